@@ -39,7 +39,7 @@ import numpy as np
 import steinkit as sk
 from steinkit.cli import commands
 from steinkit.discrepancy.graph import discrepancy
-from steinkit.discrepancy.graph.engines.forecast import Forecast, announced
+from steinkit.discrepancy.graph.engines.registry import Forecast, announced
 from steinkit.errors import SolverError, SteinkitError, SteinkitWarning
 
 ROOM = 5e7  # bytes beside the forecast: modules and kernels that are loaded after it

@@ -25,8 +25,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from steinkit.samplers.applications.irls import IRLSResult, batch_irls, sequential_irls
-from steinkit.samplers.applications.normal_equations import wrong_direction_probability
+from steinkit.samplers.applications.irls import IRLSResult, batch_irls, sequential_irls, wrong_direction_probability
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 from papers._annealed_descent import StochasticGradientResult, stochastic_gradient_descent

@@ -10,7 +10,7 @@ Three to five minutes of processor time:
     python benchmarks/predictions.py [--quick] [--only ENGINE] [--seed S]
 
 After an engine has become faster, or on another machine, the last lines say by what its constants in
-`steinkit/discrepancy/graph/engines/forecast.py` are to be multiplied: the geometric means of measured to predicted
+`steinkit/discrepancy/graph/engines/registry.py` are to be multiplied: the geometric means of measured to predicted
 over the cases that matter. Multiply those in seconds (divide those a second), and run it again.
 """
 
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steinkit.discrepancy.graph.engines import Settings, engine_named
-from steinkit.discrepancy.graph.engines.forecast import Case
+from steinkit.discrepancy.graph.engines.registry import Case
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph

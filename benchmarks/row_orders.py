@@ -34,9 +34,9 @@ from scipy.stats import f as f_distribution
 import steinkit as sk
 from steinkit import samplers
 from steinkit.samplers.chains import readers
-from steinkit.samplers.chains.data_order import DataWalk
+from steinkit.samplers.chains.readers import DataWalk
 
-SIZES = (12_000, 33_600, 100_000)  # on either side of `data_order.LARGEST_SHUFFLED`
+SIZES = (12_000, 33_600, 100_000)  # on either side of `readers.LARGEST_SHUFFLED`
 LIMIT = 1e-4
 CONTROL = "control: one shuffle"
 

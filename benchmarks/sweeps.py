@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.sweeps.choice import choose
-from steinkit.sweeps.racing import Race
+from steinkit.sweeps.execution import Race
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.run import sweep
 

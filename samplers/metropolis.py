@@ -11,6 +11,14 @@ another stationary law, narrower than p. Two inventions bear the name of Barker:
 1965; the Barker proposal of Livingstone and Zanella (2022), which uses gradients, is not here.
 
 The loop over the steps stands in `steinkit.samplers.chains.run`, the tests in `steinkit.samplers.acceptance`.
+
+Metropolis-Hastings whose tests read minibatches: random walks, theta' = theta + scale xi.
+
+    approximate_mh    a sequential t test, on a minibatch that grows until it decides
+    subsampling_mh    an empirical Bernstein bound, on a minibatch that grows until it decides
+    barker_mh         Barker's test of 1965, the minibatch's noise being part of its randomness
+
+The loop over steps stands in `steinkit.samplers.chains.run`, the tests in `steinkit.samplers.acceptance`.
 """
 
 from __future__ import annotations
@@ -19,12 +27,13 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from steinkit.samplers.acceptance.exact import BarkerTest, MetropolisTest
-from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.options import RunOptions, Temperature
-from steinkit.samplers.chains.proposals import Langevin, Proposal, RandomWalk
+from steinkit.posterior import Posterior
+from steinkit.samplers.acceptance.interface import AcceptanceTest, BarkerTest, MetropolisTest
+from steinkit.samplers.acceptance.minibatch_barker import MinibatchBarkerTest
+from steinkit.samplers.acceptance.sequential import AusterityTest, Bound, ConcentrationTest
+from steinkit.samplers.chains.draws import Draws, RunOptions, Temperature
+from steinkit.samplers.chains.gradients import Langevin, Proposal, RandomWalk
 from steinkit.samplers.chains.run import run_chains
-from steinkit.samplers.draws import Draws
 from steinkit.target import Target
 
 
@@ -277,3 +286,240 @@ def metropolis_hastings(
     """
     options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     return run_chains("metropolis_hastings", target, proposal, test, options, temperature)
+
+
+def approximate_mh(
+    posterior: Posterior,
+    *,
+    proposal_scale: ArrayLike,
+    epsilon: float = 0.05,
+    batch_size: int | None = None,
+    alpha: float = 0.5,
+    temperature: Temperature = 1.0,
+    chains: int = 1,
+    draws: int | None = None,
+    budget: int | None = None,
+    burn_in: int = 0,
+    thin: int = 1,
+    seed: int | Sequence[int] = 0,
+    start: ArrayLike | None = None,
+    progress: bool = False,
+) -> Draws:
+    """Random walk with the austerity test, which reads no more data than its decision seems to need.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With its N data, from which the tests draw minibatches.
+    proposal_scale : float or array_like, shape (d,)
+        Standard deviation of the moves, of all coordinates or of each.
+    epsilon : float
+        Error allowed at one look of a test, in [0, 1]: the larger, the cheaper the steps and the more biased the draws.
+        0 is exact, and does what `rwmh` does.
+    batch_size : int, optional
+        Data added at each look; 500 if not given, or N where that is less.
+    alpha : float
+        Wang-Tsiatis exponent of the thresholds, in [1/2, 1]; 1/2 is the paper's constant threshold.
+    temperature : float or callable, (n,) -> (n,)
+        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
+    burn_in, thin : int
+        Steps left out at the beginning, and of how many steps one is kept.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
+
+    Returns
+    -------
+    Draws
+        Biased unless epsilon is 0. `Draws.batch_sizes` says what each test read; the cost counts a datum once a test.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of range, or budget does not pay one step.
+    InputError
+        If a function of the posterior returns a wrong shape or NaN, or a state is not finite; the message names chain,
+        step and state.
+
+    Notes
+    -----
+    epsilon bounds the error of one look under a normal approximation, not of a whole test and not of the draws; how far
+    these are from the posterior is what a Stein discrepancy measures.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    algorithm 1.
+    """
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    test = AusterityTest(epsilon, batch_size, alpha)
+    return run_chains("approximate_mh", posterior, RandomWalk(proposal_scale), test, options, temperature)
+
+
+def subsampling_mh(
+    posterior: Posterior,
+    *,
+    proposal_scale: ArrayLike,
+    epsilon: float = 0.01,
+    batch_size: int | None = None,
+    bound: Bound = "oracle",
+    factor: float = 2.0,
+    power: float = 2.0,
+    temperature: Temperature = 1.0,
+    chains: int = 1,
+    draws: int | None = None,
+    budget: int | None = None,
+    burn_in: int = 0,
+    thin: int = 1,
+    seed: int | Sequence[int] = 0,
+    start: ArrayLike | None = None,
+    progress: bool = False,
+) -> Draws:
+    """Random walk with the concentration test, whose error is bounded at every sample size.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With its N data, from which the tests draw minibatches.
+    proposal_scale : float or array_like, shape (d,)
+        Standard deviation of the moves, of all coordinates or of each.
+    epsilon : float
+        Error allowed for a whole test, in [0, 1]. 0 is exact, and does what `rwmh` does: it needs no bound.
+    batch_size : int, optional
+        Data at the first look; 100 if not given, or N where that is less.
+    bound : float, callable or "oracle"
+        Bound C of |log p(x | theta') - log p(x | theta)| over all data: a number, a function ((n, d), (n, d)) -> (n,)
+        of states and proposals, or "oracle": scan all data at each step, at a cost counted apart in the diagnostic
+        ``oracle_cost``.
+    factor : float
+        Growth of the data from look to look, above 1.
+    power : float
+        How fast the error allowed falls from look to look, above 1.
+    temperature : float or callable, (n,) -> (n,)
+        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
+    burn_in, thin : int
+        Steps left out at the beginning, and of how many steps one is kept.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
+
+    Returns
+    -------
+    Draws
+        `Draws.batch_sizes` says what each test read; the cost counts a datum once a test.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of range, or budget does not pay one step.
+    InputError
+        If a function of the posterior returns a wrong shape or NaN, or a state is not finite; the message names chain,
+        step and state.
+
+    References
+    ----------
+    R. Bardenet, A. Doucet and C. Holmes (2014), "Towards scaling up Markov chain Monte Carlo: an adaptive subsampling
+    approach".
+    """
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    test = ConcentrationTest(epsilon, batch_size, bound, factor, power)
+    return run_chains("subsampling_mh", posterior, RandomWalk(proposal_scale), test, options, temperature)
+
+
+def barker_mh(
+    posterior: Posterior,
+    *,
+    proposal_scale: ArrayLike,
+    batch_size: int | None = None,
+    sigma: float = 1.0,
+    growth: str = "fixed",
+    temperature: Temperature = 1.0,
+    clt_bound: bool = False,
+    delta: float | None = None,
+    chains: int = 1,
+    draws: int | None = None,
+    budget: int | None = None,
+    burn_in: int = 0,
+    thin: int = 1,
+    seed: int | Sequence[int] = 0,
+    start: ArrayLike | None = None,
+    progress: bool = False,
+) -> Draws:
+    """Random walk with Barker's acceptance test of 1965 on a minibatch.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With its N data, from which the tests draw minibatches.
+    proposal_scale : float or array_like, shape (d,)
+        Standard deviation of the moves, of all coordinates or of each.
+    batch_size : int, optional
+        Data of the first batch, and of each further one; 100 if not given, or N where that is less.
+    sigma : float
+        Standard deviation of the noise with which a test decides; 1.3 needs a third fewer data and is less exact.
+    growth : {"fixed", "jump"}
+        Add batch_size data at a time, or as many as the spread of those seen suggests.
+    temperature : float or callable, (n,) -> (n,)
+        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
+    clt_bound : bool
+        Report a bound on the error of each test's normal approximation as diagnostic ``clt_bound``.
+    delta : float, optional
+        Also read on until that bound is at most delta.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
+    burn_in, thin : int
+        Steps left out at the beginning, and of how many steps one is kept.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
+
+    Returns
+    -------
+    Draws
+        Nearly unbiased. `Draws.batch_sizes` says what each test read; the cost counts a datum once a test.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of range, or budget does not pay one step.
+    InputError
+        If a function of the posterior returns a wrong shape or NaN, or a state is not finite; the message names chain,
+        step and state.
+
+    Notes
+    -----
+    Not the Barker proposal of Livingstone and Zanella (2022): the moves here know no gradient.
+
+    The data a test reads grow with the square of N / T times the length of the move: choose proposal_scale and
+    temperature so that the log likelihood ratio varies by about one, else each test reads all the data.
+
+    References
+    ----------
+    D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings",
+    algorithm 1.
+    """
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    test = MinibatchBarkerTest(batch_size, sigma, growth, clt_bound, delta)
+    return run_chains("barker_mh", posterior, RandomWalk(proposal_scale), test, options, temperature)

@@ -14,7 +14,7 @@ from typing import Any
 
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 from steinkit.target import Target
 
 _SAMPLERS = {

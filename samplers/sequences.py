@@ -29,9 +29,8 @@ import numpy as np
 from steinkit.arguments import checked, whole
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
+from steinkit.samplers.chains.draws import Draws, Kind, chain_seeds, generator
 from steinkit.samplers.chains.likelihood_terms import as_target
-from steinkit.samplers.chains.random_streams import Kind, chain_seeds, generator
-from steinkit.samplers.draws import Draws
 from steinkit.target import Target
 
 # Heights of two parabolas closer than this share of one step's are one and the same.

@@ -24,9 +24,27 @@ from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.gradients import BatchGradient, ControlledGradient, Mode
+from steinkit.samplers.acceptance.sequential import AusterityTest
+from steinkit.samplers.chains.draws import (
+    Draws,
+    Kind,
+    Noise,
+    Recorder,
+    RunOptions,
+    Temperature,
+    describe_temperature,
+    normals,
+    temperatures,
+)
+from steinkit.samplers.chains.gradients import (
+    BatchGradient,
+    ControlledGradient,
+    Langevin,
+    Mode,
+    add_noise,
+    follow_gradient,
+)
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
     as_posterior_model,
@@ -35,12 +53,7 @@ from steinkit.samplers.chains.likelihood_terms import (
     require_support,
     start_states,
 )
-from steinkit.samplers.chains.options import RunOptions, Temperature, describe_temperature, temperatures
-from steinkit.samplers.chains.proposals import Langevin, add_noise, follow_gradient
-from steinkit.samplers.chains.random_streams import Kind, Noise, normals
-from steinkit.samplers.chains.recorder import Recorder
 from steinkit.samplers.chains.run import run_chains
-from steinkit.samplers.draws import Draws
 
 
 def sgld(
@@ -148,7 +161,7 @@ def sgld(
     given = model, options, recorder, batch, temperature, step_sizes, mode
     with np.errstate(all="ignore"):  # what is not finite is found and reported
         if posterior.compiled_terms is not None and posterior.compiled_terms.has_gradients:
-            from steinkit.samplers.chains.compiled.langevin_run import LangevinChains
+            from steinkit.samplers.chains.compiled_chains import LangevinChains
 
             LangevinChains(*given).run(states)
         else:

@@ -236,6 +236,9 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     if constant.any() and len(sample) > 1:
         still = ", ".join(np.array(sample.names)[constant])
         notes.append(f"all draws of {still} are the same; ESS and R-hat are not defined for what does not change")
+    cost_per_draw = None
+    if sample.cost is not None:
+        cost_per_draw = float(sum(sample.cost[rows].max() for rows in chains)) / len(sample)
     return ChainDiagnostics(
         names=sample.names,
         common=sample.points[np.stack([chain[:common] for chain in chains])],
@@ -243,7 +246,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
         sd=sd,
         weight_ess=weight_ess,
         weighted=weighted,
-        cost_per_draw=_cost_per_draw(sample, chains),
+        cost_per_draw=cost_per_draw,
         moved=_moved(sample, chains),
         warnings=tuple(map(Caution, notes)),
     )
@@ -294,12 +297,6 @@ def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
     scale = np.abs(points - mean).max(axis=0)  # squares neither overflow nor vanish
     scale[scale == 0.0] = 1.0
     return mean, scale * np.sqrt(p @ ((points - mean) / scale) ** 2 / freedom)
-
-
-def _cost_per_draw(sample: Sample, chains: list[Integers]) -> float | None:
-    if sample.cost is None:
-        return None
-    return float(sum(sample.cost[rows].max() for rows in chains)) / len(sample)
 
 
 def _moved(sample: Sample, chains: list[Integers]) -> float | None:

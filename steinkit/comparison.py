@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
 from steinkit.arguments import checked
+from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.containers.xarray_objects import is_xarray
 from steinkit.describe.comparisons import comparison_text
 from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious, reservations
-from steinkit.measures import Measurement, default_measure, find_measure, take_measure
-from steinkit.measures.registry import require_taken
+from steinkit.measures import default_measure, find_measure, require_taken, take_measure
+from steinkit.measures.options import Measurement, units_of_several
 from steinkit.measures.scoring import Judging, measured_reference
-from steinkit.measures.units import units_of_several
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
+    from steinkit.discrepancy.preparation import Units
     from steinkit.discrepancy.reference import LongRun, Reference
-    from steinkit.discrepancy.units import Units
     from steinkit.discrepancy.verdict import Verdict
 
 
@@ -284,7 +283,9 @@ def compare(
         references, missed = _references(found, target, measures, reference, run, rng, shared, shares, progress)
         judged, doubts = _judged(found, judging, target, shared, shares, rng)
     ranking = {measure: _rank(found, measure) for measure in measures}
-    notes = [about(each.name, note) for each in found for note in _notes(each)]
+    notes = [
+        about(each.name, note) for each in found for taken in each.measurements.values() for note in taken.warnings
+    ]
     notes = list(dict.fromkeys([*unsettled, *notes, *doubts]))
     return Comparison(judged, measures, ranking, references, units, (*notes, *missed, *_sizes(found)))
 
@@ -480,12 +481,6 @@ def rank_groups(
         groups[-1].append(name)
         reached = max(reached, upper)
     return tuple(tuple(sorted(group, key=lambda name: sum(turned[name]))) for group in groups)
-
-
-def _notes(each: ComparedSample) -> list[str]:
-    """What the measures had to say of a sample, once each."""
-    said = [note for measurement in each.measurements.values() for note in measurement.warnings]
-    return list(dict.fromkeys(said))
 
 
 def _sizes(found: Sequence[ComparedSample]) -> list[str]:

@@ -43,16 +43,15 @@ from steinkit.describe.comparisons import curve_text
 from steinkit.describe.results import Result
 from steinkit.describe.writing import count
 from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
-from steinkit.measures import default_measure, find_measure, take_measure
-from steinkit.measures.registry import require_taken
-from steinkit.measures.units import units_of_several
+from steinkit.measures import default_measure, find_measure, require_taken, take_measure
+from steinkit.measures.options import units_of_several
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.units import Units
+    from steinkit.discrepancy.preparation import Units
 
 Flags = NDArray[np.bool_]
 FEWEST_POINTS = 3
@@ -264,27 +263,29 @@ def curve(
         units, doubts = units_of_several(samples, target, shared)
         shared |= {"units": units}
     with time_limit(shared.get("max_seconds")):
-        points = _measured(samples, target, measure, grid, budget is not None, shared, progress)
-    against = points.n if budget is None else points.cost
+        brackets, sizes, cost, told = _measured(samples, target, measure, grid, budget is not None, shared, progress)
+    against = sizes if budget is None else cost
     assert against is not None  # samples without cost have no budget
-    begin = _upper_half(grid) if tail_from is None else tail_from
-    values, lower, upper = medians(points.brackets)
+    begin = tail_from
+    if begin is None:  # half way on the logarithm, with enough points for a line if there are
+        begin = min(math.sqrt(grid[0] * grid[-1]), grid[-min(FEWEST_POINTS, len(grid))])
+    values, lower, upper = medians(brackets)
     more = np.append(True, np.diff(against) > 0.0)  # a budget that buys nothing more is the point before once again
-    rate = fit_rate(points.brackets[0], against, (grid >= begin) & more, level=level, rng=rng)
-    notes = [*doubts, *_merged(points.notes)]
+    rate = fit_rate(brackets[0], against, (grid >= begin) & more, level=level, rng=rng)
+    notes = [*doubts, *_merged(told)]
     if not math.isfinite(rate.value):
         different = len(np.unique(against[rate.fitted]))
         notes.append(f"no rate: the tail has {different} different points to fit, {FEWEST_POINTS} are needed")
-    notes += [*_too_few(len(samples), level), *_unspent(budget is not None, points.cost, grid)]
+    notes += [*_too_few(len(samples), level), *_unspent(budget is not None, cost, grid)]
     return Curve(
         measure=measure,
-        n=points.n,
-        cost=points.cost,
+        n=sizes,
+        cost=cost,
         budget=None if budget is None else grid,
         values=values,
         lower=lower,
         upper=upper,
-        replicates=points.brackets[0],
+        replicates=brackets[0],
         interval=rate.medians,
         rate=rate.value,
         rate_interval=rate.interval,
@@ -391,21 +392,6 @@ def _unspent(by_budget: bool, cost: Floats | None, grid: Floats) -> list[str]:
     ]
 
 
-def _upper_half(grid: Floats) -> float:
-    """Where the tail begins if nobody says: half way on the logarithm, with enough points for a line if there are."""
-    return float(min(math.sqrt(grid[0] * grid[-1]), grid[-min(FEWEST_POINTS, len(grid))]))
-
-
-@dataclass(frozen=True, eq=False)
-class _Points:
-    """Value, lower and upper bound of every replicate at every point of the grid, shape (3, samples, k)."""
-
-    brackets: Floats
-    n: Floats
-    cost: Floats | None
-    notes: list[tuple[str, int]]
-
-
 def _measured(
     samples: Sequence[Sample],
     target: Target | None,
@@ -414,8 +400,11 @@ def _measured(
     by_budget: bool,
     settings: Mapping[str, Any],
     progress: bool,
-) -> _Points:
-    """Measure the first draws of every sample, the fewest first."""
+) -> tuple[Floats, Floats, Floats | None, list[tuple[str, int]]]:
+    """Measure the first draws of every sample, the fewest first.
+
+    Value, lower and upper bound of every replicate at every point, (3, samples, k); sizes, costs; notes and where.
+    """
     brackets = np.full((3, len(samples), len(grid)), np.nan)
     n, cost = np.empty(brackets.shape[1:]), np.empty(brackets.shape[1:])
     notes: list[tuple[str, int]] = []
@@ -439,7 +428,7 @@ def _measured(
             except InputError as error:
                 raise InputError(f"replicate {r + 1}: {error}" if len(samples) > 1 else str(error)) from error
     known = not np.isnan(cost).any()
-    return _Points(brackets, np.median(n, axis=0), np.median(cost, axis=0) if known else None, notes)
+    return brackets, np.median(n, axis=0), np.median(cost, axis=0) if known else None, notes
 
 
 def _prepared(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.variables import indexed, positions
+from steinkit.containers.named_draws import indexed, positions
 from steinkit.errors import InputError, UsageError, imported
 from steinkit.sample import Floats
 

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.files import streams as limits
+from steinkit.files import streams
 
 
 def test_a_cap_is_read_from_the_environment(monkeypatch):
     monkeypatch.setenv("STEINKIT_MAX_COLUMNS", "3")
-    assert limits.MAX_COLUMNS.value == 3
-    limits.MAX_COLUMNS.require(3, "s.csv")
+    assert streams.MAX_COLUMNS.value == 3
+    streams.MAX_COLUMNS.require(3, "s.csv")
     with pytest.raises(sk.InputError, match=r"s\.csv holds 4 columns, beyond the limit of 3; .*STEINKIT_MAX_COLUMNS"):
-        limits.MAX_COLUMNS.require(4, "s.csv")
+        streams.MAX_COLUMNS.require(4, "s.csv")
     monkeypatch.setenv("STEINKIT_MAX_COLUMNS", "inf")
-    limits.MAX_COLUMNS.require(10**12, "s.csv")
+    streams.MAX_COLUMNS.require(10**12, "s.csv")
 
 
 @pytest.mark.parametrize("given", ["", "-1", "0", "nan", "many"])

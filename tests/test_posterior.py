@@ -7,6 +7,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.runtime.progress import watched
+from steinkit.samplers import sgld
 from steinkit.targets import GaussianMean, LassoRegression, LogisticRegression, MixturePosterior
 
 RNG = np.random.default_rng(0)
@@ -173,6 +174,53 @@ def test_data_in_a_file_are_not_copied(tmp_path):
     np.save(tmp_path / "bad.npy", np.where(features > 3.0, np.inf, features))
     with pytest.raises(sk.UsageError, match="features must be finite"):
         LogisticRegression(np.load(tmp_path / "bad.npy", mmap_mode="r"), responses)
+
+
+@pytest.mark.parametrize("package", ["h5py", "zarr"])
+def test_data_kept_in_chunks_are_read_row_by_row(package, tmp_path, monkeypatch):
+    """Scores, scores of a few data, and chains are those of the arrays in memory; never is all of them asked for."""
+    module = pytest.importorskip(package)
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((3000, 2))
+    y = x @ [1.0, -1.0] + rng.standard_normal(3000)
+    if package == "h5py":
+        file = module.File(tmp_path / "data.h5", "w")
+        stored = file.create_dataset("x", data=x, chunks=(100, 2)), file.create_dataset("y", data=y, chunks=(100,))
+    else:
+        stored = tuple(module.array(each, chunks=(100, *each.shape[1:])) for each in (x, y))
+    read = []
+
+    class Watched:
+        def __init__(self, array):
+            self.array, self.chunks = array, array.chunks
+            self.shape, self.ndim, self.dtype = array.shape, array.ndim, array.dtype
+
+        def __getitem__(self, rows):
+            found = self.array[rows]
+            read.append(len(found) if np.ndim(found) == self.ndim else 1)
+            return found
+
+    def made(data):
+        return sk.Posterior(
+            data,
+            log_likelihood=lambda theta, x, y: -0.5 * (y - x @ theta) ** 2,
+            grad_log_likelihood=lambda theta, x, y: (y - x @ theta) @ x,
+            log_prior=lambda thetas: -0.5 * (thetas**2).sum(axis=1),
+            grad_log_prior=lambda thetas: -thetas,
+            dim=2,
+        )
+
+    monkeypatch.setattr("steinkit.posterior._BLOCK_FLOATS", 1500)
+    watched, in_memory = made(tuple(map(Watched, stored))), made((x, y))
+    draws = np.array([1.0, -1.0]) + 0.02 * rng.standard_normal((20, 2))
+    for each in (watched, watched.tempered(2.0)):
+        other = in_memory if each is watched else in_memory.tempered(2.0)
+        np.testing.assert_allclose(each.score(draws), other.score(draws), rtol=1e-12)
+        np.testing.assert_allclose(each.log_density(draws), other.log_density(draws), rtol=1e-12)
+    np.testing.assert_allclose(*(sk.stochastic_scores(draws, each, batch=5).scores for each in (watched, in_memory)))
+    runs = [sgld(each, step_size=1e-5, batch_size=7, draws=30, seed=1).points for each in (watched, in_memory)]
+    np.testing.assert_allclose(*runs, rtol=1e-12)
+    assert max(read) <= 500
 
 
 def test_long_passes_show_their_progress(capsys, monkeypatch):

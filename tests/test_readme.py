@@ -55,6 +55,18 @@ def test_the_five_lines_print_what_they_are_told_to(monkeypatch):
     require_same(printed.getvalue(), told)
 
 
+def test_the_sweep_says_the_step_and_the_shares_that_its_modes_should_have(steinkit, tmp_path):
+    file = ROOT / re.search(r"^steinkit sweep (\S+)", README, flags=re.MULTILINE)[1]
+    few = tmp_path / file.name  # the draws that are judged are those of the first seed
+    few.write_text(file.read_text(encoding="utf-8").replace("seeds = 20", "seeds = 2"), encoding="utf-8")
+    told = re.search(r"^The best step is (\S+); .* chosen (\S+)\. Its chain .* \"m(odes .* points)\"", README, re.M)
+    answer = steinkit("sweep", str(few), "-o", str(tmp_path / "sgld"))
+    best, shares = answer.out.split("\n\n")[1:3]
+    assert best.startswith(f"Draws of the best setting, step_size {told[1]}, ")
+    assert f"would have chosen step_size {told[2]};" in answer.out
+    require_same(shares.partition(". ")[0], f"M{told[3]}")
+
+
 def test_every_file_that_it_names_is_there():
     names = re.findall(r"\]\(([^)#]+)\)", README)
     assert len(names) > 15

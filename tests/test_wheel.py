@@ -99,7 +99,7 @@ def test_the_source_distribution_holds_every_file_once(tmp_path):
     subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
     with tarfile.open(next(tmp_path.glob("steinkit-*.tar.gz"))) as archive:
         files = [member.name.partition("/")[2] for member in archive.getmembers() if not member.isdir()]
-    assert "samplers/draws.py" in files
+    assert "samplers/chains/draws.py" in files
     assert {"tests/support/warming.py", "tests/cli/test_score.py", "examples/data/metropolis.csv"} <= set(files)
     assert not [name for name in files if "__pycache__" in name]
     assert not [name for name in files if name.startswith("steinkit/samplers")]
@@ -130,7 +130,7 @@ def test_the_wheel_imports_from_another_folder_in_a_fresh_environment(wheel, tmp
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True, env=plain)
     location, module, certified = done.stdout.split()
     assert Path(location).is_relative_to(tmp_path / "venv")
-    assert module == "steinkit.samplers.draws"
+    assert module == "steinkit.samplers.chains.draws"
     assert certified == "True"
     command = tmp_path / "venv" / "bin" / "steinkit"
     listing = subprocess.run([command, "targets"], capture_output=True, text=True, cwd=tmp_path, check=True)

@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import steinkit as sk
-from steinkit.measures.units import read_units
+from steinkit.measures.options import read_units
 from steinkit.report import elements, sweep_part
 from steinkit.report.elements import Drawing
 from steinkit.report.page import write_report
@@ -203,7 +203,7 @@ def _toml(data: bytes) -> None:
 
 def _units(data: bytes) -> None:
     Path("units.json").write_bytes(data)
-    from steinkit.discrepancy.units import common_units
+    from steinkit.discrepancy.preparation import common_units
 
     units = read_units("units.json")
     common_units(units, sk.Sample(np.random.default_rng(0).normal(size=(20, 2)), names=("mu", "tau")).distinct(), None)

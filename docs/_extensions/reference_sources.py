@@ -17,7 +17,7 @@ from sphinx.transforms import SphinxTransform
 
 from steinkit.cli import EXIT_CODES, commands
 from steinkit.cli.help_screens import GroupedOption
-from steinkit.files import streams as limits
+from steinkit.files import streams
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = "/../examples/papers"
@@ -87,7 +87,7 @@ def exit_codes() -> str:
 def caps() -> str:
     """What a file may cost before it is refused."""
     found = sorted(
-        (cap for cap in vars(limits).values() if isinstance(cap, limits.Limit)), key=lambda cap: cap.variable
+        (cap for cap in vars(streams).values() if isinstance(cap, streams.Limit)), key=lambda cap: cap.variable
     )
     rows = "\n".join(f"| `{cap.variable}` | {cap.usual:,.10g} {cap.what} | {cap.of} |" for cap in found)
     return f"| variable | cap | of |\n| --- | --- | --- |\n{rows}\n"

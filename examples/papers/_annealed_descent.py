@@ -23,7 +23,7 @@ from steinkit.arguments import number, positive, whole
 from steinkit.describe.results import Brief
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.applications.losses import loss_named, regression_data, start_vector
+from steinkit.samplers.applications.irls import loss_named, regression_data, start_vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -41,8 +41,8 @@ from steinkit.describe.writing import Table
 from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, warn_user
 from steinkit.files.streams import parse_json, write_bytes
 from steinkit.runtime.progress import progress_bar
-from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.identity import digest, recordable
+from steinkit.sweeps.processes import open_workers
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.workers import Lost, answers
 

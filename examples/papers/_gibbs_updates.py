@@ -26,12 +26,12 @@ from steinkit.arguments import positive, whole
 from steinkit.describe.results import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.operating_characteristics import (
+from steinkit.samplers.acceptance.sequential import (
     nodes_on_two_scales,
     operating_characteristics,
 )
 from steinkit.samplers.applications.gibbs import MarkovField, as_states
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 
 _BINS = 10
 _NODES = 160

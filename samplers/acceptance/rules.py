@@ -1,8 +1,8 @@
 """Which tests compiled code knows, and their decisions for one chain or many.
 
 A known test is a `Rule`: its kind and its options as plain numbers. `decide` hands a look to the one function that is
-the test, `exact.exceeds_level`, `austerity.sequential_t_test`, `minibatch_barker.minibatch_barker` or
-`concentration.concentration`. Any other test, one of your own among them, decides in Python, chain by chain.
+the test, `exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`. Any other test, one of your own
+among them, decides in Python, chain by chain.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ import numpy as np
 
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.austerity import AusterityTest, sequential_t_test
-from steinkit.samplers.acceptance.concentration import ConcentrationTest, concentration
-from steinkit.samplers.acceptance.exact import BarkerTest, MetropolisTest, exceeds_level
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
+from steinkit.samplers.acceptance.interface import (
+    AcceptanceTest,
+    BarkerTest,
+    Look,
+    MetropolisTest,
+    Verdict,
+    exceeds_level,
+)
 from steinkit.samplers.acceptance.minibatch_barker import MinibatchBarkerTest, minibatch_barker
+from steinkit.samplers.acceptance.sequential import AusterityTest, ConcentrationTest, concentration, sequential_t_test
 
 _exceeds_level, _sequential_t_test, _minibatch_barker, _concentration = (
     array_kernel(test) for test in (exceeds_level, sequential_t_test, minibatch_barker, concentration)

@@ -40,12 +40,8 @@ from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.exact import BarkerTest
-from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.options import RunOptions
-from steinkit.samplers.chains.random_streams import Kind, Noise, normals, uniforms
-from steinkit.samplers.chains.recorder import Recorder
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.acceptance.interface import AcceptanceTest, BarkerTest
+from steinkit.samplers.chains.draws import Draws, Kind, Noise, Recorder, RunOptions, normals, uniforms
 
 States = NDArray[np.uint8]
 

@@ -41,14 +41,12 @@ from steinkit.arguments import positive
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.exact import MetropolisTest
-from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest, MetropolisTest
+from steinkit.samplers.chains.draws import Draws, RunOptions, Temperature
+from steinkit.samplers.chains.gradients import Gradient, Proposal
 from steinkit.samplers.chains.likelihood_terms import as_target
-from steinkit.samplers.chains.options import RunOptions, Temperature
-from steinkit.samplers.chains.proposals import Gradient, Proposal
 from steinkit.samplers.chains.run import run_chains
-from steinkit.samplers.draws import Draws
-from steinkit.targets.parameters import as_finite
+from steinkit.targets.family import as_finite
 
 # Largest entry of W W' - I in a matrix that counts as orthogonal.
 _ORTHOGONAL = 1e-8

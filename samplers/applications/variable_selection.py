@@ -55,13 +55,11 @@ from steinkit.arguments import checked, number, positive
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.exact import MetropolisTest
-from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.options import RunOptions, Temperature
-from steinkit.samplers.chains.proposals import Gradient, Proposal
+from steinkit.samplers.acceptance.interface import AcceptanceTest, MetropolisTest
+from steinkit.samplers.chains.draws import Draws, RunOptions, Temperature
+from steinkit.samplers.chains.gradients import Gradient, Proposal
 from steinkit.samplers.chains.run import run_chains
-from steinkit.samplers.draws import Draws
-from steinkit.targets.logistic import LogisticRegression
+from steinkit.targets.regression import LogisticRegression
 
 
 def select_variables(

@@ -135,7 +135,7 @@ class PosteriorModel:
         """Fill ``total``: few data in one call for several chains, many data chain by chain, block by block."""
         if sums is not None and self._together:
             if not self._copies:
-                self._copies = tuple(np.repeat(array[None], self._together, axis=0) for array in self.data)
+                self._copies = tuple(np.repeat(np.asarray(array)[None], self._together, axis=0) for array in self.data)
             for first in range(0, len(thetas), self._together):
                 some = thetas[first : first + self._together]
                 total[first : first + len(some)] = sums(some, tuple(copy[: len(some)] for copy in self._copies))

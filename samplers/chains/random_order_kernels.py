@@ -177,7 +177,7 @@ def _compute(
 
 @array_kernel
 def take_rows(walk: Any, chain: int, found: Integers, digits: NDArray[np.uint32]) -> None:
-    """Next data of a chain of a `data_order.Walk`, into found (n,); digits as `next_rows` takes them."""
+    """Next data of a chain of a `readers.DataWalk`, into found (n,); digits as `next_rows` takes them."""
     at = walk.place[chain]
     next_rows(walk.order[chain], walk.tables[chain], at.key, at.number, at.place, at.size, found, digits)
     at.place += len(found)

@@ -17,7 +17,19 @@ from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
-from steinkit.samplers.chains.gradients import BatchGradient, FullGradient
+from steinkit.samplers.chains.draws import (
+    Draws,
+    Kind,
+    Noise,
+    Recorder,
+    RunOptions,
+    Temperature,
+    describe_temperature,
+    normals,
+    temperatures,
+    uniforms,
+)
+from steinkit.samplers.chains.gradients import BatchGradient, FullGradient, Langevin, Proposal, RandomWalk
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
     as_model,
@@ -27,12 +39,7 @@ from steinkit.samplers.chains.likelihood_terms import (
     require_states,
     start_states,
 )
-from steinkit.samplers.chains.options import RunOptions, Temperature, describe_temperature, temperatures
-from steinkit.samplers.chains.proposals import Langevin, Proposal, RandomWalk
-from steinkit.samplers.chains.random_streams import Kind, Noise, normals, uniforms
 from steinkit.samplers.chains.readers import Chains, FullDataReader, MinibatchReader, Reader
-from steinkit.samplers.chains.recorder import Recorder
-from steinkit.samplers.draws import Draws
 from steinkit.target import Target
 
 # Proposals outside the support in a row after which a chain is given up.
@@ -115,7 +122,7 @@ class Run:
         """Run all chains to their ends: in compiled code where posterior, proposal and test allow it."""
         model, proposal, test = self.model, self.proposal, self.test
         if isinstance(model, PosteriorModel) and runs_compiled(model.posterior, proposal, test):
-            from steinkit.samplers.chains.compiled.metropolis_run import MetropolisChains
+            from steinkit.samplers.chains.compiled_chains import MetropolisChains
 
             MetropolisChains(self, _LOST).run(self.states)
         else:

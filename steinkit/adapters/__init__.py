@@ -35,12 +35,12 @@ def as_model(found: Any) -> Model | None:
         return pymc_model(found)
     if isinstance(found, type):
         return None
-    from steinkit.adapters.bridgestan import bridgestan_model, is_bridgestan
+    from steinkit.adapters.stan import bridgestan_model, is_bridgestan
 
     if is_bridgestan(found):
         return bridgestan_model(found)
     if "numpyro" in sys.modules and callable(found):
-        from steinkit.adapters.numpyro import has_sites, numpyro_model
+        from steinkit.adapters.jax import has_sites, numpyro_model
 
         if has_sites(found):  # run once, it samples something
             return numpyro_model(found)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import check, some_of
-from steinkit.containers.samplers import ensemble_names
+from steinkit.containers.objects import ensemble_names
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target, Vectorised, as_bounds
@@ -101,8 +101,9 @@ def _stored(sampler: Any, discard: int, thin: int) -> tuple[Floats, Floats]:
             f"an emcee.EnsembleSampler is wanted; received {type(sampler).__name__}. Of a backend alone make a Sample "
             "of get_chain().transpose(1, 0, 2), and give a target"
         )
-    _require_whole(discard, "discard", 0)
-    _require_whole(thin, "thin", 1)
+    for value, name, least in ((discard, "discard", 0), (thin, "thin", 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise UsageError(f"{name} is a number of steps, {least} or more; received {value!r}")
     try:
         chain = np.asarray(sampler.get_chain(discard=discard, thin=thin), dtype=np.float64)
         stored = np.asarray(sampler.get_log_prob(discard=discard, thin=thin), dtype=np.float64)
@@ -113,12 +114,6 @@ def _stored(sampler: Any, discard: int, thin: int) -> tuple[Floats, Floats]:
             f"no step is left of {sampler.iteration} after discard={discard} and thin={thin}; take smaller ones"
         )
     return chain, stored
-
-
-def _require_whole(value: Any, name: str, least: int) -> None:
-    """A negative ``discard`` would leave nothing but the last steps."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise UsageError(f"{name} is a number of steps, {least} or more; received {value!r}")
 
 
 def _log_density(sampler: Any) -> Callable[[Floats], Floats]:

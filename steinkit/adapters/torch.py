@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, refuse_discrete
-from steinkit.containers.arrays import require_dims
-from steinkit.containers.reading import as_sample
-from steinkit.containers.xarray_objects import is_xarray
+from steinkit.containers.objects import is_xarray
+from steinkit.containers.reading import as_sample, require_dims
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, imported
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target, described

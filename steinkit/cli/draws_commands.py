@@ -45,12 +45,12 @@ from steinkit.describe.writing import count
 from steinkit.errors import InputError, OutputError, UsageError, printable
 from steinkit.files import write_sample
 from steinkit.files.streams import as_json
+from steinkit.measures.options import units_of_one
 from steinkit.measures.scoring import sample_document
-from steinkit.measures.units import units_of_one
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import time_limit
 from steinkit.sample import Floats, Sample, default_names
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 from steinkit.samplers.registry import Sampler, find_sampler, sampler_names
 from steinkit.target import Target
 
@@ -307,7 +307,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     """Thin a sample, write what was chosen, and say on standard error what it scores."""
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
-    from steinkit.discrepancy.kernel.thinning import thin as thin_sample
+    from steinkit.discrepancy.kernel.ksd import thin as thin_sample
 
     place = draws_place(settings, files, "--output-format")
     with apart_from_results(), time_limit(settings["max_seconds"]):

@@ -16,10 +16,9 @@ from click.shell_completion import CompletionItem
 from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
 from steinkit.describe.verdict import WORST
 from steinkit.describe.writing import alternatives, listed
-from steinkit.files.dispatch import format_names
-from steinkit.measures import find_measure, measure_names
+from steinkit.files import format_names
+from steinkit.measures import all_options, find_measure, measure_names, takers_of
 from steinkit.measures.options import BOUNDS, UNIT_WORDS, UNITS, Option
-from steinkit.measures.registry import all_options, takers_of
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.verdict import Verdict

@@ -24,8 +24,8 @@ steinkit report DIR -o report.html
 steinkit report DIR curve.json -o report.html --title "Step size of SGLD"
 steinkit report DIR --target model.py:target -o report.html
 
-RESULT is the folder of 'steinkit sweep', or a file (or '-', standard input) with what 'steinkit score', 'compare',
-'curve' or 'sweep' print with --json. The page is one file that needs no network and runs no script.
+RESULT is the folder of 'steinkit sweep' or 'tune', or a file (or '-', standard input) with what 'steinkit score',
+'compare', 'curve', 'sweep' or 'tune' print with --json. The page is one file that needs no network and runs no script.
 """
 
 
@@ -61,7 +61,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
 
 def _require_place(results: tuple[str, ...], output: str) -> None:
     """Refuse, before any work is done, a file that cannot be written or would cost the user another."""
-    from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT
+    from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, TUNING
 
     if output == "-":
         raise UsageError("-o names a file; a page is not printed on standard output")
@@ -71,7 +71,7 @@ def _require_place(results: tuple[str, ...], output: str) -> None:
     for result in results:
         source = Path(result).resolve()
         if place == source or (
-            place.exists() and source in place.parents and place.name in (CONFIGURATION, RECORDS, RESULT)
+            place.exists() and source in place.parents and place.name in (CONFIGURATION, RECORDS, RESULT, TUNING)
         ):
             raise UsageError(f"-o {output} would overwrite what the page is made from; name another file")
 
@@ -129,8 +129,8 @@ def _steps() -> dict[str, Callable[[], object]]:
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.verdict import verdict
     from steinkit.runtime.compilation import compile_from_now_on
-    from steinkit.targets.gaussian import Normal
-    from steinkit.targets.mixture_posterior import MixturePosterior
+    from steinkit.targets.families import Normal
+    from steinkit.targets.mean_posteriors import MixturePosterior
 
     compile_from_now_on()
     rng = np.random.default_rng(0)

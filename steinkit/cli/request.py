@@ -23,15 +23,14 @@ from steinkit.describe.writing import files_label, listed
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
-from steinkit.measures import Measure, default_measure, find_measure
-from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Option
-from steinkit.measures.registry import all_options, takers_of
+from steinkit.measures import all_options, default_measure, find_measure, takers_of
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Measure, Option
 from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
 from steinkit.target import Target
 from steinkit.targets import make_target
-from steinkit.targets.user_code import load_target_or_model
+from steinkit.targets.registry import load_target_or_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -278,7 +277,7 @@ def _decides(option: Option) -> bool:
 
 def _operator(reference: str) -> Any:
     from steinkit.discrepancy.operators import RiemannianLangevin
-    from steinkit.targets.user_code import load_attribute
+    from steinkit.targets.registry import load_attribute
 
     return load_attribute(reference, "operator", RiemannianLangevin)
 
@@ -308,7 +307,7 @@ def bounds_for(texts: Sequence[str], sample: Sample) -> Floats | None:
 
 def units_for(text: str | None) -> Any:
     """Read ``--units``: a word, or a JSON file with a scale or with units that ``--json`` printed."""
-    from steinkit.measures.units import read_units
+    from steinkit.measures.options import read_units
 
     return text if text is None or text in UNIT_WORDS else read_units(text)
 

@@ -34,8 +34,7 @@ from steinkit.cli.terminal import apart_from_results, on_terminal, require_place
 from steinkit.describe.verdict import untested_sentence, verdict_blocks, verdicts_table
 from steinkit.describe.writing import count, files_label, filled, one_line
 from steinkit.errors import InputError, UsageError
-from steinkit.measures import find_measure
-from steinkit.measures.registry import recorded_settings
+from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.scoring import LEVEL, Judgement, Judging, sample_document, score_sample
 from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched

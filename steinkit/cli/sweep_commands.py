@@ -13,7 +13,7 @@ from steinkit.cli.options import in_order, json_option, setting_option
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.errors import UsageError
 from steinkit.files.streams import as_json
-from steinkit.sweeps.backends import BACKENDS
+from steinkit.sweeps.workers import BACKENDS
 
 if TYPE_CHECKING:
     from steinkit.sweeps.plan import Plan
@@ -154,8 +154,7 @@ def _workers(options: Mapping[str, Any]) -> dict[str, Any]:
 @json_option("Print JSON instead of words.")
 def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int:
     """Run a sweep; the exit code says whether anything could be scored."""
-    from steinkit.sweeps.configuration import read_configuration
-    from steinkit.sweeps.refusals import require_folder, require_runnable
+    from steinkit.sweeps.configuration import read_configuration, require_folder, require_runnable
     from steinkit.sweeps.run import run_plan
 
     resume, force, folder = options["resume"], options["force"], Path(directory)
@@ -248,8 +247,7 @@ Every finished chain is kept in DIR at once; the same command goes on where a ru
 @json_option("Print JSON instead of words.")
 def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
     """Tune a sampler."""
-    from steinkit.sweeps.configuration import read_tuning
-    from steinkit.sweeps.refusals import require_folder, require_runnable
+    from steinkit.sweeps.configuration import read_tuning, require_folder, require_runnable
     from steinkit.sweeps.store import TUNING
     from steinkit.sweeps.tuning import run_tuning
 
@@ -264,4 +262,5 @@ def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
     say(as_json(result.to_dict()) if json_output else result.summary())
     for note in result.warnings:
         warn(note)
+    say_next(["report", directory, "-o", str(folder / "report.html")], "a page of it", json_output=json_output)
     return 0

@@ -11,6 +11,7 @@ may. R's ``write.csv`` puts row names in front, in a column without a name, whic
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,13 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.variables import entries_of
 from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, listed, warn_user
 from steinkit.sample import Floats, Integers, Sample, Unshared, require_unlike
 
 RESERVED = ("chain", "draw", "weight", "cost")
 SCORE = "score:"
 
+_BRACKETS = re.compile(r"(?P<name>.+?)\[(?P<index>[^\[\]]*)\]")
+_POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # as Stan counts, from 1
 _LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
 
 
@@ -150,6 +152,20 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
     return [position[name] for name in chosen]
 
 
+def split(column: str) -> tuple[str, tuple[str, ...]]:
+    """``Sigma[0,1]`` or ``Sigma.1.2`` as the parameter's name and the entry's index; an index of nothing for others."""
+    found = _BRACKETS.fullmatch(column)
+    if found:
+        return found["name"], tuple(map(str.strip, found["index"].split(",")))
+    found = _POINTS.fullmatch(column)
+    return (found["name"], tuple(found["index"].split("."))) if found else (column, ())
+
+
+def entries_of(name: str, columns: Sequence[str]) -> list[str]:
+    """The columns that are entries of a parameter, in their order; none if it has no such columns."""
+    return [column for column in columns if column != name and split(column)[0] == name]
+
+
 def sample_from_table(
     values: Floats,
     columns: Columns,
@@ -178,7 +194,9 @@ def sample_from_table(
         copied for.
     """
     if ROW in columns.reserved:
-        _require_counted(values[:, columns.reserved[ROW]], columns.reserved[ROW], source)
+        position = columns.reserved[ROW]
+        if not np.array_equal(values[:, position], np.arange(1, len(values) + 1)):
+            raise unnamed_column(source, position)
     _refuse_faults(values, columns, source, where)
     found: dict[str, Any] = {name: values[:, k] for name, k in columns.reserved.items()}
     plain = columns.coordinates == tuple(range(values.shape[1]))
@@ -248,12 +266,6 @@ def unnamed_column(source: str, position: int) -> InputError:
         f"{source}: column {position + 1} has no name; name it, or, if it is a row index, write the file without it "
         "(pandas: index=False; R: row.names=FALSE). Only one that counts 1, 2, 3, ... in front is known as row names"
     )
-
-
-def _require_counted(values: Floats, position: int, source: str) -> None:
-    """Hold a column taken for row names to counting 1, 2, 3, ...."""
-    if not np.array_equal(values, np.arange(1, len(values) + 1)):
-        raise unnamed_column(source, position)
 
 
 def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -> None:

@@ -429,6 +429,33 @@ def _joined(*sentences: str) -> str:
 _RESOURCES = {"budget": "evaluations of single data", "draws": "draws"}
 
 
+def ranked(rung: Document) -> list[str]:
+    """The settings of a rung, best first."""
+    losses = rung["losses"]
+    return sorted(losses, key=lambda name: math.inf if losses[name] is None else losses[name])
+
+
+def tuning_headline(document: Document) -> str:
+    """The setting in one sentence."""
+    tried = count(len(document["rungs"][0]["losses"]), "setting")
+    cost = f"{document['spent'] / document['full']:.1%} of the full grid's cost"
+    return sentence(f"{setting_label(document['setting'])} is the best of {tried}, at {cost}")
+
+
+def rungs_table(document: Document) -> Table:
+    """What each setting lost on each rung, those that went furthest first."""
+    rungs = document["rungs"]
+    caption = f"Medians over the seeds, by a measure at chains of so many {_RESOURCES[document['resource']]}"
+    names = dict.fromkeys(name for rung in reversed(rungs) for name in ranked(rung))
+    heads = [f"{rung['measure']} at {rung['length']:,}" for rung in rungs]
+    rows = [(name, *(_loss(rung["losses"], name) for rung in rungs)) for name in names]
+    return Table(caption, ("setting", *heads), tuple(rows), 0)
+
+
+def _loss(losses: Document, name: str) -> str:
+    return "" if name not in losses else _shown(math.inf if losses[name] is None else losses[name])
+
+
 def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
     """The setting, its bias, the verdict on a fresh chain, what it cost, and what each rung went by."""
     rungs, seeds = document["rungs"], len(document["seeds"])

@@ -59,7 +59,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.discrepancy.units import Units, finite_in_units
+from steinkit.discrepancy.preparation import Units, finite_in_units
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, default_names
 from steinkit.target import call_checked, show_point

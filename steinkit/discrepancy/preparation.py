@@ -1,21 +1,457 @@
-"""What every discrepancy starts from: distinct points with weights, their scores, and the support's bounds."""
+"""What every discrepancy starts from: distinct points with weights, their scores, and the support's bounds.
+
+Draws among which tests see little: modes far apart, one draw that makes the unit, fewer draws than coordinates.
+
+Where modes are far apart the standard deviation of the draws is the distance between them, and nothing in one is seen.
+With draws in groups a distance D apart, each of standard deviation 1, the unit is about D / 2 or more. A group half as
+wide as it should be is then a difference of 1 / D units. What to look for is a large sd(x_j) sd(s_j), for the score s:
+it is 1 for a normal distribution, about D / 2 for two normal modes, but also the root of a variance inflation factor
+where coordinates are correlated, and 90 for a funnel. So it is asked besides that
+
+- the draws leave a gap in x_j, of a good part of the unit and far wider than what the draws at its ends leave among
+  each other, with a share of the draws on either side, and that
+- the scores of these draws lead away from it on both sides, steeply: the density falls into the gap.
+
+In tails that only few draws have reached, all gaps are wide, and the scores at both ends lead the same way, to the
+mode. That both modes are 1.2 times too wide is found by the moments of 1000 draws in 20 of 20 samples if they are one,
+in 12 where the product is 5, in 3 where it is 9.
+
+Units: the scale in which distances between draws are meant.
+
+A discrepancy in raw units depends on whether a coordinate is given in metres or in miles. In standard units
+
+    x -> (x - m) / sd,      score -> sd score,      bounds -> (bounds - m) / sd,
+
+it does not. The standard deviations may be the sample's own: one that is too wide does not hide behind its own, since
+the scores are multiplied by it as well. Several samples are compared in the units of one of them, or of a reference.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit import double_double
-from steinkit.arguments import require_unmasked
+from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.blind_spots import far_apart
-from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import Caution, InputError, UsageError
-from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
-from steinkit.target import Target, as_bounds, require_inside
+from steinkit.describe.results import Brief
+from steinkit.describe.writing import listed
+from steinkit.errors import Caution, InputError, UsageError, did_you_mean
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, default_names, first_occurrences, rectangle_of
+from steinkit.target import Seed, Target, as_bounds, require_inside
+
+Kind = Literal["own", "reference", "pilot", "given", "raw"]
+
+_REFERENCE_DRAWS = 10_000
+_KINDS = ("own", "reference", "pilot", "given", "raw")
+_WANTED = "'own', 'raw', or a scale for each coordinate"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Units(Brief):
+    """Centre and scale of every coordinate.
+
+    Attributes
+    ----------
+    kind : {"own", "reference", "pilot", "given", "raw"}
+        Whether the scale is the sample's own standard deviations, those of draws from the target or of a pilot sample,
+        was given, or is 1.
+    centre : ndarray, shape (d,)
+        Origin of each coordinate, in the draws' unit.
+    scale : ndarray, shape (d,)
+        Unit of each coordinate, in the draws' unit; positive.
+    names : tuple of str
+        Of the coordinates.
+    """
+
+    kind: Kind
+    centre: Floats
+    scale: Floats
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, units: UnitsLike, sample: DistinctSample) -> Units:
+        """What a user means by units, for a sample.
+
+        Parameters
+        ----------
+        units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
+            The sample's own standard deviations; none; a scale for each coordinate; or a mapping with the key "scale",
+            which holds such a scale, or one by the names of the coordinates, as `document` does.
+        sample : DistinctSample
+            Whose coordinates they are to be units of, as `Sample.distinct` gives it.
+
+        Returns
+        -------
+        Units
+            Of the sample's coordinates, in their order.
+
+        Raises
+        ------
+        UsageError
+            If it is no such thing.
+        InputError
+            If a coordinate never changes, which then has no unit of its own; or if the units are those of coordinates
+            of other names.
+        """
+        if isinstance(units, Units):
+            return units._of_names(sample.names)
+        if isinstance(units, Mapping):
+            return cls.from_document(units, sample)
+        if isinstance(units, str):
+            if units == "raw":
+                return cls("raw", np.zeros(sample.dim), np.ones(sample.dim), sample.names)
+            if units != "own":
+                hint = did_you_mean(units, ("own", "raw"))
+                raise UsageError(f"units must be {_WANTED}; received {units!r}{hint}")
+            return cls._own(sample)
+        return cls("given", sample.weights @ sample.points, _checked(units, sample.dim), sample.names)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], sample: DistinctSample) -> Units:
+        """Units as `document` writes them, or as a mapping with the key "scale" alone.
+
+        Parameters
+        ----------
+        document : mapping
+            "scale": d numbers, or numbers by the names of the coordinates; and "kind", which is "given" if left out.
+        sample : DistinctSample
+            Whose coordinates they are to be units of.
+
+        Returns
+        -------
+        Units
+            Centred at the sample's mean; raw ones at 0.
+
+        Raises
+        ------
+        UsageError, InputError
+            As `of` does.
+        """
+        if "scale" not in document:
+            raise UsageError(f'units need the key "scale", as in {{"scale": [1.0, 0.5]}}; received {dict(document)!r}')
+        kind, scale = document.get("kind", "given"), document["scale"]
+        if kind not in _KINDS:
+            raise UsageError(f"the kind of units must be one of {', '.join(_KINDS)}; received {kind!r}")
+        if kind == "raw":
+            return cls.of("raw", sample)
+        if isinstance(scale, Mapping):
+            scale = {str(name): value for name, value in scale.items()}
+            _require_names(tuple(scale), sample.names)
+            scale = [scale[name] for name in sample.names]
+        return replace(cls.of(scale, sample), kind=kind)
+
+    @classmethod
+    def reference(cls, target: Target, names: tuple[str, ...], rng: Seed = 0) -> Units:
+        """The standard deviations of 10,000 independent draws from the target.
+
+        Parameters
+        ----------
+        target : Target
+            One that can be drawn from.
+        names : tuple of str
+            Of the d coordinates.
+        rng : int, numpy.random.Generator or None
+            Seed of the draws.
+
+        Returns
+        -------
+        Units
+            Centred at the mean of these draws.
+
+        Raises
+        ------
+        UsageError
+            If the target cannot be drawn from.
+        InputError
+            If it has another number of coordinates than there are names.
+        """
+        if not target.can_sample:
+            raise UsageError(f"{target.label} cannot be drawn from, so it gives no units; pass sampler= to Target")
+        drawn = as_sample(target.sample(_REFERENCE_DRAWS, np.random.default_rng(rng)))
+        if drawn.dim != len(names):
+            raise InputError(f"the target has {drawn.dim} coordinates, the draws have {len(names)}: {', '.join(names)}")
+        return replace(cls._own(replace(drawn, names=names).distinct()), kind="reference")
+
+    @classmethod
+    def _own(cls, sample: DistinctSample) -> Units:
+        centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
+        for j, column in enumerate(sample.points.T):
+            with np.errstate(over="ignore"):  # refused at once
+                deviations = finite_in_units(column - centre[j])
+            largest = float(np.abs(deviations).max())  # squares of the deviations themselves may overflow
+            if (column != column[0]).any():  # the mean of a constant is rounded
+                deviations /= largest
+                deviations *= deviations
+                scale[j] = largest * np.sqrt(sample.weights @ deviations)
+        still = np.flatnonzero(~(scale > 0.0))
+        if len(still):
+            raise InputError(
+                f"{without_units([sample.names[j] for j in still])}: leave out what does not vary, give units, or take "
+                "raw ones"
+            )
+        return cls("own", centre, scale, sample.names)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The units as JSON keeps them."""
+        return {"kind": self.kind, "scale": dict(zip(self.names, self.scale.tolist(), strict=True))}
+
+    def from_bounds(self, bounds: Floats | None) -> Units:
+        """These units with the origin of bounded coordinates at a bound, so that distances to it are not rounded.
+
+        Parameters
+        ----------
+        bounds : ndarray, shape (d, 2), or None
+            Lower and upper bound of each coordinate, in the draws' unit; infinite where there is none.
+
+        Returns
+        -------
+        Units
+            Centred at the lower bound, where that is infinite at the upper one, else where these are.
+        """
+        if bounds is None:
+            return self
+        lower, upper = bounds.T
+        centre = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, self.centre))
+        return replace(self, centre=centre)
+
+    def points(self, points: Floats) -> Floats:
+        """Points in these units.
+
+        Parameters
+        ----------
+        points : ndarray, shape (..., d)
+            In the draws' unit.
+
+        Returns
+        -------
+        ndarray, shape (..., d)
+            (points - centre) / scale.
+
+        Raises
+        ------
+        InputError
+            If one overflows.
+        """
+        with np.errstate(over="ignore"):
+            return finite_in_units((points - self.centre) / self.scale)
+
+    def limits(self, bounds: Floats) -> Floats:
+        """Bounds in these units.
+
+        Parameters
+        ----------
+        bounds : ndarray, shape (d, 2)
+            Lower and upper bound of each coordinate, in the draws' unit.
+
+        Returns
+        -------
+        ndarray, shape (d, 2)
+            (bounds - centre) / scale; one that overflows is infinite, as good as none.
+        """
+        with np.errstate(over="ignore"):
+            return np.asarray((bounds - self.centre[:, None]) / self.scale[:, None])
+
+    def scores(self, scores: Floats) -> Floats:
+        """Scores in these units.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (..., d)
+            Gradients of a log density, in one over the draws' unit.
+
+        Returns
+        -------
+        ndarray, shape (..., d)
+            scores * scale.
+
+        Raises
+        ------
+        InputError
+            If one overflows.
+        """
+        with np.errstate(over="ignore"):
+            return finite_in_units(scores * self.scale)
+
+    def _of_names(self, names: tuple[str, ...]) -> Units:
+        """These units for coordinates of these names; names that nobody gave stand for any."""
+        if names == self.names:
+            return self
+        if len(names) == len(self.names) and default_names(len(names)) in (names, self.names):
+            return replace(self, names=names)
+        _require_names(self.names, names)
+        order = [self.names.index(name) for name in names]
+        return replace(self, centre=self.centre[order], scale=self.scale[order], names=names)
+
+
+UnitsLike = str | ArrayLike | Mapping[str, Any] | Units
+
+
+@checked
+def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target | None = None, rng: Seed = 0) -> Units:
+    """The one scale for all samples that are to be compared.
+
+    Parameters
+    ----------
+    units : {"own", "reference", "raw"}, array_like of shape (d,), Units, mapping, or None
+        What was given is taken as it is. "reference" are the target's standard deviations. "own" and None, which of
+        several samples would be several scales, are the target's where it can be drawn from, else the pilot's.
+    pilot : DistinctSample
+        A sample of those to be compared, or one made for this.
+    target : Target, optional
+        What the samples are to represent.
+    rng : int, numpy.random.Generator or None
+        Seed of the draws from the target.
+
+    Returns
+    -------
+    Units
+        To be given as ``units`` wherever one of the samples is measured.
+
+    Raises
+    ------
+    UsageError
+        If "reference" is asked for and the target cannot be drawn from; or as `Units.of` does.
+    InputError
+        As `Units.of` and `Units.reference` do.
+    """
+    if isinstance(units, str) and units == "reference":
+        if target is None:
+            raise UsageError("units of a reference need a target that can be drawn from; stored scores have none")
+        return Units.reference(target, pilot.names, rng)
+    if units is not None and not is_open(units):
+        return Units.of(units, pilot)
+    if target is not None and target.can_sample:
+        return Units.reference(target, pilot.names, rng)
+    return replace(Units.of("own", pilot), kind="pilot")
+
+
+def is_open(units: UnitsLike | None) -> bool:
+    """Whether every sample would have a scale of its own, so that the one of several is still to be fixed."""
+    return units is None or (isinstance(units, str) and units == "own")
+
+
+def without_units(names: Sequence[str]) -> str:
+    """What is said of coordinates that do not vary."""
+    if len(names) == 1:
+        return f"{names[0]} is the same in all draws, so it has no unit of its own"
+    return f"{listed(names)} are the same in all draws, so they have no units of their own"
+
+
+def finite_in_units(values: Floats) -> Floats:
+    """Values as they are; InputError if one of them is no finite number."""
+    if not np.isfinite(values).all():
+        raise InputError("draws or scores overflow in these units: rescale them, or take other units")
+    return values
+
+
+def _checked(scale: ArrayLike, dim: int) -> Floats:
+    require_unmasked(scale, "units")
+    try:
+        values = np.asarray(scale, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = np.empty(0)
+    if values.shape != (dim,) or not (np.isfinite(values).all() and (values > 0.0).all()):
+        raise UsageError(f"units must be {dim} positive numbers, one a coordinate; received {scale!r}")
+    return values
+
+
+def _require_names(known: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+    if sorted(known) != sorted(wanted):
+        raise InputError(
+            f"the units are those of {', '.join(known)}, but the draws have the coordinates {', '.join(wanted)}: "
+            "give units for these names, or rename the draws"
+        )
+
+
+_FAR = 5.0  # scale times standard deviation of the score
+_GAP = 0.25  # of the scale
+_SHARE = 0.01  # of the draws, on either side
+_AT_AN_END = 3  # draws whose mean score tells which way it leads
+_ALONE = 3.0  # gaps over what these span at both ends
+_OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
+_FALL = 10.0  # gap times score: twice the fall of the log density where it is that of a normal mode
+
+
+def far_apart(points: DistinctSample, scores: Floats, units: Units) -> tuple[str, ...]:
+    """A caution where the unit of a coordinate is the distance between groups of draws; nothing if no unit is.
+
+    Parameters
+    ----------
+    points : DistinctSample
+        In raw units.
+    scores : ndarray, shape (n, d)
+        In raw units.
+    units : Units
+        Those in which they are to be taken; units that were given, or raw ones, are their user's business.
+    """
+    if units.kind in ("given", "raw") or len(points) < 2 * _AT_AN_END:
+        return ()
+    found = []
+    for j, name in enumerate(points.names):
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not far apart
+            pull = scores[:, j] * units.scale[j]
+            spread = float(np.sqrt(points.weights @ (pull - points.weights @ pull) ** 2))
+        x = (points.points[:, j] - units.centre[j]) / units.scale[j]
+        if _FAR < spread < np.inf and _valley(x, pull, points.weights):
+            found.append(f"{name} ({spread:.3g} times)")
+    if not found:
+        return ()
+    return (
+        Caution(
+            f"the draws lie in groups far apart in {', '.join(found)}: their standard deviation is that many times the "
+            "length over which the density changes, so faults within a group hardly show; judge each group by itself, "
+            "or give units, the standard deviations within a group"
+        ),
+    )
+
+
+def outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
+    """Coordinates in whose unit all draws but one are the same."""
+    shares = points.weights[:, None] * units.points(points.points) ** 2
+    worst = shares.argmax(axis=0)
+    return tuple(
+        Caution(
+            f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in that unit the tests see "
+            "little of the other draws, and one draw proves nothing; judge the others without it"
+        )
+        for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
+        if share > _OUTLYING
+    )
+
+
+def too_few_to_span(points: DistinctSample) -> tuple[str, ...]:
+    """Whether there are no more different draws than coordinates."""
+    different, dim = points.points.shape
+    if different > dim:
+        return ()
+    return (
+        Caution(
+            f"{different} distinct draws do not span {dim} dimensions: faults along the directions that they miss may "
+            "not show; take more draws than coordinates"
+        ),
+    )
+
+
+def _valley(x: Floats, scores: Floats, weights: Floats) -> bool:
+    """Whether the widest gap with draws enough on either side is one into which the density falls from both."""
+    order = np.argsort(x, kind="stable")
+    below = np.cumsum(weights[order])[:-1]
+    gaps = np.where((below >= _SHARE) & (below <= 1.0 - _SHARE), np.diff(x[order]), 0.0)
+    gaps[: _AT_AN_END - 1] = gaps[len(gaps) - _AT_AN_END + 1 :] = 0.0
+    at = int(gaps.argmax())
+    if gaps[at] <= _GAP:
+        return False
+    left, right = order[at + 1 - _AT_AN_END : at + 1], order[at + 1 : at + 1 + _AT_AN_END]
+    if gaps[at] < _ALONE * (np.ptp(x[left]) + np.ptp(x[right])):
+        return False
+    return bool(gaps[at] * min(-scores[left].mean(), scores[right].mean()) > _FALL)
+
 
 _LEAST_SHARE = 2.0**-960  # of a draw's weight in that of all: products with it are normal numbers still
 

@@ -7,7 +7,7 @@ principal axes; the kernel Stein test at all of it, with little power for each. 
 over those taken, with shares of the level that known faults have chosen; two more tests may lower it. Where draws fall
 into modes that lie apart, the four see next to nothing of the modes' shares; one that uses the target's log density
 does (`steinkit.discrepancy.bias.mode_shares`). The other takes all pairs together
-(`steinkit.discrepancy.moments.joint_dependence`), of which each alone may be within its noise. What else is wrong is
+(`steinkit.discrepancy.bounded_features`), of which each alone may be within its noise. What else is wrong is
 read from the first three, which name the right coordinate where shares of a discrepancy blame the stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
@@ -17,7 +17,7 @@ the number of looks.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,28 +26,29 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.control_variates import BatchScores, batch_scores
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.describe.writing import probability
-from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
-from steinkit.discrepancy.bias.mode_biases import bias_of_mixture, estimates_in_modes
-from steinkit.discrepancy.bias.mode_shares import ModeShares, shares_of
+from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of, finite_or_none
+from steinkit.discrepancy.bias.mode_shares import ModeShares, bias_of_mixture, estimates_in_modes, shares_of
 from steinkit.discrepancy.bias.quantities import varying
-from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
-from steinkit.discrepancy.blind_spots import outlying, too_few_to_span
-from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
-from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws
-from steinkit.discrepancy.kernel_evidence import kernel_evidence, largest_share, thinning_notes
-from steinkit.discrepancy.moments.bounded import BoundedMoments, bounded_moments
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
-from steinkit.discrepancy.moments.joint_dependence import joint_dependence
-from steinkit.discrepancy.preparation import Prepared, prepare, require_names
-from steinkit.discrepancy.shape_faults import shape_faults
+from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond, shape_faults
+from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
+from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
+from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
+from steinkit.discrepancy.preparation import (
+    Prepared,
+    Units,
+    outlying,
+    prepare,
+    require_names,
+    too_few_to_span,
+    without_units,
+)
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
-from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
-from steinkit.posterior import Posterior
+from steinkit.posterior import BatchScores, Posterior, batch_scores
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Functions, Seed, Target
@@ -58,11 +59,7 @@ _MOST_LOOKS = 1_000_000
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
 _OF_MODES = "shares of modes that lie apart"
-_UNTESTED = (
-    "dependence that no pair of coordinates shows",
-    _OF_MODES,
-    "modes or regions that no draw has visited",
-)
+_UNTESTED = "dependence that no pair of coordinates shows", _OF_MODES, "modes or regions that no draw has visited"
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,32 +198,18 @@ class Verdict(Result):
 
     @property
     def _entries(self) -> dict[str, Any]:
+        def taken(*names: str) -> dict[str, Any]:
+            return {name: getattr(self, name) for name in names}
+
         return {
-            "p": self.p,
-            "p_moments": self.p_moments,
-            "p_bounded": self.p_bounded,
-            "p_sliced": self.p_sliced,
-            "p_ksd": self.p_ksd,
-            "p_dependence": self.p_dependence,
+            **taken("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence"),
             "p_modes": self.modes and self.modes.p,
-            "level": self.level,
-            "looks": self.looks,
-            "ksd_equivalent_draws": self.ksd_equivalent_draws if math.isfinite(self.ksd_equivalent_draws) else None,
-            "ess": self.ess if math.isfinite(self.ess) else None,
-            "draws": self.draws,
-            "effective_draws": self.effective_draws,
-            "enough_draws": self.enough_draws,
-            "burn_in": self.burn_in,
-            "matters": self.matters,
-            "p_matters": self.p_matters,
+            **taken("level", "looks"),
+            "ksd_equivalent_draws": finite_or_none(self.ksd_equivalent_draws),
+            "ess": finite_or_none(self.ess),
+            **taken("draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters"),
             "blame": [
-                {
-                    "kind": each.kind,
-                    "coordinates": list(each.coordinates),
-                    "z": each.z,
-                    "size": each.size if math.isfinite(each.size) else None,
-                    "direction": each.direction,
-                }
+                asdict(each) | {"coordinates": list(each.coordinates), "size": finite_or_none(each.size)}
                 for each in self.blame
             ],
             "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),

@@ -1,4 +1,4 @@
-"""Samples as NetCDF and Zarr, what ArviZ and PyMC write InferenceData to.
+"""Samples as NetCDF and Zarr, what ArviZ and PyMC write InferenceData to; read in a child process.
 
 The draws stand in the group ``posterior``, unless another one is named, or in the root of a file without one. What is
 read of a group is what `as_sample` reads of it in memory: every variable with the dimensions ``chain`` and ``draw``,
@@ -8,22 +8,218 @@ parameters like any other, except in files that steinkit wrote, whose attributes
 of its own, for a damaged file can hang or crash the C library.
 
 Zarr's folders are read only; their variables come in the order of their names, since a folder keeps none.
+
+A child for each kind of files is started when it is first needed, kept for those that follow, and ends with the process
+that started it. It is given bytes or a path and answers with a sample as NPZ or with an error; nothing is pickled. A
+child that does not answer in time is killed. The libraries are loaded in the child only, so that the first file costs
+little more than if it were read here, and others about a millisecond.
 """
 
 from __future__ import annotations
 
+import atexit
+import importlib.util
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
+from steinkit import errors
 from steinkit.containers.columns import columns_of
-from steinkit.containers.xarray_objects import LABELS, RESERVED
-from steinkit.errors import InputError, UsageError
-from steinkit.files.reader_process import read_in_child, require_installed
+from steinkit.containers.objects import LABELS, RESERVED
+from steinkit.errors import InputError, MissingDependencyError, UsageError
+from steinkit.files.numpy_format import read_npz
+from steinkit.files.streams import MAX_SECONDS
 from steinkit.sample import Integers, Sample, rectangle
+
+Heard = TypeVar("Heard")
+
+_CHILD = "steinkit.files.reader_child"
+_BYTES_A_SECOND = 5e6  # that even a slow machine unpacks
+_START = 60.0  # seconds in which any machine starts Python
+_BUSY = 6.0  # of a machine that has other work: seconds that pass for one of the child's own
+
+
+def read_in_child(
+    kind: str, source: str, *, data: bytes = b"", size: int = 0, **request: str | Sequence[str] | None
+) -> Sample:
+    """A sample as the child reads it.
+
+    Parameters
+    ----------
+    kind : str
+        Name of a reader in `reader_child`.
+    source : str
+        Name of the file, for messages.
+    data : bytes
+        Of the file.
+    size : int
+        Bytes of what is read besides.
+    **request
+        Arguments of the reader.
+
+    Raises
+    ------
+    SteinkitError
+        As the reader does, and InputError if the library crashed, or did not come to an end.
+    """
+    seconds = MAX_SECONDS.value + (len(data) + size) / _BYTES_A_SECOND
+    limits = {name: value for name, value in os.environ.items() if name.startswith("STEINKIT_MAX_")}
+    asked = {"kind": kind, "source": source, "seconds": seconds, "limits": limits, "request": request}
+    with _LOCK:
+        try:
+            child = _running(kind)
+        except (EOFError, TimeoutError, OSError):
+            raise InputError(
+                f"{source} is read by a process of its own, which could not be started; see whether "
+                f"'python -m {_CHILD} {kind}' says why"
+            ) from None
+        try:
+            answer, packed = child.ask(asked, data, seconds)
+        except BaseException as error:
+            child.end()
+            if isinstance(error, TimeoutError):
+                said = f"took the library that reads it more than {seconds:.0f} seconds"
+                raise MAX_SECONDS.exceeded(source, said) from None
+            if isinstance(error, (EOFError, BrokenPipeError)):
+                raise InputError(f"{source} is damaged: the library that reads it crashed; write it again") from None
+            raise
+    if "error" in answer:
+        raise getattr(errors, answer["error"])(answer["message"])
+    return read_npz(packed, source)
+
+
+def require_installed(kind: str, extra: str, *packages: str) -> None:
+    """Raise MissingDependencyError unless packages are there for the child to import."""
+    for package in packages:
+        try:
+            there = importlib.util.find_spec(package) is not None
+        except ValueError:  # of a module that is marked as not to be had
+            there = False
+        if not there:
+            raise MissingDependencyError(f"{kind} needs the package {package}; pip install 'steinkit[{extra}]'")
+
+
+def write_frame(stream: IO[bytes], data: bytes) -> None:
+    """Write bytes with their number in front."""
+    stream.write(len(data).to_bytes(8, "big"))
+    stream.write(data)
+    stream.flush()
+
+
+def read_frame(stream: IO[bytes]) -> bytes:
+    """Read what `write_frame` wrote; EOFError if it ends before."""
+    length = int.from_bytes(_exactly(stream, 8), "big")
+    return _exactly(stream, length)
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+_OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)  # what the system ends a process with that has used up its own time
+
+
+class _Child:
+    """A process that reads files."""
+
+    def __init__(self, kind: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_search_path()), "OPENBLAS_NUM_THREADS": "1"}
+        self.owner, self.kind = os.getpid(), kind
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-W", "ignore", "-m", _CHILD, kind],  # -P: nothing in the folder at hand is run
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        try:
+            self._within(_START, lambda: read_frame(self._out))
+        except BaseException:
+            self.end()
+            raise
+
+    @property
+    def _out(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def ask(self, asked: dict[str, Any], data: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
+        """The child's answer; TimeoutError or EOFError if there is none."""
+        assert self.process.stdin is not None
+        write_frame(self.process.stdin, json.dumps(asked).encode())
+        write_frame(self.process.stdin, data)
+        answer, arrays = self._within(_BUSY * seconds, lambda: (read_frame(self._out), read_frame(self._out)))
+        return json.loads(answer), arrays
+
+    def _within(self, seconds: float, read: Callable[[], Heard]) -> Heard:
+        expired = threading.Event()
+
+        def kill() -> None:
+            expired.set()
+            self.process.kill()
+
+        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            return read()
+        except EOFError:
+            if expired.is_set() or self.process.wait() == -_OUT_OF_TIME:
+                raise TimeoutError from None
+            raise
+        finally:
+            timer.cancel()
+
+    def end(self) -> None:
+        """End the process at once."""
+        self.process.kill()
+        self.process.communicate()
+
+
+def _search_path() -> list[str]:
+    """Where the child looks for modules: where we do, but for the folder at hand, which ``python -m`` puts in front.
+
+    Downloads lie there, and one of them may be called h5py.py. Only steinkit itself may come from there.
+    """
+    own, here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), os.path.realpath("")
+    elsewhere = [each for each in sys.path if each and os.path.realpath(each) != here]
+    return elsewhere if own in elsewhere else [own, *elsewhere]
+
+
+_LOCK = threading.Lock()
+_children: list[_Child] = []
+
+
+def _running(kind: str) -> _Child:
+    """The child of this process; that of the process that this one was forked from is not ours to ask."""
+    for child in [each for each in _children if each.owner == os.getpid() and each.kind == kind]:
+        if child.process.poll() is None:
+            return child
+        child.end()
+        _children.remove(child)
+    _children.append(_Child(kind))
+    return _children[-1]
+
+
+@atexit.register
+def _end_child() -> None:
+    for child in _children:
+        if child.owner == os.getpid():
+            child.end()
+
 
 _GROUP = "posterior"
 # NetCDF forbids control characters, slashes and blanks at the end, HDF5 also "." alone and half characters.

@@ -1,4 +1,4 @@
-"""The process that reads files for another one, which `reader_process` starts: requests come in on standard input.
+"""The process that reads files for another one, which `grouped` starts: requests come in on standard input.
 
 It reads draws in the groups of HDF5 files and Zarr folders, through xarray. What such a file says of other files is not
 followed: a link, an external storage or a virtual dataset could make any file of this machine a sample. Nor is anything
@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeGuard
 
-from steinkit.containers.xarray_objects import from_dataset
+from steinkit.containers.objects import from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
+from steinkit.files.grouped import read_frame, write_frame
 from steinkit.files.numpy_format import write_npz
-from steinkit.files.reader_process import read_frame, write_frame
 from steinkit.files.streams import (
     MAX_BYTES,
     MAX_COLUMNS,
@@ -269,7 +269,7 @@ def _harmless(folder: Path, source: str) -> tuple[list[tuple[Path, dict[str, Any
             metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where}")
             if not isinstance(metadata, dict):
                 raise InputError(f"{source}, {where} is not a JSON object; write it again")
-            if any(_unpickles(codec) for codec in _codecs(metadata)):
+            if any("pickle" in str(codec.get(key)) for codec in _codecs(metadata) for key in ("id", "name")):
                 raise InputError(
                     f'{source}: "{where.parent}" holds pickled Python objects, which are never unpickled; store arrays '
                     "of numbers"
@@ -286,10 +286,6 @@ def _codecs(found: Any) -> Iterator[Any]:
             if isinstance(each, dict):
                 yield each
                 yield from _codecs(each)
-
-
-def _unpickles(codec: dict[str, Any]) -> bool:
-    return any("pickle" in str(codec.get(key)) for key in ("id", "name"))
 
 
 def _size(array: dict[str, Any]) -> int:

@@ -11,11 +11,411 @@
 All but the last are distances of the sample from its target: smaller is better. Effective sample size counts the
 independent draws that would estimate as well *the distribution the chains converge to*, whatever that is.
 
-A measure is an object in `registry`, which holds all that is known of it, its settings and command-line options
-included, and finds it by its name.
+A measure is an object that holds all that is known of it: what it can be told, its command-line options included, what
+it claims, and the function that takes it.
 """
 
-from steinkit.measures.options import Measure, Measurement
-from steinkit.measures.registry import default_measure, find_measure, measure_names, take_measure
+from __future__ import annotations
 
-__all__ = ["Measure", "Measurement", "default_measure", "find_measure", "measure_names", "take_measure"]
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from steinkit.describe.bias import describe_bias
+from steinkit.describe.measures import (
+    describe_classical,
+    describe_ess,
+    describe_graph,
+    describe_kernel,
+    describe_moments,
+    describe_sliced,
+    describe_wasserstein,
+)
+from steinkit.describe.writing import listed
+from steinkit.errors import UsageError, did_you_mean
+from steinkit.measures.options import (
+    BOUNDS,
+    MAX_MEMORY,
+    MAX_SECONDS,
+    N_JOBS,
+    OPERATOR,
+    PROGRESS,
+    STEIN_FACTORS,
+    TOLERANCE,
+    UNITS,
+    Measure,
+    Measurement,
+    Option,
+    units_of_one,
+)
+from steinkit.sample import Sample
+from steinkit.target import Target
+
+_BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
+_OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
+_BRACKET = {"bounds": BOUNDS, "units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS}
+
+
+def _graph(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
+
+    return Measurement.of("graph", graph_stein_discrepancy(sample, target, **settings))
+
+
+def _engine_choices() -> str:
+    from steinkit.discrepancy.graph.engines import engine_choices
+
+    return engine_choices()
+
+
+GRAPH = Measure(
+    "graph",
+    "graph Stein discrepancy",
+    _graph,
+    _BRACKET
+    | {
+        "max_memory": MAX_MEMORY,
+        "stein_factors": STEIN_FACTORS,
+        "dilation": Option(default=2.0, help="Stretch of the spanner, above 1"),
+        "graph": Option(
+            default="spanner", choices=lambda: ("spanner", "complete"), help="Which pairs of draws bound g"
+        ),
+        "engine": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_engine_choices),
+        "operator": OPERATOR,
+        "n_jobs": N_JOBS,
+        "progress": PROGRESS,
+    },
+    reuses_scores=True,
+    has_picture=True,
+    describe=describe_graph,
+)
+
+
+def _sliced(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
+
+    given = {name: value for name, value in settings.items() if (name, value) != ("tolerance", None)}
+    return Measurement.of("sliced", sliced_stein_discrepancy(sample, target, **given))
+
+
+SLICED = Measure(
+    "sliced",
+    "sliced graph Stein discrepancy",
+    _sliced,
+    _BRACKET | {"stein_factors": STEIN_FACTORS},
+    reuses_scores=True,
+    has_picture=True,
+    describe=describe_sliced,
+)
+
+
+def _moments(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.moments import moment_stein_discrepancy
+
+    return Measurement.of("moments", moment_stein_discrepancy(sample, target, by_chain=True, **settings))
+
+
+MOMENTS = Measure(
+    "moments",
+    "moment Stein discrepancy",
+    _moments,
+    {"bounds": BOUNDS, "units": UNITS, "max_seconds": MAX_SECONDS},
+    claim="estimated",
+    reuses_scores=True,
+    has_picture=True,
+    describe=describe_moments,
+)
+
+
+def _bias(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.bias.estimate import estimate_bias
+
+    return Measurement.of("bias", estimate_bias(sample, target, method="regression", **settings))
+
+
+BIAS = Measure(
+    "bias",
+    "bias of means and standard deviations",
+    _bias,
+    {"bounds": BOUNDS, "max_seconds": MAX_SECONDS},
+    claim="estimated",
+    reuses_scores=True,
+    describe=describe_bias,
+)
+
+
+def _classical(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.classical import classical_stein_discrepancy
+
+    return Measurement.of("classical", classical_stein_discrepancy(sample, target, **settings))
+
+
+CLASSICAL = Measure(
+    "classical",
+    "classical Stein discrepancy",
+    _classical,
+    _BRACKET | {"stein_factors": STEIN_FACTORS},
+    max_dim=1,
+    describe=describe_classical,
+)
+
+
+def _wasserstein(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.wasserstein import wasserstein_distance
+
+    assert target is not None  # take_measure saw to it
+    return Measurement.of("wasserstein", wasserstein_distance(sample, target, **settings))
+
+
+WASSERSTEIN = Measure(
+    "wasserstein",
+    "Wasserstein distance",
+    _wasserstein,
+    {"units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS},
+    claim="found",
+    needs="target",
+    max_dim=1,
+    refuses={
+        "bounds": "measure wasserstein reads the target from its cdf, which bounds do not cut off; leave out one of "
+        "the two"
+    },
+    describe=describe_wasserstein,
+)
+
+
+def _kernel_names() -> tuple[str, ...]:
+    from steinkit.discrepancy.kernel.base_kernels import kernel_names
+
+    return kernel_names()
+
+
+def _kernel(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    """The discrepancy, and the p-value of its test where bootstrap samples are asked for."""
+    from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
+    from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
+    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+
+    given = dict(settings)
+    given["kernel"] = scaled_kernel(given["kernel"], given.pop("kernel_scale"))
+    form = {name: given.pop(name) for name in ("statistic", "squared")}
+    bootstrap, seed = given.pop("bootstrap"), given.pop("seed")
+    result = kernel_stein_discrepancy(sample, target, **form, **given)
+    document = result.to_dict()
+    seconds = document.pop("seconds")
+    if bootstrap:
+        test = kernel_stein_test(sample, target, n_bootstrap=bootstrap, rng=seed, **given)
+        document |= {"p_value": test.p_value, "flip_probability": test.flip_probability, "bootstrap": bootstrap}
+    return Measurement.of("ksd", result, {**document, "seconds": seconds})
+
+
+KSD = Measure(
+    "ksd",
+    "kernel Stein discrepancy",
+    _kernel,
+    {
+        "bounds": BOUNDS,
+        "units": UNITS,
+        "operator": OPERATOR,
+        "kernel": Option(
+            default="imq",
+            choices=_kernel_names,
+            help="Base kernel",
+            may_be_object=True,
+            recorded=lambda value: value if isinstance(value, str) else repr(value),
+        ),
+        "kernel_scale": Option(
+            metavar="SCALE", help="Scale of the base kernel in the units chosen. Its own default if not given"
+        ),
+        "statistic": Option(
+            default="v",
+            choices=lambda: ("v", "u"),
+            implies={"u": {"squared": True}},
+            help="V- or U-statistic. The U-statistic is reported squared",
+        ),
+        "squared": Option(default=False, read=bool),
+        "bootstrap": Option(
+            default=0,
+            read=int,
+            flag="p-value",
+            switched_on=_BOOTSTRAP,
+            of_one_sample=True,
+            help="Also test whether the draws come from the target. It takes the V-statistic of the draws in their "
+            f"order, and {_BOOTSTRAP} wild bootstrap samples",
+        ),
+        "seed": Option(default=0, read=int, of_one_sample=True),
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    },
+    reuses_scores=True,
+    describe=describe_kernel,
+)
+
+
+def _ess(sample: Sample, columns: tuple[str, ...] | None = None) -> Measurement:
+    from steinkit.chains import chain_diagnostics
+
+    found = chain_diagnostics(sample)
+    value = found.min_ess
+    return Measurement("ess", value, value, value, found, found.to_dict(columns), found.warnings)
+
+
+ESS = Measure(
+    "ess",
+    "effective sample size",
+    lambda sample, target, settings: _ess(sample),
+    smaller_is_better=False,
+    claim="estimated",
+    needs="draws",
+    describe=describe_ess,
+    take_value=lambda sample, target, settings: _ess(sample, _OF_CHAINS_FOR_VALUE),
+)
+
+
+_SATURATES_FROM = 3  # dimensions
+_MEASURES = {measure.name: measure for measure in (GRAPH, SLICED, MOMENTS, BIAS, CLASSICAL, WASSERSTEIN, KSD, ESS)}
+
+
+def measure_names() -> tuple[str, ...]:
+    """Names of the measures."""
+    return tuple(_MEASURES)
+
+
+def find_measure(name: str) -> Measure:
+    """The measure of this name.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    if name not in _MEASURES:
+        known = ", ".join(_MEASURES)
+        raise UsageError(f"no measure named {name!r}{did_you_mean(name, _MEASURES)}; the measures are {known}")
+    return _MEASURES[name]
+
+
+def default_measure(dim: int, *, operator: object = None) -> str:
+    """The measure to take of samples where nobody names one.
+
+    Up to two dimensions the graph Stein discrepancy, which sees most. Above it saturates at sizes that people have, and
+    then prefers samples that are too narrow; the sliced one does not. It knows the Langevin operator only, though: with
+    another operator it is the graph's again.
+    """
+    return GRAPH.name if dim < _SATURATES_FROM or operator is not None else SLICED.name
+
+
+def all_options() -> dict[str, Option]:
+    """The settings of all measures by their names; those that measures share stand at the first."""
+    return {name: option for measure in _MEASURES.values() for name, option in measure.options.items()}
+
+
+def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
+    """Refuse settings that nobody reads.
+
+    Parameters
+    ----------
+    settings : mapping
+        Settings by their names.
+    measures : sequence of str
+        The measures that are to be taken.
+
+    Raises
+    ------
+    UsageError
+        If no measure has such a setting, or none of those to be taken; the message names those that have.
+    """
+    require_known(settings)
+    chosen = [find_measure(name) for name in measures]
+    for name in settings:
+        if not any(name in measure.options or name in measure.refused for measure in chosen):
+            takers = takers_of(name)
+            raise UsageError(
+                f"{name} is a setting of {listed(takers, most=len(takers))}, and the measures are "
+                f"{', '.join(measures)}; leave it out, or measure {' or '.join(takers)} as well"
+            )
+
+
+def require_known(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that no measure has.
+
+    Raises
+    ------
+    UsageError
+        If there is one; the message names those there are.
+    """
+    known = all_options()
+    for name in settings:
+        if name not in known:
+            raise UsageError(
+                f"no measure has a setting {name!r}{did_you_mean(name, known)}; the settings are {', '.join(known)}"
+            )
+
+
+def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings that values depend on, as JSON keeps them; of an operator a record holds the fingerprint instead."""
+    return {
+        name: option.recorded(settings.get(name, option.default))
+        for name, option in all_options().items()
+        if option.changes_value
+    }
+
+
+def restored_settings(record: Mapping[str, Any], measure: str) -> dict[str, Any]:
+    """The settings of a measure that such a record holds.
+
+    Raises
+    ------
+    UsageError
+        If it was taken with an operator.
+    """
+    return {
+        name: option.restored(record[name]) for name, option in find_measure(measure).options.items() if name in record
+    }
+
+
+def takers_of(setting: str) -> tuple[str, ...]:
+    """Names of the measures that have a setting."""
+    return tuple(name for name, measure in _MEASURES.items() if setting in measure.options)
+
+
+def take_measure(
+    name: str,
+    sample: Sample,
+    target: Target | None = None,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    value_alone: bool = False,
+    **changes: Any,
+) -> Measurement:
+    """Take one measure of a sample.
+
+    Parameters
+    ----------
+    name : str
+        One of `measure_names`.
+    sample : Sample
+    target : Target, optional
+        Not needed for ess, nor where the sample stores scores, but by wasserstein.
+    settings : mapping, optional
+        Settings by their names, which may be of several measures: the measure reads its own.
+    value_alone : bool
+        Whether the document may lack what the value does not need.
+    **changes
+        Settings that differ.
+
+    Raises
+    ------
+    UsageError, InputError, SolverError
+        As the measure's own function does.
+    """
+    measure = find_measure(name)
+    if measure.needs == "target" and target is None:
+        raise UsageError(f"measure {name} needs a target; stored scores are not enough for it")
+    given = {**(settings or {}), **changes}
+    require_known(given)
+    notes: tuple[str, ...] = ()
+    if "units" in measure.options:
+        given["units"], notes = units_of_one(sample, target, given)
+    take = measure.take_value if value_alone and measure.take_value is not None else measure.take
+    found = take(sample, target, measure.settings_from(given))
+    return replace(found, warnings=(*found.warnings, *notes)) if notes else found

@@ -1,24 +1,32 @@
-"""What a measure is, its settings as options, and what taking it gives.
+"""What a measure is, its settings as options, the units that samples are judged in, and what taking it gives.
 
 One declaration says what a setting is by default, and how it is written. From a measure's options follow those of the
 command line, the keys of a sweep's table [run], the arguments of `compare`, `curve` and `sweep`, and what records hold.
+
+One sample is taken in its own standard deviations, and independent ones beside it each in theirs. Several samples, and
+the cells of a sweep, are taken in one scale. With a diffusion operator, a function of raw coordinates, it is raw ones.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from steinkit.describe.measures import describe_bracketed
 from steinkit.describe.results import Claim, Describe
-from steinkit.errors import UsageError, did_you_mean
-from steinkit.runtime.memory import as_bytes
+from steinkit.errors import Caution, InputError, UsageError, did_you_mean
+from steinkit.files.streams import parse_json, read_bytes
+from steinkit.runtime.deadlines import as_bytes
 from steinkit.sample import Sample
 from steinkit.target import Target, as_bounds
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.preparation import Units, UnitsLike
 
 UNIT_WORDS = ("own", "reference", "raw")
 
@@ -139,10 +147,6 @@ def _three_numbers(text: str) -> tuple[float, float, float]:
     return value, gradient, smoothness
 
 
-def _memory(text: str | None) -> float | None:
-    return None if text is None else as_bytes(text)
-
-
 BOUNDS = Option(
     read=str,
     may_be_object=True,
@@ -168,7 +172,7 @@ MAX_SECONDS = Option(
     "verdict and the reference share the time",
 )
 MAX_MEMORY = Option(
-    read=_memory,
+    read=lambda text: None if text is None else as_bytes(text),
     of_solver=True,
     metavar="SIZE",
     changes_value=False,
@@ -340,3 +344,108 @@ class Measure:
             if given.get(name) is not None:
                 raise UsageError(reason)
         return {name: given.get(name, option.default) for name, option in self.options.items()}
+
+
+def units_of_one(
+    sample: Sample, target: Target | None, settings: Mapping[str, Any]
+) -> tuple[UnitsLike, tuple[str, ...]]:
+    """The units of a sample judged by itself, and what its reader should know of them.
+
+    Raises
+    ------
+    UsageError
+        If those of a reference are asked for that cannot be had.
+    """
+    units = settings.get("units")
+    if isinstance(units, str) and units == "reference":
+        return _common(units, sample, target), ()
+    if units is not None:
+        return units, ()
+    if settings.get("operator") is not None:
+        return "raw", ()
+    if _is_still(sample):
+        return "raw", (_why_raw(sample),)
+    return "own", ()
+
+
+def units_of_several(
+    samples: Iterable[Sample], target: Target | None, settings: Mapping[str, Any]
+) -> tuple[Units | None, tuple[str, ...]]:
+    """The one scale for all samples that are to be compared, and what their reader should know of it.
+
+    Where the target cannot be drawn from the first sample with a scale of its own is the pilot; None without samples.
+
+    Raises
+    ------
+    UsageError, InputError
+        As `steinkit.discrepancy.preparation.common_units` does.
+    """
+    from steinkit.discrepancy.preparation import Units, is_open
+
+    dim = None if target is None else target.dim
+    pilots = [sample for sample in samples if dim in (None, sample.dim)]  # of the others their measures will complain
+    if not pilots:
+        return None, ()
+    units = settings.get("units")
+    if units is None and settings.get("operator") is not None:
+        return Units.of("raw", _named(pilots[0], target).distinct()), ()
+    has_own_bounds = settings.get("bounds") is not None and (target is None or target.bounds is None)
+    source = None if has_own_bounds else target  # cut off by bounds it is not what is drawn from
+    asked = not is_open(units)
+    if asked or (source is not None and source.can_sample):
+        return _common(units, pilots[0], target if asked else source), ()
+    moving = next((sample for sample in pilots if not _is_still(sample)), None)
+    if moving is None:
+        return Units.of("raw", _named(pilots[0], target).distinct()), (_why_raw(pilots[0]),)
+    return _common(units, moving, None, names_of=target), ()
+
+
+def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+    """The units that a JSON file holds: a scale, or the key "units" of a document that a command printed.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or holds no units.
+    """
+    if not os.path.exists(path):
+        words = ", ".join(UNIT_WORDS)
+        raise InputError(f"units {path}: there is no such file, and the words are {words}")
+    found = parse_json(read_bytes(path, binary=True), f"units {path}: the file")
+    if isinstance(found, dict) and isinstance(found.get("units"), dict):
+        found = found["units"]
+    if not isinstance(found, dict) or "scale" not in found:
+        raise InputError(
+            f'units {path}: the file must hold {{"scale": {{"NAME": NUMBER, ...}}}}, or a document with such "units"'
+        )
+    return found
+
+
+def _common(units: UnitsLike | None, pilot: Sample, target: Target | None, *, names_of: Target | None = None) -> Units:
+    from steinkit.discrepancy.preparation import common_units
+
+    return common_units(units, _named(pilot, target or names_of).distinct(), target)
+
+
+def _named(sample: Sample, target: Target | None) -> Sample:
+    """The sample under the target's names where nobody named its coordinates."""
+    if target is None or target.names is None or not sample.has_default_names or len(target.names) != sample.dim:
+        return sample
+    return replace(sample, names=target.names)
+
+
+def _is_still(sample: Sample) -> bool:
+    """Whether a coordinate is the same in all draws that carry weight."""
+    return bool(_still(sample).any())
+
+
+def _still(sample: Sample) -> Any:
+    points = sample.points if sample.weights is None else sample.points[sample.weights > 0.0]
+    return np.all(points == points[0], axis=0)
+
+
+def _why_raw(sample: Sample) -> str:
+    from steinkit.discrepancy.preparation import without_units
+
+    still = [sample.names[j] for j in np.flatnonzero(_still(sample))]
+    return Caution(f"{without_units(still)}: raw units were taken")

@@ -13,8 +13,8 @@ from steinkit import __version__
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.verdict import score_text
 from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
+from steinkit.measures import all_options, find_measure, take_measure
 from steinkit.measures.options import Measure, Measurement
-from steinkit.measures.registry import all_options, find_measure, take_measure
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
 from steinkit.runtime.progress import watched
 from steinkit.sample import Sample

@@ -17,10 +17,11 @@ from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.comparisons import measured, ranks, reference_of, unranked
 from steinkit.describe.results import preference
-from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of
+from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of, ranked
 from steinkit.describe.writing import compact, setting_key, setting_label
 from steinkit.errors import UsageError, did_you_mean, printable
-from steinkit.measures import Measure, find_measure
+from steinkit.measures import find_measure
+from steinkit.measures.options import Measure
 from steinkit.plots.axes import axes_or_new, document_of, legend_below, logarithmic, open_frame, strip_below, told_apart
 from steinkit.sample import Floats
 from steinkit.sweeps.tuning import TuningResult
@@ -426,13 +427,14 @@ def _legend(ax: Axes, points: Sequence[_Point], parameter: str) -> None:
 _CHOSEN, _OTHER = "#D55E00", "0.7"
 
 
-def tuning(result: TuningResult, ax: Axes) -> None:
+def tuning(result: TuningResult | Mapping[str, Any], ax: Axes) -> None:
     """Draw a line a setting, from rung to rung, the best on top; the chosen one stands out and is named."""
+    document = document_of(result)
     places: dict[str, list[tuple[int, int]]] = {}
-    for rung in result.rungs:
-        for place, name in enumerate(sorted(rung.losses, key=rung.losses.__getitem__), start=1):
-            places.setdefault(name, []).append((rung.length, place))
-    best = setting_key(result.setting)
+    for rung in document["rungs"]:
+        for place, name in enumerate(ranked(rung), start=1):
+            places.setdefault(name, []).append((rung["length"], place))
+    best = setting_key(document["setting"])
     for name, path in places.items():
         lengths, at = zip(*path, strict=True)
         is_best = name == best
@@ -440,6 +442,7 @@ def tuning(result: TuningResult, ax: Axes) -> None:
     ax.set_xscale("log")
     ax.set_yticks(range(1, len(places) + 1, max(1, len(places) // 9)))
     ax.invert_yaxis()
-    ax.set_xlabel(f"length of the chains, in {'evaluations' if result.resource == 'budget' else 'draws'}")
+    unit = "evaluations" if document["resource"] == "budget" else "draws"
+    ax.set_xlabel(f"length of the chains, in {unit}")
     ax.set_ylabel("rank of the setting")
-    ax.set_title(f"Chosen: {printable(setting_label(result.setting))}", color=_CHOSEN)
+    ax.set_title(f"Chosen: {printable(setting_label(document['setting']))}", color=_CHOSEN)

@@ -20,11 +20,12 @@ from steinkit.discrepancy.bias.estimate import BiasEstimate
 from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import UsageError
-from steinkit.measures import Measurement, find_measure
+from steinkit.measures import find_measure
+from steinkit.measures.options import Measurement
 from steinkit.measures.scoring import Scores
 from steinkit.plots.axes import axes_or_new, document_of, drawn, head, open_frame
 from steinkit.plots.curves import comparison, curve, most_varied, selection, tuning

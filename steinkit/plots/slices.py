@@ -14,7 +14,7 @@ import numpy as np
 
 from steinkit.describe.measures import direction, named_moments
 from steinkit.discrepancy.bracket import Reference
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.errors import UsageError
 from steinkit.plots.axes import axes_or_new, coordinate_bars, document_of, drawn, entitle, head, panel_grid, told_apart

@@ -24,16 +24,16 @@ from steinkit.discrepancy.bias.estimate import BiasEstimate
 from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.report.elements import Drawing, Listing, Part, drawing, template
 from steinkit.report.parts import comparison_part, curve_parts, score_part
 from steinkit.report.sources import Found, Source, read_source
-from steinkit.report.sweep_part import sweep_part
+from steinkit.report.sweep_part import sweep_part, tuning_part
 from steinkit.sample import Sample
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 from steinkit.sweeps.result import SweepResult
 from steinkit.target import Target
 
@@ -52,8 +52,8 @@ def write_report(
     Parameters
     ----------
     sources : path or result, or sequence of these
-        A sweep's folder; a JSON document of ``steinkit score``, ``compare``, ``curve`` or ``sweep``; or what `sweep`,
-        `compare` or `curve` returned. The first one's verdict heads the page.
+        The folder of a sweep or tuning; a JSON document of ``steinkit score``, ``compare``, ``curve``, ``sweep`` or
+        ``tune``; or what `sweep`, `tune`, `compare` or `curve` returned. The first one's verdict heads the page.
     path : path
         The file to write, in one step; "-" for standard output.
     title : str, optional
@@ -132,6 +132,7 @@ def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]
     """What is said of each source, in their order; curves look at each other."""
     kinds: dict[str, Callable[[Found], Part]] = {
         "sweep": lambda each: sweep_part(each, target),
+        "tuning": tuning_part,
         "comparison": comparison_part,
         "score": lambda each: score_part(each, target),
     }

@@ -26,7 +26,8 @@ from steinkit.describe.results import Document, answers
 from steinkit.describe.verdict import descriptions, fault, headline, measures_table, page_statements, verdict_biases
 from steinkit.describe.writing import Table, listed, sentence, value_of
 from steinkit.errors import InputError, SteinkitError
-from steinkit.measures import Measure, find_measure
+from steinkit.measures import find_measure
+from steinkit.measures.options import Measure
 from steinkit.measures.scoring import Scores
 from steinkit.plots.discrepancy import Standard, key
 from steinkit.report.elements import (
@@ -193,7 +194,7 @@ def draws_pictures(found: Found, target: Target | str | None) -> list[Picture]:
 def _contoured(found: Found, target: Target | str | None) -> Target | None:
     """The target whose contours lie behind the draws; code of the user's own only where it was passed."""
     from steinkit.targets import make_target
-    from steinkit.targets.user_code import load_target_or_model
+    from steinkit.targets.registry import load_target_or_model
 
     known, names = found.document.get("target"), found.document["sample"]["names"]
     if isinstance(target, str):

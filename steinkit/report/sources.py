@@ -26,33 +26,36 @@ from steinkit.describe.writing import count, files_label, target_label, units_la
 from steinkit.discrepancy.kernel.base_kernels import kernel_names
 from steinkit.errors import InputError, UsageError, printable, printable_document
 from steinkit.files.streams import parse_json, read_bytes, read_enclosed
-from steinkit.measures.registry import recorded_settings
+from steinkit.measures import recorded_settings
 from steinkit.measures.scoring import Scores
 from steinkit.report.elements import Listing
 from steinkit.samplers.registry import sampler_names
 from steinkit.saved_results import has_arrays, restored
 from steinkit.sweeps.result import SweepResult, read_folder
 from steinkit.sweeps.run import measure_setting_names
-from steinkit.sweeps.store import CONFIGURATION, RECORDS
+from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, TUNING, unsealed
+from steinkit.sweeps.tuning import TuningResult
 from steinkit.targets import target_names
 
 Source: TypeAlias = str | os.PathLike[str] | Result
-Kind = Literal["sweep", "comparison", "curve", "score"]
+Kind = Literal["sweep", "tuning", "comparison", "curve", "score"]
 
 _MARKS: dict[Kind, tuple[str, ...]] = {  # keys that only documents of that kind have
     "sweep": ("criteria", "cells"),
+    "tuning": ("setting", "rungs"),
     "comparison": ("samples", "ranking"),
     "curve": ("measure", "n", "values"),
     "score": ("sample", "results"),
 }
 _RESULTS: dict[Kind, type[Result]] = {
     "sweep": SweepResult,
+    "tuning": TuningResult,
     "comparison": Comparison,
     "curve": Curve,
     "score": Scores,
 }
 _CELL = re.compile("[0-9a-f]{8,128}")
-_WANTED = "give a sweep's folder, or what steinkit score, compare, curve or sweep print with --json"
+_WANTED = "give the folder of a sweep or tuning, or what score, compare, curve, sweep or tune print with --json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +66,13 @@ class Found:
     ----------
     name : str
         What the reader knows it by.
-    kind : {"sweep", "comparison", "curve", "score"}
+    kind : {"sweep", "tuning", "comparison", "curve", "score"}
     document : dict
         What the command printed or would print, control characters of texts escaped.
     records : sequence of dict
         Cells of the sweep, where they are at hand.
     configuration : dict, optional
-        Of the sweep, as run.
+        Of the sweep or tuning, as run.
     folder : Path, optional
         Of the sweep.
     hashes : dict of str to str
@@ -100,7 +103,7 @@ class Found:
     def subject(self) -> str:
         """The sample or samples and their target, of which a headline speaks."""
         document, configuration = self.document, self.configuration
-        if self.kind == "sweep":
+        if self.kind in ("sweep", "tuning"):
             if configuration is None:
                 return self.name
             return f"{configuration['sampler']['name']} on target {target_label(configuration['target'])}"
@@ -127,7 +130,7 @@ def read_source(source: Source) -> Found:
     Raises
     ------
     InputError
-        If a folder holds no finished sweep, or a file is none of the documents that commands print.
+        If a folder holds no finished sweep or tuning, or a file is none of the documents that commands print.
     UsageError
         If the source is something else.
     """
@@ -142,11 +145,24 @@ def _read(source: Source) -> Found:
             return Found(f"the {kind}", kind, source.to_dict(), records, result=source)
     if not isinstance(source, str | os.PathLike):
         raise UsageError(
-            "a report is made of a sweep's folder, a JSON document, or the result of sweep, compare or curve; received "
+            "a report is made of the folder of a sweep or tuning, a JSON document, or a result in memory; received "
             f"{type(source).__name__}"
         )
     path = Path(source)
-    return _read_folder(path) if path.is_dir() else _read_document(str(source))
+    if not path.is_dir():
+        return _read_document(str(source))
+    return _read_tuning(path) if (path / TUNING).is_file() else _read_folder(path)
+
+
+def _read_tuning(folder: Path) -> Found:
+    found, kept = _read_document(str(folder / TUNING)), read_enclosed(folder, CONFIGURATION)
+    try:
+        configuration = unsealed(kept, INDENT)
+    except ValueError as error:
+        raise InputError(f"{folder / CONFIGURATION} is not as a tuning wrote it: {error}; tune again") from None
+    hashes = {**(found.hashes or {}), CONFIGURATION: _hash(kept)}
+    name = folder.resolve().name
+    return replace(found, name=name, configuration=configuration, hashes=hashes, address=str(folder))
 
 
 def _read_folder(folder: Path) -> Found:

@@ -1,8 +1,9 @@
-"""What a report says of a sweep."""
+"""What a report says of a sweep, and of a setting that was tuned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,12 +11,22 @@ import numpy as np
 
 from steinkit import plots
 from steinkit.describe.results import Document, Statement, answers
-from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
-from steinkit.describe.verdict import chosen_statements, is_accused
+from steinkit.describe.sweep import (
+    LEVEL,
+    headline,
+    leading,
+    median_of,
+    rungs_table,
+    statements,
+    table,
+    tuning_headline,
+    tuning_statements,
+)
+from steinkit.describe.verdict import chosen_statements, is_accused, verdict_biases
 from steinkit.describe.writing import Table, compact, seeds_label, sentence, setting_label, units_label, value_label
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
-from steinkit.plots.curves import most_varied
+from steinkit.plots.curves import most_varied, tuning
 from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, on_axes
 from steinkit.report.sources import Found, sweep_listings
 from steinkit.report.sweep_draws import Setting, judged_draws, mode_missed, scored_draws, sweep_target, telling_settings
@@ -83,6 +94,41 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
         tables=(*choices, *_failure_table(document)),
         facts=tuple(_facts(found)),
         listings=() if found.configuration is None else sweep_listings(found.configuration, str(found.folder)),
+    )
+
+
+def tuning_part(found: Found) -> Part:
+    """The setting, its rivals rung by rung, and the biases of a fresh chain.
+
+    Parameters
+    ----------
+    found : Found
+        Of kind "tuning".
+    """
+    document, configuration = found.document, found.configuration
+    ranks, fresh = rungs_table(document), verdict_biases(document["verdict"])
+
+    def draw(ax: Any) -> None:
+        tuning(document, ax)
+        ax.set_title("")
+
+    return Part(
+        source=found.name,
+        subject=found.subject,
+        headline=tuning_headline(document),
+        answers=answers(tuning_statements(document, find_measure)),
+        reservations=tuple(document["warnings"]),
+        pictures=(
+            Picture(
+                title="From short chains to long ones",
+                caption="A line a setting: its rank among those that were left. The chosen one stands out.",
+                description=f"{ranks.caption}. {sentence(tuning_headline(document))}.",
+                wide=on_axes(draw, WIDE, 4.3),
+                narrow=on_axes(draw, NARROW, 3.6),
+            ),
+        ),
+        tables=(ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)),
+        facts=(*([] if configuration is None else _configured(configuration)), *found.facts(made="tuned it")),
     )
 
 
@@ -216,19 +262,7 @@ def _facts(found: Found) -> list[tuple[str, str]]:
     document, configuration = found.document, found.configuration
     facts = [("cells", f"{document['cells']}: {document['failed']} failed, {document['reused']} were reused")]
     if configuration is not None:
-        target, sampler = configuration["target"], configuration["sampler"]
-        facts += [
-            ("target", target["name"] + (f" ({setting_label(target['options'])})" if target["options"] else "")),
-            ("target fingerprint", target["fingerprint"]),
-            ("sampler", sampler["name"]),
-            *((f"sampler {name.replace('_', ' ')}", value_label(value)) for name, value in sampler["options"].items()),
-            *([("hash of the sampler's code", str(sampler["code"]))] if "code" in sampler else []),
-            ("seeds", seeds_label(configuration["seeds"])),
-            ("measures", ", ".join(configuration["measures"])),
-            *_measure_facts(configuration),
-            *([("label", configuration["label"])] if configuration["label"] else []),
-            ("racing", value_label(configuration["racing"])),
-        ]
+        facts += [*_configured(configuration), ("racing", value_label(configuration["racing"]))]
     resumed = " of the last run" if document["reused"] else ""
     facts += [(f"wall time{resumed}", f"{document['seconds']:.1f} s")]
     if found.records:
@@ -238,6 +272,22 @@ def _facts(found: Found) -> list[tuple[str, str]]:
         facts.append((f"work of all cells{before}", f"{sum(spent.values()):.1f} s"))
     facts.append(("steinkit that ran the sweep", configuration["version"] if configuration else document["version"]))
     return [*facts, *found.hash_facts]
+
+
+def _configured(configuration: Document) -> list[tuple[str, str]]:
+    """What was run."""
+    target, sampler = configuration["target"], configuration["sampler"]
+    return [
+        ("target", target["name"] + (f" ({setting_label(target['options'])})" if target["options"] else "")),
+        ("target fingerprint", target["fingerprint"]),
+        ("sampler", sampler["name"]),
+        *((f"sampler {name.replace('_', ' ')}", value_label(value)) for name, value in sampler["options"].items()),
+        *([("hash of the sampler's code", str(sampler["code"]))] if "code" in sampler else []),
+        ("seeds", seeds_label(configuration["seeds"])),
+        ("measures", ", ".join(configuration["measures"])),
+        *_measure_facts(configuration),
+        *([("label", configuration["label"])] if configuration["label"] else []),
+    ]
 
 
 def _measure_facts(configuration: Document) -> list[tuple[str, str]]:

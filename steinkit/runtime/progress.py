@@ -91,9 +91,3 @@ def progress_bar(
         file=sys.stderr,
         leave=False,
     )
-
-
-def say_beside_bars(text: str) -> None:
-    """Write a line on standard error, at once, and not into the midst of a bar."""
-    with _bar().external_write_mode(file=sys.stderr):
-        print(text, file=sys.stderr, flush=True)

@@ -21,18 +21,15 @@ import numpy as np
 
 from steinkit.arguments import checked
 from steinkit.errors import UsageError, cautious, did_you_mean
-from steinkit.measures import default_measure, find_measure
-from steinkit.measures.registry import all_options, require_taken
-from steinkit.runtime.memory import as_bytes
-from steinkit.sweeps.backends import open_workers
-from steinkit.sweeps.execution import Execution, other_records
+from steinkit.measures import all_options, default_measure, find_measure, require_taken
+from steinkit.runtime.deadlines import as_bytes
+from steinkit.sweeps.execution import Execution, other_records, race_rounds
 from steinkit.sweeps.identity import recordable, target_fingerprint
-from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, seed_list
-from steinkit.sweeps.racing import race_rounds
+from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, in_fixed_units, seed_list
+from steinkit.sweeps.processes import open_workers
 from steinkit.sweeps.result import SweepResult, choices
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
-from steinkit.sweeps.swept_sampler import swept_sampler
-from steinkit.sweeps.units import in_fixed_units
+from steinkit.sweeps.tasks import swept_sampler
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20

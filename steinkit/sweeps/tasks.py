@@ -1,29 +1,231 @@
 """The work of a sweep, as functions that a worker process can be given: run a setting's chains, score a chain.
 
+The sampler is one that steinkit knows by name, or a user's own function, given or named with its file.
 None raises what a setting, a sampler, a target or a solver does wrong, be it to leave Python: they return the reason.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
 
-from steinkit.errors import SteinkitError, leave_to_results, listening_to_forecasts
-from steinkit.measures import Measurement, take_measure
-from steinkit.measures.registry import restored_settings
+from steinkit.containers.reading import as_sample
+from steinkit.errors import (
+    InputError,
+    SteinkitError,
+    UsageError,
+    did_you_mean,
+    leave_to_results,
+    listening_to_forecasts,
+)
+from steinkit.measures import restored_settings, take_measure
+from steinkit.measures.options import Measurement
 from steinkit.measures.scoring import Judgement, Judging
 from steinkit.runtime.compilation import compile_from_now_on
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Sample
-from steinkit.sweeps.swept_sampler import SweptSampler
+from steinkit.samplers.chains.draws import Draws
+from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_names
+from steinkit.sweeps.identity import code_identity
 from steinkit.target import Target
+
+Chain = tuple[Sample, float | None]
+"""What one seed gave: draws, and the share of moves accepted where the sampler says it."""
+
+_NORMAL_START = "normal"
+_START_KEY = 1 << 16  # far from the keys by which a chain's other noise is told apart
+
+
+@dataclass(frozen=True)
+class SweptSampler:
+    """A sampler that is run from a seed for each chain.
+
+    Attributes
+    ----------
+    name : str
+        The registered name, ``path.py:function`` as it was named, or the place of a user's function.
+    code : str, optional
+        Hash of a user's function (`code_identity`); None where that cannot be told.
+    """
+
+    name: str
+    code: str | None
+    _registered: Sampler | None
+    _function: Callable[..., Any] | None
+
+    @property
+    def is_users(self) -> bool:
+        """Whether it is a function of the user's own."""
+        return self._function is not None
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it takes a seed."""
+        return self._registered is None or "seed" in self._registered.options()
+
+    def require_options(self, options: Mapping[str, Any]) -> None:
+        """Hold the options of a setting to those that the sampler takes.
+
+        Raises
+        ------
+        UsageError
+            If it does not take one, or needs another.
+        """
+        for name in ("seed", "chains"):
+            if name in options:
+                raise UsageError(
+                    f"{name} is not an option of a sweep's sampler: every seed of the sweep runs one chain"
+                )
+        if isinstance(options.get("start"), str) and options["start"] != _NORMAL_START:
+            raise UsageError(
+                f'start must be a state, a list of numbers, or "{_NORMAL_START}", a standard normal state from the '
+                f"chain's seed; received {options['start']!r}"
+            )
+        if self._registered is None:
+            self._require_parameters(options)
+            return
+        taken = self._options(options.get("test"))
+        for name in options:
+            if name not in taken:
+                raise UsageError(
+                    f"sampler {self.name!r} has no option {name!r}{did_you_mean(name, taken)}; "
+                    f"its options are {', '.join(sorted(taken))}"
+                )
+        missing = [name for name, option in taken.items() if option.required and name not in options]
+        if self._registered.needs_end and not {"draws", "budget"} & options.keys():
+            missing.append("draws or budget")
+        if missing:
+            raise UsageError(f"sampler {self.name!r} needs {' and '.join(missing)}, in the grid or fixed")
+
+    def run(self, target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Chain]:
+        """A chain for each seed, each the same whatever runs beside it."""
+        if self._function is not None:
+            run = self._function
+            return [_as_chain(run(target, **_started(target, options, [s]), seed=s), target) for s in seeds]
+        assert self._registered is not None
+        arguments = _started(target, options, seeds)
+        if self.is_random:
+            arguments["seed"] = list(seeds)
+        if "chains" in self._registered.options():
+            arguments["chains"] = len(seeds)
+        return _chains_of(self._registered.run(target, arguments))
+
+    def _require_parameters(self, options: Mapping[str, Any]) -> None:
+        assert self._function is not None
+        try:
+            signature = inspect.signature(self._function)
+        except (TypeError, ValueError):  # it does not say
+            return
+        try:
+            signature.bind(None, **options, seed=0)
+        except TypeError as error:
+            called = ", ".join(["target", *(f"{name}=" for name in options), "seed="])
+            raise UsageError(
+                f"the sampler {self.name} cannot be called as ({called}): {error}; a sampler is a function "
+                "(target, *, seed, **options), and the grid and the fixed options name its options"
+            ) from None
+
+    def _options(self, test: Any) -> dict[str, Option]:
+        assert self._registered is not None
+        taken = self._registered.options(test)
+        return {name: option for name, option in taken.items() if name not in ("seed", "chains")}
+
+
+def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> SweptSampler:
+    """The sampler named or given; a function of `steinkit.samplers` is known by its name.
+
+    Parameters
+    ----------
+    sampler : str or callable
+        A name, ``path.py:function``, whose file is run, or a function.
+    folder : Path
+        What the path is relative to.
+
+    Raises
+    ------
+    UsageError
+        If no sampler has the name, the file no such function, or it is neither a name nor a function.
+    InputError
+        If the file does not exist or raises an exception.
+    """
+    if isinstance(sampler, str):
+        if ":" in sampler or sampler.endswith(".py"):
+            return _from_file(sampler, folder)
+        try:
+            return SweptSampler(sampler, None, find_sampler(sampler), None)
+        except UsageError as error:
+            raise UsageError(f"{error}; your own is named path.py:function") from None
+    if not callable(sampler):
+        raise UsageError(f"sampler must be a name or a function; received {sampler!r}")
+    for name in sampler_names():
+        if find_sampler(name).function is sampler:
+            return SweptSampler(name, None, find_sampler(name), None)
+    name = getattr(sampler, "__qualname__", type(sampler).__name__)
+    return SweptSampler(name, code_identity(sampler), None, sampler)
+
+
+def _from_file(reference: str, folder: Path) -> SweptSampler:
+    from steinkit.targets.registry import load_attribute
+
+    function = load_attribute(reference, "sampler", folder=folder)
+    if not callable(function):
+        raise UsageError(
+            f"{reference} must be a function (target, *, seed, **options) that returns draws; it is "
+            f"{type(function).__name__}"
+        )
+    found = swept_sampler(function)
+    return replace(found, name=reference) if found.is_users else found
+
+
+def _started(target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
+    """The options, with a start that is wanted at random drawn from N(0, I) for each seed."""
+    arguments = dict(options)
+    if arguments.get("start") == _NORMAL_START:
+        if target.dim is None:
+            raise UsageError(f"the dimension of {target.label!r} is not known: pass dim= to the target")
+        noise = (np.random.SeedSequence(seed, spawn_key=(_START_KEY,)) for seed in seeds)
+        arguments["start"] = np.stack([np.random.default_rng(each).standard_normal(target.dim) for each in noise])
+    return arguments
+
+
+def _chains_of(draws: Draws) -> list[Chain]:
+    """The chains of a run, each as a sample of its own."""
+    present, acceptance = draws.present, draws.acceptance
+    chains: list[Chain] = []
+    for k in range(draws.chains):
+        kept = present[k]
+        if not kept.any():
+            raise InputError("the run ended without a draw; give it a larger budget, or a smaller burn_in or thin")
+        sample = Sample(
+            points=draws.points[k][kept],
+            cost=draws.cost[k][kept],
+            weights=None if draws.weights is None else draws.weights[k][kept],
+            names=draws.names,
+        )
+        chains.append((sample, None if acceptance is None else float(acceptance[k])))
+    return chains
+
+
+def _as_chain(returned: Any, target: Target) -> Chain:
+    """What a user's function returned for one seed; some measures would not see that it is not of the target."""
+    sample = returned.to_sample() if isinstance(returned, Draws) else as_sample(returned)
+    if target.dim not in (None, sample.dim):
+        raise InputError(
+            f"the target {target.label!r} has {target.dim} coordinates, the sampler's draws have {sample.dim}; return "
+            "an array of shape (draws, coordinates)"
+        )
+    acceptance = returned.acceptance if isinstance(returned, Draws) else None
+    return sample, None if acceptance is None else float(np.nanmean(acceptance))
 
 
 @dataclass(frozen=True)

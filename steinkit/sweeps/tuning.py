@@ -44,15 +44,13 @@ from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import Judging
 from steinkit.sample import Sample
-from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.choice import UnrankedError, bracket_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
-from steinkit.sweeps.plan import Plan
+from steinkit.sweeps.plan import Plan, in_fixed_units
+from steinkit.sweeps.processes import open_workers
 from steinkit.sweeps.run import make_measure_settings, make_plan, saying_how_to_resume
 from steinkit.sweeps.store import CONFIGURATION, TUNING, Record, Store
-from steinkit.sweeps.swept_sampler import Chain, SweptSampler
-from steinkit.sweeps.tasks import run_chains_of_setting
-from steinkit.sweeps.units import in_fixed_units
+from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains_of_setting
 from steinkit.target import Target
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
-"""Work given out and answers taken back, whoever does it; and work whose process ended, which is tried once more.
+"""Work of a sweep given out and answers taken back, whoever does it.
 
-Work is a function of a module, called with one argument that all work shares and with some of its own.
+Work is a function of a module, called with one argument that all work shares and with some of its own. Work whose
+process ended is tried once more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from steinkit.errors import UsageError
 
 Work = Callable[..., Any]
 Arguments = tuple[Any, ...]
+
+CLUSTERS = ("dask", "ray")
+BACKENDS = ("loky", *CLUSTERS)
+"""Names of the back ends; the first needs nothing."""
 
 
 @dataclass(frozen=True)

@@ -459,7 +459,7 @@ def two_normals():
 
 def test_a_function_is_a_model_if_it_samples(np_):
     pytest.importorskip("jax")
-    from steinkit.adapters.numpyro import has_sites
+    from steinkit.adapters.jax import has_sites
 
     assert has_sites(two_normals)
     assert not has_sites(schools)

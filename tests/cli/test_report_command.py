@@ -48,7 +48,7 @@ def test_reads_standard_input(steinkit, scored):
         (
             ("draws.csv", "-o", "report.html"),
             3,
-            "(char 0); give a sweep's folder, or what steinkit score",
+            "(char 0); give the folder of a sweep or tuning, or what score",
         ),
         ((".", "-o", "report.html"), 3, "error: . holds no finished sweep: there is no sweep.json in it"),
     ],

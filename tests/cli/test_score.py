@@ -20,7 +20,7 @@ from steinkit import __version__
 from steinkit.cli.terminal import heeded_interrupts
 from steinkit.discrepancy.graph.engines.cvxpy import linear_solvers
 from steinkit.errors import SolverError
-from steinkit.measures.registry import recorded_settings
+from steinkit.measures import recorded_settings
 
 _NORMAL = ("--target", "normal", "--reference", "0")
 _QUICK = (*_NORMAL, "--measure", "moments", "--no-verdict")  # where it does not matter what is measured

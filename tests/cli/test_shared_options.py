@@ -9,7 +9,7 @@ import steinkit as sk
 from steinkit.cli import commands
 from steinkit.cli.options import flag_of
 from steinkit.cli.request import Request
-from steinkit.measures.registry import all_options, takers_of
+from steinkit.measures import all_options, takers_of
 from steinkit.sample import Sample
 from steinkit.sweeps.run import measure_setting_names
 

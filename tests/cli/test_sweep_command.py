@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import steinkit as sk
-from steinkit.sweeps.configuration import read_configuration
-from steinkit.sweeps.refusals import require_runnable
+from steinkit.sweeps.configuration import read_configuration, require_runnable
 
 CONFIGURATION = """
 target = "gaussian-mean"

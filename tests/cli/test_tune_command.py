@@ -2,6 +2,8 @@
 
 import pytest
 
+import steinkit as sk
+
 CONFIGURATION = """
 target = "logistic-posterior"
 [sampler]
@@ -69,7 +71,9 @@ def test_a_sweeps_folder_is_refused(steinkit, write_toml, folder):
     answer = steinkit("sweep", "sweep.toml", "-o", "other")
     assert answer.code == 2
     assert "holds tuning.json, of another command" in answer.err
-    assert "holds a tuning, not a sweep" in steinkit("report", "other", "-o", "page.html").err
+    with pytest.raises(sk.InputError, match="holds a tuning, not a sweep"):
+        sk.read_sweep("other")
+    assert "not a result that a report can show" in steinkit("report", "other", "-o", "page.html").err
 
 
 def test_a_sweep_refuses_ranges(steinkit, write_toml):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.containers.columns import entries_of, split
+from steinkit.containers.named_draws import gather
 from steinkit.containers.reading import read_draws
-from steinkit.containers.variables import entries_of, gather, split
 
 
 @pytest.mark.parametrize(

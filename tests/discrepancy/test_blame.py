@@ -7,7 +7,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.blame import Blame, blamed, mean_of, moment_faults, size_of
-from steinkit.discrepancy.moments.features import Feature, features_of
+from steinkit.discrepancy.moments import Feature, features_of
 
 N = 100_000  # a mean of draws is known to 1/300 of their standard deviation
 

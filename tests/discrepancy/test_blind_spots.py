@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.blind_spots import far_apart
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units, far_apart
 
 
 def told(x, scores, units="own"):

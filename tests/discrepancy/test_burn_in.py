@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as t_distribution
 
-from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
-from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
-from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.cross_fitting import Draws, burn_in_p_value, early_rows, integrated_autocorrelation_times
+from steinkit.discrepancy.preparation import Units, prepare
 
 
 def p_value(points, scores):

@@ -5,7 +5,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.kernel_evidence import largest_share
+from steinkit.discrepancy.kernel.goodness_of_fit import largest_share
 from steinkit.discrepancy.preparation import prepare
 
 

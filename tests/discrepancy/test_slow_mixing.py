@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 import steinkit as sk
 from steinkit.discrepancy import cross_fitting
-from steinkit.discrepancy.autocorrelation import (
+from steinkit.discrepancy.cross_fitting import (
     _batch_means,
     integrated_autocorrelation_times,
     long_run_times,

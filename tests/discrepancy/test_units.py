@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units, prepare
 
 POWERS = np.array([2.0**-20, 1.0, 2.0**10])
 OTHERS = np.array([0.37e-6, 3.1, 777.0])

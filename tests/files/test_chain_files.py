@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.files.dispatch import join_chains, matching_files
+from steinkit.files import join_chains, matching_files
 
 STAN = "# stan_version_major = 2\nlp__,mu,theta.1,theta.2\n"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.files import reader_process
+from steinkit.files import grouped
 
 pytest.importorskip("h5netcdf")
 
@@ -26,8 +26,8 @@ def failing(monkeypatch):
 
     def start(how):
         monkeypatch.setenv("FAILING_READER", how)
-        monkeypatch.setattr(reader_process, "_CHILD", "support.failing_reader")
-        monkeypatch.setattr(reader_process, "_children", [])
+        monkeypatch.setattr(grouped, "_CHILD", "support.failing_reader")
+        monkeypatch.setattr(grouped, "_children", [])
 
     return start
 
@@ -40,7 +40,7 @@ def test_a_library_that_hangs_is_ended(how, file, failing, monkeypatch):
     with pytest.raises(sk.InputError, match=r"s\.nc took the library .*STEINKIT_MAX_SECONDS"):
         sk.read_sample(file)
     assert time.perf_counter() - begin < 30.0  # of the 60 that it sleeps
-    (child,) = reader_process._children
+    (child,) = grouped._children
     assert child.process.returncode is not None  # nobody is left
 
 
@@ -53,8 +53,8 @@ def test_a_library_that_crashes_takes_nobody_with_it(file, failing, monkeypatch)
 
 
 def test_a_process_that_does_not_start(file, monkeypatch):
-    monkeypatch.setattr(reader_process, "_CHILD", "support.no_such_module")
-    monkeypatch.setattr(reader_process, "_children", [])
+    monkeypatch.setattr(grouped, "_CHILD", "support.no_such_module")
+    monkeypatch.setattr(grouped, "_children", [])
     with pytest.raises(sk.InputError, match=r"s\.nc is read by a process of its own, which could not be started"):
         sk.read_sample(file)
 
@@ -63,31 +63,31 @@ def test_no_module_of_the_folder_at_hand_is_run(file, tmp_path, monkeypatch):
     for name in ("json", "h5py", "xarray"):
         (tmp_path / f"{name}.py").write_text("open('was_run', 'w')\nraise SystemExit\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reader_process, "_children", [])
+    monkeypatch.setattr(grouped, "_children", [])
     assert sk.read_sample(file).dim == 2
     assert not (tmp_path / "was_run").exists()
-    reader_process._children[-1].end()
+    grouped._children[-1].end()
 
 
 def test_one_process_reads_all_files_until_it_is_gone(file):
     found = []
     for _ in range(2):
         sk.read_sample(file)
-        found.append(reader_process._children[-1].process.pid)
+        found.append(grouped._children[-1].process.pid)
     assert found[0] == found[1] != os.getpid()
-    reader_process._children[-1].process.kill()
-    reader_process._children[-1].process.wait()
+    grouped._children[-1].process.kill()
+    grouped._children[-1].process.wait()
     sk.read_sample(file)
-    assert reader_process._children[-1].process.pid != found[0]
+    assert grouped._children[-1].process.pid != found[0]
 
 
 def test_the_process_of_another_one_is_not_asked(file, monkeypatch):
     sk.read_sample(file)
-    child = reader_process._children[-1]
+    child = grouped._children[-1]
     monkeypatch.setattr(child, "owner", child.owner + 1)  # as after a fork
-    monkeypatch.setattr(reader_process, "_children", [child])
+    monkeypatch.setattr(grouped, "_children", [child])
     sk.read_sample(file)
-    other = reader_process._children[-1]
+    other = grouped._children[-1]
     other.end()
     assert other is not child
     assert child.process.poll() is None
@@ -110,20 +110,20 @@ def test_frames_keep_their_bytes(tmp_path):
     frames = [b"", b"a", bytes(range(256)) * 1000]
     with open(path, "wb") as stream:
         for each in frames:
-            reader_process.write_frame(stream, each)
+            grouped.write_frame(stream, each)
     with open(path, "rb") as stream:
-        assert [reader_process.read_frame(stream) for _ in frames] == frames
+        assert [grouped.read_frame(stream) for _ in frames] == frames
         with pytest.raises(EOFError):
-            reader_process.read_frame(stream)
+            grouped.read_frame(stream)
 
 
 def test_a_module_in_the_folder_at_hand_is_not_run(file, folder, monkeypatch):
     """What was downloaded may bear any name; ``python -m`` puts the folder at hand first on the path."""
     (folder / "h5py.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\nraise ImportError\n")
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
-    monkeypatch.setattr(reader_process, "_children", [])  # those that run were started before
+    monkeypatch.setattr(grouped, "_children", [])  # those that run were started before
     assert len(sk.read_sample(file)) > 0
-    reader_process._children[0].end()
+    grouped._children[0].end()
     assert not (folder / "ran").exists()
 
 
@@ -131,6 +131,6 @@ def test_steinkit_is_the_one_that_asks(tmp_path, monkeypatch):
     own = Path(sk.__file__).parents[1]
     monkeypatch.setattr(sys, "path", ["", str(tmp_path), str(own), "/elsewhere"])
     monkeypatch.chdir(tmp_path)
-    assert reader_process._search_path() == [str(own), "/elsewhere"]
+    assert grouped._search_path() == [str(own), "/elsewhere"]
     monkeypatch.chdir(own)
-    assert reader_process._search_path() == [str(own), str(tmp_path), "/elsewhere"]
+    assert grouped._search_path() == [str(own), str(tmp_path), "/elsewhere"]

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from steinkit.errors import InputError
-from steinkit.files import stan
-from steinkit.files.dispatch import is_stan
+from steinkit.files import is_stan, stan
 from steinkit.files.stan import read_stan
 from steinkit.sample import Sample
 

@@ -7,8 +7,15 @@ import pytest
 
 import steinkit as sk
 from steinkit.errors import UsageError
-from steinkit.measures import find_measure, measure_names, take_measure
-from steinkit.measures.registry import all_options, recorded_settings, restored_settings, takers_of
+from steinkit.measures import (
+    all_options,
+    find_measure,
+    measure_names,
+    recorded_settings,
+    restored_settings,
+    take_measure,
+    takers_of,
+)
 
 TARGET = sk.targets.Normal([0.0])
 SAMPLE = sk.Sample(points=np.random.default_rng(0).standard_normal((40, 1)))

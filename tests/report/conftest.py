@@ -33,6 +33,16 @@ def sweep_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def tuning_folder(tmp_path_factory):
+    """Four steps of SGLD, at half of the grid's cost."""
+    folder = tmp_path_factory.mktemp("tunings") / "steps & more"
+    posterior = sk.targets.LogisticRegression.nodal()
+    steps, options = [1e-5, 1e-2, 3e-2, 1.0], {"batch_size": 10, "draws": 1000, "thin": 20}
+    sk.tune(posterior, "sgld", grid={"step_size": steps}, options=options, cost=0.5, seeds=1, directory=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def target():
     return sk.targets.Normal([0.0, 0.0])
 
@@ -56,12 +66,13 @@ def curves(target):
 
 
 @pytest.fixture(scope="session")
-def written(sweep_folder, comparison, curves, tmp_path_factory):
-    """A page about the sweep, and one about everything in memory."""
+def written(sweep_folder, tuning_folder, comparison, curves, tmp_path_factory):
+    """A page about the sweep, one about the tuning, and one about everything in memory."""
     folder = tmp_path_factory.mktemp("pages")
     write_report(sweep_folder, folder / "sweep.html")
+    write_report(tuning_folder, folder / "tuning.html")
     write_report([comparison, *curves], folder / "mixed.html", title=f"All of {HOSTILE}")
-    return {name: folder / f"{name}.html" for name in ("sweep", "mixed")}
+    return {name: folder / f"{name}.html" for name in ("sweep", "tuning", "mixed")}
 
 
 @pytest.fixture

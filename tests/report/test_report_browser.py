@@ -56,7 +56,7 @@ def visit(browser, addresses):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("name", ["sweep", "mixed"])
+@pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])
 def test_fits_the_window_without_complaint(visit, addresses, name, width, scheme):
     page, said, asked = visit(name, width, scheme)
     assert said == []

@@ -13,13 +13,14 @@ import pytest
 from support.page_checks import CONTROLS, CONTROLS_SHOWN, ESS_SCORE, HOSTILE_SHOWN, Page, control_characters, faults
 
 from steinkit.comparison import compare
-from steinkit.describe.writing import within
+from steinkit.describe.writing import compact, setting_key, within
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.page import write_report
 from steinkit.report.parts import comparison_part
 from steinkit.report.sources import read_source
+from steinkit.saved_results import read_result
 from steinkit.sweeps.result import read_sweep
-from steinkit.sweeps.store import INDENT, sealed, unsealed
+from steinkit.sweeps.store import CONFIGURATION, INDENT, TUNING, sealed, unsealed
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def pages(written):
     return {name: path.read_text(encoding="utf-8") for name, path in written.items()}
 
 
-@pytest.mark.parametrize("name", ["sweep", "mixed"])
+@pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])
 def test_is_valid_and_needs_nothing_from_outside(pages, name):
     assert faults(pages[name]) == []
     assert "default-src 'none'" in pages[name]
@@ -107,7 +108,32 @@ def test_names_are_text_and_nothing_else(pages):
     assert any(HOSTILE_SHOWN in attrs["alt"] for attrs in page.find("img"))
 
 
-@pytest.mark.parametrize("name", ["sweep", "mixed"])
+def test_a_tuning_is_told_from_its_folder_its_document_and_memory(pages, tuning_folder, tmp_path):
+    """The setting and its cost; losses rung by rung, of the chosen setting on all; the biases of the fresh chain."""
+    found = read_result(tuning_folder / TUNING)
+    page = Page(pages["tuning"])
+    (heading,) = page.text("h1")
+    chosen = f"Step size {found.setting['step_size']:g} is the best of 4 settings, at {found.spent / found.full:.1%} of"
+    assert heading.startswith(f"sgld on target logistic-posterior: {chosen} the full grid's cost")
+    heads = ["setting", *(f"{rung.measure} at {rung.length:,}" for rung in found.rungs)]
+    assert [text for text in page.text("th") if text in heads] == heads
+    assert page.text("td")[: len(found.rungs)] == [
+        compact(rung.losses[setting_key(found.setting)]) for rung in found.rungs
+    ]
+    assert "A fresh chain: Biases of means" in pages["tuning"]
+    assert "Which setting is best?" in page.text("dt")
+    for source in (tuning_folder / TUNING, found):
+        write_report(source, tmp_path / "other.html")
+        other = Page((tmp_path / "other.html").read_text(encoding="utf-8"))
+        assert other.text("td") == page.text("td")
+    config = tmp_path / "tuned" / CONFIGURATION
+    shutil.copytree(tuning_folder, config.parent)
+    config.write_text(config.read_text().replace("1000", "2000"))
+    with pytest.raises(InputError, match="is not as a tuning wrote it"):
+        write_report(config.parent, tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])
 def test_no_control_character_reaches_a_page_or_its_pictures(pages, name):
     pictures = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", pages[name])
     assert pictures

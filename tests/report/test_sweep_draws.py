@@ -14,8 +14,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.errors import InputError, UsageError
-from steinkit.measures import find_measure
-from steinkit.measures.registry import recorded_settings, restored_settings
+from steinkit.measures import find_measure, recorded_settings, restored_settings
 from steinkit.report.sources import read_source
 from steinkit.report.sweep_draws import (
     best_in_words,

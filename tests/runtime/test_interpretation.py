@@ -11,7 +11,7 @@ from numba.core.caching import NullCache
 
 from steinkit.discrepancy.graph.engines.base import Settings
 from steinkit.discrepancy.sliced import learning
-from steinkit.runtime import compilation as interpretation
+from steinkit.runtime import compilation
 from steinkit.runtime.compilation import array_kernel, compile_from_now_on, small_work
 
 BOTH_WAYS = """
@@ -20,7 +20,7 @@ import numpy as np, steinkit as sk
 from steinkit.discrepancy.graph.engines.chain_kernels import riccati_solve
 from steinkit.discrepancy.kernel.base_kernels import IMQ
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
-from steinkit.runtime import compilation as interpretation
+from steinkit.runtime import compilation
 
 def samples(first, last):
     for seed in range(first, last):
@@ -54,10 +54,10 @@ def machine_code():
     return [len(each.overloads) for each in (riccati_solve, *row_kernels(IMQ.radial))]
 
 first, last = map(int, sys.argv[1:])
-interpretation._is_kept = lambda _: False
-interpretation._left["seconds"] = 1e9
+compilation._is_kept = lambda _: False
+compilation._left["seconds"] = 1e9
 cold, compiled = list(judged(first, last)), [machine_code()]
-interpretation.compile_from_now_on()
+compilation.compile_from_now_on()
 warm = list(judged(first, last))
 compiled.append(machine_code())
 print(json.dumps([len(cold), [k for k in range(len(cold)) if cold[k] != warm[k]], *compiled]))
@@ -70,7 +70,7 @@ import numpy as np, steinkit as sk
 from steinkit.discrepancy.graph.engines.block import rows_kernels as rows
 from steinkit.discrepancy.graph.engines.block.elimination_kernels import analyse
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import insert_empty_boxes, list_empty_boxes
-from steinkit.runtime import compilation as interpretation
+from steinkit.runtime import compilation
 
 KERNELS = (
     list_empty_boxes, insert_empty_boxes, analyse,
@@ -98,10 +98,10 @@ def scored(seed):
     return [found.engine, *(array.tobytes().hex() for array in arrays)]
 
 first, last = map(int, sys.argv[1:])
-interpretation._is_kept = lambda _: False
-interpretation._left["seconds"] = 1e9
+compilation._is_kept = lambda _: False
+compilation._left["seconds"] = 1e9
 cold, compiled = [scored(seed) for seed in range(first, last)], [[len(each.overloads) for each in KERNELS]]
-interpretation.compile_from_now_on()
+compilation.compile_from_now_on()
 warm = [scored(seed) for seed in range(first, last)]
 compiled.append([len(each.overloads) for each in KERNELS])
 print(json.dumps([len(cold), [k for k in range(len(cold)) if cold[k] != warm[k]], *compiled]))
@@ -164,9 +164,9 @@ print(len(halve.overloads), *values)
     command = [sys.executable, str(tmp_path / "halves.py")]
     said = [
         subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout.strip()
-        for _ in range(interpretation._MOST_PROCESSES + 2)
+        for _ in range(compilation._MOST_PROCESSES + 2)
     ]
-    assert said == ["0 0.25 0.25"] * interpretation._MOST_PROCESSES + ["1 0.25 0.25"] * 2
+    assert said == ["0 0.25 0.25"] * compilation._MOST_PROCESSES + ["1 0.25 0.25"] * 2
     assert len(list((tmp_path / "kept").rglob("*.nbc"))) == 1
 
 
@@ -211,7 +211,7 @@ def reciprocal_added(values, total):
 @pytest.fixture
 def kernel(monkeypatch):
     """As in a process that has compiled nothing."""
-    monkeypatch.setattr(interpretation, "_left", {"seconds": 1.0})
+    monkeypatch.setattr(compilation, "_left", {"seconds": 1.0})
     compiled = array_kernel(reciprocal_added)
     compiled._cache = NullCache()
     compiled.compile = compiled.compile.args[1]  # without the turns that go with a cache
@@ -254,11 +254,11 @@ def test_what_python_refuses_to_divide_is_left_to_machine_code_from_the_beginnin
 def test_other_engines_are_never_interpreted(monkeypatch):
     """They take what the chain leaves open, here all."""
     asked = []
-    monkeypatch.setattr(learning, "solve_slice", lambda *_, **__: asked.append(interpretation._is_small.get()))
+    monkeypatch.setattr(learning, "solve_slice", lambda *_, **__: asked.append(compilation._is_small.get()))
     x = np.random.default_rng(0).standard_normal((50, 1))
     half = learning.Half(x, -x, np.full(50, 0.02))
-    monkeypatch.setattr(interpretation, "_left", {"seconds": 1.0})
+    monkeypatch.setattr(compilation, "_left", {"seconds": 1.0})
     with small_work(0.1):
         learning.learn(half, np.ones(1), None, Settings(1e-15))
         assert asked == [False]
-        assert interpretation._is_small.get()
+        assert compilation._is_small.get()

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import steinkit as sk
-from steinkit.runtime.memory import as_bytes, in_words, machine_memory
+from steinkit.runtime.deadlines import as_bytes, in_words, machine_memory
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import steinkit as sk
 from steinkit import samplers
 from steinkit.samplers import MetropolisTest
 from steinkit.samplers.chains import gradients
-from steinkit.samplers.chains.random_streams import Kind
+from steinkit.samplers.chains.draws import Kind
 
 POSTERIOR = sk.targets.GaussianMean.simulate(40, theta=[0.3, -0.2], variance=[1.0, 4.0])
 POSTERIOR_MARGINALS = [

@@ -6,10 +6,9 @@ import numpy as np
 
 import steinkit as sk
 from steinkit.discrepancy.bias.quantities import Quantities
-from steinkit.discrepancy.bias.stein_features import Operand
+from steinkit.discrepancy.bias.stein_regression import Operand
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units, prepare
 
 
 def quantities(points, scores, *, bounds=None, weights=None, functions=None):

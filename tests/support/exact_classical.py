@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer
+from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 CLOSE = Fraction(1, 2**42)

@@ -6,7 +6,7 @@ import sys
 import time
 
 from steinkit.files import reader_child
-from steinkit.files.reader_process import read_frame, write_frame
+from steinkit.files.grouped import read_frame, write_frame
 
 if __name__ == "__main__":
     write_frame(sys.stdout.buffer, b"ready")

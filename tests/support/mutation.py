@@ -44,8 +44,11 @@ FURTHER = {
         "tests/discrepancy/kernel/test_base_kernels.py",
         "tests/discrepancy/kernel/test_ksd.py",
     ],
-    "steinkit/discrepancy/classical/upper_bound.py": ["tests/discrepancy/classical/test_discrepancy.py"],
-    "steinkit/discrepancy/classical/lower_bound.py": ["tests/discrepancy/classical/test_discrepancy.py"],
+    "steinkit/discrepancy/classical_bounds.py": [
+        "tests/discrepancy/classical/test_discrepancy.py",
+        "tests/discrepancy/classical/test_lower_bound.py",
+        "tests/discrepancy/classical/test_upper_bound.py",
+    ],
 }
 """The modules, and what tests each besides the file that mirrors it."""
 

@@ -15,7 +15,7 @@ from support.records import whoever_sampled
 
 import steinkit as sk
 from steinkit.errors import SteinkitError, UsageError
-from steinkit.sweeps import clusters
+from steinkit.sweeps import processes
 from steinkit.sweeps.run import sweep
 from steinkit.sweeps.store import RECORDS
 
@@ -77,7 +77,7 @@ class Answer:
 )
 def test_an_answer_that_cannot_be_had_is_told_from_one_that_is_an_error(outcome, status, said):
     pytest.importorskip("distributed")
-    workers = clusters._Dask(None, None)
+    workers = processes._Dask(None, None)
     assert asyncio.run(workers._answer(Answer("found"), ())) == "found"
     with pytest.raises(SteinkitError, match=said):
         asyncio.run(workers._answer(Answer(outcome, status), ()))
@@ -120,7 +120,7 @@ def test_a_dask_cluster_may_lose_a_worker_and_its_scheduler(cluster, tmp_path, m
     assert (tmp_path / "killed").exists()
     assert whoever_sampled(killed.records) == whoever_sampled(straight.records)
 
-    monkeypatch.setattr(clusters, "_PATIENCE", 2.0)
+    monkeypatch.setattr(processes, "_PATIENCE", 2.0)
     (tmp_path / "wait").touch()
     out = tmp_path / "out"
     watcher = threading.Thread(target=lambda: (wait_until(lambda: finished(out) >= 8), kill_all(cluster)))

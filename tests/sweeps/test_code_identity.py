@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.sweeps.code_identity import code_identity
+from steinkit.sweeps.identity import code_identity
 from steinkit.sweeps.run import sweep
 
 SAMPLER = """
@@ -276,7 +276,7 @@ def test_a_file_edited_since_it_was_imported_is_not_taken_for_what_is_run(module
 
 def test_a_set_in_a_function_is_the_same_in_every_process(tmp_path):
     (tmp_path / "script.py").write_text(
-        "from steinkit.sweeps.code_identity import code_identity\n"
+        "from steinkit.sweeps.identity import code_identity\n"
         'print(code_identity(lambda target, seed: seed in {"a", "b", "c", "d"}))\n'
     )
     command = [sys.executable, tmp_path / "script.py"]
@@ -293,7 +293,7 @@ def test_a_module_that_is_compiled_and_one_that_is_loaded_are_the_same(tmp_path)
     command = [
         sys.executable,
         "-c",
-        "import own_sampler as c; from steinkit.sweeps.code_identity import code_identity\n"
+        "import own_sampler as c; from steinkit.sweeps.identity import code_identity\n"
         "print([code_identity(each) for each in (c.draw, c.by_objects, c.decorated, c.first)])",
     ]
     path = os.pathsep.join(filter(None, [str(tmp_path), *sys.path]))

@@ -13,10 +13,10 @@ from support.records import whoever_sampled
 import steinkit as sk
 from steinkit.errors import SteinkitError
 from steinkit.sweeps import processes as processes_module
+from steinkit.sweeps.plan import in_fixed_units
 from steinkit.sweeps.processes import Processes
 from steinkit.sweeps.run import make_measure_settings, make_plan, sweep
 from steinkit.sweeps.store import Store
-from steinkit.sweeps.units import in_fixed_units
 from steinkit.sweeps.workers import InProcess, Lost, answers
 
 TARGET = sk.targets.Normal([0.0])

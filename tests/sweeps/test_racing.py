@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from steinkit.sweeps.racing import Race, Round
+from steinkit.sweeps.execution import Race, Round
 
 
 def _run(race, cell):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.samplers.chains.compiled import posterior_kernels as kernels
-from steinkit.samplers.chains.compiled.records import Terms
+from steinkit.samplers.chains import compiled_kernels as kernels
+from steinkit.samplers.chains.compiled_kernels import Terms
 from steinkit.targets import GaussianMean, LogisticRegression, MixturePosterior
-from steinkit.targets.elementary_kernels import exp_negative, expit, log_ratio, softplus, softplus_difference
+from steinkit.targets.likelihood_kernels import exp_negative, expit, log_ratio, softplus, softplus_difference
 
 NO_BOUNDS = np.empty((0, 2))
 GO_ON = np.zeros(1, dtype=np.bool_)

@@ -107,7 +107,7 @@ def test_a_bound_that_is_exceeded_is_an_error():
 
 
 def test_too_many_data_for_rejection_are_an_error(monkeypatch):
-    monkeypatch.setattr("steinkit.targets.mixture_posterior._LEAST_ACCEPTANCE", 1e-4)
+    monkeypatch.setattr("steinkit.targets.mean_posteriors._LEAST_ACCEPTANCE", 1e-4)
     far = MixturePosterior(np.full(300, 25.0), variance=0.01)
     with pytest.raises(sk.InputError, match="too narrow for exact draws"):
         far.sample(5, 1)

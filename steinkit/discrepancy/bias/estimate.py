@@ -1,4 +1,11 @@
-"""How wrong are the numbers: biases of means and standard deviations in the parameters' own units, with margins."""
+"""How wrong are the numbers: biases of means and standard deviations in the parameters' own units, with margins.
+
+A short exact run from every draw: Hamiltonian Monte Carlo that leaves the target as it is.
+
+Each draw moves for itself by leapfrog steps with the draws' covariance as inverse mass, and a step length that is
+jittered by draw and adapted, between moves, to acceptance rates from .5 to .9. Right draws stay right; wrong ones move
+to where the density sends them. How far their means went is how far they were off, at least.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +20,113 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import AT_LEAST, bias_statements, bias_table
 from steinkit.describe.results import Result, cautioned, running_text
-from steinkit.discrepancy.bias.estimates import Estimates
-from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
 from steinkit.discrepancy.bias.quantities import Quantities, varying
-from steinkit.discrepancy.bias.stein_features import Frame
+from steinkit.discrepancy.bias.stein_regression import Estimates, Frame
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
-from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Functions, Seed, Target, as_functions
+
+_LEAPFROGS = 4
+_STEP = 1.2  # over d^(1/4), in standard deviations
+_JITTER = (0.6, 1.0)
+_ACCEPTED = (0.5, 0.9)
+_SHORTER, _LONGER = 0.7, 1.1
+
+
+class ExactRun:
+    """Draws that move by Hamiltonian Monte Carlo.
+
+    Parameters
+    ----------
+    points, scores : ndarray, shape (n, d)
+        Where they start, in raw units.
+    covariance : ndarray, shape (d, d)
+        Of the draws, positive definite.
+    target : Target
+        With a log density.
+    bounds : ndarray, shape (d, 2), or None
+        Of the support: what would leave it stays where it is.
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    points, scores : ndarray, shape (n, d)
+        Where the draws are now.
+    accepted : float
+        Share of the last moves that were.
+    gradients : int
+        Taken so far, a draw.
+    """
+
+    def __init__(
+        self,
+        points: Floats,
+        scores: Floats,
+        covariance: Floats,
+        target: Target,
+        bounds: Floats | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self.points, self.scores = points.copy(), scores.copy()
+        self._root = np.linalg.cholesky(covariance)
+        self._target, self._bounds, self._rng = target, bounds, rng
+        self._density = target.log_density(points)
+        if not np.isfinite(self._density).all():
+            row = int(np.flatnonzero(~np.isfinite(self._density))[0])
+            raise InputError(
+                f"the log density of draw {row + 1} is {self._density[row]}: no run can start there; drop the draw"
+            )
+        self._step = _STEP / points.shape[1] ** 0.25
+        self.accepted, self.gradients = 1.0, 0
+
+    def move(self, times: int) -> ExactRun:
+        """Move every draw so many times more."""
+        for _ in range(times):
+            require_time("the draws were moved")
+            self._move_once()
+        return self
+
+    def _move_once(self) -> None:
+        n = len(self.points)
+        momentum = self._rng.standard_normal(self.points.shape)
+        energy = 0.5 * (momentum**2).sum(axis=1)
+        steps = self._step * self._rng.uniform(*_JITTER, (n, 1))
+        points, scores, inside = self.points, self.scores, np.ones(n, dtype=bool)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(_LEAPFROGS):
+                momentum = momentum + 0.5 * steps * (scores @ self._root)
+                points = points + steps * (momentum @ self._root.T)
+                inside &= self._is_inside(points)
+                points = np.where(inside[:, None], points, self.points)
+                scores = self._target.unchecked_score(points)
+                momentum = momentum + 0.5 * steps * (scores @ self._root)
+            density = self._target.log_density(points)
+            gain = density - self._density + energy - 0.5 * (momentum**2).sum(axis=1)
+        kept = inside & np.isfinite(gain) & np.isfinite(scores).all(axis=1) & (np.log(self._rng.random(n)) < gain)
+        self.points = np.where(kept[:, None], points, self.points)
+        self.scores = np.where(kept[:, None], scores, self.scores)
+        self._density = np.where(kept, density, self._density)
+        self.accepted, self.gradients = float(kept.mean()), self.gradients + _LEAPFROGS
+        if self.accepted < _ACCEPTED[0]:
+            self._step *= _SHORTER
+        elif self.accepted > _ACCEPTED[1]:
+            self._step *= _LONGER
+
+    def _is_inside(self, points: Floats) -> np.ndarray:
+        found = np.isfinite(points).all(axis=1)
+        if self._bounds is not None:
+            found &= ((points > self._bounds[:, 0]) & (points < self._bounds[:, 1])).all(axis=1)
+        return np.asarray(found)
+
 
 Method = Literal["regression", "weights", "run", "modes"]
 
 _METHODS = ("auto", "regression", "weights", "run")
 _WIDEST = 0.3  # margin of a quantity, in standard deviations, above which no bias is stated
 _MARGINS = 2.0  # claimed errors in a margin
-_CHECKPOINTS = (1, 2, 4, 8, 16)  # moves after which draws of a run are looked at: 4 to 64 gradients a draw
+_MOVES = (1, 1, 2, 4, 8)  # of a run from look to look: 4 to 64 gradients a draw
 _TOO_FEW = "too few draws for functions of all coordinates together; take six times as many as coordinates"
 _STUCK = 0.1  # share of moves accepted, below which the run goes nowhere
 
@@ -192,7 +290,7 @@ class BiasEstimate(Result):
         rows = [
             {
                 "name": self.names[k],
-                **{each: _finite(getattr(self, each)[k]) for each in columns},
+                **{each: finite_or_none(getattr(self, each)[k]) for each in columns},
                 "trusted": bool(self.trusted[k]),
                 "why_not": self.why_not[k],
             }
@@ -200,7 +298,7 @@ class BiasEstimate(Result):
         ]
         return {
             "measure": "bias",
-            **{each: _finite(getattr(self, each)) for each in ("value", "margin", "lower", "upper")},
+            **{each: finite_or_none(getattr(self, each)) for each in ("value", "margin", "lower", "upper")},
             "method": self.method,
             "quantities": rows,
             "worth": self.worth,
@@ -363,16 +461,14 @@ def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
 
 def _by_run(
     quantities: Quantities, target: Target, rng: np.random.Generator, hidden: str
-) -> tuple[Estimates, tuple[str, ...], Moved]:
+) -> tuple[Estimates, tuple[str, ...], ExactRun]:
     """Move the draws until the regression where they have gone is trusted, or the run has been long enough."""
     draws = quantities.draws
     covariance = Frame.of(quantities.operand(), np.arange(len(draws.points))).covariance
     scale = quantities.scale[: quantities.dim]
-    run = ExactRun(draws.points, draws.scores, covariance * np.outer(scale, scale), target, quantities.bounds, rng)
-    before = 0
-    for moves in _CHECKPOINTS:
-        moved = run.move(moves - before)
-        before = moves
+    moved = ExactRun(draws.points, draws.scores, covariance * np.outer(scale, scale), target, quantities.bounds, rng)
+    for times in _MOVES:
+        moved.move(times)
         there = quantities.moved(moved.points, moved.scores)
         operand = there.operand()
         found = there.by_regression(operand)
@@ -399,7 +495,7 @@ def _result(
     why_not: tuple[str, ...],
     tilted: Floats | None,
     method: Method,
-    moved: Moved | None,
+    moved: ExactRun | None,
     hidden: str,
 ) -> BiasEstimate:
     given, draws = prepared.given, quantities.draws
@@ -433,7 +529,7 @@ def _result(
     )
 
 
-def _sample_of(prepared: Prepared, rows: Integers, moved: Moved) -> Sample:
+def _sample_of(prepared: Prepared, rows: Integers, moved: ExactRun) -> Sample:
     """The draws where a run has brought them, in their own order."""
     order = np.argsort(rows, kind="stable")
     given = prepared.given[rows[order]]
@@ -441,5 +537,6 @@ def _sample_of(prepared: Prepared, rows: Integers, moved: Moved) -> Sample:
     return replace(given, points=points, scores=scores, cost=None, names=prepared.points.names)
 
 
-def _finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
+    """A number as JSON documents hold it."""
     return float(value) if math.isfinite(value) else None

@@ -14,8 +14,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.bias import repair_statements
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.discrepancy.bias.estimate import BiasEstimate, estimate_bias
-from steinkit.discrepancy.bias.mode_biases import bias_of_mixture, estimates_in_modes
-from steinkit.discrepancy.bias.mode_shares import mode_shares
+from steinkit.discrepancy.bias.mode_shares import bias_of_mixture, estimates_in_modes, mode_shares
 from steinkit.errors import Caution, InputError, UsageError, cautious, did_you_mean, reservations
 from steinkit.runtime.deadlines import within_time
 from steinkit.sample import Sample

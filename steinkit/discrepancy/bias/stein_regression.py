@@ -1,4 +1,4 @@
-r"""Means under the target by regression on Stein features, cross-fitted.
+"""Means under the target by regression on Stein features, cross-fitted.
 
 Features phi have mean zero under the target P. With coefficients beta learnt on some draws, the others' mean of
 
@@ -7,22 +7,205 @@ Features phi have mean zero under the target P. With coefficients beta learnt on
 whatever the distribution Q of the draws is. Where the features explain f well, r is small, and so is what is left. The
 penalty of the ridge regression is chosen by generalised cross-validation, for every function by itself.
 
+Functions of a draw whose means under the target are known to be zero, from lean to rich.
+
+For draws in standard units z, with the drift b and the diffusion a of the Stein operator (without bounds the score and
+1), a covariance C of the draws, c = z - m and u = C b, the operator maps x -> p(c_j) C e_i to
+
+    p(c_j) u_i + C_ij a_j p'(c_j),      of mean zero under every target.
+
+    own2       u_j,  c_j u_j + C_jj a_j                           for functions of coordinate j
+    own4       and  c_j^2 u_j + 2 C_jj a_j c_j,  c_j^3 u_j + 3 C_jj a_j c_j^2
+    diagonal   own2 of all coordinates together, 2 d
+    pairs      u_j,  c_j u_i + c_i u_j + C_ij (a_i + a_j)  for i <= j,  d (d + 3) / 2
+
+Of a normal target with covariance C the score is -C^-1 (x - mu): u_j is mu_j - z_j, and pairs are all polynomials of
+degree two, so that means and variances are known without an error.
+
+How far the draws' distribution Q is from the target P, seen through Stein features.
+
+Of all distributions whose features have the means that are seen, chi^2(P | Q) is at least
+
+    E_Q phi' Cov_Q(phi)^-1 E_Q phi,
+
+since E_P phi = 0. With means of the same draws on both sides it would be the number of features over that of the draws
+for right samples; with means of the halves of the draws, each with features made of the other half, its expectation is
+zero for them. It bounds what a regression leaves: |E_Q r - E_P r| <= sqrt(chi^2(P | Q)) sd_Q(r).
+
+Weights of largest entropy under which Stein features have mean zero.
+
+Of all weights w_i >= 0 of sum one with sum_i w_i phi(x_i) = 0, those nearest to the draws' own, q_i, by relative
+entropy are
+
+    w_i proportional to q_i exp(lambda . phi(x_i)),     lambda = argmin log sum_i q_i exp(lambda . phi(x_i)),
+
+a convex problem, solved by Newton's method with a small ridge, which lets it have a solution where no such weights
+exist. They mend every expectation at once; Kish's size 1 / sum_i w_i^2 says what they are worth: they cannot invent
+draws where there are none.
+
+Means and standard deviations under the target, each with the error that can be answered for.
+
+With r_1 and r_2 what regressions leave of a quantity f and of its square, in standard units, the mean is m = E r_1, the
+variance v = E r_2 - m^2, and the influence of a draw on m / sd and on log sd
+
+    r_1 / sd,      (r_2 - 2 m r_1) / (2 v).
+
+The error claimed is  sqrt(se^2 + chi^2 V / 4 + (spread / 2)^2):  the standard error of the influence, autocorrelation
+included; its variance V times an estimate of chi^2(P | Q) for what the features do not explain; and the range of what
+the feature sets say. A standard error alone would be far too small where draws are far off. Margins are two of these.
+
 References
 ----------
 Q. Liu and J. D. Lee (2017), "Black-box importance sampling", AISTATS.
 L. F. South, T. Karvonen, C. Nemeth, M. Girolami and C. J. Oates (2022), "Semi-exact control functionals from Sard's
 method", Biometrika 109.
+R. Assaraf and M. Caffarel (1999), "Zero-variance principle for Monte Carlo algorithms", Physical Review Letters 83.
+A. Mira, R. Solgi and D. Imparato (2013), "Zero variance Markov chain Monte Carlo", Statistics and Computing 23.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from scipy.special import logsumexp
 
-from steinkit.discrepancy.bias.stein_features import FeatureSet, Frame, Operand, width_of
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.moments import standardised
+from steinkit.discrepancy.preparation import Units
+from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
+
+Own = Literal["own2", "own4"]
+Joint = Literal["diagonal", "pairs"]
+FeatureSet = Literal["own2", "own4", "diagonal", "pairs"]
+DEGREE: dict[Own, int] = {"own2": 2, "own4": 4}
+
+_VALUES = 1 << 21  # numbers in a block of features
+_WORK = 5e10  # draws times squared features, above which pairs cost more than they tell
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """Draws in standard units with what the Stein operator needs of them.
+
+    Attributes
+    ----------
+    draws : Draws
+        In standard units: chains, halves and shares.
+    points, drift : ndarray, shape (n, d)
+    diffusion : ndarray, shape (n, d), or None
+        Without bounds it is 1.
+    """
+
+    draws: Draws
+    points: Floats
+    drift: Floats
+    diffusion: Floats | None
+
+    @classmethod
+    def of(cls, draws: Draws, units: Units, bounds: Floats | None) -> Operand:
+        """Bring draws in raw units to standard ones."""
+        points, drift, diffusion = standardised(draws, units, bounds)
+        return cls(
+            draws.in_units(units),
+            np.ascontiguousarray(points.T),
+            np.ascontiguousarray(drift.T),
+            None if diffusion is None else np.ascontiguousarray(diffusion.T),
+        )
+
+    def joint_sets(self) -> list[Joint]:
+        """Those of the joint sets for which there are draws enough, and time."""
+        n, dim = self.points.shape
+        found: list[Joint] = []
+        if 2 * dim < n / 3:
+            found.append("diagonal")
+        pairs = dim * (dim + 3) / 2
+        if pairs < n / 4 and n * pairs**2 < _WORK:
+            found.append("pairs")
+        return found
+
+    def blocks(self, rows: Integers | slice, width: int) -> Iterator[Integers]:
+        """Rows in blocks of which features of this width fit into memory."""
+        chosen = np.arange(len(self.points))[rows]
+        step = max(1, _VALUES // width)
+        return (chosen[begin : begin + step] for begin in range(0, len(chosen), step))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where features are centred, and the covariance that turns scores into distances: learnt on some draws.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (d,)
+    covariance : ndarray, shape (d, d)
+    """
+
+    centre: Floats
+    covariance: Floats
+
+    @classmethod
+    def of(cls, operand: Operand, rows: Integers | slice) -> Frame:
+        """Learn both, the covariance shrunk towards a multiple of the identity (Ledoit and Wolf 2004)."""
+        shares = operand.draws.shares[rows]
+        shares = shares / shares.sum()
+        points = operand.points[rows]
+        centre = shares @ points
+        deviations = points - centre
+        covariance = (deviations * shares[:, None]).T @ deviations
+        dim = len(centre)
+        level = np.trace(covariance) / dim
+        distance = ((covariance - level * np.eye(dim)) ** 2).sum()
+        if dim > 1 and distance > 0.0:
+            squares = deviations**2
+            noise = float((shares**2) @ squares.sum(axis=1) ** 2) - float(shares @ shares) * (covariance**2).sum()
+            share = min(1.0, max(0.0, noise) / distance)
+            covariance = share * level * np.eye(dim) + (1.0 - share) * covariance
+        return cls(centre, covariance)
+
+    def own(self, operand: Operand, rows: Integers, kind: Own) -> Floats:
+        """Features of each coordinate for itself, shape (len(rows), d, 2 or 4)."""
+        c, u, a = self._fields(operand, rows)
+        variance = np.diag(self.covariance) * a
+        found = np.empty((*c.shape, DEGREE[kind]))
+        power = np.ones_like(c)
+        found[:, :, 0] = u
+        for k in range(1, DEGREE[kind]):
+            found[:, :, k] = k * variance * power
+            power = power * c
+            found[:, :, k] += power * u
+        return found
+
+    def joint(self, operand: Operand, rows: Integers, kind: Joint) -> Floats:
+        """Features of all coordinates together, shape (len(rows), 2 d or d (d + 3) / 2)."""
+        c, u, a = self._fields(operand, rows)
+        if kind == "diagonal":
+            return np.hstack([u, c * u + np.diag(self.covariance) * a])
+        i, j = np.triu_indices(c.shape[1])
+        a = np.broadcast_to(a, c.shape)
+        return np.hstack([u, c[:, i] * u[:, j] + c[:, j] * u[:, i] + self.covariance[i, j] * (a[:, i] + a[:, j])])
+
+    def of_all(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
+        """Features of any set, side by side."""
+        if kind == "diagonal" or kind == "pairs":
+            return self.joint(operand, rows, kind)
+        return self.own(operand, rows, kind).reshape(len(rows), -1)
+
+    def _fields(self, operand: Operand, rows: Integers) -> tuple[Floats, Floats, Floats]:
+        a = np.ones(1) if operand.diffusion is None else operand.diffusion[rows]
+        return operand.points[rows] - self.centre, operand.drift[rows] @ self.covariance, a
+
+
+def width_of(kind: FeatureSet, dim: int) -> int:
+    """How many numbers the features of a draw are."""
+    if kind in ("own2", "own4"):
+        return dim * DEGREE[kind]
+    return 2 * dim if kind == "diagonal" else dim * (dim + 3) // 2
+
 
 _BLOCKS = 10  # of neighbouring draws, by turns in one fold and the other
 _PENALTIES = np.logspace(-8.0, 1.0, 10)  # of the largest eigenvalue of the features' correlation
@@ -144,3 +327,200 @@ def _explained_by_own(
     for rows in operand.blocks(use, width):
         parts = frame.own(operand, rows, kind).transpose(1, 0, 2) @ coefficients
         yield rows, parts.transpose(1, 2, 0).reshape(len(rows), 2 * dim)
+
+
+_RIDGE = 0.5  # times features over draws, of a feature's variance: what keeps the inverse from the noise
+_LEAST = 1e-6
+_DRAWS_A_FEATURE = 8  # of degree four: with fewer, noise of what right draws have grows beyond .05
+
+
+def chi_square(operand: Operand) -> float:
+    """A lower estimate of chi^2(P | Q), the largest of those by several sets of features.
+
+    Those of degree four see draws that have the target's means and standard deviations, and not its shape.
+    """
+    n, dim = operand.points.shape
+    sets: list[FeatureSet] = ["diagonal", *(kind for kind in operand.joint_sets() if kind == "pairs")]
+    if _DRAWS_A_FEATURE * width_of("own4", dim) < n:
+        sets.append("own4")
+    return max(0.0, *(_by_features(operand, kind) for kind in sets))
+
+
+def _by_features(operand: Operand, kind: FeatureSet) -> float:
+    first, second = operand.draws.halves
+    made = ((first, Frame.of(operand, second)), (second, Frame.of(operand, first)))
+    means = [_mean(operand, frame, half, kind) for half, frame in made]
+    return float(np.mean([means[0] @ _through_covariance(operand, *each, kind, means[1]) for each in made]))
+
+
+def _mean(operand: Operand, frame: Frame, half: Integers, kind: FeatureSet) -> Floats:
+    total, mean = operand.draws.shares[half].sum(), np.zeros(width_of(kind, operand.points.shape[1]))
+    for rows in operand.blocks(half, len(mean)):
+        mean += operand.draws.shares[rows] @ frame.of_all(operand, rows, kind)
+    return np.asarray(mean / total)
+
+
+def _through_covariance(operand: Operand, half: Integers, frame: Frame, kind: FeatureSet, vector: Floats) -> Floats:
+    """(Cov + ridge diag Cov)^-1 times a vector, for features of a half with a frame of the other."""
+    width, shares = len(vector), operand.draws.shares[half] / operand.draws.shares[half].sum()
+    mean = _mean(operand, frame, half, kind)
+    if width > len(half):  # by the draws' own inner products, of which there are fewer
+        deviations = (frame.of_all(operand, half, kind) - mean) * np.sqrt(shares)[:, None]
+        scale = np.sqrt(np.maximum((deviations**2).sum(axis=0), np.finfo(float).tiny))
+        deviations /= scale
+        ridge = _RIDGE * width / len(half) + _LEAST
+        inner = deviations @ deviations.T + ridge * np.eye(len(half))
+        scaled = vector / scale
+        return np.asarray((scaled - deviations.T @ np.linalg.solve(inner, deviations @ scaled)) / ridge / scale)
+    covariance = -np.outer(mean, mean)
+    for rows, part in zip(operand.blocks(half, width), operand.blocks(np.arange(len(half)), width), strict=True):
+        require_time("biases were estimated")
+        features = frame.of_all(operand, rows, kind)
+        covariance += (features * shares[part][:, None]).T @ features
+    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    correlation = covariance / np.outer(scale, scale) + (_RIDGE * width / len(half) + _LEAST) * np.eye(width)
+    try:
+        return np.asarray(np.linalg.solve(correlation, vector / scale) / scale)
+    except np.linalg.LinAlgError:  # what does not vary but by rounding
+        raise InputError("half of the draws hardly vary, so their bias cannot be told; run a longer chain") from None
+
+
+_WEIGHTS_RIDGE = 1e-3
+_STEPS = 60
+_CONVERGED = 1e-10
+_SMALLEST_STEP = 1e-6
+_FAINT = 1e-30  # of the largest weight, below which a draw is left out
+_DECREASE = 1e-4
+
+
+def entropy_weights(features: Floats, shares: Floats) -> Floats:
+    """Weights under which features have mean zero, as near to the shares as may be.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n, p)
+        Of mean zero under the target.
+    shares : ndarray, shape (n,)
+        The draws' own probabilities.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Of sum one.
+    """
+    mean = shares @ features
+    scaled = features / np.sqrt(np.maximum(shares @ features**2 - mean**2, np.finfo(float).tiny))
+    start = np.log(shares)
+
+    def objective(multipliers: Floats) -> float:
+        return float(logsumexp(start + scaled @ multipliers)) + 0.5 * _WEIGHTS_RIDGE * float(multipliers @ multipliers)
+
+    multipliers = np.zeros(features.shape[1])
+    value = objective(multipliers)
+    for _ in range(_STEPS):
+        require_time("weights were found")
+        weights = _tilted(start + scaled @ multipliers)
+        mean = weights @ scaled
+        gradient = mean + _WEIGHTS_RIDGE * multipliers
+        curvature = (scaled * weights[:, None]).T @ scaled - np.outer(mean, mean)
+        curvature[np.diag_indices_from(curvature)] += _WEIGHTS_RIDGE
+        step = np.linalg.solve(curvature, gradient)
+        length = 1.0
+        while objective(multipliers - length * step) > value - _DECREASE * length * (gradient @ step):
+            length *= 0.5
+            if length < _SMALLEST_STEP:
+                return weights
+        multipliers = multipliers - length * step
+        before, value = value, objective(multipliers)
+        if before - value < _CONVERGED:
+            break
+    return _tilted(start + scaled @ multipliers)
+
+
+def _tilted(logarithms: Floats) -> Floats:
+    weights = np.exp(logarithms - logarithms.max())
+    weights[weights < _FAINT] = 0.0
+    return np.asarray(weights / weights.sum())
+
+
+_LEAST_VARIANCE = 1e-6  # of a quantity under the target, in units of its variance in the draws
+_CHI_SQUARE_SHARE = 0.25
+_TIMES = 64  # influences whose autocorrelation times are taken together
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What is said of m quantities under the target, in units of their standard deviations in the draws.
+
+    Attributes
+    ----------
+    mean, sd : ndarray, shape (m,)
+        NaN where there are too few draws for any set of features.
+    mean_error, log_sd_error : ndarray, shape (m,)
+        Claimed, in standard deviations under the target and as a logarithm.
+    """
+
+    mean: Floats
+    sd: Floats
+    mean_error: Floats
+    log_sd_error: Floats
+
+
+def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
+    """Of the coordinates, and of functions of the draws.
+
+    Parameters
+    ----------
+    operand : Operand
+        Draws in standard units.
+    functions : ndarray, shape (n, k)
+        Standardised values.
+    """
+    n, dim = operand.points.shape
+    quantities = np.hstack([operand.points, functions])
+    m = quantities.shape[1]
+    sets: list[FeatureSet] = ["own2", "own4", *operand.joint_sets()]
+    shares = operand.draws.shares
+    means, sds = np.full((len(sets), m), np.nan), np.full((len(sets), m), np.nan)
+    influence, variance = np.zeros((n, 2, m)), np.full((2, m), np.inf)
+    for row, kind in enumerate(sets):
+        taken = dim if kind in ("own2", "own4") else m
+        left = cross_fitted(operand, quantities[:, :taken], kind).reshape(n, 2, taken)
+        means[row, :taken], square = np.einsum("n,nkm->km", shares, left)
+        spread = np.maximum(square - means[row, :taken] ** 2, _LEAST_VARIANCE)
+        sds[row, :taken] = np.sqrt(spread)
+        left[:, 1] = (left[:, 1] - 2.0 * means[row, :taken] * left[:, 0]) / (2.0 * spread)
+        left[:, 0] /= sds[row, :taken]
+        left -= np.einsum("n,nkm->km", shares, left)
+        found = np.einsum("n,nkm,nkm->km", shares, left, left)
+        better = np.flatnonzero(found.sum(axis=0) < variance[:, :taken].sum(axis=0))
+        influence[:, :, better], variance[:, better] = left[:, :, better], found[:, better]
+        if row == 0:
+            chosen = np.zeros(m, dtype=np.int64)
+        chosen[better] = row
+    mean, sd = means[chosen, np.arange(m)], sds[chosen, np.arange(m)]
+    errors = standard_errors(operand, influence.reshape(n, 2 * m)).reshape(2, m)
+    known = np.isfinite(variance)
+    unexplained = np.where(known, _CHI_SQUARE_SHARE * chi_square(operand) * np.where(known, variance, 0.0), np.inf)
+    with np.errstate(invalid="ignore"):
+        ranges = np.stack([_range((means - mean) / sd), _range(np.log(sds / sd))])
+        claimed = np.sqrt(errors**2 + unexplained + (0.5 * ranges) ** 2)
+    return Estimates(mean, sd, claimed[0], claimed[1])
+
+
+def standard_errors(operand: Operand, influence: Floats) -> Floats:
+    """Of the means of functions that have mean zero over the draws, (n, k) -> (k,)."""
+    draws = operand.draws
+    squares = np.sqrt((draws.shares**2) @ influence**2)
+    times = [
+        draws.autocorrelation_times(np.ascontiguousarray(influence[:, begin : begin + _TIMES].T))
+        for begin in range(0, influence.shape[1], _TIMES)
+    ]
+    return np.asarray(squares * np.sqrt(np.concatenate(times)))
+
+
+def _range(values: Floats) -> Floats:
+    """Largest less smallest of each column, where there is any."""
+    present = np.isfinite(values)
+    upper = np.where(present, values, -np.inf).max(axis=0)
+    return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

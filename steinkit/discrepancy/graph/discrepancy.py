@@ -21,16 +21,16 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets, tolerance_of
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
-from steinkit.discrepancy.graph.engines.forecast import (
+from steinkit.discrepancy.graph.engines.registry import (
     PORTION,
     Case,
+    Engine,
     announced,
     least_seconds,
     of_call,
     of_writing,
     proof_seconds,
 )
-from steinkit.discrepancy.graph.engines.registry import Engine
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner.geometry import (
@@ -41,11 +41,18 @@ from steinkit.discrepancy.graph.spanner.geometry import (
     unjoined,
 )
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
-from steinkit.discrepancy.preparation import Prepared, prepare
-from steinkit.discrepancy.units import Units, UnitsLike
+from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import deadline, interruptible, require_time, stop_signal, thread_count, within_time
-from steinkit.runtime.memory import as_bytes, machine_memory
+from steinkit.runtime.deadlines import (
+    as_bytes,
+    deadline,
+    interruptible,
+    machine_memory,
+    require_time,
+    stop_signal,
+    thread_count,
+    within_time,
+)
 from steinkit.sample import Floats
 from steinkit.target import Target
 

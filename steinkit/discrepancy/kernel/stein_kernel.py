@@ -23,8 +23,7 @@ import numpy as np
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
 from steinkit.discrepancy.operators import RiemannianLangevin, boundary_factor
-from steinkit.discrepancy.preparation import Prepared
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Prepared, Units
 from steinkit.errors import UsageError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import interruptible, stop_signal

@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.bracket import Bracketed, bracket_entries, refuse_wide, sum_of_brackets
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
-from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.preparation import Units, UnitsLike, far_apart, prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
-from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, UsageError, cautious
 from steinkit.runtime.deadlines import within_time
 from steinkit.runtime.progress import progress_bar

@@ -23,12 +23,10 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.graph.engines.base import Settings
-from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.preparation import Units, far_apart, prepare
 from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
-from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import deadline, interruptible, stop_signal, within_time

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from support.bias_samples import operand
 
-from steinkit.discrepancy.bias.chi_square import chi_square
-from steinkit.discrepancy.bias.stein_features import Frame
+from steinkit.discrepancy.bias.stein_regression import Frame, chi_square
 from steinkit.errors import InputError
 
 
@@ -102,5 +101,5 @@ def test_weights_that_make_draws_right_take_it_away():
 def test_blocks_of_rows_change_rounding_only(monkeypatch):
     points = 1.3 * np.random.default_rng(3).standard_normal((300, 4))
     whole = of_normal(points)
-    monkeypatch.setattr("steinkit.discrepancy.bias.stein_features._VALUES", 400)
+    monkeypatch.setattr("steinkit.discrepancy.bias.stein_regression._VALUES", 400)
     assert of_normal(points) == pytest.approx(whole, rel=1e-9)

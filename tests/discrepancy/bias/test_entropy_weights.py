@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from steinkit.discrepancy.bias.entropy_weights import entropy_weights
+from steinkit.discrepancy.bias.stein_regression import entropy_weights
 
 RNG = np.random.default_rng(0)
 FEATURES = np.array([0.3, -0.2, 0.1]) + RNG.standard_normal((40, 3))

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from support.bias_samples import operand
 
-from steinkit.discrepancy.bias.chi_square import chi_square
-from steinkit.discrepancy.bias.estimates import regression_estimates, standard_errors
-from steinkit.discrepancy.bias.stein_regression import cross_fitted
+from steinkit.discrepancy.bias.stein_regression import chi_square, cross_fitted, regression_estimates, standard_errors
 
 NONE = np.empty((400, 0))
 

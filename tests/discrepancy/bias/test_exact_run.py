@@ -5,7 +5,7 @@ import pytest
 from scipy.special import digamma, polygamma
 
 import steinkit as sk
-from steinkit.discrepancy.bias.exact_run import ExactRun
+from steinkit.discrepancy.bias.estimate import ExactRun
 from steinkit.errors import InputError
 
 N = 2000

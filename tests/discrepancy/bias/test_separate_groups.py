@@ -5,7 +5,7 @@ import pytest
 from support.bias_samples import normal_mixture, operand
 
 import steinkit as sk
-from steinkit.discrepancy.bias.separate_groups import deepest_valley
+from steinkit.discrepancy.bias.quantities import deepest_valley
 
 
 def valley(points, target, weights=None):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from support.bias_samples import operand, raw_operand
 
-from steinkit.discrepancy.bias.stein_features import DEGREE, Frame, width_of
+from steinkit.discrepancy.bias.stein_regression import DEGREE, Frame, width_of
 
 KINDS = ("own2", "own4", "diagonal", "pairs")
 TARGETS = {  # density, score, bounds, where it is integrated
@@ -130,7 +130,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     points = np.random.default_rng(3).standard_normal((50, 3))
     of = operand(points, -points)
     whole = [*of.blocks(slice(None), 6)]
-    monkeypatch.setattr("steinkit.discrepancy.bias.stein_features._VALUES", 60)
+    monkeypatch.setattr("steinkit.discrepancy.bias.stein_regression._VALUES", 60)
     parts = [*of.blocks(slice(None), 6)]
     assert len(whole) == 1
     assert len(parts) == 5

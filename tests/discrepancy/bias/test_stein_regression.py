@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from support.bias_samples import operand
 
-from steinkit.discrepancy.bias.stein_features import Frame
-from steinkit.discrepancy.bias.stein_regression import cross_fitted
+from steinkit.discrepancy.bias.stein_regression import Frame, cross_fitted
 
 RNG = np.random.default_rng(0)
 N, DIM = 120, 3
@@ -95,5 +94,5 @@ def test_weights_count_as_repeated_draws(kind):
 def test_blocks_of_rows_change_rounding_only(kind, monkeypatch):
     of = operand(POINTS, SCORES)
     whole = cross_fitted(of, of.points, kind)
-    monkeypatch.setattr("steinkit.discrepancy.bias.stein_features._VALUES", 200)
+    monkeypatch.setattr("steinkit.discrepancy.bias.stein_regression._VALUES", 200)
     assert cross_fitted(of, of.points, kind) == pytest.approx(whole, abs=1e-9)

@@ -5,8 +5,8 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.bracket import outwards
-from steinkit.discrepancy.classical.cone_program import ClassicalProgram
-from steinkit.discrepancy.classical.upper_bound import _gap_maximum
+from steinkit.discrepancy.classical_bounds import _gap_maximum
+from steinkit.discrepancy.classical_program import ClassicalProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.errors import CrossedBracketError
 

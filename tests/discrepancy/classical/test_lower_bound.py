@@ -19,9 +19,9 @@ from support.exact_classical import (
     random_classical,
 )
 
-from steinkit.discrepancy.classical import lower_bound as module
-from steinkit.discrepancy.classical.cone_program import ClassicalProgram, solve_cone
-from steinkit.discrepancy.classical.lower_bound import lower_bound
+from steinkit.discrepancy import classical_bounds as module
+from steinkit.discrepancy.classical_bounds import lower_bound
+from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 

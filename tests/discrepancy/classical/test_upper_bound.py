@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from support.exact_classical import SUPPORTS, dual_value, random_classical
 
-from steinkit.discrepancy.classical.cone_program import ClassicalProgram, solve_cone
-from steinkit.discrepancy.classical.discrepancy import prove
-from steinkit.discrepancy.classical.upper_bound import _acting, _bound, _gap_maximum, upper_bound
+from steinkit.discrepancy.classical import prove
+from steinkit.discrepancy.classical_bounds import _acting, _bound, _gap_maximum, upper_bound
+from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 

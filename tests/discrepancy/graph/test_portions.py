@@ -12,7 +12,7 @@ import steinkit as sk
 from steinkit.discrepancy.graph import discrepancy as portions
 from steinkit.discrepancy.graph.discrepancy import Answers, solve_in_portions
 from steinkit.discrepancy.graph.engines import Settings, engine_named
-from steinkit.discrepancy.graph.engines.forecast import Case, Forecast, of_call
+from steinkit.discrepancy.graph.engines.registry import Case, Forecast, of_call
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import TimeLimitError
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.discrepancy import bounded_features as bounded
+from steinkit.discrepancy.bounded_features import bounded_moments
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
-from steinkit.discrepancy.moments import bounded
-from steinkit.discrepancy.moments.bounded import bounded_moments
-from steinkit.discrepancy.moments.discrepancy import standardised
-from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.moments import standardised
+from steinkit.discrepancy.preparation import Units, prepare
 
 
 def laid_out(x, scores, weights=None, bounds=None):

@@ -5,11 +5,10 @@ import pytest
 from scipy import stats
 
 import steinkit as sk
+from steinkit.discrepancy import moments as module
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.moments import discrepancy, features
-from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy, standardised
-from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.moments import moment_stein_discrepancy, standardised
+from steinkit.discrepancy.preparation import Units, prepare
 
 CORRELATED = sk.targets.Normal([1.0, -2.0, 0.5], covariance=[[4.0, 1.8, 0.0], [1.8, 1.0, 0.1], [0.0, 0.1, 0.25]])
 
@@ -228,7 +227,7 @@ def test_features_have_mean_zero_on_a_box():
     prepared = prepare(both, None, scores=-both[:, ::-1] - 1.0, weights=share, bounds=box)
     laid_out = Draws.of(share, prepared)
     parts = standardised(laid_out, Units.of("own", prepared.points), prepared.bounds)
-    moments = features.Moments.of(*parts, laid_out)
+    moments = module.Moments.of(*parts, laid_out)
     use = laid_out.halves[1]
     for values in moments.feature_values():
         values = values[:, use]
@@ -239,9 +238,9 @@ def test_features_have_mean_zero_on_a_box():
 def test_slices_of_any_size_give_the_same(monkeypatch, bounds):
     in_chains = np.random.default_rng(15).standard_normal((3, 41, 3))
     whole = moment_stein_discrepancy(in_chains, scores=-in_chains, bounds=bounds)
-    monkeypatch.setattr(features, "_TOGETHER", 7)
-    monkeypatch.setattr(features, "_VALUES", 1)
-    monkeypatch.setattr(discrepancy, "_ROWS", 11)
+    monkeypatch.setattr(module, "_TOGETHER", 7)
+    monkeypatch.setattr(module, "_VALUES", 1)
+    monkeypatch.setattr(module, "_ROWS", 11)
     sliced = moment_stein_discrepancy(in_chains, scores=-in_chains, bounds=bounds)
     assert sliced.mean == pytest.approx(whole.mean, rel=1e-11, abs=1e-13)
     assert sliced.z == pytest.approx(whole.z, rel=1e-10, abs=1e-12)

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import steinkit as sk
+from steinkit.discrepancy.bounded_features import joint_dependence
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.moments.joint_dependence import joint_dependence
 from steinkit.discrepancy.preparation import prepare
 
 

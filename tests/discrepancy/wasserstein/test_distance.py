@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 import steinkit as sk
-from steinkit.discrepancy.wasserstein import between_samples
-from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
+from steinkit.discrepancy import wasserstein
+from steinkit.discrepancy.wasserstein import wasserstein_distance
 from steinkit.targets import Beta, Gamma, GaussianMixture, IndependentStudentT, Normal, StudentT, Uniform
 
 
@@ -345,7 +345,7 @@ def test_what_cannot_be_measured_is_refused():
 
 
 def test_a_bracket_wider_than_asked_for_is_warned_of(monkeypatch):
-    monkeypatch.setattr("steinkit.discrepancy.wasserstein.from_cdf._MOST_PIECES", 20_000)
+    monkeypatch.setattr("steinkit.discrepancy.wasserstein_from_cdf._MOST_PIECES", 20_000)
     target = without_integrals(Normal())
     with pytest.warns(sk.SteinkitWarning, match="relative width"):
         result = wasserstein_distance(np.random.default_rng(1).standard_normal(100), target, tolerance=1e-6)
@@ -354,8 +354,8 @@ def test_a_bracket_wider_than_asked_for_is_warned_of(monkeypatch):
 
 
 def test_an_assignment_that_time_cut_short_says_so(monkeypatch):
-    monkeypatch.setattr(between_samples, "_assignment", lambda costs: (0.1, 0.9))
-    monkeypatch.setattr("steinkit.discrepancy.wasserstein.distance.seconds_left", lambda: 0.0)
+    monkeypatch.setattr(wasserstein, "_assignment", lambda costs: (0.1, 0.9))
+    monkeypatch.setattr("steinkit.discrepancy.wasserstein.seconds_left", lambda: 0.0)
     draws = np.random.default_rng(0).standard_normal((10, 2))
     with pytest.raises(sk.SolverError, match=r"1e-06 was asked for \(time ran out\); .* Allow more time \(max_seconds"):
         sk.wasserstein_distance(draws, draws + 1.0)
@@ -419,7 +419,7 @@ def test_wrong_samples_lie_further(seed):
 
 
 def test_bounds_that_contradict_each_other_are_reported(monkeypatch):
-    monkeypatch.setattr(between_samples, "_planned", lambda *given: 0.0)
+    monkeypatch.setattr(wasserstein, "_planned", lambda *given: 0.0)
     with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as caught:
         sk.wasserstein_distance(np.zeros((2, 2)), np.ones((3, 2)), other_weights=[1.0, 2.0, 3.0])
     assert caught.value.instance is not None

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import erfc
 
 import steinkit as sk
-from steinkit.samplers.acceptance.correction import correction_distribution
+from steinkit.samplers.acceptance.minibatch_barker import correction_distribution
 
 LOGISTIC_VARIANCE = math.pi**2 / 3
 

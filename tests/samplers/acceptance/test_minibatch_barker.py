@@ -10,7 +10,7 @@ from steinkit import samplers
 from steinkit.samplers import (
     MinibatchBarkerTest,
 )
-from steinkit.samplers.acceptance.correction import correction_distribution
+from steinkit.samplers.acceptance.minibatch_barker import correction_distribution
 
 NODAL = sk.targets.LogisticRegression.nodal()
 

@@ -15,7 +15,7 @@ from steinkit.samplers import (
     operating_characteristics,
     worst_case_design,
 )
-from steinkit.samplers.acceptance.austerity import oracle_thresholds
+from steinkit.samplers.acceptance.sequential import oracle_thresholds
 
 SIZE = 3000
 POSTERIOR = sk.targets.GaussianMean.simulate(SIZE, [0.0, 0.0], rng=1)

@@ -5,8 +5,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers.applications.irls import batch_irls, sequential_irls
-from steinkit.samplers.applications.losses import loss_named
+from steinkit.samplers.applications.irls import batch_irls, loss_named, sequential_irls
 
 
 def simulated(loss, size=20_000, dim=2, seed=0):

@@ -5,9 +5,13 @@ import pytest
 from scipy import stats
 
 from steinkit.errors import InputError
-from steinkit.samplers.applications.irls import batch_irls
-from steinkit.samplers.applications.losses import WorkingRows, loss_named
-from steinkit.samplers.applications.normal_equations import NormalEquations, wrong_direction_probability
+from steinkit.samplers.applications.irls import (
+    NormalEquations,
+    WorkingRows,
+    batch_irls,
+    loss_named,
+    wrong_direction_probability,
+)
 
 LIMIT = 4.5  # standard errors
 

@@ -10,8 +10,8 @@ from support.monte_carlo import LIMIT
 from support.sampler_problems import FEATURES, RATE, RESPONSES, SPARSE_POSTERIOR, A, B, regression
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers.acceptance.austerity import AusterityTest
-from steinkit.samplers.acceptance.exact import BarkerTest, MetropolisTest
+from steinkit.samplers.acceptance.interface import BarkerTest, MetropolisTest
+from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.applications.variable_selection import (
     JumpMoves,
     SparseLogisticRegression,
@@ -19,7 +19,7 @@ from steinkit.samplers.applications.variable_selection import (
     select_variables,
 )
 from steinkit.samplers.metropolis import metropolis_hastings
-from steinkit.targets.logistic import LogisticRegression
+from steinkit.targets.regression import LogisticRegression
 
 SCALES = {"update_scale": 0.35, "birth_scale": 0.5}
 

@@ -8,8 +8,8 @@ from scipy import integrate
 from support.monte_carlo import LIMIT
 from support.sampler_problems import MIXING, mixtures, orthogonal_matrices
 
-from steinkit.samplers.acceptance.austerity import AusterityTest
-from steinkit.samplers.acceptance.exact import MetropolisTest
+from steinkit.samplers.acceptance.interface import MetropolisTest
+from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.applications.ica import IndependentComponents, StiefelWalk, amari_distance, orthogonal_mh
 from steinkit.samplers.metropolis import metropolis_hastings
 

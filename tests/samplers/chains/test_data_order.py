@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from steinkit.errors import InputError
-from steinkit.samplers.chains import data_order as walks
 from steinkit.samplers.chains import random_order_kernels as kernels
-from steinkit.samplers.chains.random_streams import Kind
+from steinkit.samplers.chains import readers as walks
+from steinkit.samplers.chains.draws import Kind
 
 
 def walk_of(size, seeds):

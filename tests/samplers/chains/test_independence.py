@@ -6,10 +6,9 @@ from support.sampler_problems import vectorised
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.samplers.chains import data_order, readers, recorder
+from steinkit.samplers.chains import compiled_chains, draws, readers
+from steinkit.samplers.chains import draws as streams
 from steinkit.samplers.chains import likelihood_terms as model
-from steinkit.samplers.chains import random_streams as streams
-from steinkit.samplers.chains.compiled import chain_blocks
 
 NODAL = sk.targets.LogisticRegression.nodal()
 MIXTURE = sk.targets.MixturePosterior()
@@ -45,7 +44,7 @@ RUNS = {
 def run(request, monkeypatch):
     function, target, options = RUNS[request.param]
     if request.param.endswith("computed"):
-        monkeypatch.setattr(data_order, "LARGEST_SHUFFLED", 0)
+        monkeypatch.setattr(readers, "LARGEST_SHUFFLED", 0)
     return lambda **more: function(target, draws=14, burn_in=3, thin=2, **{**options, **more})
 
 
@@ -74,10 +73,10 @@ def test_a_chain_is_the_same_alone_and_among_others(run):
 def test_blocks_change_nothing(run, monkeypatch):
     wanted = run(chains=6, seed=2)
     monkeypatch.setattr(streams, "_BLOCK_STEPS", 7)
-    monkeypatch.setattr(chain_blocks, "_BLOCK_STEPS", 7)
-    monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 1)
+    monkeypatch.setattr(compiled_chains, "_BLOCK_STEPS", 7)
+    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 1)
     monkeypatch.setattr(readers, "_TOGETHER_FLOATS", 1)
-    monkeypatch.setattr(recorder, "_FIRST_CAPACITY", 1)
+    monkeypatch.setattr(draws, "_FIRST_CAPACITY", 1)
     found = run(chains=6, seed=2)
     for chain, seed in enumerate(wanted.seeds):
         assert_same(run(seed=[seed]), found, chain)

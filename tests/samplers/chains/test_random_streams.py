@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.samplers.chains import random_streams as streams
-from steinkit.samplers.chains.random_streams import Kind, Noise, chain_seeds, normals, uniforms
+from steinkit.samplers.chains import draws as streams
+from steinkit.samplers.chains.draws import Kind, Noise, chain_seeds, normals, uniforms
 
 
 def test_a_chains_seed_does_not_depend_on_how_many_there_are():

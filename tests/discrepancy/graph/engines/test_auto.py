@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, engine_named, first_order, forecast, highs
+from steinkit.discrepancy.graph.engines import Settings, engine_named, first_order, highs, registry
 from steinkit.discrepancy.graph.engines.block import newton_system as block
-from steinkit.discrepancy.graph.engines.forecast import Forecast
+from steinkit.discrepancy.graph.engines.registry import Forecast
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
@@ -47,7 +47,7 @@ def test_a_time_limit_puts_an_early_bracket_first():
 
 def test_a_time_limit_puts_an_early_bracket_before_long_factorisations(monkeypatch):
     points, scores = normal(150, 3)
-    monkeypatch.setattr(forecast, "_BLOCK_FLOPS", 1e3)
+    monkeypatch.setattr(registry, "_BLOCK_FLOPS", 1e3)
     result = sk.graph_stein_discrepancy(points, **scores, max_seconds=60.0)
     assert result.engine == "first_order + block"
     assert result.gap <= 1e-6
@@ -65,8 +65,8 @@ def test_a_time_limit_puts_an_early_bracket_before_long_factorisations(monkeypat
 def test_the_shorter_of_two_forecasts_goes_first_in_three_dimensions(monkeypatch, dim, tolerance, seconds, engine):
     """Foretold are `seconds` of `block` to one of `first_order`."""
     points, scores = normal(150, dim)
-    monkeypatch.setattr(forecast, "of_block", lambda case: Forecast(1, 0.0, seconds))
-    monkeypatch.setattr(forecast, "of_first_order", lambda case: Forecast(1, 0.0, 1.0))
+    monkeypatch.setattr(registry, "of_block", lambda case: Forecast(1, 0.0, seconds))
+    monkeypatch.setattr(registry, "of_first_order", lambda case: Forecast(1, 0.0, 1.0))
     result = sk.graph_stein_discrepancy(points, **scores, tolerance=tolerance)
     assert result.engine == engine
     assert result.gap <= tolerance

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, engine_named, forecast
+from steinkit.discrepancy.graph.engines import Settings, engine_named, registry
 from steinkit.discrepancy.graph.engines.block import newton_system
-from steinkit.discrepancy.graph.engines.forecast import Case, Forecast
-from steinkit.discrepancy.graph.engines.registry import ENGINES
+from steinkit.discrepancy.graph.engines.registry import ENGINES, Case, Forecast
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
@@ -49,7 +48,7 @@ def test_rows_of_a_complete_graph_within_all_reaches():
     """Three points closer than all reaches: for each of 3 pairs one row of values, 2 of gradients, 2 of Taylor."""
     points = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5]])
     written = SteinProgram(points, -points, np.full(3, 1 / 3), complete_graph(points))
-    assert forecast.of_writing(written).rows == 3 * (1 + 2 + 2)
+    assert registry.of_writing(written).rows == 3 * (1 + 2 + 2)
 
 
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != "chain"])
@@ -129,6 +128,6 @@ def test_what_is_no_memory_is_refused(most):
 
 @pytest.mark.parametrize(("seconds", "shown", "said"), [(40.0, True, True), (40.0, False, False), (3.0, True, False)])
 def test_long_work_is_announced_to_who_watches(capsys, seconds, shown, said):
-    assert not forecast.announced(Forecast(120_000, 1.2e9, seconds), math.inf, shown=shown)
+    assert not registry.announced(Forecast(120_000, 1.2e9, seconds), math.inf, shown=shown)
     expected = f"solving: about {seconds:.0f} s and 1.2 GB: 120,000 rows a program\n" if said else ""
     assert capsys.readouterr().err == expected

@@ -1,1 +1,0 @@
-"""Whole chains in compiled code, for posteriors that bring compiled terms."""

@@ -1,0 +1,489 @@
+"""JAX: a model of NumPyro and its draws, a log density and the states of BlackJAX, and the gradients that both store.
+
+NumPyro samples in the space of `numpyro.distributions.biject_to(support)` of every latent site, where its potential
+energy is U(z) = -log p(f(z), data) - log |det df / dz|; the target is exp(-U), with JAX's gradient. Draws of a plate
+with a subsample are held to all of its data.
+
+A plate of N data with a ``subsample_size`` scales the likelihood of b of them by N / b. A model that indexes its data
+by the plate's indices can be asked for any of them: here for all, or for the likelihood of a batch without the scale.
+
+BlackJAX samples the log density it is given, so that positions are draws from it as they are: the coordinates of the
+target are those of the position, in the order of JAX's pytrees.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from steinkit.adapters.model import Model, Parameter, as_floats, check, compare_stored, from_stored, refuse_discrete
+from steinkit.containers.reading import require_dims
+from steinkit.errors import InputError, SteinkitError, UsageError, imported
+from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
+from steinkit.posterior import Posterior
+from steinkit.sample import Floats, Sample
+from steinkit.target import Target
+
+_ROUNDING = 1e-5  # relative to the largest entry of a draw: what single precision leaves of a way there and back
+
+
+def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
+    """Make a target of a NumPyro model and a sample of its draws, in unconstrained space.
+
+    Parameters
+    ----------
+    model : callable
+        As it was sampled: with its `reparam`, `condition` and other handlers. None takes the gradients that the
+        sampler stored for the target's score; possible where no site was transformed.
+    draws : numpyro.infer.MCMC, or draws by name
+        What `as_sample` takes: ``az.from_numpyro(mcmc)``, whose labels are kept, or a dict of arrays, (draws, ...) or
+        (chains, draws, ...), as of `MCMC.get_samples` or of a guide. Deterministic sites are left out. They may be in
+        single precision, NumPyro's default: the score is computed in double precision where they lie.
+    *args, **kwargs
+        Of the model.
+
+    Returns
+    -------
+    Target, Sample
+        The target is a `Posterior`, whose data are indices, where the model has one plate with a ``subsample_size``
+        and in it no latent site: such a model is written for minibatches. Any other is a `Target`.
+
+    Raises
+    ------
+    InputError
+        If the model has discrete latent sites, enumerated ones too; if draws lack a site, have another shape, or lie
+        outside of its support; without a model, if no gradients were stored or a site was transformed.
+    MissingDependencyError
+        If NumPyro is not installed (``pip install 'steinkit[numpyro]'``).
+
+    Warns
+    -----
+    SteinkitWarning
+        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``), and they are not those of the model:
+        another model, or other data, made the draws.
+
+    Examples
+    --------
+    >>> target, sample = sk.from_numpyro(model, mcmc, y=y)  # doctest: +SKIP
+    >>> sk.verdict(sample, target)  # doctest: +SKIP
+    """
+    if model is None:
+        return _from_stored_gradients(draws)
+    made = numpyro_model(model, *args, **kwargs)
+    is_run = hasattr(draws, "get_samples")
+    if is_run:
+        target, sample = made.bind(draws.get_samples(group_by_chain=True), dims=("chain", "draw"))
+    else:
+        target, sample = made.bind(draws)
+    gradients = draws.get_extra_fields(group_by_chain=True).get("z_grad") if is_run else None
+    if isinstance(gradients, Mapping) and all(each.name in gradients for each in made.parameters):
+        columns = [-np.asarray(gradients[each.name]).reshape(len(sample), -1) for each in made.parameters]
+        compare_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
+    return target, sample
+
+
+def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
+    """What a NumPyro model says of its posterior: see `from_numpyro`, which also binds draws to it."""
+    distributions = imported("numpyro.distributions", "NumPyro", "numpyro")
+    if not callable(model):
+        raise UsageError(
+            f"from_numpyro takes the model, a function, and then its draws; received {type(model).__name__}"
+        )
+    label = f"NumPyro model {_name(model)}"
+    args, kwargs = fresh((args, kwargs))
+    with double_precision():
+        model, trace = _run(model, args, kwargs, label)
+        sites = {name: site for name, site in trace.items() if site["type"] == "sample" and not site["is_observed"]}
+        refuse_discrete([name for name, site in sites.items() if site["fn"].support.is_discrete], label)
+        fixed = [name for name, site in sites.items() if isinstance(site["fn"], distributions.Delta)]
+        if fixed:
+            raise InputError(
+                f"{label} samples {', '.join(fixed)} from a delta distribution, which has no density; state such "
+                "values by numpyro.deterministic"
+            )
+        if not sites:
+            raise InputError(f"{label} has no latent sites: all are observed, or it samples nothing")
+        space = _Space(model, args, kwargs, sites)
+    plate = likelihood_plate(trace)
+
+    def make_target(names: tuple[str, ...], label: str) -> Target:
+        if plate is not None:
+            return posterior_of_plate(plate, model, args, kwargs, space.position, names, label)
+        gradient = jax_module().grad(space.log_density)
+        return Target(score=vectorised(gradient), log_density=vectorised(space.log_density), names=names, label=label)
+
+    return Model(label, space.parameters, make_target, space.unconstrain, space.constrain)
+
+
+def has_sites(function: Callable[..., Any]) -> bool:
+    """Whether a function that needs no arguments is a NumPyro model: run once, it samples something."""
+    try:
+        inspect.signature(function).bind()
+    except (TypeError, ValueError):  # it needs arguments, or has no signature
+        return False
+    return any(site["type"] == "sample" for site in _traced(function, (), {})[1].values())
+
+
+class _Space:
+    """The latent sites of a model as one vector, and NumPyro's transforms between them."""
+
+    def __init__(self, model: Callable[..., Any], args: Any, kwargs: Any, sites: Mapping[str, Any]) -> None:
+        util = imported("numpyro.infer.util", "NumPyro", "numpyro")
+        self.log_density = lambda vector: -util.potential_energy(model, args, kwargs, self.position(vector))
+        self._free = partial(util.unconstrain_fn, model, args, kwargs)
+        self._constrained = partial(util.constrain_fn, model, args, kwargs)
+        self.sites = tuple(sites)
+        values = {name: site["value"] for name, site in sites.items()}
+        try:
+            free = self._free(values)
+        except NotImplementedError as error:
+            raise InputError(f"NumPyro has no transform of a site to unconstrained space: {error}") from error
+        self._coordinates = TreeCoordinates.of([free[name] for name in self.sites])
+        self._values = TreeCoordinates.of([values[name] for name in self.sites])
+        shapes = zip(self._values.shapes, self._coordinates.shapes, strict=True)
+        self.parameters = tuple(
+            Parameter(name, shape, _space(sites[name]["fn"].support), free_shape)
+            for name, (shape, free_shape) in zip(self.sites, shapes, strict=True)
+        )
+        self._there_and_back = vectorised(self._there_and_back_of_one)
+        self._back = vectorised(lambda vector: self._ravelled(self._constrained(self.position(vector))))
+
+    def position(self, vector: Any) -> dict[str, Any]:
+        """Unconstrained values by site."""
+        return dict(zip(self.sites, self._coordinates.unravel(vector), strict=True))
+
+    def unconstrain(self, values: dict[str, Floats]) -> Floats:
+        """Draws by site, {name: (n, *shape)}, in unconstrained space, (n, d)."""
+        n = len(values[self.sites[0]])
+        points = self._values.ravel([values[name] for name in self.sites], (n,))
+        dim = self._coordinates.dim
+        found = self._there_and_back(points)
+        self._require_return(found[:, :dim], points, found[:, dim:])
+        return found[:, :dim]
+
+    def constrain(self, points: Floats) -> dict[str, Floats]:
+        """The way back, (n, d) -> {name: (n, *shape)}."""
+        found, begin, values = self._back(points), 0, {}
+        for each in self.parameters:
+            values[each.name] = found[:, begin : (begin := begin + int(np.prod(each.shape)))]
+        return values
+
+    def _there_and_back_of_one(self, vector: Any) -> Any:
+        free = self._free(dict(zip(self.sites, self._values.unravel(vector), strict=True)))
+        return self._ravelled(free, self._constrained(free))
+
+    def _ravelled(self, *values: Mapping[str, Any]) -> Any:
+        jnp = jax_module().numpy
+        return jnp.concatenate([jnp.ravel(each[name]) for each in values for name in self.sites])
+
+    def _require_return(self, free: Floats, points: Floats, back: Floats) -> None:
+        """Refuse draws off the support that transforms do not notice, as a simplex whose entries do not sum to one."""
+        begin = 0
+        for parameter in self.parameters:
+            columns = slice(begin, begin := begin + int(np.prod(parameter.shape)))
+            given, returned = points[:, columns], back[:, columns]
+            if not given.size:
+                continue
+            off = np.abs(returned - given).max(axis=1) > _ROUNDING * np.abs(given).max(axis=1)
+            off &= np.isfinite(free).all(axis=1)  # the others are told of by what they are
+            if off.any():
+                row = int(off.argmax())
+                raise InputError(
+                    f"draw {row + 1} of {parameter.name} is {given[row].tolist()}, which NumPyro's transform to "
+                    f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
+                    f"lies outside the model's support ({parameter.space}); were the draws rounded, or made by "
+                    "another model?"
+                )
+
+
+def _traced(model: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Callable[..., Any], Mapping[str, Any]]:
+    """The model over all data of its plates, with a key and its `param` sites filled in; and a trace of it."""
+    handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
+    infer = imported("numpyro.infer", "NumPyro", "numpyro")
+    whole = with_plates(model, {})
+    start = handlers.substitute(handlers.seed(whole, 0), substitute_fn=infer.init_to_uniform())
+    trace = handlers.trace(start).get_trace(*args, **kwargs)
+    given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
+
+    def prepared(*args: Any, **kwargs: Any) -> Any:
+        # a handler of its own each time: it keeps the key, which JAX would take out of the function it compiles
+        return handlers.seed(handlers.substitute(model, data=given), 0)(*args, **kwargs)
+
+    return with_plates(prepared, {}), trace
+
+
+def _run(model: Callable[..., Any], args: Any, kwargs: Any, label: str) -> tuple[Callable[..., Any], Mapping[str, Any]]:
+    """What `_traced` returns; InputError if the model does not take the arguments, or fails with them."""
+    try:
+        return _traced(model, args, kwargs)
+    except SteinkitError:
+        raise
+    except Exception as error:  # whatever a user's model raises
+        raise InputError(
+            f"{label} cannot be run with the arguments given: {type(error).__name__}: {error}; its arguments follow "
+            "the draws, from_numpyro(model, draws, *args, **kwargs)"
+        ) from error
+
+
+def _space(support: Any) -> str:
+    """Which of the spaces of `Parameter` a support is."""
+    constraints = imported("numpyro.distributions.constraints", "NumPyro", "numpyro")
+    while isinstance(support, constraints.independent):
+        support = support.base_constraint
+    kinds = {
+        "real": (constraints.real, constraints.real_vector, constraints.real_matrix),
+        "positive": (constraints.positive, constraints.nonnegative),
+        "interval": (constraints.unit_interval, constraints.circular),
+        "ordered": (constraints.ordered_vector, constraints.positive_ordered_vector),
+        "simplex": (constraints.simplex,),
+        "cholesky": (constraints.corr_cholesky, constraints.lower_cholesky, constraints.positive_definite),
+        "correlation": (constraints.corr_matrix,),
+    }
+    if isinstance(support, constraints.interval):
+        return "interval"
+    return next((kind for kind, known in kinds.items() if isinstance(support, tuple(map(type, known)))), "other")
+
+
+def _name(model: Any) -> str:
+    """What a model's function is called, below handlers and partial functions."""
+    while not hasattr(model, "__name__"):
+        inner = getattr(model, "fn", None) or getattr(model, "func", None)
+        if inner is None:
+            return type(model).__name__
+        model = inner
+    return str(model.__name__)
+
+
+def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
+    """The target known at the draws of a run that stored ``z_grad``, the gradient of the potential energy -log p."""
+    if not hasattr(mcmc, "get_extra_fields"):
+        raise InputError(
+            f"without a model the MCMC object is wanted, whose run stored gradients; received {type(mcmc).__name__}"
+        )
+    stored = mcmc.get_extra_fields(group_by_chain=True)
+    if "z_grad" not in stored:
+        raise InputError(
+            'the run stored no gradients: give the model, or run with mcmc.run(..., extra_fields=("z_grad",))'
+        )
+    draws, gradients = mcmc.get_samples(group_by_chain=True), stored["z_grad"]
+    if isinstance(draws, Mapping):
+        draws = {name: draws[name] for name in gradients}
+        _require_untransformed(draws, mcmc)
+    tree = TreeCoordinates.of(gradients, lead=2)
+    lead = np.shape(jax_module().tree_util.tree_leaves(gradients)[0])[:2]
+    sample = Sample(points=tree.ravel(draws, lead), scores=-tree.ravel(gradients, lead), names=tree.names)
+    energy = stored.get("potential_energy")
+    log_density = None if energy is None else -np.asarray(energy, dtype=np.float64).reshape(-1)
+    return from_stored(sample, "gradients that NumPyro stored", log_density)
+
+
+def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
+    """Hold each site's last draw to the sampler's last state, which is in unconstrained space."""
+    for name, values in draws.items():
+        last, free = np.asarray(values)[:, -1], np.asarray(mcmc.last_state.z[name])
+        if last.size != free.size or not np.allclose(last.reshape(-1), free.reshape(-1), rtol=1e-5):
+            raise InputError(
+                f"{name} was sampled in an unconstrained space, where the stored gradients belong, and its draws are "
+                "not: give the model and its arguments, whose transforms are needed"
+            )
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A plate of observed sites only, with a subsample.
+
+    Attributes
+    ----------
+    name : str
+    size : int
+        Number of data N.
+    dims : dict of str to int
+        Its place among the batch dimensions, counted from the last, of every observed site in it.
+    """
+
+    name: str
+    size: int
+    dims: Mapping[str, int]
+
+
+def with_plates(model: Callable[..., Any], indices: Mapping[str, Any]) -> Callable[..., Any]:
+    """The model with these indices in some of its plates, and all of them in the others."""
+    handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
+    jnp = jax_module().numpy
+
+    def given(site: Mapping[str, Any]) -> Any:
+        if site["type"] != "plate":
+            return None
+        return indices[site["name"]] if site["name"] in indices else jnp.arange(site["args"][0])
+
+    def substituted(*args: Any, **kwargs: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "subsample_size does not match")  # that is what is wanted here
+            return handlers.substitute(model, substitute_fn=given)(*args, **kwargs)
+
+    return substituted
+
+
+def likelihood_plate(trace: Mapping[str, Any]) -> Plate | None:
+    """The plate that tells data from prior: the only one with a subsample, observed sites and no latent ones in it."""
+    plates = [site for site in trace.values() if site["type"] == "plate"]
+    subsampled = [site for site in plates if site["args"][1] is not None and site["args"][1] < site["args"][0]]
+    if len(subsampled) != 1:
+        return None
+    name, size = subsampled[0]["name"], int(subsampled[0]["args"][0])
+    dims = {}
+    for site in trace.values():
+        frame = next((each for each in site.get("cond_indep_stack", ()) if each.name == name), None)
+        if site["type"] == "sample" and frame is not None:
+            if not site["is_observed"]:
+                return None
+            dims[site["name"]] = frame.dim
+    return Plate(name, size, dims) if dims else None
+
+
+def posterior_of_plate(
+    plate: Plate,
+    model: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    position: Callable[[Any], dict[str, Any]],
+    names: tuple[str, ...],
+    label: str,
+) -> Target:
+    """The posterior whose data are the plate's indices, and whose prior is all that stands outside of the plate."""
+    handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
+    util = imported("numpyro.infer.util", "NumPyro", "numpyro")
+    jax = jax_module()
+    outside = handlers.block(model, hide=list(plate.dims))
+
+    def log_prior(vector: Any) -> Any:
+        return -util.potential_energy(outside, args, kwargs, position(vector))
+
+    def terms(vector: Any, indices: Any) -> Any:
+        values = util.constrain_fn(outside, args, kwargs, position(vector))
+        batch = handlers.substitute(with_plates(model, {plate.name: indices}), data=values)
+        trace = handlers.trace(batch).get_trace(*args, **kwargs)
+        return sum(_terms_of(trace[name], dim, plate.size / len(indices)) for name, dim in plate.dims.items())
+
+    def total(vector: Any, indices: Any) -> Any:
+        return terms(vector, indices).sum()
+
+    many, grad_many = vectorised(terms), vectorised(jax.grad(total))
+    return Posterior(
+        data=(np.arange(plate.size),),
+        log_likelihood=lambda theta, indices: many(theta[None], indices[None])[0],
+        grad_log_likelihood=lambda theta, indices: grad_many(theta[None], indices[None])[0],
+        log_prior=vectorised(log_prior),
+        grad_log_prior=vectorised(jax.grad(log_prior)),
+        log_likelihood_many=many,
+        grad_log_likelihood_many=grad_many,
+        names=names,
+        label=label,
+    )
+
+
+def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
+    """Log likelihood of each datum of a batch at an observed site, without the scale that the plate puts on it."""
+    jnp = jax_module().numpy
+    values = site["fn"].log_prob(site["value"])
+    if site["scale"] is not None:
+        values = values * (site["scale"] / scale)
+    values = jnp.moveaxis(values, dim, 0)
+    return values.reshape(len(values), -1).sum(axis=1)
+
+
+def from_blackjax(
+    logdensity: Callable[[Any], Any] | None, states: Any, *, dims: Sequence[str] = ("draw",)
+) -> tuple[Target, Sample]:
+    """Make a target of a log density, and a sample of the states that BlackJAX made of it.
+
+    Parameters
+    ----------
+    logdensity : callable, pytree -> scalar
+        As BlackJAX was given it. None takes the gradients in the states for the target's score.
+    states : states of any of BlackJAX's samplers, stacked over draws; or their positions
+        As of `jax.lax.scan` or `blackjax.util.run_inference_algorithm`.
+    dims : sequence of str
+        What the leading axes of every array are: ``("draw",)``, ``("chain", "draw")`` as of a `vmap` or `pmap` over
+        the whole run, ``("draw", "chain")`` as of a loop over steps of all chains.
+
+    Returns
+    -------
+    Target, Sample
+        Coordinates are named by the way to them: ``mu``, ``theta[0]``, ``layers.0.bias[2]``.
+
+    Raises
+    ------
+    InputError
+        If the states have other leading axes; if the positions hold whole numbers; if the score is not the gradient of
+        the log density; without a log density, if the states hold no gradients or these have the wrong sign or scale.
+    UsageError
+        If ``dims`` are none of these.
+    MissingDependencyError
+        If JAX is not installed (``pip install 'steinkit[jax]'``).
+
+    Warns
+    -----
+    SteinkitWarning
+        If the gradients in the states are not those of ``logdensity``: the draws were made for another density.
+
+    Examples
+    --------
+    >>> _, (states, _) = blackjax.util.run_inference_algorithm(key, nuts, 1000, initial_position=x)  # doctest: +SKIP
+    >>> target, sample = sk.from_blackjax(logdensity, states)  # doctest: +SKIP
+    """
+    dims = require_dims(dims) or ("draw",)
+    if logdensity is not None and not callable(logdensity):
+        raise UsageError(
+            "from_blackjax takes the log density, a function, and then the states; received "
+            f"{type(logdensity).__name__}"
+        )
+    positions = getattr(states, "position", states)
+    tree = TreeCoordinates.of(positions, lead=len(dims))
+    leaves = jax_module().tree_util.tree_leaves(positions)
+    discrete = [name for name, leaf in zip(tree.leaves, leaves, strict=True) if np.asarray(leaf).dtype.kind in "biu"]
+    refuse_discrete(discrete, "the position")
+    lead = _leading_axes(tree, leaves, states, dims)
+    points = _chain_by_chain(tree.ravel(positions, lead), dims)
+    gradients, heights = getattr(states, "logdensity_grad", None), getattr(states, "logdensity", None)
+    scores = None if gradients is None else _chain_by_chain(tree.ravel(gradients, lead), dims)
+    if logdensity is None:
+        if scores is None:
+            raise InputError(
+                "the states hold no gradients (logdensity_grad), as those of HMC, NUTS and MALA do: give the log "
+                "density"
+            )
+        log_density = None if heights is None else _chain_by_chain(as_floats(heights), dims).reshape(-1)
+        sample = Sample(points=points, scores=scores, names=tree.names)
+        return from_stored(sample, "gradients that BlackJAX stored", log_density)
+    sample = Sample(points=points, names=tree.names)
+    example = jax_module().tree_util.tree_map(lambda leaf: np.asarray(leaf)[(0,) * len(dims)], positions)
+    target = Target.from_jax(logdensity, like=example, label="BlackJAX log density")
+    check(target, sample)
+    if scores is not None:
+        compare_stored(target, sample, scores.reshape(sample.points.shape))
+    return target, sample
+
+
+def _leading_axes(tree: TreeCoordinates, leaves: Sequence[Any], states: Any, dims: tuple[str, ...]) -> tuple[int, ...]:
+    """Lengths of the axes of draws, which all arrays share."""
+    lead = tuple(np.shape(leaves[0])[: len(dims)])
+    heights = getattr(states, "logdensity", None)
+    if heights is not None and np.shape(heights) != lead:
+        raise InputError(
+            f"dims={dims} says that {tree.leaves[0]} of shape {np.shape(leaves[0])} has {len(dims)} leading axes; the "
+            f"states' logdensity has shape {np.shape(heights)}: say which axis is which with "
+            'dims=("chain", "draw") or dims=("draw", "chain")'
+        )
+    return lead
+
+
+def _chain_by_chain(array: Floats, dims: Sequence[str]) -> Floats:
+    """The array with its axis of chains, if it has one, before that of draws."""
+    return np.swapaxes(array, 0, 1) if dims == ("draw", "chain") else array

@@ -1,0 +1,311 @@
+"""Bounded functions of degree three and more: a coordinate's own shape, and dependence that no correlation shows.
+
+With c = z - m', m' the median of *the other half* of the draws, and the bump g = exp(-c^2), fields that the Langevin
+operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) takes to functions of mean zero are
+
+    shape     g_j (t_j - 2 c_j)                    f = g_j e_j                  where the middle of x_j lies
+              g_j (c_j t_j + 1 - 2 c_j^2)          f = c_j g_j e_j              how peaked it is
+    location  (g_i - mean g_i) t_j                 f = (g_i - mean) e_j         location of x_j given |x_i|, i != j
+    spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j     spread of x_j given |x_i|.
+
+The bump is bounded and even, so that heavy tails do not drown the rest, and what correlations show is left to them. Of
+bumps twice and half as wide, narrow ones see shapes better, and dependence as well.
+With boundary factors t becomes b, and 1 becomes a_j, wherever f is differentiated in x_j.
+
+There are 2 d of the first two and 2 d (d - 1) of the others. Their means and variances are products of matrices; the
+autocorrelation time, which takes longer, is found only for those that may be the largest |z|: all others are below it
+with a time as short as their kind's median. All pairs are tested in every dimension: to choose some of them on one half
+of the draws and test them on the other costs a factor sqrt(2) of every z, more than Bonferroni's over all of them.
+
+A test of the dependence of all pairs of coordinates together: many faults, none of which shows by itself.
+
+By Stein's identity E (x_i - m_i) s_j = 0 for draws of the target, i and j apart, where x_j has no bounds. A fault of
+one pair shows in its own mean M_ij. One that all share, as where a mean-field fit of d coordinates has no
+correlations, is a standard error in each of d (d - 1) means. The sum of their squares sees it. It is taken free of
+noise, of means M_b over batches b of the draws,
+
+    T = sum over b, c apart of G_bc,        G_bc = <M_b, M_c>,
+
+b and c being apart if they are not neighbours in one chain: what slow chains carry over to the next batch is left out.
+Under the target the signs of the M_b may be turned, so that T has variance 2 sum G_bc^2 and third cumulant 8 tr G^3,
+to which a gamma law is fitted (Pearson's type III).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steinkit.discrepancy.cross_fitting import Draws, tail_probability
+from steinkit.discrepancy.moments import standardised
+from steinkit.discrepancy.preparation import Units
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
+from steinkit.sample import Floats, Integers
+
+BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
+
+_OWN: tuple[BoundedKind, ...] = ("asymmetry", "peak")
+_PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
+_SHARES = {"shapes": 0.28, "even pairs": 0.72}  # of the level, by the power that faults of both kinds leave
+_FOR_MEDIAN = 64  # features of a kind whose times give its median
+_AT_ONCE = 32  # features whose times are found together
+_KEPT = 2.5  # standard errors from which a feature is kept
+_MOST_LOOKED_AT = 4  # times `_AT_ONCE` features, beyond those that may be the largest
+_MOST_KEPT = 16
+_HALF = 0.5 * (1.0 - 1e-12)  # of the weights, but for rounding
+_TOGETHER = 1 << 13  # draws combined at a time
+_VALUES = 1 << 22  # numbers in the features whose times are found together
+
+
+@dataclass(frozen=True)
+class BoundedFeature:
+    """A bounded feature that stands out.
+
+    Attributes
+    ----------
+    kind : {"asymmetry", "peak", "location given", "spread given"}
+    coordinates : tuple of int
+        The coordinate j; or i and j, where x_j is looked at given |x_i|.
+    mean, z : float
+    p_value : float
+        Corrected for all bounded features.
+    """
+
+    kind: BoundedKind
+    coordinates: tuple[int, ...]
+    mean: float
+    z: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class BoundedMoments:
+    """What the bounded features show.
+
+    Attributes
+    ----------
+    p_value : float
+        Bonferroni over all features, of which both groups have unequal shares of the level.
+    largest : tuple of BoundedFeature
+        Up to sixteen of those clearly off, the least p-values first.
+    """
+
+    p_value: float
+    largest: tuple[BoundedFeature, ...]
+
+
+def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> BoundedMoments:
+    """Test the bounded features of some draws.
+
+    Parameters
+    ----------
+    draws : Draws
+        In raw units.
+    units : Units
+        The draws' own standard deviations.
+    bounds : ndarray, shape (d, 2), optional
+        Bounds of the support, in raw units.
+
+    Raises
+    ------
+    TimeLimitError
+        If the time that the caller has set runs out.
+    """
+    with one_thread_in_libraries():
+        points, drift, spread = standardised(draws, units, bounds)
+        _centre(points, draws)
+        fields = _Fields(points, drift, spread, draws.shares)
+        groups = {"shapes": _OWN, **({"even pairs": _PAIRS} if len(points) > 1 else {})}
+        features = [
+            each
+            for group, kinds in groups.items()
+            for each in _largest(kinds, fields, draws, _SHARES[group] if len(groups) > 1 else 1.0)
+        ]
+    kept = sorted((each for each in features if abs(each.z) >= _KEPT), key=lambda each: (each.p_value, -abs(each.z)))
+    return BoundedMoments(min(each.p_value for each in features), tuple(kept[:_MOST_KEPT]))
+
+
+def _centre(points: Floats, draws: Draws) -> None:
+    """Take the medians of the other half from the draws of each."""
+    medians = [_medians(points[:, half], draws.shares[half]) for half in draws.halves]
+    for half, centre in zip(draws.halves, medians[::-1], strict=True):
+        points[:, half] -= centre[:, None]
+
+
+def _medians(points: Floats, shares: Floats) -> Floats:
+    order = np.argsort(points, axis=1, kind="stable")
+    reached = np.cumsum(shares[order], axis=1)
+    middle = np.argmax(reached >= _HALF * reached[:, -1:], axis=1)
+    rows = np.arange(len(points))
+    return np.asarray(points[rows, order[rows, middle]])
+
+
+@dataclass(frozen=True, eq=False)
+class _Fields:
+    """What the features are made of, coordinates first."""
+
+    centred: Floats
+    drift: Floats
+    spread: Floats | None
+    shares: Floats
+
+    def of(self, kind: BoundedKind, i: Integers, j: Integers) -> Floats:
+        """Values of features, shape (k, n), for k pairs of coordinates; both are the same for a shape."""
+        if kind in _OWN:
+            return self._own(kind, j, slice(None))
+        even = _bump(self.centred[i])
+        even -= (even @ self.shares)[:, None]
+        return np.asarray(even * self._odd(kind, j, slice(None)))
+
+    def _own(self, kind: BoundedKind, j: Integers | slice, draws: slice) -> Floats:
+        c, b = self.centred[j, draws], self.drift[j, draws]
+        a = 1.0 if self.spread is None else self.spread[j, draws]
+        if kind == "asymmetry":
+            return np.asarray(_bump(c) * (b - 2.0 * a * c))
+        return np.asarray(_bump(c) * (c * b + a * (1.0 - 2.0 * c * c)))
+
+    def _odd(self, kind: BoundedKind, j: Integers | slice, draws: slice) -> Floats:
+        b = self.drift[j, draws]
+        if kind == "location given":
+            return b
+        return np.asarray(self.centred[j, draws] * b + (1.0 if self.spread is None else self.spread[j, draws]))
+
+    def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
+        """Mean of each feature of a kind, its variance for independent draws, and its coordinates i and j."""
+        dim, n = self.centred.shape
+        total, cross, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(3))
+        mean_bump = np.zeros(dim)
+        for some in _slices(n):
+            mean_bump += _bump(self.centred[:, some]) @ self.shares[some]
+        for some in _slices(n):
+            require_time("bounded moments were taken")
+            share = self.shares[some]
+            if kind in _OWN:
+                values = self._own(kind, slice(None), some)
+                total += values @ share
+                cross += values @ share**2
+                square += values**2 @ share**2
+            else:
+                even, odd = _bump(self.centred[:, some]) - mean_bump[:, None], self._odd(kind, slice(None), some)
+                total += (even * share) @ odd.T
+                cross += (even * share**2) @ odd.T
+                square += (even * share) ** 2 @ (odd**2).T
+        i, j = (np.arange(dim),) * 2 if kind in _OWN else np.nonzero(~np.eye(dim, dtype=bool))
+        rows = j if kind in _OWN else (i, j)
+        variance = square - 2.0 * total * cross + total**2 * (self.shares @ self.shares)
+        return total[rows], variance[rows], i, j
+
+
+def _bump(centred: Floats) -> Floats:
+    return np.asarray(np.exp(-centred * centred))
+
+
+def _slices(n: int) -> Iterator[slice]:
+    return (slice(begin, min(begin + _TOGETHER, n)) for begin in range(0, n, _TOGETHER))
+
+
+def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float) -> list[BoundedFeature]:
+    """Features of a group that may be the largest |z|, with their p-values."""
+    found: list[tuple[BoundedKind, tuple[int, ...], float, float]] = []
+    slowest = 1.0
+    tried = 0
+    for kind in kinds:
+        mean, variance, i, j = fields.means(kind)
+        tried += len(mean)
+        some = np.unique(np.linspace(0, len(mean) - 1, _FOR_MEDIAN).round().astype(np.int64))
+        median = float(np.median(_times(fields, kind, i[some], j[some], draws)))
+        slowest = max(slowest, median)
+        at_most = np.abs(mean) / np.sqrt(np.where(variance > 0.0, variance, np.inf) * median)
+        order, largest = np.argsort(-at_most, kind="stable"), 0.0
+        for begin in range(0, len(order), _AT_ONCE):
+            rows = order[begin : begin + _AT_ONCE]
+            if begin:
+                rows = rows[at_most[rows] >= (_KEPT if begin < _MOST_LOOKED_AT * _AT_ONCE else largest)]
+            if not len(rows):
+                break
+            times = np.maximum(_times(fields, kind, i[rows], j[rows], draws), median)
+            z = at_most[rows] * np.sqrt(median / times)
+            largest = max(largest, float(z.max()))
+            found += [
+                (kind, (int(j[k]),) if kind in _OWN else (int(i[k]), int(j[k])), float(mean[k]), x)
+                for k, x in zip(rows, (np.sign(mean[rows]) * z).tolist(), strict=True)
+            ]
+    n_effective = draws.n_effective(slowest)
+    return [
+        BoundedFeature(*each, min(1.0, 2.0 * tried * tail_probability(abs(each[-1]), n_effective) / share))
+        for each in found
+    ]
+
+
+def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: Draws) -> Floats:
+    """Autocorrelation times of features, so many together as memory allows."""
+    width, found = max(1, _VALUES // len(draws.shares)), []
+    for begin in range(0, len(j), width):
+        require_time("bounded moments were taken")
+        values = fields.of(kind, i[begin : begin + width], j[begin : begin + width])
+        values -= (values @ draws.shares)[:, None]
+        found.append(draws.autocorrelation_times(values))
+    return np.concatenate(found)
+
+
+_BATCHES = 16  # of all chains together; of more chains every sixteenth makes one
+_FEWEST = 4  # draws of a batch
+_BLOCK_FLOATS = 1 << 22
+
+
+def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None:
+    """The p-value; None for one coordinate, where all have bounds, for weighted draws, and for too few for batches.
+
+    Parameters
+    ----------
+    draws : Draws
+        In standard units.
+    bounds : ndarray, shape (d, 2), optional
+    """
+    free = np.ones(draws.points.shape[1], dtype=bool) if bounds is None else ~np.isfinite(bounds).any(axis=1)
+    dim, batches = draws.points.shape[1], list(_batches(draws.chains))
+    if dim == 1 or not free.any() or draws.is_weighted or len(batches) < _BATCHES // 2:
+        return None
+    centred, scores = draws.points - draws.points.mean(axis=0), np.where(free, draws.scores, 0.0)
+    scores /= np.abs(scores).max() or 1.0  # what is large may be too large for its square
+    products = np.zeros((len(batches), len(batches)))
+    with one_thread_in_libraries():
+        for begin in range(0, dim, width := max(1, _BLOCK_FLOATS // (len(batches) * dim))):
+            require_time("the dependence of all pairs was tested")
+            columns = np.arange(begin, min(begin + width, dim))
+            means = np.stack([centred[rows].T @ scores[rows, begin : begin + width] for _, _, rows in batches])
+            means /= np.array([len(rows) for _, _, rows in batches])[:, None, None]
+            means[:, columns, columns - begin] = 0.0
+            flat = means.reshape(len(batches), -1)
+            products += flat @ flat.T
+    chain, place = (np.array([each[k] for each in batches]) for k in (0, 1))
+    apart = (chain[:, None] != chain) | (np.abs(place[:, None] - place) > 1)
+    return _tail(np.where(apart, products, 0.0))
+
+
+def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
+    """Chain, place in it and rows of every batch of draws enough."""
+    groups = [np.concatenate([np.r_[each] for each in chains[k::_BATCHES]]) for k in range(min(len(chains), _BATCHES))]
+    for k, rows in enumerate(groups):
+        for place, part in enumerate(np.array_split(rows, max(1, round(_BATCHES / len(chains))))):
+            if len(part) >= _FEWEST:
+                yield k, place, part
+
+
+def _tail(products: Floats) -> float:
+    """Probability of a sum so large with random signs, of symmetric products with zeros on the diagonal."""
+    from scipy.special import gammaincc, ndtr
+
+    spread = math.sqrt(2.0 * float((products**2).sum()))
+    if spread == 0.0:
+        return 1.0
+    z = float(products.sum()) / spread
+    skewness = 8.0 * float(((products @ products) * products).sum()) / spread**3
+    if skewness < 1e-3:
+        return float(ndtr(-z))
+    shape = 4.0 / skewness**2
+    return float(gammaincc(shape, max(shape + z * math.sqrt(shape), 0.0)))

@@ -1,1 +1,0 @@
-"""The Wasserstein distance, from a target's cdf or between samples."""

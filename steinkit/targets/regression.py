@@ -1,0 +1,478 @@
+"""Regressions: posteriors whose data depend on the parameters through linear predictors, eta_i = x_i'theta.
+
+Bayesian logistic regression.
+
+theta ~ N(0, v I),   P(y_i | x_i, theta) = sigma(y_i x_i'theta),   y_i in {-1, +1}
+score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + exp(-u))
+
+Linear regression with L1 regularisation: the Bayesian lasso with a known precision.
+
+p(theta) ∝ exp(-lambda_0 |theta|_1),   y_i ~ N(x_i'theta, 1 / lambda)
+score = -lambda_0 sign(theta) + lambda sum_i (y_i - x_i'theta) x_i
+
+In one dimension, with a = lambda sum of x_i^2 and t = sum of x_i y_i / sum of x_i^2, completing the square gives a
+normal distribution on each side of 0,
+
+    p(theta | data) ∝ exp(-a (theta - m)^2 / 2 + a m^2 / 2),   m = t - lambda_0 / a above 0, t + lambda_0 / a below,
+
+hence a share proportional to exp(a m^2 / 2) Phi(+-sqrt(a) m) of the mass, exact draws and a distribution function.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.arguments import checked, require_unmasked
+from steinkit.compiled_terms import CompiledTerms
+from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.posterior import Array
+from steinkit.sample import Floats
+from steinkit.target import Seed
+from steinkit.targets.family import PosteriorFamily, as_count, as_finite, as_number, as_numbers, as_vector, show
+
+
+class LinearModel(PosteriorFamily):
+    """Posterior of the coefficients theta of a regression, given features (N, d) and responses (N,).
+
+    The gradient of the log likelihood is lambda sum_i pull_i x_i, lambda being `precision`.
+    """
+
+    precision: float = 1.0
+
+    @abstractmethod
+    def _terms(self, predictors: Floats, responses: Floats) -> Floats:
+        """Log likelihoods of data with these linear predictors."""
+
+    @abstractmethod
+    def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
+        """Derivatives of the log likelihoods by the predictors, over lambda."""
+
+    def _log_likelihood(self, theta: Floats, features: Floats, responses: Floats) -> Floats:
+        return self._terms(features @ theta, responses)
+
+    def _log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
+        return self._terms(_linear_predictors(thetas, features), responses)
+
+    def _grad_log_likelihood(self, theta: Floats, features: Floats, responses: Floats) -> Floats:
+        return np.asarray(self.precision * (self._pulls(features @ theta, responses) @ features), dtype=np.float64)
+
+    def _grad_log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
+        pulls = self._pulls(_linear_predictors(thetas, features), responses)
+        return np.asarray(self.precision * _weighted_feature_sums(pulls, features), dtype=np.float64)
+
+
+def as_features(features: ArrayLike) -> Floats:
+    """Features as an array (N, d) of finite numbers."""
+    x = as_finite(features, "features")
+    if x.ndim != 2:
+        raise UsageError(f"features must have shape (N, d), one row a datum; received {x.shape}")
+    return x
+
+
+def require_responses(responses: Floats, size: int) -> Floats:
+    """Raise UsageError unless there is one response for each datum."""
+    if responses.shape != (size,):
+        raise UsageError(
+            f"responses must have shape ({size},), one for each row of features; received {responses.shape}"
+        )
+    return responses
+
+
+def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[Floats, Floats, list[str]]:
+    """Read the data of a regression of one column of a CSV file on all others.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV file whose header names its columns, all of them numeric.
+    response : str
+        Name of the column of responses.
+    intercept : bool
+        Put a column of ones, named ``intercept``, before the features.
+
+    Returns
+    -------
+    features : ndarray, shape (N, d)
+    responses : ndarray, shape (N,)
+    names : list of str
+        Names of the features.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, a cell is not a number (file, line and column are named), or no feature is left.
+    UsageError
+        If no column has the name of the response.
+    """
+    from steinkit.files.csv_format import read_table
+
+    columns, table = read_table(path)
+    if response not in columns:
+        hint = did_you_mean(response, columns)
+        raise UsageError(f"{path} has no column {response!r}{hint}; its columns are {', '.join(columns)}")
+    names = [name for name in columns if name != response]
+    if not names and not intercept:
+        raise InputError(f"{path} holds the response {response!r} only; add columns of features or intercept=True")
+    features = table[:, [columns.index(name) for name in names]]
+    if intercept:
+        names = ["intercept", *names]
+        features = np.column_stack([np.ones(len(table)), features])
+    return features, table[:, columns.index(response)], names
+
+
+def _linear_predictors(thetas: Floats, features: Floats) -> Floats:
+    """Products x'theta for each datum of each batch: (K, d), (K, b, d) -> (K, b)."""
+    if _is_shared(features):
+        return np.asarray(thetas @ features[0].T, dtype=np.float64)
+    return np.asarray((features @ thetas[:, :, None])[:, :, 0], dtype=np.float64)
+
+
+def _weighted_feature_sums(weights: Floats, features: Floats) -> Floats:
+    """Sums of weight times features over the data of each batch: (K, b), (K, b, d) -> (K, d)."""
+    if _is_shared(features):
+        return np.asarray(weights @ features[0], dtype=np.float64)
+    return np.asarray((weights[:, None, :] @ features)[:, 0], dtype=np.float64)
+
+
+def _is_shared(batches: Floats) -> bool:
+    """Whether all parameters share one batch (a broadcast): one matrix product then serves them all."""
+    return batches.strides[0] == 0
+
+
+@checked
+class LogisticRegression(LinearModel):
+    """Posterior of the coefficients theta of a logistic regression, under independent normal priors about 0.
+
+    Parameters
+    ----------
+    features : array_like, shape (N, d)
+        One row a datum; include a column of ones for an intercept.
+    responses : array_like, shape (N,)
+        Two values, 0 and 1 or -1 and +1; both must occur.
+    prior_variance : float or array_like, shape (d,)
+        Prior variance of the coefficients; infinity is a flat prior.
+    names : sequence of str, optional
+        Names of the coefficients.
+    label : str, optional
+        How reports call the target.
+
+    Attributes
+    ----------
+    data : (features, signs)
+        Shapes (N, d) and (N,); the responses as -1 and +1.
+
+    Raises
+    ------
+    UsageError
+        If shapes disagree or a value is not of its kind.
+    """
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        responses: ArrayLike,
+        prior_variance: ArrayLike = 1.0,
+        names: Sequence[str] | None = None,
+        *,
+        label: str = "logistic-posterior",
+    ) -> None:
+        x = as_features(features)
+        variance = as_numbers(prior_variance, "prior_variance")
+        if not (variance > 0.0).all():
+            raise UsageError(f"prior_variance must be positive; received {show(variance)}")
+        self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
+        super().__init__(label, (np.ascontiguousarray(x), _as_signs(responses, len(x))), x.shape[1], names)
+
+    def __repr__(self) -> str:
+        return f"LogisticRegression({self.size} data, d={self.dim}, prior_variance={show(self.prior_variance)})"
+
+    @classmethod
+    def from_csv(
+        cls, path: str | Path, response: str, *, intercept: bool = False, prior_variance: ArrayLike = 1.0
+    ) -> LogisticRegression:
+        """Make the posterior of a regression of one column of a CSV file on all others.
+
+        Parameters
+        ----------
+        path : str or Path
+            A CSV file whose header names its columns, all of them numeric.
+        response : str
+            Name of the column of responses, coded 0 and 1 or -1 and +1.
+        intercept : bool
+            Put a column of ones, named ``intercept``, before the others.
+        prior_variance : float or array_like, shape (d,)
+            Prior variance of the coefficients; infinity is a flat prior.
+
+        Returns
+        -------
+        LogisticRegression
+            With a coefficient for each of the other columns, by their names.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, holds a cell that is not a number (file, line and column are named),
+            or its responses are not two-valued.
+        UsageError
+            If no column has the name of the response.
+        """
+        features, answers, names = regression_table(path, response, intercept)
+        try:
+            signs = _as_signs(answers, len(answers))
+        except UsageError as error:
+            raise InputError(f"{path}, column {response!r}: {error}") from None
+        return cls(features, signs, prior_variance, names)
+
+    @classmethod
+    def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
+        """Make the posterior of the bundled nodal data: 53 patients, d = 6, the intercept m first.
+
+        Parameters
+        ----------
+        prior_variance : float or array_like, shape (6,)
+            Prior variance of the coefficients; infinity is a flat prior.
+
+        Returns
+        -------
+        LogisticRegression
+            Its coefficients named as in the data.
+
+        Raises
+        ------
+        UsageError
+            If a variance is not positive, or their number is not 1 or 6.
+        """
+        from steinkit.datasets import load_nodal
+
+        features, responses, names = load_nodal()
+        return cls(features, responses, prior_variance, names)
+
+    def _log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-0.5 * (thetas**2 / self.prior_variance).sum(axis=1), dtype=np.float64)
+
+    def _grad_log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-thetas / self.prior_variance, dtype=np.float64)
+
+    def _terms(self, predictors: Floats, responses: Floats) -> Floats:
+        from scipy.special import log_expit
+
+        return np.asarray(log_expit(responses * predictors), dtype=np.float64)
+
+    def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
+        from scipy.special import expit
+
+        return np.asarray(responses * expit(-responses * predictors), dtype=np.float64)
+
+    def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
+        from steinkit.targets.likelihood_kernels import logistic_terms
+
+        features, signs = data
+        return logistic_terms(features, signs, self.prior_variance)
+
+
+def _as_signs(responses: ArrayLike, n: int) -> Floats:
+    """Responses as -1 and +1, shape (n,)."""
+    require_unmasked(responses, "responses")
+    values = np.asarray(responses)
+    if values.dtype.kind == "b":
+        values = values.astype(np.float64)
+    values = require_responses(as_finite(values, "responses"), n)
+    found = np.unique(values)
+    if found.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
+        listed = ", ".join(f"{value:g}" for value in found[:6]) + (", ..." if len(found) > 6 else "")
+        raise UsageError(f"responses must take two values, 0 and 1 or -1 and +1; received {listed}: recode them")
+    return np.where(values > 0.0, 1.0, -1.0)
+
+
+_TOY_SLOPE, _TOY_PRECISION, _TOY_PRIOR_RATE = 0.5, 3.0, 4950.0
+
+
+@checked
+class LassoRegression(LinearModel):
+    """Posterior of the coefficients theta of a linear regression under independent Laplace priors about 0.
+
+    Parameters
+    ----------
+    features : array_like, shape (N, d)
+        One row a datum; include a column of ones for an intercept.
+    responses : array_like, shape (N,)
+        One number a datum.
+    precision : float
+        Precision lambda: one over the variance of the noise.
+    prior_rate : float
+        Rate lambda_0: one over the scale of the Laplace prior; 0 is a flat prior.
+    names : sequence of str, optional
+        Names of the coefficients.
+
+    Raises
+    ------
+    UsageError
+        If shapes disagree or a value is not of its kind.
+
+    Notes
+    -----
+    In one dimension there are exact independent draws and a cdf. The score jumps where a coefficient is 0.
+    """
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        responses: ArrayLike,
+        precision: float = 1.0,
+        prior_rate: float = 1.0,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        x, y = as_features(features), as_finite(responses, "responses")
+        require_responses(y, len(x))
+        self.precision, self.prior_rate = as_number(precision, "precision"), as_number(prior_rate, "prior_rate")
+        if self.precision <= 0.0 or self.prior_rate < 0.0:
+            raise UsageError(
+                f"precision must be positive and prior_rate at least 0; received {precision!r} and {prior_rate!r}"
+            )
+        one_sided = x.shape[1] == 1 and bool((x != 0.0).any())  # a normal distribution on each side of 0
+        super().__init__(
+            "lasso-posterior",
+            (x, y),
+            x.shape[1],
+            names,
+            cdf=self._evaluate_cdf if one_sided else None,
+            sampler=self._draw if one_sided else None,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"LassoRegression({self.size} data, d={self.dim}, precision={self.precision:g}, "
+            f"prior_rate={self.prior_rate:g})"
+        )
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | Path,
+        response: str,
+        *,
+        intercept: bool = False,
+        precision: float = 1.0,
+        prior_rate: float = 1.0,
+    ) -> LassoRegression:
+        """Make the posterior of a regression of one column of a CSV file on all others.
+
+        Parameters
+        ----------
+        path : str or Path
+            A CSV file whose header names its columns, all of them numeric.
+        response : str
+            Name of the column of responses.
+        intercept : bool
+            Put a column of ones, named ``intercept``, before the others; its coefficient has the same prior.
+        precision, prior_rate : float
+            As for `LassoRegression`.
+
+        Returns
+        -------
+        LassoRegression
+            With a coefficient for each of the other columns, by their names.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or holds a cell that is not a number (file, line and column are named).
+        UsageError
+            If no column has the name of the response.
+        """
+        features, responses, names = regression_table(path, response, intercept)
+        return cls(features, responses, precision, prior_rate, names)
+
+    @classmethod
+    def toy(
+        cls,
+        size: int = 10_000,
+        precision: float = _TOY_PRECISION,
+        prior_rate: float = _TOY_PRIOR_RATE,
+        *,
+        rng: Seed = 0,
+    ) -> LassoRegression:
+        """One coefficient and simulated data, on which Langevin dynamics without a correction goes astray.
+
+        y_i = x_i / 2 + noise of variance 1/3, x_i uniform on (-1, 1), scaled so that the sum of x_i^2 is N / 3 and with
+        noise that is orthogonal to x: the posterior is then the same for all simulated data. At N = 10,000 it
+        has its mode at .005, beside the kink of the prior, its mean at .01004 and a standard deviation of .00699.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+        precision, prior_rate : float
+            As for `LassoRegression`.
+        rng : int, numpy.random.Generator or None
+            Seed of the data; None for others each time.
+
+        Returns
+        -------
+        LassoRegression
+            Of one coefficient.
+
+        References
+        ----------
+        A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings
+        budget", ICML, section 6.4.
+        """
+        count = as_count(size, "size", least=2)
+        generator = np.random.default_rng(rng)
+        x = generator.uniform(-1.0, 1.0, count)
+        x *= math.sqrt(count / 3.0 / (x @ x))
+        noise = math.sqrt(1.0 / 3.0) * generator.standard_normal(count)
+        noise -= x * ((x @ noise) / (x @ x))
+        return cls(x[:, None], _TOY_SLOPE * x + noise, precision, prior_rate, ["theta"])
+
+    def _log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-self.prior_rate * np.abs(thetas).sum(axis=1), dtype=np.float64)
+
+    def _grad_log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-self.prior_rate * np.sign(thetas), dtype=np.float64)
+
+    def _terms(self, predictors: Floats, responses: Floats) -> Floats:
+        """Log likelihood of each datum from its residual y - x'theta."""
+        constant = 0.5 * math.log(self.precision / (2.0 * math.pi))
+        return np.asarray(constant - 0.5 * self.precision * self._pulls(predictors, responses) ** 2)
+
+    def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
+        return np.asarray(responses - predictors, dtype=np.float64)
+
+    def _sides(self) -> tuple[float, Floats, Floats, Floats]:
+        """In one dimension: sqrt(a), the normals' means and the logs of their masses within their side, and of all.
+
+        Entry 0 of each is for theta < 0, entry 1 for theta > 0.
+        """
+        from scipy.special import log_ndtr, logsumexp
+
+        x, y = self.data[0][:, 0], self.data[1]
+        a = self.precision * float(x @ x)
+        means = (float(x @ y) * self.precision + np.array([self.prior_rate, -self.prior_rate])) / a
+        log_within = log_ndtr(np.array([-1.0, 1.0]) * math.sqrt(a) * means)
+        log_shares = 0.5 * a * means**2 + log_within
+        return math.sqrt(a), means, log_within, np.asarray(log_shares - logsumexp(log_shares))
+
+    def _evaluate_cdf(self, values: Floats) -> Floats:
+        from scipy.special import log_ndtr
+
+        root, means, log_within, log_shares = self._sides()
+        below = np.exp(log_shares[0] - log_within[0] + log_ndtr(root * (np.minimum(values, 0.0) - means[0])))
+        above = np.exp(log_shares[1] - log_within[1] + log_ndtr(-root * (np.maximum(values, 0.0) - means[1])))
+        return np.asarray(np.where(values < 0.0, below, 1.0 - above), dtype=np.float64)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """A side by its share, then the normal within it by inversion of its tail."""
+        from scipy.special import ndtri_exp
+
+        root, means, log_within, log_shares = self._sides()
+        side = (np.log1p(-rng.random(n)) >= log_shares[0]).astype(np.int64)
+        tail = ndtri_exp(np.log1p(-rng.random(n)) + log_within[side])
+        away = np.where(side == 1, -1.0, 1.0)
+        return np.asarray(means[side] + away * tail / root, dtype=np.float64)[:, None]

@@ -1,0 +1,223 @@
+"""Compiled chains are the chains of the vectorised path, step by step: the same noise, orders, decisions and costs."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support.sampler_problems import vectorised
+
+import steinkit as sk
+from steinkit import samplers
+from steinkit.errors import TimeLimitError
+from steinkit.runtime.deadlines import time_limit
+from steinkit.samplers.chains import compiled_chains, run
+
+NODAL, MIXTURE = sk.targets.LogisticRegression.nodal(), sk.targets.MixturePosterior()
+MANY = sk.targets.MixturePosterior.simulate(40_000, rng=1)  # whose orders are computed where they are read
+HOT = MIXTURE.tempered(4.0)
+MEANS = sk.targets.GaussianMean(
+    np.random.default_rng(2).normal([1.0, -2.0], [1.0, 3.0], (60, 2)), [1.0, 9.0], [0.0, 1.0], [np.inf, 4.0]
+)
+WALK = {"proposal_scale": 0.3}
+SHORT_WALK = {"proposal_scale": 0.01, "start": (0.0, 1.0)}
+GRADIENT = {"step_size": 0.02, "batch_size": 6}
+
+
+def metropolis_hastings(proposal, test):
+    def function(target, **options):
+        return samplers.metropolis_hastings(target, proposal=proposal, test=test, **options)
+
+    return function
+
+
+def schedule(steps):
+    return 1.0 + 3.0 / (1.0 + steps)
+
+
+RUNS = {
+    "rwmh": (samplers.rwmh, NODAL, WALK),
+    "rwmh, a scale a coordinate": (samplers.rwmh, MIXTURE, {"proposal_scale": [0.3, 0.7]}),
+    "rwmh, tempered": (samplers.rwmh, HOT, WALK | {"temperature": 2.0}),
+    "rwmh, schedule": (samplers.rwmh, MIXTURE, WALK | {"temperature": schedule}),
+    "barker": (samplers.barker, MIXTURE, WALK),
+    "mala": (samplers.mala, NODAL, {"step_size": 0.1}),
+    "mala, schedule": (samplers.mala, HOT, {"step_size": 0.3, "temperature": schedule}),
+    "sgld": (samplers.sgld, NODAL, GRADIENT),
+    "sgld, decay": (samplers.sgld, HOT, GRADIENT | {"decay": 0.55, "decay_offset": 3.0, "temperature": schedule}),
+    "sgld, control variates": (samplers.sgld, NODAL, GRADIENT | {"control_variates": True}),
+    "sgld, computed orders": (samplers.sgld, MANY, {"step_size": 1e-4, "batch_size": 2000}),
+    "corrected_sgld": (samplers.corrected_sgld, NODAL, GRADIENT | {"epsilon": 0.1}),
+    "corrected_sgld, all data": (samplers.corrected_sgld, MIXTURE, GRADIENT | {"test": samplers.MetropolisTest()}),
+    "corrected_sgld, minibatch Barker": (
+        samplers.corrected_sgld,
+        HOT,
+        GRADIENT | {"test": samplers.MinibatchBarkerTest(20)},
+    ),
+    "approximate_mh": (samplers.approximate_mh, NODAL, WALK | {"batch_size": 5, "epsilon": 0.1}),
+    "approximate_mh, alpha": (samplers.approximate_mh, HOT, WALK | {"batch_size": 10, "alpha": 0.8}),
+    "approximate_mh, epsilon 0": (samplers.approximate_mh, MIXTURE, WALK | {"epsilon": 0.0}),
+    "approximate_mh, computed orders": (
+        samplers.approximate_mh,
+        MANY,
+        SHORT_WALK | {"batch_size": 300, "temperature": 20.0},
+    ),
+    "barker_mh": (samplers.barker_mh, NODAL, WALK | {"batch_size": 10}),
+    "barker_mh, jumps": (samplers.barker_mh, HOT, WALK | {"batch_size": 9, "growth": "jump", "sigma": 1.2}),
+    "barker_mh, jumps, computed orders": (
+        samplers.barker_mh,
+        MANY,
+        SHORT_WALK | {"batch_size": 60, "growth": "jump", "temperature": 40.0},
+    ),
+    "barker_mh, all data": (samplers.barker_mh, NODAL, WALK),
+    "subsampling_mh, scans": (samplers.subsampling_mh, MIXTURE, WALK | {"batch_size": 10, "epsilon": 0.3}),
+    "subsampling_mh, bound": (samplers.subsampling_mh, HOT, WALK | {"batch_size": 5, "epsilon": 0.5, "bound": 0.2}),
+    "subsampling_mh, epsilon 0": (samplers.subsampling_mh, NODAL, WALK | {"epsilon": 0.0}),
+    "a normal mean, rwmh": (samplers.rwmh, MEANS, WALK),
+    "a normal mean, mala": (samplers.mala, MEANS, {"step_size": 0.1}),
+    "a normal mean, sgld": (samplers.sgld, MEANS, GRADIENT),
+    "a normal mean, approximate_mh": (samplers.approximate_mh, MEANS, WALK | {"batch_size": 5, "epsilon": 0.1}),
+    "a normal mean, barker_mh": (samplers.barker_mh, MEANS.tempered(2.0), WALK | {"batch_size": 10}),
+    "all data's gradient, minibatch test": (
+        metropolis_hastings(samplers.Langevin(0.05), samplers.AusterityTest(0.1, 7)),
+        NODAL,
+        {"temperature": schedule},
+    ),
+}
+
+
+def assert_same_chains(found, wanted):
+    """Decisions and costs to the bit, numbers to rounding, which a chain does not let grow."""
+    for name in ("accepted", "batch_sizes", "cost", "lengths"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
+    np.testing.assert_allclose(found.points, wanted.points, rtol=1e-9, atol=1e-11)
+    if wanted.weights is not None:
+        np.testing.assert_allclose(found.weights, wanted.weights, rtol=1e-14)
+    assert found.diagnostics.keys() == wanted.diagnostics.keys()
+    for name, values in wanted.diagnostics.items():
+        np.testing.assert_array_equal(found.diagnostics[name], values)
+    assert found.settings == wanted.settings
+    assert (found.names, found.seeds) == (wanted.names, wanted.seeds)
+
+
+@pytest.fixture(params=RUNS)
+def both(request, monkeypatch):
+    """Run one sampler both ways, and see to it that each goes its own."""
+    function, target, options = RUNS[request.param]
+    plain = vectorised(target)
+    plain.names = target.names
+
+    def forbidden(*_, **__):
+        raise AssertionError("the wrong path")
+
+    def runs(**more):
+        with monkeypatch.context() as patch:
+            patch.setattr(run.Run, "_advance_together", forbidden)
+            patch.setattr("steinkit.samplers.stochastic_langevin._take_steps", forbidden)
+            found = function(target, **{**options, **more})
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled_chains.CompiledChains, "run", forbidden)
+            return found, function(plain, **{**options, **more})
+
+    return runs
+
+
+def test_chains_are_those_of_the_vectorised_path(both):
+    assert_same_chains(*both(draws=150, chains=3, seed=8))
+
+
+def test_burn_in_thinning_and_budget(both):
+    first, _ = both(draws=20)
+    budget = int(2.02 * first.cost[0, -1])
+    assert_same_chains(*both(budget=budget, burn_in=4, thin=3, chains=2, seed=3))
+
+
+@pytest.mark.parametrize("layout", ["one state", "rows", "columns"])
+def test_starts_of_any_layout(layout):
+    starts = np.random.default_rng(2).normal(size=(8, NODAL.dim))
+    start = {"one state": starts[0], "rows": starts, "columns": np.asfortranarray(starts)}[layout]
+    options = {"proposal_scale": 0.3, "draws": 30, "chains": 8, "seed": 5, "start": start}
+    plain = vectorised(NODAL)
+    plain.names = NODAL.names
+    assert_same_chains(samplers.rwmh(NODAL, **options), samplers.rwmh(plain, **options))
+
+
+def test_blocks_of_any_length_give_the_same_bits(both, monkeypatch):
+    wanted, _ = both(draws=40, burn_in=5, thin=2, chains=2)
+    monkeypatch.setattr(compiled_chains, "_BLOCK_STEPS", 7)
+    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 1)
+    found, _ = both(draws=40, burn_in=5, thin=2, chains=2)
+    assert found.points.tobytes() == wanted.points.tobytes()
+    np.testing.assert_array_equal(found.cost, wanted.cost)
+
+
+class SternTest(samplers.AusterityTest):
+    """A test derived from one that is known, which decides otherwise."""
+
+    def decide(self, look):
+        """Reject everything."""
+        return super().decide(look)._replace(accepted=False)
+
+
+@pytest.mark.parametrize(
+    ("proposal", "test", "known"),
+    [
+        (samplers.RandomWalk(0.3), samplers.AusterityTest(0.1, 5), True),
+        (samplers.Langevin(0.01), samplers.MinibatchBarkerTest(5), True),
+        (samplers.RandomWalk(0.3), SternTest(0.1, 5), False),
+        (samplers.RandomWalk(0.3), samplers.OracleAusterityTest(0.1, 5), False),
+        (samplers.RandomWalk(0.3), samplers.MinibatchBarkerTest(5, clt_bound=True), False),
+        (samplers.RandomWalk(0.3), samplers.ConcentrationTest(bound=lambda states, proposals: np.ones(1)), False),
+        (samplers.CustomProposal(lambda states, noise: states + noise), samplers.MetropolisTest(), False),
+    ],
+)
+def test_what_compiled_chains_do_not_know_runs_on_the_vectorised_path(proposal, test, known):
+    assert run.runs_compiled(NODAL, proposal, test) == known
+    assert not run.runs_compiled(vectorised(NODAL), proposal, test)
+    draws = metropolis_hastings(proposal, test)(NODAL, draws=20)
+    assert (draws.acceptance[0] == 0.0) == isinstance(test, SternTest)
+
+
+@pytest.mark.parametrize(
+    ("function", "options"), [(samplers.rwmh, WALK), (samplers.sgld, GRADIENT), (samplers.approximate_mh, WALK)]
+)
+def test_the_time_and_the_user_are_heard(function, options, monkeypatch):
+    function(NODAL, draws=2, **options)  # compiled
+    with time_limit(0.02), pytest.raises(TimeLimitError, match="the next steps of a chain"):
+        function(NODAL, draws=3_000_000, **options)
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        function(NODAL, draws=3_000_000, **options)
+
+
+def test_a_call_comes_back_after_so_many_data(monkeypatch):
+    """A long look is read in several calls: nobody waits for it longer than for one of them."""
+    calls = []
+    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 2 * MANY.compiled_terms.slice_rows)
+    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", lambda self: calls.append(1))
+    samplers.rwmh(MANY, draws=2, **SHORT_WALK)
+    slices = -(-MANY.size // MANY.compiled_terms.slice_rows)
+    assert slices <= len(calls) <= 2 * slices + 4
+
+
+def test_calls_that_take_long_become_short(monkeypatch):
+    seconds, listened = itertools.count(), []
+    listen = compiled_chains.CompiledChains.listen
+    monkeypatch.setattr(compiled_chains, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", lambda self: (listened.append(1), listen(self)))
+    samplers.rwmh(MANY, draws=20, **SHORT_WALK)
+    assert len(listened) > 15 * (MANY.size // MANY.compiled_terms.slice_rows)
+
+
+def test_schedules_are_asked_for_steps_that_are_taken_only():
+    asked = []
+
+    def noted(steps):
+        asked.extend(np.atleast_1d(steps).tolist())
+        return np.ones(len(steps))
+
+    draws = samplers.approximate_mh(NODAL, budget=2000, batch_size=5, temperature=noted, **WALK)
+    assert sorted(set(asked)) == list(range(draws.points.shape[1]))

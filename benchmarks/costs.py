@@ -80,17 +80,16 @@ class Process(NamedTuple):
 
 
 def cost_of_command(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
-    """Run a command, its output thrown away.
+    """Run a command, its output thrown away; Python keeps its bytecode, as for users, whatever this process is told.
 
     Raises
     ------
     subprocess.CalledProcessError
         If it fails; what it wrote to standard error is in the message.
     """
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     started = time.perf_counter()
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **(environment or {})}
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
         said = process.stderr.read().decode(errors="replace")
         _, status, usage = os.wait4(process.pid, 0)

@@ -239,13 +239,14 @@ def _telling_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
     """Values at the draws of functions that tell regions apart, some at a time, shape (k, n)."""
     z = points.T - points.mean(axis=0)[:, None]
     roots = np.sign(z) * np.sqrt(np.abs(z))
-    yield np.stack([_log_norm(z), _log_norm(scores.T)])
     yield z
     first, second = _pairs(z)
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
+    norms = np.stack([_log_norm(z), _log_norm(scores.T)])
     for begin in range(0, len(first), width):
         rows = slice(begin, begin + width)
-        yield roots[first[rows]] * roots[second[rows]]
+        yield np.concatenate([norms, roots[first[rows]] * roots[second[rows]]])
+        norms = norms[:0]
 
 
 def _pairs(z: Floats) -> tuple[Integers, Integers]:
@@ -383,7 +384,8 @@ class Draws:
             return math.inf
         slowest = slowest_change(self.points, self.scores, self.chains)
         z = np.ascontiguousarray((self.points - self.points.mean(axis=0)).T)
-        for values in (z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2):
+        functions = [z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2]
+        for values in [np.concatenate(functions)] if z.size <= _VALUES else functions:
             slowest = max(slowest, self.autocorrelation_times(values - values.mean(axis=1, keepdims=True)).max())
         return len(self.points) / float(slowest)
 

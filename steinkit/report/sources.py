@@ -183,7 +183,7 @@ def _read_document(source: str) -> Found:
         raise InputError(f"{error}; {_WANTED}") from None
     for kind, keys in _MARKS.items():
         if isinstance(document, dict) and all(key in document for key in keys):
-            result = restored(data, source) if has_arrays(source) else None
+            result = restored(data, source) if kind == "score" and has_arrays(source) else None
             return Found(name, kind, document, hashes={name: _hash(data)}, address=source, result=result)
     raise InputError(f"{name} is JSON, but not a result that a report can show; {_WANTED}")
 

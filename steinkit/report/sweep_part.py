@@ -25,7 +25,8 @@ from steinkit.describe.sweep import (
 from steinkit.describe.verdict import chosen_statements, is_accused, verdict_biases
 from steinkit.describe.writing import Table, compact, seeds_label, sentence, setting_label, units_label, value_label
 from steinkit.errors import SteinkitError
-from steinkit.measures import Measure, find_measure
+from steinkit.measures import find_measure
+from steinkit.measures.options import Measure
 from steinkit.plots.curves import most_varied, tuning
 from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, on_axes
 from steinkit.report.sources import Found, sweep_listings

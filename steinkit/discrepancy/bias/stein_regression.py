@@ -70,7 +70,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import logsumexp
 
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.moments import standardised
@@ -413,7 +412,13 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
     start = np.log(shares)
 
     def objective(multipliers: Floats) -> float:
-        return float(logsumexp(start + scaled @ multipliers)) + 0.5 * _WEIGHTS_RIDGE * float(multipliers @ multipliers)
+        exponents = start + scaled @ multipliers  # whose `logsumexp` SciPy takes five times as long for
+        most = exponents.max()
+        largest = exponents == most
+        with np.errstate(invalid="ignore"):
+            rest = np.exp(np.where(largest, -np.inf, exponents) - most).sum() / largest.sum()
+        logarithm = float(np.log1p(rest) + np.log(largest.sum()) + most)
+        return logarithm + 0.5 * _WEIGHTS_RIDGE * float(multipliers @ multipliers)
 
     multipliers = np.zeros(features.shape[1])
     value = objective(multipliers)
@@ -426,14 +431,14 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
         curvature[np.diag_indices_from(curvature)] += _WEIGHTS_RIDGE
         step = np.linalg.solve(curvature, gradient)
         length = 1.0
-        while objective(multipliers - length * step) > value - _DECREASE * length * (gradient @ step):
+        while (found := objective(multipliers - length * step)) > value - _DECREASE * length * (gradient @ step):
             length *= 0.5
             if length < _SMALLEST_STEP:
                 return weights
         multipliers = multipliers - length * step
-        before, value = value, objective(multipliers)
-        if before - value < _CONVERGED:
+        if value - found < _CONVERGED:
             break
+        value = found
     return _tilted(start + scaled @ multipliers)
 
 

@@ -2,21 +2,26 @@
 
 Nodes are numbered by their place in the elimination order. A front is a group of consecutive nodes, its columns, and
 below them the nodes that their elimination touches, its rows. A panel holds the columns of L that belong to a front,
-one after another: `panel[q, i]` is entry i of column q, so that loops over i run through consecutive numbers and the
-compiler turns them into vector instructions. The same holds for the fronts' Schur complements, `update[b, a]`, a >= b;
-what lies before the diagonal, a < b, holds nothing. Small products are written out; large ones go to BLAS.
+one after another: entry i of column q is `panel[q * size + i]`, so that loops over i run through consecutive numbers
+and the compiler turns them into vector instructions. The same holds for the fronts' Schur complements, column b of
+which begins at `update[b * below]`; what lies before the diagonal holds nothing. Small products are written out; large
+ones go to BLAS.
+
+These two kernels are compiled before the first small sample is scored. What takes Numba long is left out therefore:
+matrices instead of their entries one after another, `min` and `max`, tuples, and literals as arguments, each of which
+is a type of its own.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numba import types
-from numba.extending import overload
 
 from steinkit.runtime.compilation import always_compiled, array_kernel, inner_array_kernel
-from steinkit.sample import Floats, Integers
+from steinkit.sample import Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the columns of its front are eliminated
 _PARKED_PIVOT = 1e128  # takes the place of a pivot lost to rounding: the variable stands still
@@ -55,14 +60,21 @@ class Fronts(NamedTuple):
     panel_start: Integers
 
 
-def subtract_product(target: Floats, left: Floats, right: Floats, kept: Floats) -> None:
-    """Set target = kept[0] target - left'right.
+def _by_numpy(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-untyped-def]
+    """`subtract_products` where nothing is compiled."""
+    right = np.lib.stride_tricks.as_strided(rows, (depth, n), (8 * size, 8))
+    to = np.lib.stride_tricks.as_strided(target, (m, n), (8 * step, 8))
+    to[:] = (to if kept[0] == 1.0 else 0.0) - right[:, :m].T @ right
+
+
+@inner_array_kernel
+def _by_blas(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-untyped-def]
+    """Subtract from entry k < n of row i < m of the target the products of entries i and k of ``depth`` rows, summed.
 
     Parameters
     ----------
-    target : ndarray, shape (m, n)
-    left, right : ndarray, shapes (k, m) and (k, n)
-        All three may be parts of larger matrices; the entries of a row follow one another.
+    target, rows : ndarray
+        Row i begins at target[i * step], at rows[i * size].
     kept : ndarray, shape (1,)
         One, or zero where the target holds nothing yet, be it infinite.
 
@@ -70,23 +82,16 @@ def subtract_product(target: Floats, left: Floats, right: Floats, kept: Floats) 
     -----
     Numba offers BLAS through `np.dot`, for contiguous matrices and into a new place only. Parts of a factor are not
     contiguous, and their products are to be taken from another part. So BLAS is called here as Numba calls it itself,
-    by the helper that its run time library exports.
+    by the helper that its run time library exports. It counts along columns first: to it the matrices are their
+    transposes.
     """
-    product = left.T @ right
-    target[:] = target - product if kept[0] == 1.0 else -product
+    _gemm(
+        _KIND, _AS_IT_IS, _TRANSPOSED, n, m, depth,
+        _MINUS_ONE.ctypes, rows.ctypes, size, rows.ctypes, size, kept.ctypes, target.ctypes, step,
+    )  # fmt: skip
 
 
-@overload(subtract_product, jit_options={"nogil": True})
-def _compiled(target, left, right, kept):  # type: ignore[no-untyped-def]
-    def implementation(target, left, right, kept):  # type: ignore[no-untyped-def]
-        # BLAS counts along columns first: to it the matrices are their transposes
-        _gemm(
-            _KIND, _AS_IT_IS, _TRANSPOSED, target.shape[1], target.shape[0], left.shape[0],
-            _MINUS_ONE.ctypes, right.ctypes, right.strides[0] // 8, left.ctypes, left.strides[0] // 8,
-            kept.ctypes, target.ctypes, target.strides[0] // 8,
-        )  # fmt: skip
-
-    return implementation
+subtract_products = _by_numpy if numba.config.DISABLE_JIT else _by_blas
 
 
 @always_compiled
@@ -114,28 +119,30 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """
     p = fronts.block
     held = np.empty(fronts.children.size, np.int64)  # fronts whose Schur complements are on the stack
-    top, columns = np.int64(0), np.int64(0)  # literals would be types of their own, and all they go to compiled anew
-    n_held, lost = 0, 0
+    nothing = np.int64(0)
+    top = n_held = nothing
+    lost = 0
     for s in range(fronts.children.size):
         if stop[0]:
             break
         width = p * (fronts.first[s + 1] - fronts.first[s])
         below = p * (fronts.rows_start[s + 1] - fronts.rows_start[s])
-        size = width + below
-        start = fronts.panel_start[s]
-        panel = panels[start : start + width * size].reshape(width, size)
-        update = stack[top : top + below * below].reshape(below, below)
+        panel = panels[fronts.panel_start[s] :]
+        update = stack[top:]
+        before = n_held
         n_held -= fronts.children[s]
-        children = held[n_held : n_held + fronts.children[s]]
-        bottom = _gather_children(fronts, children, stack, top, columns, width, panel)
-        lost += _eliminate(panel, stop)
+        bottom = top
+        for k in range(before - 1, n_held - 1, -1):
+            bottom = _extend_add(fronts, held[k], stack, bottom, nothing, width, panel, width + below)
+        lost += _eliminate(panel, update, width, below, stop)
         if below:
-            _subtract_gram(panel, update, stop)
-            _gather_children(fronts, children, stack, top, width, size, update)
+            passed = top
+            for k in range(before - 1, n_held - 1, -1):
+                passed = _extend_add(fronts, held[k], stack, passed, width, width + below, update, below)
             if bottom < top:
                 for b in range(below):
                     for i in range(b * below + b, (b + 1) * below):
-                        stack[bottom + i] = stack[top + i]
+                        stack[bottom + i] = update[i]
             held[n_held] = s
             n_held += 1
         top = bottom + below * below
@@ -143,25 +150,15 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
 
 
 @inner_array_kernel
-def _gather_children(fronts, children, stack, top, low, high, target):  # type: ignore[no-untyped-def]
-    """Add to entries low to high of a front, the target's rows, what children pass on; returns where that begins."""
+def _extend_add(fronts, child, stack, top, low, high, target, size):  # type: ignore[no-untyped-def]
+    """Add to entries low to high of a front, the target's rows, what a child passes on; returns where that begins."""
     p = fronts.block
-    bottom = top
-    for k in range(children.size - 1, -1, -1):
-        c = children[k]
-        place = fronts.place[fronts.rows_start[c] : fronts.rows_start[c + 1]]
-        height = p * place.size
-        bottom -= height * height
-        _extend_add(stack[bottom : bottom + height * height].reshape(height, height), place, p, low, high, target)
-    return bottom
-
-
-@inner_array_kernel
-def _extend_add(passed, place, p, low, high, target):  # type: ignore[no-untyped-def]
-    """Add the columns of a child's Schur complement that belong to entries low to high of its parent."""
-    shift = high - target.shape[0] if low else 0  # entry of the front that the target's rows begin with
+    place = fronts.place[fronts.rows_start[child] : fronts.rows_start[child + 1]]
+    height = p * place.size
+    bottom = top - height * height
     for column in range(place.size):
-        if not low <= p * place[column] < high:
+        to = p * place[column] - low
+        if to < 0 or to >= high - low:
             continue
         row = column
         while row < place.size:  # rows that follow one another in the parent, too, are added at once
@@ -170,173 +167,150 @@ def _extend_add(passed, place, p, low, high, target):  # type: ignore[no-untyped
             while row < place.size and place[row] == place[first] + row - first:
                 row += 1
             for b in range(p):
-                source, to = passed[p * column + b], target[p * place[column] + b - shift]
-                away = p * (place[first] - first) - shift
-                for i in range(max(p * first, p * column + b), p * row):
-                    to[away + i] += source[i]
+                start = bottom + (p * column + b) * height
+                source = stack[start + p * first : start + p * row]
+                entries = target[(to + b) * size + p * place[first] - low :]
+                for i in range(b if first == column else 0, source.size):
+                    entries[i] += source[i]
+    return bottom
 
 
 @inner_array_kernel
-def _eliminate(panel, stop):  # type: ignore[no-untyped-def]
-    """Cholesky factorisation of a panel's columns; returns how many pivots were lost to rounding."""
-    width, size = panel.shape
-    is_large = width * width * size > 4 * _BLAS_FLOPS
-    many, few = (_COLUMNS, _FEW_COLUMNS) if is_large else (width, width)
-    lost = 0
-    for first in range(0, width, many):
-        last = min(first + many, width)
-        if first:
-            subtract_product(panel[first:last, first:], panel[:first, first:last], panel[:first, first:], _KEPT)
-        for low in range(first, last, few):
+def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-def]
+    """Cholesky factorisation of a panel's columns, and less what they contribute to the rest; returns pivots lost."""
+    size = width + below
+    many = few = width
+    if width * width * size > 4 * _BLAS_FLOPS:
+        many = _COLUMNS
+        few = _FEW_COLUMNS
+    is_large = width * below * below >= _BLAS_FLOPS
+    lost = low = 0
+    for j in range(size):
+        target = panel[j * size + j : (j + 1) * size]
+        depth = j
+        if j >= width:
+            b = j - width
+            target = update[b * below + b : (b + 1) * below]
+            if is_large:
+                if b % _ROWS == 0:
+                    if stop[0]:
+                        break
+                    rows = _ROWS if b + _ROWS < below else below - b
+                    subtract_products(target, below, panel[j:], size, width, rows, below - b, _FORGOTTEN)
+                continue
+            for i in range(target.size):
+                target[i] = 0.0
+            low = 0
+            depth = width
+        elif few < width and j % few == 0:
             if stop[0]:
-                return lost
-            high = min(low + few, last)
-            if low > first:
-                before = panel[first:low]
-                subtract_product(panel[low:high, low:], before[:, low:high], before[:, low:], _KEPT)
-            for j in range(low, high):
-                lost += _eliminate_column(panel, low, j)
+                break
+            low = j
+            first = j // many * many
+            columns = few
+            if first == j:
+                first = 0
+                columns = many
+            if j + columns > width:
+                columns = width - j
+            if j:
+                subtract_products(target, size, panel[first * size + j :], size, j - first, columns, size - j, _KEPT)
+        before = target[0]
+        for q in range(low, depth, 4):
+            start = q * size + j
+            b = panel[start + size] if q + 1 < depth else 0.0
+            c = panel[start + 2 * size] if q + 2 < depth else 0.0
+            d = panel[start + 3 * size] if q + 3 < depth else 0.0
+            _subtract_four(target, panel[start:], size, depth - q, panel[start], b, c, d)
+        if j < width:
+            pivot = target[0]
+            if not pivot > _SMALLEST_PIVOT * abs(before):
+                lost += 1
+                pivot = _PARKED_PIVOT
+            target[0] = np.sqrt(pivot)
+            inverse = 1.0 / target[0]
+            for i in range(1, target.size):
+                target[i] *= inverse
     return lost
 
 
 @inner_array_kernel
-def _eliminate_column(panel, low, j):  # type: ignore[no-untyped-def]
-    """Subtract from a panel's column j what columns low to j - 1 contribute, and scale it; 1 if the pivot was lost."""
-    before = panel[j, j]
-    _subtract_products(panel[j, j:], panel[low:j], j)
-    pivot = panel[j, j]
-    is_lost = not pivot > _SMALLEST_PIVOT * abs(before)
-    root = np.sqrt(_PARKED_PIVOT if is_lost else pivot)
-    panel[j, j] = root
-    inverse = 1.0 / root
-    rest = panel[j, j + 1 :]
-    for i in range(rest.size):
-        rest[i] *= inverse
-    return int(is_lost)
-
-
-@inner_array_kernel
-def _subtract_gram(panel, update, stop):  # type: ignore[no-untyped-def]
-    """Set the Schur complement to less what a front's columns contribute: the products of their entries."""
-    width, below = panel.shape[0], update.shape[0]
-    if width * below * below < _BLAS_FLOPS:
-        for b in range(below):
-            target = update[b, b:]
-            for i in range(target.size):
-                target[i] = 0.0
-            _subtract_products(target, panel, width + b)
-        return
-    for b in range(0, below, _ROWS):
-        if stop[0]:
-            break
-        end = min(b + _ROWS, below)
-        subtract_product(update[b:end, b:], panel[:, width + b : width + end], panel[:, width + b :], _FORGOTTEN)
-
-
-@inner_array_kernel
-def _subtract_products(target, columns, first):  # type: ignore[no-untyped-def]
-    """Subtract from target[i] the sum over q of columns[q, first] columns[q, first + i]."""
-    depth = columns.shape[0]
-    for q in range(0, depth, 4):
-        a = columns[q, first]
-        b = columns[q + 1, first] if q + 1 < depth else 0.0
-        c = columns[q + 2, first] if q + 2 < depth else 0.0
-        d = columns[q + 3, first] if q + 3 < depth else 0.0
-        _subtract_four(target, columns, q, first, a, b, c, d)
-
-
-@inner_array_kernel
-def _subtract_four(target, panel, q, column, a, b, c, d):  # type: ignore[no-untyped-def]
-    """Subtract a, b, c and d times rows q to q + 3 of the panel, from a column on; rows beyond the last count as 0."""
-    end, last = column + target.size, panel.shape[0] - 1
-    row_a, row_b = panel[q, column:end], panel[min(q + 1, last), column:end]
-    row_c, row_d = panel[min(q + 2, last), column:end], panel[min(q + 3, last), column:end]
+def _subtract_four(target, rows, size, count, a, b, c, d):  # type: ignore[no-untyped-def]
+    """Subtract a, b, c and d times four rows, each ``size`` behind the last; those beyond the count are not there."""
+    second = size if count > 1 else 0
+    third = 2 * size if count > 2 else second
+    row_b = rows[second:]
+    row_c = rows[third:]
+    row_d = rows[3 * size if count > 3 else third :]
     for i in range(target.size):
-        target[i] -= (a * row_a[i] + b * row_b[i]) + (c * row_c[i] + d * row_d[i])
+        target[i] -= (a * rows[i] + b * row_b[i]) + (c * row_c[i] + d * row_d[i])
 
 
 @always_compiled
 @array_kernel
 def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
     """Solve L L' x = b in place; x is ordered by elimination, `local` is as long as the largest front."""
-    for s in range(fronts.children.size):
-        panel, entries = _gather(fronts, s, panels, x, local)
-        _forward(panel, entries)
-        low, width = fronts.block * fronts.first[s], panel.shape[0]
+    p = fronts.block
+    n = fronts.children.size
+    for step in range(2 * n):
+        s = step if step < n else 2 * n - 1 - step
+        low = p * fronts.first[s]
+        width = p * fronts.first[s + 1] - low
+        panel = panels[fronts.panel_start[s] :]
+        rows = fronts.rows[fronts.rows_start[s] : fronts.rows_start[s + 1]]
+        entries = local[: width + p * rows.size]
+        for q in range(width):
+            entries[q] = x[low + q]
+        for r in range(rows.size):
+            for a in range(p):
+                entries[width + p * r + a] = x[p * rows[r] + a]
+        if step < n:
+            _forward(panel, entries, width)
+            for r in range(rows.size):
+                for a in range(p):
+                    x[p * rows[r] + a] = entries[width + p * r + a]
+        else:
+            _backward(panel, entries, width)
         for q in range(width):
             x[low + q] = entries[q]
-        k = width
-        for r in range(fronts.rows_start[s], fronts.rows_start[s + 1]):
-            for a in range(fronts.block):
-                x[fronts.rows[r] * fronts.block + a] = entries[k]
-                k += 1
-    for s in range(fronts.children.size - 1, -1, -1):
-        panel, entries = _gather(fronts, s, panels, x, local)
-        _backward(panel, entries)
-        low = fronts.block * fronts.first[s]
-        for q in range(panel.shape[0]):
-            x[low + q] = entries[q]
 
 
 @inner_array_kernel
-def _gather(fronts, s, panels, x, local):  # type: ignore[no-untyped-def]
-    """A front's panel, and a copy of the entries of x at its columns and rows."""
-    p = fronts.block
-    low, width = p * fronts.first[s], p * (fronts.first[s + 1] - fronts.first[s])
-    size = width + p * (fronts.rows_start[s + 1] - fronts.rows_start[s])
-    entries = local[:size]
-    for q in range(width):
-        entries[q] = x[low + q]
-    k = width
-    for r in range(fronts.rows_start[s], fronts.rows_start[s + 1]):
-        for a in range(p):
-            entries[k] = x[fronts.rows[r] * p + a]
-            k += 1
-    start = fronts.panel_start[s]
-    return panels[start : start + width * size].reshape(width, size), entries
-
-
-@inner_array_kernel
-def _forward(panel, entries):  # type: ignore[no-untyped-def]
+def _forward(panel, entries, width):  # type: ignore[no-untyped-def]
     """Solve for a front's columns with L, and take their share from its rows."""
-    width = panel.shape[0]
+    size = entries.size
     for q in range(0, width, 4):
-        end = min(q + 4, width)
+        end = q + 4 if q + 4 < width else width
         for k in range(q, end):
-            entries[k] /= panel[k, k]
+            entries[k] /= panel[k * size + k]
             for i in range(k + 1, end):
-                entries[i] -= entries[k] * panel[k, i]
-        a = entries[q]
+                entries[i] -= entries[k] * panel[k * size + i]
         b = entries[q + 1] if q + 1 < end else 0.0
         c = entries[q + 2] if q + 2 < end else 0.0
         d = entries[q + 3] if q + 3 < end else 0.0
-        _subtract_four(entries[end:], panel, q, end, a, b, c, d)
+        _subtract_four(entries[end:], panel[q * size + end :], size, end - q, entries[q], b, c, d)
 
 
 @inner_array_kernel
-def _backward(panel, entries):  # type: ignore[no-untyped-def]
+def _backward(panel, entries, width):  # type: ignore[no-untyped-def]
     """Solve for a front's columns with L', its rows being known."""
-    width, size = panel.shape
+    size = entries.size
     for end in range(width, 0, -4):
-        q = max(end - 4, 0)
-        k_b, k_c, k_d = min(q + 1, end - 1), min(q + 2, end - 1), min(q + 3, end - 1)
+        q = end - 4 if end > 4 else 0
         rest = entries[end:]
-        row_a, row_b, row_c, row_d = panel[q, end:], panel[k_b, end:], panel[k_c, end:], panel[k_d, end:]
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        for i in range(size - end):
+        row_a = panel[q * size + end :]
+        row_b = row_a[size if end > q + 1 else 0 :]
+        row_c = row_a[2 * size if end > q + 2 else 0 :]
+        row_d = row_a[3 * size if end > q + 3 else 0 :]
+        a = b = c = d = 0.0
+        for i in range(rest.size):
             value = rest[i]
             a += row_a[i] * value
             b += row_b[i] * value
             c += row_c[i] * value
             d += row_d[i] * value
-        entries[k_d] -= d
-        if k_c < k_d:
-            entries[k_c] -= c
-        if k_b < k_c:
-            entries[k_b] -= b
-        if q < k_b:
-            entries[q] -= a
         for k in range(end - 1, q - 1, -1):
+            entries[k] -= d if k == q + 3 else c if k == q + 2 else b if k == q + 1 else a
             for i in range(k + 1, end):
-                entries[k] -= panel[k, i] * entries[i]
-            entries[k] /= panel[k, k]
+                entries[k] -= panel[k * size + i] * entries[i]
+            entries[k] /= panel[k * size + k]

@@ -10,7 +10,6 @@ from scipy import sparse
 from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines.block import cholesky, rows_kernels
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
-from steinkit.discrepancy.graph.engines.block.cholesky_kernels import subtract_product
 from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
 from steinkit.discrepancy.graph.engines.interior_point import Solution
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
@@ -220,20 +219,21 @@ def test_pairs_of_nodes_are_those_with_a_row_in_common():
 
 
 @numba.njit
-def compiled_product(target, left, right, kept):
-    subtract_product(target, left, right, kept)
+def compiled_products(*arguments):
+    kernels.subtract_products(*arguments)
 
 
 def test_products_of_parts_are_those_of_numpy_and_reach_no_further():
     rng = np.random.default_rng(4)
-    left, right, whole = rng.standard_normal((5, 20)), rng.standard_normal((5, 30)), rng.standard_normal((12, 25))
-    for product in (subtract_product, compiled_product):
+    rows, whole = rng.standard_normal((5, 30)), rng.standard_normal((12, 25))
+    for products in (kernels._by_numpy, compiled_products):
         target = whole.copy()
-        product(target[2:9, 3:14], left[:, 4:11], right[:, 10:21], np.ones(1))
+        rest = target.ravel()[2 * 25 + 3 :], 25, rows.ravel()[10:], 30, 5, 7, 11
+        products(*rest, np.ones(1))
         expected = whole.copy()
-        expected[2:9, 3:14] -= np.einsum("qi,qk->ik", left[:, 4:11], right[:, 10:21])
+        expected[2:9, 3:14] -= np.einsum("qi,qk->ik", rows[:, 10:17], rows[:, 10:21])
         np.testing.assert_allclose(target, expected, rtol=1e-13, atol=1e-13)
         target[2:9, 3:14] = np.nan
-        product(target[2:9, 3:14], left[:, 4:11], right[:, 10:21], np.zeros(1))
+        products(*rest, np.zeros(1))
         expected[2:9, 3:14] -= whole[2:9, 3:14]
         np.testing.assert_allclose(target, expected, rtol=1e-13, atol=1e-13)

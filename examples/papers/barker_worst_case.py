@@ -74,7 +74,7 @@ def main() -> None:
     events = events_of_the_proof()
     experiment.result("lemma 1, constant", math.prod(events))
     for k, probability in enumerate(events):
-        experiment.result(f"lemma 1, p{k}", probability)
+        experiment.result(f"lemma 1, p{k}", probability, said=f"{probability:.5f}")
     protocols = {"austerity": "m = 100", PROPORTIONAL: "m = N / 100", "concentration": ""}
     for test, protocol in protocols.items():
         everything = {size: Found.mean(shares == 1.0) for (each, size), shares in read.items() if each == test}

@@ -146,12 +146,9 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
     parts = [HEAD, counts, ""]
     for paper, about in papers().items():
         own = [row for row in rows.values() if row.paper == paper]
-        parts += [
-            f"## {paper}",
-            "",
-            f"*{about['title']}*, {about['version']}: {counted(said[row.id] for row in own)}. {about.get('data', '')}",
-            "",
-        ]
+        counts = counted(said[row.id] for row in own)
+        told = f"*{about['title']}*, {about['version']}: {counts}. {about.get('data', '')}".rstrip()
+        parts += [f"## {paper}", "", told, ""]
         parts += ["|claim|where|printed|here|verdict|", "|---" * 5 + "|"]
         parts += [line(row, results.get(row.id, []), said[row.id]) for row in own if not row.group]
         for group in dict.fromkeys(row.group for row in own if row.group):

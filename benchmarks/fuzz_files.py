@@ -44,7 +44,8 @@ FILES = {  # by what they cost; together a little more than 10,000
     "units": 500,
     "report": 400,
 }
-DEADLINE = 10.0  # seconds
+DEADLINE = 10.0  # seconds; half as many of a processor where the machine gives a file less than half of one
+LONG = 120.0  # seconds after which a file hangs in any case
 MEMORY = 3_000_000_000  # bytes of addresses beyond those of a process that has loaded all readers
 OUTCOMES = ("read", "refused", "misread", "traceback", "hung", "over memory")
 FAULTS = OUTCOMES[2:]
@@ -90,7 +91,11 @@ class Worker:
         process.stdin.flush()
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            answered = selector.select(DEADLINE)
+            used = _processor_seconds(process.pid)
+            while not (answered := selector.select(DEADLINE)):
+                waited = time.perf_counter() - begin
+                if waited > LONG or _processor_seconds(process.pid) - used > 0.5 * DEADLINE:
+                    break
         seconds = time.perf_counter() - begin
         line = process.stdout.readline() if answered else ""
         if line:
@@ -122,6 +127,12 @@ class Worker:
             self.process.kill()
             self.process.communicate()
             self.process = None
+
+
+def _processor_seconds(number: int) -> float:
+    """What a process has used; the readers' children apart."""
+    fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def work(memory: int) -> None:

@@ -51,10 +51,10 @@ from .discrepancy.preparation import Units as Units
 from .discrepancy.preparation import common_units as common_units
 from .discrepancy.reference import Reference as Reference
 from .discrepancy.reference import reference_discrepancy as reference_discrepancy
-from .discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy as SlicedSteinDiscrepancy
-from .discrepancy.sliced.discrepancy import sliced_stein_discrepancy as sliced_stein_discrepancy
-from .discrepancy.sliced.goodness_of_fit import SlicedSteinTest as SlicedSteinTest
-from .discrepancy.sliced.goodness_of_fit import sliced_stein_test as sliced_stein_test
+from .discrepancy.sliced import SlicedSteinDiscrepancy as SlicedSteinDiscrepancy
+from .discrepancy.sliced import sliced_stein_discrepancy as sliced_stein_discrepancy
+from .discrepancy.sliced_goodness_of_fit import SlicedSteinTest as SlicedSteinTest
+from .discrepancy.sliced_goodness_of_fit import sliced_stein_test as sliced_stein_test
 from .discrepancy.verdict import Verdict as Verdict
 from .discrepancy.verdict import verdict as verdict
 from .discrepancy.wasserstein import WassersteinDistance as WassersteinDistance

@@ -10,8 +10,8 @@ import pytest
 import steinkit as sk
 from steinkit.cli import commands
 from steinkit.discrepancy.graph.engines import Settings
-from steinkit.discrepancy.graph.engines.block import cholesky, newton_system
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
+from steinkit.discrepancy.graph.engines.block import newton_system
 from steinkit.discrepancy.graph.engines.interior_point import solve
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner import bucket_kernels
@@ -158,7 +158,7 @@ def test_a_stopped_factorisation_does_nothing_and_its_engine_keeps_what_it_has()
     points = LONG[:200, :2]
     program = SteinProgram(points, -points, np.full(200, 1.0 / 200), sk.greedy_spanner(points))
     plan = newton_system.prepare(program)
-    factor = cholesky.Factorisation(plan.patterns[0].symbolic)
+    factor = newton_system.Factorisation(plan.patterns[0].symbolic)
     factor.panels[:] = 1.0
     kernels.factorise(plan.patterns[0].symbolic.fronts, factor.panels, factor.stack, STOPPED)
     assert (factor.panels == 1.0).all()
@@ -192,7 +192,7 @@ def test_the_elimination_order_is_that_of_a_whole_factorisation():
         diag_pivot_thresh=0.0,
         options={"SymmetricMode": True},
     )
-    order = cholesky.minimum_degree(links.indptr.astype(np.int64), links.indices.astype(np.int64))
+    order = newton_system.minimum_degree(links.indptr.astype(np.int64), links.indices.astype(np.int64))
     np.testing.assert_array_equal(order, np.argsort(whole.perm_c))
 
 

@@ -322,21 +322,9 @@ class LangevinChains(CompiledChains):
         self.batch, self.step_sizes, self.mode = batch, step_sizes, mode
         self.before = 0 if mode is None else mode.cost
         step_cost = batch if mode is None else 2 * batch
-        plan: dict[str, Any] = {
-            "variates": mode is not None,
-            "reads_all": 1,
-            "gradient_batch": batch,
-            "step_cost": step_cost,
-        }
-        super().__init__(
-            advance_langevin,
-            model,
-            options,
-            temperature,
-            recorder,
-            steps=options.steps_of(step_cost, self.before),
-            **plan,
-        )
+        plan: dict[str, Any] = {"variates": mode is not None, "reads_all": 1, "gradient_batch": batch}
+        plan |= {"steps": options.steps_of(step_cost, self.before), "step_cost": step_cost}
+        super().__init__(advance_langevin, model, options, temperature, recorder, **plan)
 
     def begin(self, k: int) -> None:
         """Take the chain's generator."""

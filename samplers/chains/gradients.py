@@ -447,17 +447,14 @@ class BatchGradient:
 
     def at_states(self) -> Floats:
         """Gradient at the states."""
-        return self._at(self._states)
+        return self.at_proposals(self._states)
 
     def at_proposals(self, proposals: Floats) -> Floats:
         """Gradient at the proposals."""
-        return self._at(proposals)
+        return self.model.grad_log_prior(proposals) + self._factor * self._of_batches(proposals)
 
     def accept(self, chains: Integers) -> None:
         """Nothing is kept."""
-
-    def _at(self, thetas: Floats) -> Floats:
-        return self.model.grad_log_prior(thetas) + self._factor * self._of_batches(thetas)
 
     def _of_batches(self, thetas: Floats) -> Floats:
         return self.model.gradients(thetas, self._batches)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +59,9 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     judging = request.judging
     with apart_from_results():
         samples, unread = _read(request)
-        task = request.task(samples, _lead(samples, options))
+        # the target is fitted to the first file, or to the first with scores where these take its place
+        scored = [file for file, sample in samples.items() if sample.scores is not None and options["target"] is None]
+        task = request.task(samples, next(iter([*scored, *samples])))
         found = compare_samples(
             task.samples,
             task.target,
@@ -86,7 +87,8 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     )
     if not unread:
         say_next_of_result(files, options, "compare", has_picture=True)
-    return _code(found)
+    missed = (each for each in found.samples if not each.measurements)
+    return next((error.exit_code for each in missed for error in each.errors.values()), 0)
 
 
 def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]]:
@@ -103,15 +105,6 @@ def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]
     return samples, unread
 
 
-def _lead(samples: Mapping[str, Sample], options: Mapping[str, Any]) -> str:
-    """The file that the target is fitted to: the first, or the first with scores where these take its place."""
-    if options["target"] is None:
-        for file, sample in samples.items():
-            if sample.scores is not None:
-                return file
-    return next(iter(samples))
-
-
 def _with_unread(
     found: Comparison, files: tuple[str, ...], unread: dict[str, SteinkitError], doubts: tuple[str, ...]
 ) -> Comparison:
@@ -120,12 +113,6 @@ def _with_unread(
     entries |= {file: ComparedSample(file, None, {}, dict.fromkeys(found.measures, unread[file])) for file in unread}
     failed = [f"{file} could not be read: {error}" for file, error in unread.items()]
     return replace(found, samples=tuple(entries[file] for file in files), warnings=(*doubts, *failed, *found.warnings))
-
-
-def _code(found: Comparison) -> int:
-    """0 if all samples were measured, else what the first that was not failed with."""
-    missed = (each for each in found.samples if not each.measurements)
-    return next((error.exit_code for each in missed for error in each.errors.values()), 0)
 
 
 _CURVE = """Measure the first draws of FILE, for several numbers of draws, and fit the rate at which the measure falls.
@@ -179,7 +166,9 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
 def curve(files: tuple[str, ...], **options: Any) -> int:
     """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
     request = Request.of(files, options, "replicates are different samples, each a FILE of its own")
-    _require_one_measure(request)
+    if len(request.measures) > 1:
+        names = " --measure ".join(measure.name for measure in request.measures)
+        raise UsageError(f"a curve is of one measure; received --measure {names}")
     with apart_from_results():
         task = request.task({file: request.read(file) for file in files}, files[0])
         (measure,) = task.measures
@@ -204,9 +193,3 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     say_next_of_result(files, options, "curve", has_picture=True)
     unproved = measure.has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0
-
-
-def _require_one_measure(request: Request) -> None:
-    if len(request.measures) > 1:
-        names = " --measure ".join(measure.name for measure in request.measures)
-        raise UsageError(f"a curve is of one measure; received --measure {names}")

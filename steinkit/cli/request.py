@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,13 +24,13 @@ from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
 from steinkit.measures import all_options, default_measure, find_measure, takers_of
-from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Measure, Option
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Measure
 from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
 from steinkit.target import Target
 from steinkit.targets import make_target
-from steinkit.targets.registry import load_target_or_model
+from steinkit.targets.registry import load_attribute, load_target_or_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,15 +70,6 @@ class Task:
     run: LongRun | None = None
 
 
-class Prepared(NamedTuple):
-    """A sample under its target's names, the target or None where it stores scores, bounds, and what to say of them."""
-
-    sample: Sample
-    target: Target | None
-    bounds: Floats | None
-    notes: tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class Request:
     """The files that a user named, the measures asked for, each once, and all options by their names.
@@ -100,17 +91,12 @@ class Request:
         for file in files:
             require_places(file, options["output"], options["plot"])
         measures = tuple(map(find_measure, dict.fromkeys(options["measures"])))
-        request = cls(files, measures, options, NamedTarget(options))
-        request._require_takers()
-        return request
-
-    def _require_takers(self) -> None:
-        """Refuse what is asked of a single sample by a measure that is not taken."""
         for name, option in all_options().items():
-            asked = option.of_one_sample and option.help and self.options.get(name, option.default) != option.default
-            if asked and not any(name in measure.options for measure in self.measures):
+            asked = option.of_one_sample and option.help and options.get(name, option.default) != option.default
+            if asked and not any(name in measure.options for measure in measures):
                 (taker,) = map(find_measure, takers_of(name))
                 raise UsageError(f"{flag_of(name)} belongs to the {taker.title}; add --measure {taker.name}")
+        return cls(files, measures, options, NamedTarget(options))
 
     def _measures_in(self, dim: int) -> tuple[Measure, ...]:
         """The measures asked for, or where none was the one for samples of this dimension.
@@ -124,8 +110,10 @@ class Request:
             return self.measures
         chosen = find_measure(default_measure(dim, operator=self.options["operator"]))
         for name, option in all_options().items():
+            # another value is asked for, and not only to save time, of the measures of any sample
+            decides = option.changes_value and not option.of_one_sample and option is not MAX_SECONDS
             given = self.options.get(name, option.default)
-            if name not in chosen.options and _decides(option) and given != option.default:
+            if name not in chosen.options and decides and given != option.default:
                 raise UsageError(
                     f"{flag_of(name)} is an option of {listed(takers_of(name))}, but in {dim} dimensions the default "
                     f"measure is {chosen.name}; add --measure {takers_of(name)[0]}, or leave it out"
@@ -198,7 +186,11 @@ class Request:
             elif option is UNITS:
                 found[name] = units_for(given)
             elif option is OPERATOR:
-                found[name] = None if given is None else _operator(given)
+                if given is not None:
+                    from steinkit.discrepancy.operators import RiemannianLangevin
+
+                    given = load_attribute(given, "operator", RiemannianLangevin)
+                found[name] = given
             else:
                 found |= {name: given, **option.implies.get(given, {})}
         return found
@@ -250,14 +242,19 @@ class Request:
         return ""
 
 
-def read_with_target(options: Mapping[str, Any], *files: str) -> Prepared:
-    """The sample in some files, and its target, of a command that needs scores and takes ``--bounds``."""
+def read_with_target(
+    options: Mapping[str, Any], *files: str
+) -> tuple[Sample, Target | None, Floats | None, tuple[str, ...]]:
+    """The sample in some files, its target or None where it stores scores, bounds, and what to say of them.
+
+    Of a command that needs scores and takes ``--bounds``; the sample bears its target's names.
+    """
     named = NamedTarget(options)
     sample = named.read(*files)
     target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
     bounds = bounds_for(options["bounds"], sample)
     sample, renamed = named_as(target, sample, options["columns"])
-    return Prepared(sample, target, bounds, (*doubts, *renamed))
+    return sample, target, bounds, (*doubts, *renamed)
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
@@ -268,18 +265,6 @@ def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sampl
     given, wanted = ", ".join(sample.names), ", ".join(known)
     note = f"the columns {given} were taken, in this order, for the target's coordinates {wanted}"
     return replace(sample, names=known), (note,)
-
-
-def _decides(option: Option) -> bool:
-    """Whether an option asks for another value, and not only to save time, of the measures of any sample."""
-    return option.changes_value and not option.of_one_sample and option is not MAX_SECONDS
-
-
-def _operator(reference: str) -> Any:
-    from steinkit.discrepancy.operators import RiemannianLangevin
-    from steinkit.targets.registry import load_attribute
-
-    return load_attribute(reference, "operator", RiemannianLangevin)
 
 
 def bounds_for(texts: Sequence[str], sample: Sample) -> Floats | None:
@@ -368,18 +353,6 @@ class NamedTarget:
         except InputError as error:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
-    def target_for(self, sample: Sample) -> tuple[Target, tuple[str, ...]]:
-        """The target for a sample that was read, and what its user should know of it.
-
-        A target of the user's own that has a log density has its score checked against it at a few draws.
-        """
-        assert self.name is not None
-        own = self._own
-        if own is None:
-            return make_target(self.name, self.options, sample.dim), ()
-        target = own.target_of(sample) if isinstance(own, Model) else own
-        return target, _checked(target, sample) if self._check and target.can_be_checked else ()
-
     def target(self, dim: int) -> Target:
         """The target where there is no sample, in a dimension that is used where it fixes none itself."""
         own = self._own
@@ -389,9 +362,16 @@ class NamedTarget:
         return own.target if isinstance(own, Model) else own
 
     def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> tuple[Target | None, tuple[str, ...]]:
-        """The target for a sample, with doubts about it; None where stored scores serve, or none are needed."""
+        """The target for a sample, with doubts about it; None where stored scores serve, or none are needed.
+
+        A target of the user's own that has a log density has its score checked against it at a few draws.
+        """
         if self.name is not None:
-            return self.target_for(sample)
+            own = self._own
+            if own is None:
+                return make_target(self.name, self.options, sample.dim), ()
+            target = own.target_of(sample) if isinstance(own, Model) else own
+            return target, _checked(target, sample) if self._check and target.can_be_checked else ()
         if self._pairs:
             raise UsageError("-p options need the --target that they belong to")
         if sample.scores is None and needs_scores:

@@ -7,15 +7,16 @@ are those of the Python arguments, with dashes.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
 from steinkit import __version__
 from steinkit.cli.help_screens import OUTPUT, command, option
-from steinkit.cli.options import json_option, pairs_option, target_option
+from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, target_option
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
 from steinkit.describe.writing import filled, one_line
@@ -137,17 +138,15 @@ SAMPLER_OPTIONS = {
 }
 
 
-def sampler_options(*names: str, group: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sampler_options(*names: str, group: str | None = None) -> Decorator:
     """Give a click command these options of the samplers, or all; all are shown if a heading of help is given."""
 
-    def give(command: Callable[..., Any]) -> Callable[..., Any]:
-        for name in reversed(names or tuple(SAMPLER_OPTIONS)):
-            heading = group or (_CHAINS if name in _OF_CHAINS else _SAMPLER)
-            everyday = group is not None or name in _EVERYDAY
-            command = option(heading, as_flag(name), name, everyday=everyday, **SAMPLER_OPTIONS[name])(command)
-        return command
+    def of(name: str) -> Decorator:
+        heading = group or (_CHAINS if name in _OF_CHAINS else _SAMPLER)
+        everyday = group is not None or name in _EVERYDAY
+        return option(heading, as_flag(name), name, everyday=everyday, **SAMPLER_OPTIONS[name])
 
-    return give
+    return in_order(*map(of, names or SAMPLER_OPTIONS))
 
 
 def as_flag(name: str) -> str:
@@ -163,14 +162,19 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
     UsageError
         If the sampler does not take one of them, or one that it needs is missing.
     """
-    given = {name: settings[name] for name in SAMPLER_OPTIONS if _was_given(settings[name])}
+    # a flag that is not given is False, an option None, a repeatable one empty; the number 0 is given
+    values = {name: settings[name] for name in SAMPLER_OPTIONS}
+    given = {name: value for name, value in values.items() if value not in (None, ()) and value is not False}
     taken = sampler.options(given.get("test"))
     whose = f"sampler {sampler.name!r}" + (
         f" with test {given['test']!r}" if "test" in given and "test" in taken else ""
     )
     for name in given:
         if name not in taken:
-            hint = _where(name, sampler) or did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
+            tests = acceptance_tests_with(name) if "test" in sampler.options() else ()
+            hint = did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
+            if tests:
+                hint = f"; it goes with --test {' or '.join(tests)}"
             raise UsageError(
                 f"{whose} has no option {as_flag(name)}{hint}{sampler.note}; its options are {options_text(taken)}"
             )
@@ -182,16 +186,6 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
     if "start" in given:
         given["start"] = _states(given["start"])
     return given
-
-
-def _where(name: str, sampler: Sampler) -> str:
-    """With which acceptance tests the sampler would take an option; empty if with none."""
-    tests = acceptance_tests_with(name) if "test" in sampler.options() else ()
-    return f"; it goes with --test {' or '.join(tests)}" if tests else ""
-
-
-def _was_given(value: Any) -> bool:
-    return value is not None and value is not False and value != ()
 
 
 def _states(starts: tuple[float | list[float], ...]) -> list[Any]:
@@ -218,48 +212,28 @@ def _optional(option: Option) -> str:
     return f"[{as_flag(option.name)}={default}]"
 
 
-_TRIED = ["sample", "rwmh", "--target", "normal", "--proposal-scale", "2", "--draws", "500", "-o", "draws.csv"]
-
-
 @command()
 @option(OUTPUT, "--json", "json_output", is_flag=True, help="Print JSON instead of words.")
 def samplers(json_output: bool) -> None:
     """List the samplers, with the options that each takes."""
-    found = [find_sampler(name) for name in sampler_names()]
-    say(_as_json(found) if json_output else _as_text(found))
-    say_next(_TRIED, "run one", json_output=json_output)
-
-
-def _as_text(found: list[Sampler]) -> str:
-    lines = []
-    for sampler in found:
-        options = options_text(sampler.options())
-        lines += [sampler.name, one_line(sampler.summary, "    "), filled(options, "    ")]
+    lines, documents = [], []
+    for sampler in map(find_sampler, sampler_names()):
+        options = sampler.options()
+        lines += [sampler.name, one_line(sampler.summary, "    "), filled(options_text(options), "    ")]
+        listed = [
+            {"name": as_flag(option.name), "required": option.required, "default": option.default}
+            for option in options.values()
+        ]
+        documents.append({"name": sampler.name, "summary": sampler.summary, "options": listed})
     closing = (
         "Options in brackets are optional; chains need --draws, --budget, or both. 'steinkit sample --help' says what "
         f"each option means. --test is one of {', '.join(acceptance_test_names())}, whose options then take the place "
         "of --epsilon."
     )
-    return "\n".join([*lines, "", filled(closing)])
-
-
-def _as_json(found: list[Sampler]) -> str:
-    return as_json(
-        {
-            "samplers": [
-                {
-                    "name": sampler.name,
-                    "summary": sampler.summary,
-                    "options": [
-                        {"name": as_flag(option.name), "required": option.required, "default": option.default}
-                        for option in sampler.options().values()
-                    ],
-                }
-                for sampler in found
-            ],
-            "version": __version__,
-        }
-    )
+    document = {"samplers": documents, "version": __version__}
+    say(as_json(document) if json_output else "\n".join([*lines, "", filled(closing)]))
+    tried = "sample rwmh --target normal --proposal-scale 2 --draws 500 -o draws.csv"
+    say_next(tried, "run one", json_output=json_output)
 
 
 # Data whose mean counts as normal.
@@ -281,29 +255,10 @@ random-walk Metropolis, and find the test that biases its acceptance probabiliti
 """
 
 
-Found: TypeAlias = tuple[Mapping[str, Any], str]
-"""The JSON document, and the same in words."""
-
-
-class _Mode(NamedTuple):
-    """What the command is asked for: its name in messages, options it needs, options it may take."""
-
-    name: str
-    needed: tuple[str, ...]
-    optional: tuple[str, ...]
-
-
 _TEST, _RUN = "The test", "Trial run"  # headings of help
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
-_ANALYSIS = _Mode("the error of a given test (no --target-error)", ("first_fraction", "epsilon"), ("mean", "alpha"))
-_WORST_CASE = _Mode(
-    "a worst-case design (--target-error without --target)", ("target_error",), ("first_fraction", "alpha", "size")
-)
-_AVERAGE = _Mode(
-    "an average design (--target-error with --target)",
-    ("target_error", "target", "proposal_scale"),
-    ("pairs", "alpha", "batch_size", *_TRIAL),
-)
+Found: TypeAlias = tuple[dict[str, Any], str, str]
+"""The JSON document, the same in words, and the next command with what it is for."""
 
 
 @command(help=_HELP)
@@ -325,44 +280,29 @@ _AVERAGE = _Mode(
 def design(json_output: bool, **settings: Any) -> None:
     """Analyse a test, or search for one."""
     given = {name: value for name, value in settings.items() if value is not None and value != ()}
-    mode = _ANALYSIS if "target_error" not in given else _AVERAGE if "target" in given else _WORST_CASE
-    _require_mode(mode, given)
-    document, text = {_ANALYSIS: _analysis, _WORST_CASE: _worst_case, _AVERAGE: _average}[mode](given)
+    analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case
+    document, text, then = analyse(given)
     say(as_json({**document, "version": __version__}) if json_output else text)
-    words, purpose = _next_of(mode, given, document)
+    words, _, purpose = then.partition("  # ")
     say_next(words, purpose, json_output=json_output)
 
 
-def _next_of(mode: _Mode, given: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[list[str], str]:
-    """The command that is useful after a design, and what for."""
-    if mode is _ANALYSIS:
-        return ["design", "--target-error", "0.05"], "the test that errs so often at most"
-    if mode is _WORST_CASE:
-        asked = ["--target-error", f"{given['target_error']:g}"]
-        return ["design", *asked, "--target", "TARGET", "--proposal-scale", "X"], "a design for your sampler's moves"
-    scale = given["proposal_scale"]
-    chosen = {"proposal_scale": ",".join(map(str, scale)) if isinstance(scale, list) else str(scale)}
-    chosen |= {name: f"{document[name]:.6g}" for name in ("epsilon", "batch_size", "alpha")}
-    chosen |= {name: str(given[name]) for name in ("temperature",) if name in given} | {"draws": "1000"}
-    words = [word for name, value in chosen.items() for word in (as_flag(name), value)]
-    named = target_words(given["target"], given.get("pairs", ()))
-    return ["sample", "approximate-mh", *named, *words, "-o", "draws.csv"], "draws made with it"
-
-
-def _require_mode(mode: _Mode, given: Mapping[str, Any]) -> None:
+def _require(given: Mapping[str, Any], mode: str, needed: tuple[str, ...], optional: tuple[str, ...]) -> None:
     """Refuse options that do not go together."""
-    shown = {"pairs": "-p"}
-    missing = [as_flag(name) for name in mode.needed if name not in given]
+    flags = {name: "-p" if name == "pairs" else as_flag(name) for name in (*needed, *optional, *given)}
+    missing = [flags[name] for name in needed if name not in given]
     if missing:
-        raise UsageError(f"{mode.name} needs {' and '.join(missing)}; see 'steinkit design --help'")
+        raise UsageError(f"{mode} needs {' and '.join(missing)}; see 'steinkit design --help'")
     for name in given:
-        if name not in mode.needed + mode.optional:
-            takes = ", ".join(shown.get(each, as_flag(each)) for each in mode.needed + mode.optional)
-            raise UsageError(f"{mode.name} does not use {shown.get(name, as_flag(name))}; it takes {takes}")
+        if name not in needed + optional:
+            takes = ", ".join(flags[each] for each in needed + optional)
+            raise UsageError(f"{mode} does not use {flags[name]}; it takes {takes}")
 
 
 def _analysis(given: Mapping[str, Any]) -> Found:
     """What a given test does at a given mean."""
+    mode = "the error of a given test (no --target-error)"
+    _require(given, mode, ("first_fraction", "epsilon"), ("mean", "alpha"))
     test = {"first_fraction": given["first_fraction"], "epsilon": given["epsilon"], "alpha": given.get("alpha", 0.5)}
     mean = given.get("mean", 0.0)
     found = operating_characteristics(mean, **test)
@@ -372,22 +312,28 @@ def _analysis(given: Mapping[str, Any]) -> Found:
         f"{numbers['error']:.3g}. It reads {numbers['data_use']:.3g} of the data on average, and all of them with "
         f"probability {numbers['undecided']:.3g}."
     )
-    return test | {"mean": mean} | numbers, filled(text)
+    then = "design --target-error 0.05  # the test that errs so often at most"
+    return test | {"mean": mean} | numbers, filled(text), then
 
 
 def _worst_case(given: Mapping[str, Any]) -> Found:
     """The design that holds whatever the mean."""
+    mode = "a worst-case design (--target-error without --target)"
+    _require(given, mode, ("target_error",), ("first_fraction", "alpha", "size"))
     found = worst_case_design(given["target_error"], **_only(given, "first_fraction", "alpha"))
     said = (
         f"Whatever the mean, it decides wrongly with probability {found.error:.3g} at most, and reads "
         f"{found.data_use:.3g} of the data at most on average. Most steps err and read much less; a design for the "
         "moves of a trial run (--target) makes use of that."
     )
-    return _designed(found, given.get("size"), said)
+    words = f"design --target-error {given['target_error']:g} --target TARGET --proposal-scale X"
+    return *_designed(found, given.get("size"), said), f"{words}  # a design for your sampler's moves"
 
 
 def _average(given: Mapping[str, Any]) -> Found:
     """The design for the moves of a trial run."""
+    mode, needed = "an average design (--target-error with --target)", ("target_error", "target", "proposal_scale")
+    _require(given, mode, needed, ("pairs", "alpha", "batch_size", *_TRIAL))
     scale = given["proposal_scale"]
     dim = len(scale) if isinstance(scale, list) else 1
     with apart_from_results():
@@ -408,7 +354,13 @@ def _average(given: Mapping[str, Any]) -> Found:
     )
     document, text = _designed(found, trial.size, said)
     made = {"moves": len(trial.log_ratio), "skipped": trial.skipped, "cost": trial.cost}
-    return {**document, "size": trial.size, "trial": made}, text
+    chosen = {"proposal_scale": ",".join(map(str, scale)) if isinstance(scale, list) else str(scale)}
+    chosen |= {name: f"{document[name]:.6g}" for name in ("epsilon", "batch_size", "alpha")}
+    chosen |= {name: str(given[name]) for name in ("temperature",) if name in given} | {"draws": "1000"}
+    words = ["sample", "approximate-mh", *target_words(given["target"], given.get("pairs", ()))]
+    words += [word for name, value in chosen.items() for word in (as_flag(name), value)]
+    then = f"{shlex.join([*words, '-o', 'draws.csv'])}  # draws made with it"
+    return {**document, "size": trial.size, "trial": made}, text, then
 
 
 def _only(given: Mapping[str, Any], *names: str) -> dict[str, list[Any]]:
@@ -416,7 +368,7 @@ def _only(given: Mapping[str, Any], *names: str) -> dict[str, list[Any]]:
     return {f"{name}s": [given[name]] for name in names if name in given}
 
 
-def _designed(found: SequentialDesign, size: int | None, said: str) -> Found:
+def _designed(found: SequentialDesign, size: int | None, said: str) -> tuple[dict[str, Any], str]:
     """The document of a design; and in words what it does, how to run the sampler with it, and warnings."""
     options = {} if size is None else found.options(size)
     batch_size, warnings = options.get("batch_size"), []

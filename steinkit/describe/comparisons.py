@@ -109,7 +109,7 @@ def sizes_table(document: Document, most: int | None = WORST) -> Table | None:
 def comparison_table(document: Document, measure: DescribedMeasure) -> Table:
     """The samples measured, best first, and the independent ones."""
     results = measured(document, measure.name)
-    places, draws = ranks(document, measure.name), _draws(document)
+    places, draws = ranks(document, measure.name), {each["file"]: each["draws"] for each in document["samples"]}
     proof = bracket_column(measure.claim)
     rows = []
     for name in (*places, *(each for each in results if each not in places)):
@@ -280,10 +280,6 @@ def unranked(document: Document, measure: str) -> dict[str, str]:
     return {name: entry["unranked"] for name, entry in measured(document, measure).items() if entry.get("unranked")}
 
 
-def _draws(document: Document) -> dict[str, int]:
-    return {each["file"]: each["draws"] for each in document["samples"]}
-
-
 def _coordinates(entry: Document) -> dict[str, str]:
     """Values by coordinate, or the heaviest one's where there are many."""
     found: Sequence[Document] = entry.get("coordinates", ())
@@ -352,7 +348,8 @@ def curve_table(document: Document, measure: DescribedMeasure) -> Table:
     if proof := bracket_column(measure.claim):
         columns["value"] = [*map(within, document["values"], document["lower"], document["upper"])]
         ends = zip(document["lower"], document["upper"], strict=True)
-        columns[proof] = [" and ".join(rounded_outwards(low or 0.0, _finite(high))) for low, high in ends]
+        highest = [(low or 0.0, math.inf if high is None else high) for low, high in ends]
+        columns[proof] = [" and ".join(rounded_outwards(*each)) for each in highest]
     if interval is not None:
         columns[f"{document['level']:.0%} interval of the median"] = [
             " to ".join(map(compact, each)) for each in interval
@@ -445,7 +442,3 @@ def _beside_independent(document: Document) -> str:
         "This curve falls more slowly than with independent draws: a longer one would show whether it levels out at a "
         "bias."
     )
-
-
-def _finite(value: float | None) -> float:
-    return math.inf if value is None else value

@@ -343,6 +343,13 @@ def without_units(names: Sequence[str]) -> str:
     return f"{listed(names)} are the same in all draws, so they have no units of their own"
 
 
+def require_variation(values: Floats, names: tuple[str, ...]) -> None:
+    """Refuse columns, (n, m), of which one never changes; InputError names it."""
+    still = np.flatnonzero((values == values[0]).all(axis=0))
+    if len(still):
+        raise InputError(f"{without_units([names[k] for k in still])}: leave out what does not vary")
+
+
 def finite_in_units(values: Floats) -> Floats:
     """Values as they are; InputError if one of them is no finite number."""
     if not np.isfinite(values).all():

@@ -43,14 +43,14 @@ from steinkit.discrepancy.preparation import (
     outlying,
     prepare,
     require_names,
+    require_variation,
     too_few_to_span,
-    without_units,
 )
-from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
+from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.posterior import BatchScores, Posterior, batch_scores
 from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.sample import DistinctSample, Floats, Sample
+from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
@@ -315,7 +315,7 @@ def verdict(
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = _scored(weights, prepared)
     laid_out = Draws.of(weights, prepared)
-    _require_variation(prepared.points)
+    require_variation(prepared.points.points, prepared.points.names)
     moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
@@ -404,13 +404,6 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
         raise UsageError(f"looks must be a whole number from 1 to {_MOST_LOOKS:,}; received {looks}")
     if matters is not None and not 0.0 <= matters < math.inf:
         raise UsageError(f"matters must be a size in standard units, 0 or larger; received {matters}")
-
-
-def _require_variation(points: DistinctSample) -> None:
-    """Refuse coordinates that never change: the tests have no unit for them, and take none."""
-    still = np.flatnonzero((points.points == points.points[0]).all(axis=0))
-    if len(still):
-        raise InputError(f"{without_units([points.names[j] for j in still])}: leave out what does not vary")
 
 
 def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:

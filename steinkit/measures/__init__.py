@@ -92,7 +92,7 @@ GRAPH = Measure(
 
 
 def _sliced(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
+    from steinkit.discrepancy.sliced import sliced_stein_discrepancy
 
     given = {name: value for name, value in settings.items() if (name, value) != ("tolerance", None)}
     return Measurement.of("sliced", sliced_stein_discrepancy(sample, target, **given))

@@ -21,7 +21,7 @@ from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
-from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
+from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import UsageError
 from steinkit.measures import find_measure

@@ -1,4 +1,4 @@
-"""Built-in targets, one family a file, and the names the command line knows them by."""
+"""Built-in targets, and the names the command line knows them by."""
 
 import lazy_loader
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numba.core.caching import NullCache
 
+from steinkit.discrepancy import sliced_goodness_of_fit
 from steinkit.discrepancy.graph.engines.base import Settings
-from steinkit.discrepancy.sliced import learning
 from steinkit.runtime import compilation
 from steinkit.runtime.compilation import array_kernel, compile_from_now_on, small_work
 
@@ -254,11 +254,13 @@ def test_what_python_refuses_to_divide_is_left_to_machine_code_from_the_beginnin
 def test_other_engines_are_never_interpreted(monkeypatch):
     """They take what the chain leaves open, here all."""
     asked = []
-    monkeypatch.setattr(learning, "solve_slice", lambda *_, **__: asked.append(compilation._is_small.get()))
+    monkeypatch.setattr(
+        sliced_goodness_of_fit, "solve_slice", lambda *_, **__: asked.append(compilation._is_small.get())
+    )
     x = np.random.default_rng(0).standard_normal((50, 1))
-    half = learning.Half(x, -x, np.full(50, 0.02))
+    half = sliced_goodness_of_fit.Half(x, -x, np.full(50, 0.02))
     monkeypatch.setattr(compilation, "_left", {"seconds": 1.0})
     with small_work(0.1):
-        learning.learn(half, np.ones(1), None, Settings(1e-15))
+        sliced_goodness_of_fit.learn(half, np.ones(1), None, Settings(1e-15))
         assert asked == [False]
         assert compilation._is_small.get()

@@ -98,7 +98,7 @@ class ExactRun:
             for _ in range(_LEAPFROGS):
                 momentum = momentum + 0.5 * steps * (scores @ self._root)
                 points = points + steps * (momentum @ self._root.T)
-                inside &= self._is_inside(points)
+                inside &= is_inside(points, self._bounds)
                 points = np.where(inside[:, None], points, self.points)
                 scores = self._target.unchecked_score(points)
                 momentum = momentum + 0.5 * steps * (scores @ self._root)
@@ -114,11 +114,13 @@ class ExactRun:
         elif self.accepted > _ACCEPTED[1]:
             self._step *= _LONGER
 
-    def _is_inside(self, points: Floats) -> np.ndarray:
-        found = np.isfinite(points).all(axis=1)
-        if self._bounds is not None:
-            found &= ((points > self._bounds[:, 0]) & (points < self._bounds[:, 1])).all(axis=1)
-        return np.asarray(found)
+
+def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
+    """Which points are finite, and strictly between the bounds of the support."""
+    found = np.isfinite(points).all(axis=1)
+    if bounds is not None:
+        found &= ((points > bounds[:, 0]) & (points < bounds[:, 1])).all(axis=1)
+    return np.asarray(found)
 
 
 Method = Literal["regression", "weights", "run", "modes"]
@@ -436,9 +438,34 @@ def bias_of(
             assert target is not None
             found, why_not, moved = _by_run(quantities, target, np.random.default_rng(rng), hidden)
             used, unranked = "run", next((why for why in why_not if why), "")
-    made = _result(prepared, quantities, found, why_not, tilted, used, moved, hidden)
-    unranked = f"biases are not known: {unranked}" if unranked else ""
-    return replace(made, unranked=unranked, falls_apart=falls_apart, warnings=(*made.warnings, *left_out))
+    weights = None
+    carried = np.flatnonzero(prepared.points.inverse >= 0)[quantities.draws.rows]
+    if tilted is not None:
+        weights = np.zeros(len(prepared.given))
+        weights[carried] = tilted
+    return BiasEstimate(
+        names=quantities.names,
+        mean=found.mean,
+        sd=found.sd,
+        draws_mean=quantities.centre,
+        draws_sd=quantities.scale,
+        mean_off=(quantities.centre - found.mean) / found.sd,
+        sd_off=np.log(quantities.scale / found.sd),
+        mean_margin=_MARGINS * found.mean_error,
+        sd_margin=_MARGINS * found.log_sd_error,
+        trusted=np.array([not each for each in why_not]),
+        why_not=why_not,
+        weights=weights,
+        worth=0.0 if tilted is None else 1.0 / float(tilted @ tilted),
+        method=used,
+        moved=None if moved is None else _sample_of(prepared, carried, moved),
+        gradients=0 if moved is None else moved.gradients,
+        hidden=hidden,
+        unranked=f"biases are not known: {unranked}" if unranked else "",
+        falls_apart=falls_apart,
+        draws=len(prepared.given),
+        warnings=(*prepared.notes, *quantities.draws.disorder, *left_out),
+    )
 
 
 def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
@@ -486,47 +513,6 @@ def _by_run(
             for why, far in zip(why_not, went, strict=True)
         )
     return found, why_not, moved
-
-
-def _result(
-    prepared: Prepared,
-    quantities: Quantities,
-    found: Estimates,
-    why_not: tuple[str, ...],
-    tilted: Floats | None,
-    method: Method,
-    moved: ExactRun | None,
-    hidden: str,
-) -> BiasEstimate:
-    given, draws = prepared.given, quantities.draws
-    carried = np.flatnonzero(prepared.points.inverse >= 0)[draws.rows]
-    weights = None
-    if tilted is not None:
-        weights = np.zeros(len(given))
-        weights[carried] = tilted
-    return BiasEstimate(
-        names=quantities.names,
-        mean=found.mean,
-        sd=found.sd,
-        draws_mean=quantities.centre,
-        draws_sd=quantities.scale,
-        mean_off=(quantities.centre - found.mean) / found.sd,
-        sd_off=np.log(quantities.scale / found.sd),
-        mean_margin=_MARGINS * found.mean_error,
-        sd_margin=_MARGINS * found.log_sd_error,
-        trusted=np.array([not each for each in why_not]),
-        why_not=why_not,
-        weights=weights,
-        worth=0.0 if tilted is None else 1.0 / float(tilted @ tilted),
-        method=method,
-        moved=None if moved is None else _sample_of(prepared, carried, moved),
-        gradients=0 if moved is None else moved.gradients,
-        hidden=hidden,
-        unranked="",
-        falls_apart=False,
-        draws=len(given),
-        warnings=(*prepared.notes, *draws.disorder),
-    )
 
 
 def _sample_of(prepared: Prepared, rows: Integers, moved: ExactRun) -> Sample:

@@ -33,7 +33,7 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import centre_clause, shares_statements
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.writing import count, probability
-from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
+from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of, is_inside
 from steinkit.discrepancy.bias.mode_groups import (
     MOST_MODES,
     Cluster,
@@ -269,10 +269,7 @@ class _Density:
     def of(self, points: Floats) -> Floats:
         """Where it is not a number it counts as none, and so many are counted."""
         values = np.full(len(points), -np.inf)
-        inside = np.isfinite(points).all(axis=1)
-        if self._bounds is not None:
-            inside &= ((points > self._bounds[:, 0]) & (points < self._bounds[:, 1])).all(axis=1)
-        rows = np.flatnonzero(inside)
+        rows = np.flatnonzero(is_inside(points, self._bounds))
         for begin in range(0, len(rows), _BLOCK):
             require_time("the log density was taken")
             block = rows[begin : begin + _BLOCK]

@@ -31,7 +31,7 @@ from steinkit.discrepancy.bias.stein_regression import (
 )
 from steinkit.discrepancy.bounded_features import joint_dependence
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import Prepared, Units, without_units
+from steinkit.discrepancy.preparation import Prepared, Units, require_variation
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers
 from steinkit.target import Functions, as_functions, call_checked
@@ -228,9 +228,7 @@ class Quantities:
         names = (*prepared.points.names, *_names(functions, prepared.points.names))
         values = np.hstack([draws.points, function_values(functions, draws.points)])
         centre, scale = location_and_scale(values, draws.shares)
-        still = np.flatnonzero((values == values[0]).all(axis=0))
-        if len(still):
-            raise InputError(f"{without_units([names[k] for k in still])}: leave out what does not vary")
+        require_variation(values, names)
         silent = np.flatnonzero((draws.scores == draws.scores[0]).all(axis=0))
         if len(silent):
             said = listed([names[j] for j in silent])

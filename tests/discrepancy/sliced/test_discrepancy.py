@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 import steinkit as sk
-from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
+from steinkit.discrepancy.sliced import sliced_stein_discrepancy
 
 
 def draws(seed, shape):

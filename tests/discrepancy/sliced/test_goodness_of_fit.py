@@ -6,8 +6,8 @@ from scipy import stats
 
 import steinkit as sk
 from steinkit.discrepancy.cross_fitting import integrated_autocorrelation_times
-from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
-from steinkit.discrepancy.sliced.goodness_of_fit import sliced_stein_test
+from steinkit.discrepancy.sliced import sliced_stein_discrepancy
+from steinkit.discrepancy.sliced_goodness_of_fit import sliced_stein_test
 
 
 def test_right_samples_are_seldom_accused():

@@ -5,11 +5,11 @@ import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 import steinkit as sk
+from steinkit.discrepancy import sliced_goodness_of_fit
 from steinkit.discrepancy.graph.engines import Settings, interior_point
-from steinkit.discrepancy.sliced import learning
-from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
-from steinkit.discrepancy.sliced.slices import merged, solve_slice
-from steinkit.discrepancy.sliced.tie_kernels import Points, merge_ties
+from steinkit.discrepancy.sliced import merged, solve_slice
+from steinkit.discrepancy.sliced_goodness_of_fit import TOLERANCE, Half, learn
+from steinkit.discrepancy.tie_kernels import Points, merge_ties
 from steinkit.runtime.deadlines import StopSignal, time_limit
 from steinkit.sample import Sample
 
@@ -68,7 +68,7 @@ def test_what_is_left_open_goes_the_long_way(monkeypatch):
     monkeypatch.setattr(interior_point, "_MOST_ITERATIONS", 2)
     calls = []
     monkeypatch.setattr(
-        learning, "solve_slice", lambda *args, **kwargs: calls.append(1) or solve_slice(*args, **kwargs)
+        sliced_goodness_of_fit, "solve_slice", lambda *args, **kwargs: calls.append(1) or solve_slice(*args, **kwargs)
     )
     draws = half(2, n=40)
     assert_same(by(draws), one_by_one(draws))

@@ -20,6 +20,7 @@ sum of k products is off by at most (k + 3) 2^-53 times the sum of their magnitu
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,8 +36,6 @@ SMALLEST = 2.0**-1074
 
 _LEAST_MAGNITUDE = 2.0**-1020
 NOTICEABLE = 2.0**-900
-_FAR_LESS = 0.1
-_PASSES = 64
 OUTWARD = 1.0 + 2.0**-49
 """Covers the rounding of a box, of a handful of products, quotients and one exact sum."""
 
@@ -125,6 +124,8 @@ class CoordinateProgram:
         The same of each radius.
     box_error : float or ndarray, shape (N,)
         The same of each box.
+    exponents : (int, int)
+        The program is in units in which g is larger by a power of two, and its gradient and the optimum by another.
 
     Notes
     -----
@@ -139,6 +140,7 @@ class CoordinateProgram:
     objective_error: Floats | float = field(default=0.0, kw_only=True)
     radius_error: Floats | float = field(default=0.0, kw_only=True)
     box_error: Floats | float = field(default=0.0, kw_only=True)
+    exponents: tuple[int, int] = field(default=(0, 0), kw_only=True)
 
     @property
     def magnitudes(self) -> sparse.csr_array:
@@ -153,7 +155,12 @@ class CoordinateProgram:
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Map variables back to g_j, shape (n,), and its gradient, shape (n, d)."""
         values = y.reshape(-1, self.n_points)
-        return values[0], values[1:].T
+        return self._in_units_of_draws(values[0], values[1:].T)
+
+    def _in_units_of_draws(self, value: Floats, gradient: Floats) -> tuple[Floats, Floats]:
+        """A function and its gradient in the units that draws came in."""
+        of_g, of_gradient = self.exponents
+        return (np.ldexp(value, -of_g), np.ldexp(gradient, -of_gradient)) if of_g or of_gradient else (value, gradient)
 
     @np.errstate(over="ignore", invalid="ignore")
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
@@ -169,7 +176,10 @@ class CoordinateProgram:
             return 0.0, np.zeros_like(y)
         if scale > 1.0:
             scale *= OUTWARD
-        return value / (scale * OUTWARD), y / scale
+        lower = value / (scale * OUTWARD)
+        if self.exponents[1]:
+            lower = max(min(float(np.ldexp(lower, -self.exponents[1])), sys.float_info.max) - SMALLEST, 0.0)
+        return lower, y / scale
 
     @np.errstate(over="ignore", invalid="ignore")
     def upper_bound(self, p: Floats) -> float:
@@ -182,7 +192,8 @@ class CoordinateProgram:
         residual = np.abs(self.objective - combined) + (entries + 4) * UNIT_ROUNDOFF * magnitude
         residual += self.objective_error + (entries * SMALLEST if p.any() else 0.0)
         bound = _dot(self.radius + self.radius_error, np.abs(p)) + _dot(box, residual)
-        return min((each for each in (trivial, bound) if not math.isnan(each)), default=math.inf)
+        upper = min((each for each in (trivial, bound) if not math.isnan(each)), default=math.inf)
+        return float(np.ldexp(upper, -self.exponents[1])) + SMALLEST if self.exponents[1] and upper else upper
 
     @property
     def _box_error(self) -> Floats:
@@ -202,26 +213,6 @@ class CoordinateProgram:
         """Ones where A has entries, be they zero."""
         ones = np.ones(len(self.matrix.data))
         return sparse.csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
-
-
-def implied_boxes(matrix: sparse.csr_array, radius: Floats, box: Floats) -> Floats:
-    """Boxes of |A y| <= r, |y| <= u; where rows leave a variable far less, with the others in their boxes, that.
-
-    What is left is rounded up, so that the smaller boxes are redundant.
-    """
-    size, entries = np.abs(matrix.data), np.diff(matrix.indptr)
-    row = np.repeat(np.arange(len(entries)), entries)
-    for _ in range(_PASSES):
-        used = size * box[matrix.indices]
-        total = np.bincount(row, used, len(entries))
-        others = total[row] * (1.0 + (entries[row] + 4) * UNIT_ROUNDOFF) - used + entries[row] * SMALLEST
-        left = box.copy()
-        np.minimum.at(left, matrix.indices, (radius[row] + others) / size * OUTWARD)
-        left = np.maximum(left, NOTICEABLE)
-        if not (left < _FAR_LESS * box).any():
-            break
-        box = np.where(left < _FAR_LESS * box, left, box)
-    return box
 
 
 def power_of_two(size: Floats) -> Floats:

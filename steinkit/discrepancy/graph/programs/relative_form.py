@@ -23,9 +23,10 @@ Rows and variables are then scaled by powers of two, which is exact, so that rad
 
 A root close to a finite bound of the coordinate, at a distance s, is taken relative to its projection onto the bound:
 x_i above becomes that projection, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the bound's last row
-is the box |w_i| <= c3 s^2/2. The others stay rows, or boxes of V_i. Where c3 s^2/2 is hardly a double, w_i is zero, and
-what the box leaves is the error that upper bounds allow for. Between two bounds near each other slopes are far smaller
-than c2; rows alone say so, and their boxes follow.
+is the box |w_i| <= c3 s^2/2. The others stay rows, or boxes of V_i. Where a box is hardly a double the variable is
+zero, and what the box leaves is the error that upper bounds allow for. Points so close to their parents that c3 D^2/2
+is no double are held to them, w_i = 0 and V_i = 0: F_i = F_k, and of the rows of such edges |Gamma| <= c2 is left. Two
+bounds near each other make a unit: in any other the numbers of such a program, which has no c1 and c2, are lost.
 
 The forest follows the scales of the sample: at each of five levels, from 1e-3 down by factors of 1000, points joined by
 shorter edges are a cluster with a representative, and a point's parent is the representative of the finest cluster in
@@ -35,11 +36,12 @@ compares with c1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
@@ -49,7 +51,6 @@ from steinkit.discrepancy.graph.programs.matrix_form import (
     SMALLEST,
     UNIT_ROUNDOFF,
     CoordinateProgram,
-    implied_boxes,
     power_of_two,
 )
 from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram, times_distance
@@ -59,8 +60,7 @@ NEAR = 1e-3
 _FINER = 1e-3
 _LEVELS = 5
 _ROUNDING = 1e-12  # keeps redundant boxes redundant
-_SMALLEST_BOX = 2.0**-1000
-_SHORTEST = 1e-140  # in units of sqrt(c1/c3); squares of shorter lengths may underflow
+_FURTHEST = 960  # powers of two by which units change: products of what is left have room
 
 Terms = list[tuple[Integers, float | Floats]]
 
@@ -118,7 +118,7 @@ class RelativeProgram(CoordinateProgram):
             a = ancestor[i]
             gradient[i] += slopes[a]
             value[i] += w[a] + (slopes[a] * (self.points[i] - self.forest.origin[a])).sum(axis=1)
-        return value, gradient
+        return self._in_units_of_draws(value, gradient)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +134,8 @@ class RelativeForm:
         program, c = self.program, self.program.factors
         rows = Rows(program.n_points * (program.dim + 1))
         i, k = program.graph.edges.T
-        distance = _edge_lengths(program)
-        self._add_edges(rows, i, k, distance)
+        apart = self._anchor[i] != self._anchor[k]  # the function at the others is the same: |Gamma| <= c2 is enough
+        self._add_edges(rows, i[apart], k[apart], _edge_lengths(program)[apart])
         i = np.flatnonzero(self.forest.parent >= 0)
         rows.add(np.full(len(i), c.value), self._affine(i, program.points[i]))
         for coordinate in range(program.dim):
@@ -150,19 +150,19 @@ class RelativeForm:
     def _coordinate(self, j: int) -> RelativeProgram:
         program = self.program
         box = self._boxes()
-        rows, box_error = Rows(box.size), np.zeros_like(box)
+        rows, box_error = Rows(box.size), np.where(self._held, box + 2.0 * SMALLEST, 0.0)
+        box = np.where(self._held, 0.0, box)
         for bound in program.finite_bounds(j):
             self._add_bound(j, bound, box, box_error, rows)
         matrix, radius = rows.below(*self.edge_rows)
         radius_error = program.radius_error(radius)
-        if program.finite_bounds(j):
-            implied = implied_boxes(matrix, radius + radius_error, (box + box_error + SMALLEST).ravel())
-            box = np.where(box > 0.0, implied.reshape(box.shape), 0.0)
-        # what may underflow in a box is allowed for here, since the units below hide how small it is
-        box_error += np.where((box > 0.0) & (box < NOTICEABLE), 2.0 * SMALLEST, 0.0)
+        nothing = (box > 0.0) & (box < NOTICEABLE)
+        box_error[nothing] += box[nothing] + 2.0 * SMALLEST
+        box[nothing] = 0.0
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
-        values = matrix.data * (units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr)))
+        powers = np.frexp(units)[1][matrix.indices] - np.repeat(np.frexp(row_units)[1], np.diff(matrix.indptr))
+        values = np.ldexp(matrix.data, powers)
         return RelativeProgram(
             sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape),
             radius / row_units,
@@ -181,11 +181,22 @@ class RelativeForm:
         """Boxes without the support's bounds, shape (d + 1, n)."""
         c, child = self.program.factors, self.forest.parent >= 0
         reach = self.forest.reach * (1.0 + _ROUNDING + 4.0 * self.program.n_points * UNIT_ROUNDOFF)  # a sum of lengths
-        reach = np.maximum(reach, _SHORTEST * _unit(c))
         box = np.empty((self.program.dim + 1, self.program.n_points))
         box[0] = np.where(child, np.minimum(2.0 * c.value + c.gradient * reach, c.taylor_radius(reach)), c.value)
         box[1:] = np.where(child, np.minimum(2.0 * c.gradient, c.smoothness * reach), c.gradient)
-        return np.where(child, np.maximum(box, _SMALLEST_BOX), box)
+        return box
+
+    @cached_property
+    def _held(self) -> NDArray[np.bool_]:
+        """Points so close to their parents that F_i = F_k does, shape (n,)."""
+        parent, reach = self.forest.parent, self.forest.reach
+        return np.asarray((parent >= 0) & (reach <= len(reach) * _shortest(self.program.factors)))
+
+    @cached_property
+    def _anchor(self) -> Integers:
+        """The first of each point's lineage that is not held to its parent, shape (n,)."""
+        lineage = self.forest.lineage
+        return np.asarray(lineage[np.arange(len(lineage)), self._held[lineage].argmin(axis=1)])
 
     def _objective(self, j: int) -> tuple[Floats, Floats]:
         """Weights of the variables and bounds of their rounding errors, each of shape (n (d + 1),).
@@ -238,8 +249,8 @@ class RelativeForm:
         here = root & (moved | (distance == 0.0)) & (forest.origin[:, j] == bound)
         allowed, taylor = times_distance(c.gradient, distance), c.taylor_radius(distance)
         value = np.minimum(2.0 * allowed, taylor)
-        nothing = here & ((distance <= _SHORTEST * _unit(c)) | (value <= _SMALLEST_BOX))
-        box_error[0, nothing] = np.where(distance > 0.0, value + _SMALLEST_BOX, 0.0)[nothing]
+        nothing = here & (distance <= _shortest(c))
+        box_error[0, nothing] = np.where(distance > 0.0, value + 2.0 * SMALLEST, 0.0)[nothing]
         value[nothing] = 0.0
         held = nothing & (allowed <= 0.5 * c.value)  # by the box of Gamma_j, for gamma is s Gamma_j
 
@@ -301,7 +312,7 @@ class RelativeForm:
 class FormAlone:
     """The form of a coordinate in a program that is loose: that of the coordinate's program alone."""
 
-    form: SteinProgram | RelativeForm
+    form: SteinProgram | RelativeForm | NarrowForm
 
     @property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
@@ -313,7 +324,24 @@ class FormAlone:
         return self.form.coordinate(0)
 
 
-AnyForm: TypeAlias = SteinProgram | RelativeForm | FormAlone
+@dataclass(frozen=True, eq=False)
+class NarrowForm:
+    """The form of a coordinate whose bounds are near each other, in units of their distance."""
+
+    form: SteinProgram | RelativeForm
+    exponents: tuple[int, int]
+
+    @property
+    def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
+        """Those of the coordinate's form."""
+        return self.form.edge_rows
+
+    def coordinate(self, j: int) -> CoordinateProgram:
+        """The linear program."""
+        return replace(self.form.coordinate(j), exponents=self.exponents)
+
+
+AnyForm: TypeAlias = SteinProgram | RelativeForm | FormAlone | NarrowForm
 
 
 def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
@@ -333,15 +361,61 @@ def _forms_alone(program: SteinProgram, near: float | None) -> list[FormAlone]:
     return [FormAlone(*_forms(program.alone(j), near)) for j in range(program.dim)]
 
 
-def _forms(program: SteinProgram, near: float | None) -> list[SteinProgram | RelativeForm]:
-    nearness = (NEAR if near is None else near) * _unit(program.factors)
+def _forms(program: SteinProgram, near: float | None) -> list[SteinProgram | RelativeForm | NarrowForm]:
+    share = NEAR if near is None else near
+    nearness = share * _unit(program.factors)
     forest = find_forest(program, nearness)
-    shared: SteinProgram | RelativeForm = program if (forest.parent < 0).all() else RelativeForm(program, forest)
-    forms: list[SteinProgram | RelativeForm] = []
+    shared = _form(program, forest)
+    forms: list[SteinProgram | RelativeForm | NarrowForm] = []
     for j in range(program.dim):
+        narrow, exponents = _in_units_of_width(program, j, nearness)
+        if narrow is not program:
+            narrower = share * _unit(narrow.factors)
+            moved = move_to_bounds(find_forest(narrow, narrower), narrow, j, narrower)
+            forms.append(NarrowForm(_form(narrow, moved), exponents))
+            continue
         moved = move_to_bounds(forest, program, j, nearness)
         forms.append(shared if moved is forest else RelativeForm(program, moved))
     return forms
+
+
+def _form(program: SteinProgram, forest: Forest) -> SteinProgram | RelativeForm:
+    """The program as it is where there is no other point or bound to take a point relative to."""
+    alone = (forest.parent < 0).all() and (forest.origin == program.points).all()
+    return program if alone else RelativeForm(program, forest)
+
+
+@np.errstate(over="ignore", under="ignore")
+def _in_units_of_width(program: SteinProgram, j: int, nearness: float) -> tuple[SteinProgram, tuple[int, int]]:
+    """Coordinate j's program in units of the distance W between its bounds where that is less than `nearness`.
+
+    For x' = 2^k x and g' = 2^(k + l) g the Stein factors are 2^(k + l) c1, 2^l c2 and 2^(l - k) c3, scores 2^-k s, and
+    the optimum is 2^l times as large. The Taylor rows of the two bounds, s and W - s away, leave |Gamma_j| at most
+    c3 W/2, the others are at most c3 s, and so |gamma| is less than c3 s W, and two of them differ along an edge by
+    less than c3 W D: c3 W^2 for c1, and 2 c3 W for c2 where that is less, change nothing. Where a number would be
+    rounded the program is left as it is.
+    """
+    most = min(nearness, 0.5 * _unit(program.factors))
+    if program.bounds is None or not 0.0 < (width := float(np.diff(program.bounds[j])[0])) < most:
+        return program, (0, 0)
+    c, coefficients, exponent = program.factors, program.coefficients, int(np.frexp(width)[1])
+    k = min(max(-exponent, -_FURTHEST), _FURTHEST)
+    of_slope = min(max(-exponent - int(np.frexp(c.smoothness)[1]), -_FURTHEST), _FURTHEST)
+    width, smoothness = float(np.ldexp(width, k)), float(np.ldexp(c.smoothness, of_slope - k))
+    slope = min(float(np.ldexp(c.gradient, of_slope)), 2.0 * smoothness * width)
+    factors = SteinFactors(smoothness * width * width, slope, smoothness)
+    given = [(program.points, k), (program.bounds, k), (program.scores, -k)]
+    given += [] if coefficients is None else [(coefficients.drift, -k)]
+    points, bounds, scores, *drift = moved = [np.ldexp(x, power) for x, power in given]
+    kept = all((np.ldexp(y, -power) == x).all() for y, (x, power) in zip(moved, given, strict=True))
+    sizes = factors.value, factors.gradient, factors.smoothness
+    if not (kept and min(sizes) > NOTICEABLE and max(sizes) < np.inf):
+        return program, (0, 0)
+    lengths = np.minimum(np.ldexp(program.graph.lengths, k), np.finfo(np.float64).max)
+    graph = replace(program.graph, lengths=lengths)
+    coefficients = None if coefficients is None else replace(coefficients, drift=drift[0])
+    narrow = replace(program, points=points, scores=scores, bounds=bounds, graph=graph, factors=factors)
+    return replace(narrow, coefficients=coefficients), (k + of_slope, of_slope)
 
 
 def find_forest(program: SteinProgram, nearness: float) -> Forest:
@@ -350,8 +424,9 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
     lengths = _edge_lengths(program)
     parent, reach = np.full(n, -1), np.zeros(n)
     representative = np.full(n, -1)
-    for level in range(_LEVELS):
-        short = lengths < nearness * _FINER**level
+    levels = [*(nearness * _FINER**level for level in range(_LEVELS)), _shortest(program.factors)]
+    for most in sorted(levels, reverse=True):
+        short = lengths < most
         if not short.any():
             break
         i, k = edges[short].T
@@ -412,4 +487,9 @@ def _edge_lengths(program: SteinProgram) -> Floats:
 
 def _unit(c: SteinFactors) -> float:
     """Distance at which a Taylor row's radius compares with the box of gamma."""
-    return float(np.sqrt(c.value / c.smoothness))
+    return float(np.sqrt(c.value) / np.sqrt(c.smoothness))
+
+
+def _shortest(c: SteinFactors) -> float:
+    """Distance D below which points are held together, for c3 D^2/2 is hardly a double."""
+    return float(np.sqrt(2.0 * NOTICEABLE) / np.sqrt(c.smoothness))

@@ -6,13 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.exact_optimum import solved
+from support.exact_programs import exact_program
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, highs
 from steinkit.discrepancy.graph.engines.block import newton_system as block
 from steinkit.discrepancy.graph.programs import relative_form
 from steinkit.discrepancy.graph.programs.matrix_form import certify
-from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, RelativeProgram, find_forest, suitable_forms
+from steinkit.discrepancy.graph.programs.relative_form import (
+    NarrowForm,
+    RelativeForm,
+    RelativeProgram,
+    find_forest,
+    suitable_forms,
+)
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
@@ -41,10 +49,10 @@ def mixture(n, dim, size):
     )
 
 
-def program_on(points, bounds=None, graph=None, factors=(1.0, 1.0, 1.0)):
-    n = len(points)
+def program_on(points, bounds=None, graph=None, factors=(1.0, 1.0, 1.0), scores=None):
+    n, scores = len(points), -points if scores is None else scores
     graph = sk.greedy_spanner(points) if graph is None else graph
-    return SteinProgram(points, -points, np.full(n, 1 / n), graph, SteinFactors.of(factors), bounds)
+    return SteinProgram(points, scores, np.full(n, 1 / n), graph, SteinFactors.of(factors), bounds)
 
 
 def proofs(candidates):
@@ -117,12 +125,63 @@ ENDS = {
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("ends", ENDS)
 def test_brackets_close_in_supports_no_wider_than_the_draws(ends, dim, size):
-    """Two bounds that are near each other leave slopes far less than c2, which rows alone say."""
+    """Two bounds that are near each other leave slopes far less than c2."""
     rng = np.random.default_rng(3)
     points = np.unique(1.0 + size * rng.standard_normal((6, dim)), axis=0)
     bounds = np.column_stack(ENDS[ends](points))
     result = sk.graph_stein_discrepancy(points, scores=rng.standard_normal(points.shape), bounds=bounds, units="raw")
     assert result.gap <= TOLERANCE
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_bounds_near_each_other_leave_c1_and_c2_nothing_to_say(seed):
+    """In units of their distance, and with other factors, the optimum is the same: in rational arithmetic, exactly."""
+    rng = np.random.default_rng(seed)
+    dim = 1 + seed % 2
+    points = 2.0 ** rng.integers(-40, -10) * rng.random((4 - dim, dim))
+    bounds = np.column_stack([points.min(axis=0) * rng.choice([0.5, 1.0]), points.max(axis=0) * rng.choice([1.0, 1.1])])
+    bounds[1:, 1] += seed // 4  # the other coordinate is as wide as ever
+    factors = tuple(rng.choice([0.5, 1.0, 3.0], 3))
+    program = program_on(points, bounds, complete_graph(points), factors, scores=rng.normal(size=points.shape) / points)
+    form = suitable_forms(program)[0]
+    assert isinstance(form, NarrowForm)
+    narrow = form.form if isinstance(form.form, SteinProgram) else form.form.program
+    value = solved(exact_program(program, 0, all_rows=True)).value
+    assert value > 0
+    assert solved(exact_program(narrow, 0, all_rows=True)).value == value * Fraction(2) ** form.exponents[1]
+
+
+@pytest.mark.parametrize("power", [-100, -500, -1000, -1050])
+def test_between_near_bounds_values_go_with_the_width(power):
+    """As c1 and c2 are out of reach; the brackets of widths whose squares underflow were [0, 1]."""
+    rng = np.random.default_rng(4)
+    points, scores = rng.integers(1, 2**20, (5, 2)) / 2.0**20, rng.standard_normal((5, 2))
+    found = []
+    for size in (2.0**-20, 2.0**power):
+        bounds = np.array([[0.0, size]] * 2)
+        given = {"scores": np.round(scores, 3), "bounds": bounds, "units": "raw"}
+        found.append(sk.graph_stein_discrepancy(points * size, **given).value / size)
+    assert found[0] == pytest.approx(found[1], rel=2e-2 if power < -1000 else 1e-5)
+
+
+def test_a_score_that_other_units_would_round_keeps_its_own():
+    points, bounds = np.array([[0.0], [2.0**-501]]), np.array([[0.0, 2.0**-500]])
+    for score, form in ((3.0, NarrowForm), (3.0 * 2.0**-1074, RelativeForm)):
+        assert isinstance(suitable_forms(program_on(points, bounds, scores=np.full((2, 1), score)))[0], form)
+
+
+@pytest.mark.parametrize("apart", [1e-200, 1e-300, 1e-320])
+@pytest.mark.parametrize("engine", ["block", "highs"])
+def test_draws_a_hair_apart_count_as_one_with_their_mean_score(engine, apart):
+    """Where no double holds the square of their distance the bracket was [0, 2]."""
+    points = np.array([[0.0, 0.0], [apart, 0.0], [0.0, apart], [1.0, 0.5], [-0.5, 1.0]])
+    scores = np.array([[1.0, -1.0], [2.0, 0.5], [-1.0, 0.3], [0.2, 0.4], [-3.0, 1.0]])
+    given = {"engine": engine, "units": "raw", "graph": "complete"}
+    result = sk.graph_stein_discrepancy(points, scores=scores, **given)
+    joined = np.vstack([scores[:3].mean(axis=0), scores[3:]])
+    one = sk.graph_stein_discrepancy(points[[0, 3, 4]], scores=joined, weights=[3, 1, 1], **given)
+    assert result.gap <= TOLERANCE
+    assert result.value == pytest.approx(one.value, rel=1e-5)
 
 
 def test_a_distance_whose_square_underflows_is_as_good_as_none():
@@ -218,7 +277,8 @@ def exact_stein_function(program: RelativeProgram, y):
             g[i] += w[a] + (V[a] * (points[i] - origin[a])).sum()
             gradient[i] = gradient[i] + V[a]
             a = program.forest.parent[a]
-    return g, gradient
+    of_g, of_gradient = (Fraction(1, 2) ** power for power in program.exponents)
+    return g * of_g, gradient * of_gradient
 
 
 def largest_violation(program, j, g, gradient):

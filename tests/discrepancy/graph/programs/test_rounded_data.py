@@ -89,10 +89,12 @@ def function_in_rational_arithmetic(program, form, y):
     y = fractions(y)
     if isinstance(form, ChainProgram):
         return function_of(form, y)
-    if not isinstance(form, RelativeProgram):
-        return y
-    y = [value * unit for value, unit in zip(y, fractions(form.units), strict=True)]
-    return [product(row, y) for row in in_relative_variables(program, form.forest)]
+    if isinstance(form, RelativeProgram):
+        y = [value * unit for value, unit in zip(y, fractions(form.units), strict=True)]
+        y = [product(row, y) for row in in_relative_variables(form, form.forest)]
+    of_g, of_gradient = (Fraction(1, 2) ** power for power in form.exponents)
+    n = program.n_points
+    return [value * (of_g if k < n else of_gradient) for k, value in enumerate(y)]
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])

@@ -10,10 +10,9 @@ import pytest
 from support.dense_spanner import distance_matrix, searching_greedy
 
 from steinkit.discrepancy.graph.spanner import empty_box_kernels as kernels
-from steinkit.discrepancy.graph.spanner import empty_boxes
-from steinkit.discrepancy.graph.spanner.empty_boxes import ROOM, span_by_empty_boxes
+from steinkit.discrepancy.graph.spanner import greedy
 from steinkit.discrepancy.graph.spanner.geometry import dilation, edge_lengths
-from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
+from steinkit.discrepancy.graph.spanner.greedy import ROOM, greedy_spanner, span_by_empty_boxes
 
 DILATIONS = (1.05, 1.3, 2.0, 3.0, 6.0)
 GOING_ON, STOPPED = np.zeros(1, dtype=bool), np.ones(1, dtype=bool)
@@ -57,8 +56,8 @@ def tied_points(seed: int) -> np.ndarray:
 def both_ways(points: np.ndarray, t: float, monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
     yield greedy_spanner(points, t).edges
     with monkeypatch.context() as plain:
-        plain.setattr(empty_boxes, "list_empty_boxes", kernels._boxes_on_arrays)
-        plain.setattr(empty_boxes, "insert_empty_boxes", kernels._insert_by_python)
+        plain.setattr(greedy, "list_empty_boxes", kernels._boxes_on_arrays)
+        plain.setattr(greedy, "insert_empty_boxes", kernels._insert_by_python)
         yield greedy_spanner(points, t).edges
 
 
@@ -99,9 +98,9 @@ def test_points_too_close_for_lengths_to_order_are_left_to_all_pairs() -> None:
 def test_ties_form_a_chain_where_they_meet_between_their_other_ends() -> None:
     points = np.array([[0.0, 0.0], [1.0, 2.0], [3.0, 2.0], [0.5, 3.0], [4.0, 1.0]])
     for chained in ([[0, 1], [1, 2]], [[0, 3], [1, 2], [0, 1]]):
-        assert empty_boxes._form_chains(points, np.array(chained))
+        assert greedy._form_chains(points, np.array(chained))
     for apart in (np.empty((0, 2), dtype=int), np.array([[0, 1], [1, 4]]), np.array([[0, 1], [0, 3], [2, 4]])):
-        assert not empty_boxes._form_chains(points, apart)
+        assert not greedy._form_chains(points, apart)
 
 
 def test_candidates_are_the_pairs_whose_box_is_empty() -> None:
@@ -110,7 +109,7 @@ def test_candidates_are_the_pairs_whose_box_is_empty() -> None:
     low, high = np.minimum(points[i], points[j]), np.maximum(points[i], points[j])
     inside = ((low[:, None] <= points) & (points <= high[:, None])).all(axis=2).sum(axis=1)
     expected = np.column_stack([i, j])[inside == 2]
-    found = empty_boxes._candidates(points)
+    found = greedy._candidates(points)
     assert found is not None
     np.testing.assert_array_equal(found[np.lexsort(found.T[::-1])], expected)
 
@@ -120,7 +119,7 @@ def test_too_many_empty_boxes_are_left_to_all_pairs(monkeypatch: pytest.MonkeyPa
     points = np.column_stack([x, -x]) + 10.0 * (np.arange(len(x)) % 2)[:, None]
     assert span_by_empty_boxes(points, 2.0, margin(len(x)), GOING_ON) is None
     whole = greedy_spanner(points).edges
-    monkeypatch.setattr(empty_boxes, "ROOM", len(x))
+    monkeypatch.setattr(greedy, "ROOM", len(x))
     found = span_by_empty_boxes(points, 2.0, margin(len(x)), GOING_ON)
     assert found is not None
     np.testing.assert_array_equal(found.edges, whole)
@@ -137,7 +136,7 @@ def test_what_is_there_when_time_runs_out_joins_all_pairs_up_to_a_length(monkeyp
         linked, ties, done = kernels.insert_empty_boxes(columns, t, slack, graph, pairs[:half], lengths[:half], stop)
         return np.append(linked, np.zeros(len(pairs) - half, dtype=bool)), ties, done
 
-    monkeypatch.setattr(empty_boxes, "insert_empty_boxes", cut_short)
+    monkeypatch.setattr(greedy, "insert_empty_boxes", cut_short)
     part = span_by_empty_boxes(points, 2.0, margin(200), GOING_ON)
     assert part is not None
     np.testing.assert_array_equal(part.edges, whole.edges[: len(part.edges)])

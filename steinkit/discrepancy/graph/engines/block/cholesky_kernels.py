@@ -1,4 +1,4 @@
-"""Kernels of the multifrontal Cholesky factorisation; `cholesky` says what they make up.
+"""Kernels of the multifrontal Cholesky factorisation; `newton_system` says what they make up.
 
 Nodes are numbered by their place in the elimination order. A front is a group of consecutive nodes, its columns, and
 below them the nodes that their elimination touches, its rows. A panel holds the columns of L that belong to a front,
@@ -108,7 +108,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     panels : ndarray
         Lower triangle of the matrix on entry, L on return.
     stack : ndarray
-        Work space, see `cholesky.Factorisation`.
+        Work space, see `newton_system.Factorisation`.
     stop : ndarray of bool, shape (1,)
         Once it is true the factorisation is left unfinished.
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from steinkit.discrepancy.graph.engines import Settings
-from steinkit.discrepancy.graph.engines.block import cholesky, rows_kernels
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
+from steinkit.discrepancy.graph.engines.block import newton_system, rows_kernels
 from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
 from steinkit.discrepancy.graph.engines.interior_point import Solution
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
@@ -59,7 +59,7 @@ def front_entries(symbolic):
 
 def factorised(symbolic, ordered):
     """Factorise a dense matrix that is given in elimination order; returns the factorisation and the lost pivots."""
-    factor = cholesky.Factorisation(symbolic)
+    factor = newton_system.Factorisation(symbolic)
     held = np.zeros(ordered.shape, dtype=bool)
     for s, own, rows in front_entries(symbolic):
         start, stop = symbolic.fronts.panel_start[s : s + 2]
@@ -80,7 +80,7 @@ def dense_factor(symbolic, factor):
 
 def check(n, n_edges, block, seed):
     starts, neighbours, graph = random_graph(n, n_edges, seed)
-    symbolic = cholesky.analyse(starts, neighbours, block)
+    symbolic = newton_system.analyse(starts, neighbours, block)
     columns = columns_in_order(symbolic.position, block)
     matrix = positive_matrix(graph, block, seed)
     ordered = matrix[np.ix_(columns, columns)]
@@ -118,7 +118,7 @@ def eliminated(graph, order):
 def test_fronts_hold_the_fill_and_little_more(graph):
     n, n_edges, block, seed = graph
     starts, neighbours, dense = random_graph(n, n_edges, seed)
-    symbolic = cholesky.analyse(starts, neighbours, block)
+    symbolic = newton_system.analyse(starts, neighbours, block)
     assert sorted(symbolic.position) == list(range(n))
     fill = eliminated(dense, np.argsort(symbolic.position))
     fronts = symbolic.fronts
@@ -141,13 +141,13 @@ def test_minimum_degree_beats_the_order_of_the_points():
     ]
     shuffle = np.random.default_rng(0).permutation(len(points))
     starts, neighbours, _ = adjacency(len(points), [(shuffle[a], shuffle[b]) for a, b in pairs])
-    given_order = cholesky.symbolic(starts, neighbours, np.arange(len(points)), 1)
-    assert cholesky.analyse(starts, neighbours, 1).flops < 0.2 * given_order.flops
+    given_order = newton_system.symbolic(starts, neighbours, np.arange(len(points)), 1)
+    assert newton_system.analyse(starts, neighbours, 1).flops < 0.2 * given_order.flops
 
 
 def test_pivots_lost_to_rounding_are_replaced_and_counted():
     starts, neighbours, _ = adjacency(3, [(0, 1), (1, 2)])
-    symbolic = cholesky.analyse(starts, neighbours, 1)
+    symbolic = newton_system.analyse(starts, neighbours, 1)
     columns = columns_in_order(symbolic.position, 1)
     singular = np.array([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
     factor, lost = factorised(symbolic, singular[np.ix_(columns, columns)])

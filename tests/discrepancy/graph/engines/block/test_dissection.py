@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from steinkit.discrepancy.graph.engines.block import cholesky, dissection
+from steinkit.discrepancy.graph.engines.block import newton_system
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 6), st.integers(0, 6), st.floats(0.05, 0.9), st.integers(0, 2**32 - 1))
 def test_a_cover_covers_and_none_is_smaller(n_rows, n_columns, density, seed):
     links = np.random.default_rng(seed).random((n_rows + 1, n_columns + 1)) < density
-    rows, columns = dissection.smallest_cover(sparse.csr_array(links.astype(float)))
+    rows, columns = newton_system.smallest_cover(sparse.csr_array(links.astype(float)))
     assert not links[~rows][:, ~columns].any()
     for taken in itertools.product([False, True], repeat=n_rows + 1):  # with these rows, the columns are no choice
         needed = links[~np.array(taken)].any(axis=0)
@@ -33,7 +33,7 @@ def lattice(side, dim, seed=0):
 
 def test_the_last_nodes_separate_the_others():
     starts, neighbours, points = lattice(11, 3)
-    order = dissection.nested_dissection(starts, neighbours, points, cholesky.minimum_degree)
+    order = newton_system.nested_dissection(starts, neighbours, points, newton_system.minimum_degree)
     n = len(points)
     assert sorted(order) == list(range(n))
     graph = sparse.csr_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
@@ -48,8 +48,8 @@ def test_the_last_nodes_separate_the_others():
 
 def test_it_beats_minimum_degree_in_three_dimensions_and_is_then_taken():
     starts, neighbours, points = lattice(14, 3)
-    without = cholesky.analyse(starts, neighbours, 4)
-    better = cholesky.analyse(starts, neighbours, 4, points)
+    without = newton_system.analyse(starts, neighbours, 4)
+    better = newton_system.analyse(starts, neighbours, 4, points)
     assert without.flops > 1e8
     assert better.flops < 0.9 * without.flops
 
@@ -57,6 +57,6 @@ def test_it_beats_minimum_degree_in_three_dimensions_and_is_then_taken():
 def test_where_it_does_not_pay_it_is_not_taken():
     starts, neighbours, points = lattice(40, 2)
     misplaced = np.random.default_rng(0).permutation(points)  # planes then cut at random
-    without = cholesky.analyse(starts, neighbours, 12)
+    without = newton_system.analyse(starts, neighbours, 12)
     assert without.flops > 1e8
-    assert cholesky.analyse(starts, neighbours, 12, misplaced).flops == without.flops
+    assert newton_system.analyse(starts, neighbours, 12, misplaced).flops == without.flops

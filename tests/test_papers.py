@@ -323,14 +323,15 @@ def test_the_index_takes_over_full_runs_and_says_what_they_found(script, monkeyp
     index["take_over"](found, small_too=False)
     document = index["read"](script.parent / "results" / "squares.json")
     page = index["page"]([document])
-    assert "Of 6 claims 1 hold, 1 hold under a protocol, 1 do not hold, 1 are open, 2 were not run." in page
+    assert "Of 6 claims 1 hold, 1 under a protocol, 1 do not, 1 open, 2 not run." in page
     assert "|the sum|table 1|19|18|**does not hold**|" in page
     assert "|a distance|table 1|9|plain: 4; odd: 7.5|holds under odd|" in page
     assert "|the largest|text|small|nine|open|" in page
     assert "|table 2: 2 numbers|table 2|||not run|" in page
-    assert "<p>far: it is far.</p>" in page
+    assert "<p>in words: neither small nor large.</p>" in page
     assert "- A two should be a three." in page
-    assert "`python examples/papers/squares.py --full`" in page
+    assert "## Runs: full size, commit " in page
+    assert "`squares.py` (" in page
     (script.parent / "results" / "squares.json").write_text(json.dumps(document | {"version": "before"}))
     (found / "squares.json").write_text(json.dumps(document | {"size": "small"}))
     index["take_over"](found, small_too=False)

@@ -264,6 +264,7 @@ def ridge_error(N, sigma, penalty, coarse):
         ("table 3, N = 4000, sigma = 1, lambda = 10", 4000, 1.0, 10.0),
         ("table 3, N = 4000, sigma = 1.1, lambda = 0.1", 4000, 1.1, 0.1),  # which the paper does not print
         ("first version, table 1, sigma = 0.9, lambda = 1", 4000, 0.9, 1.0),
+        ("first version, table 1, sigma = 0.8, lambda = 0.03", 4000, 0.8, 0.03),
     ],
 )
 def test_errors_of_the_correction_are_those_of_ridge_regression(claim, N, sigma, penalty):

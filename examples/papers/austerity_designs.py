@@ -19,6 +19,7 @@ sections 5 and 6.5, appendices A and B, figures 1, 6, 10, 11 and 12.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,12 @@ def claim_tests(experiment: Experiment, simulated: list[dict]) -> None:
         experiment.result("test error, both directions", worst=worst, protocol=protocol, said=said)
     worst, most = apart("read", "read_error", [walk.data_use for walk in walks], 1.0)
     experiment.result("test data", worst=worst, said=f"at most {most:.3f} apart")
+    worst_at, over = [], []
+    for each, key in product(simulated, ("wrong", "read")):
+        values, errors = np.array(each[key]), np.array(each[f"{key}_error"])
+        worst_at.append(MEANS[int(values.argmax())])
+        over.append(((values - values[0])[1:] / np.hypot(errors[1:], errors[0])).max())
+    experiment.result("test worst", over=over, said=f"at {min(worst_at):g} to {max(worst_at):g}")
 
 
 def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[tuple[str, str], np.ndarray]) -> None:

@@ -155,7 +155,7 @@ def judge_updates(experiment: Experiment, found: list[dict]) -> None:
         "gibbs, direction",
         towards=(towards - error).ravel(),
         against=(-towards - error).ravel(),
-        said="; ".join(f"{small:+.3f} {large:+.3f}" for (small, _), (large, _) in halves),
+        said=" to ".join(f"{halves[k][0][0]:+.3f} {halves[k][1][0]:+.3f}" for k in (0, -1)),
     )
     first, e = np.abs(np.array(found[1]["excess"], dtype=float)), np.array(found[1]["error"], dtype=float)
     worst = int(np.nanargmax(first))

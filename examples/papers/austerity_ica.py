@@ -1,4 +1,4 @@
-"""Do cheap tests of moves lower the risk of independent component analysis? At 100,000 data it cannot be told.
+"""Do cheap tests of moves lower the risk of independent component analysis? From a cold start; later it cannot be told.
 
     python examples/papers/austerity_ica.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
@@ -178,7 +178,7 @@ def main() -> None:
         read = [100.0 * each["read"] for each in large]
         said = ", ".join(f"{share:.3g}" for share in read) + " %"
         experiment.result("ica, data read", read[EPSILONS.index(0.1)], said=said)
-    remark_on(experiment, size, truth, stationary, parts, large)
+    remark_on(experiment, truth, stationary, parts, large)
     experiment.numbers(epsilons=EPSILONS, truth=truth, walks=found, paper_size=large)
     experiment.finish(picture(found, risks, large, size))
 
@@ -212,23 +212,19 @@ def claim_parts(experiment: Experiment, risks: list[Risk]) -> None:
     )
 
 
-def remark_on(
-    experiment: Experiment, size: int, truth: dict, found: list[dict], risks: list[Risk], large: list[dict]
-) -> None:
-    """Why chains are slow, what differs from the paper, and what its size would cost."""
+def remark_on(experiment: Experiment, truth: dict, found: list[dict], risks: list[Risk], large: list[dict]) -> None:
+    """Why chains are slow, and what the paper's size would cost."""
     longest = float(np.mean(found[-1]["draws"], axis=0)[-1])
     steps = longest * float(risks[-1].variance[-1]) / truth["spread"] ** 2
     experiment.remark(
         f"The angle between the two normal sources explains {truth['explained']:.0%} of the variance of the Amari "
-        f"distance; a draw that is new takes about {steps:,.0f} steps."
+        f"distance; a new draw takes about {steps:,.0f} steps."
     )
     if not large:
         return
     exact = large[0]["seconds"]
     hours = (PAPER_SECONDS * CHAINS * len(EPSILONS) + PAPER_LONG_RUN * exact) / 3600.0
-    experiment.remark(
-        f"Risks are those of N = {size:,}; the paper's runs at {PAPER_SIZE:,} would take {hours:.0f} hours."
-    )
+    experiment.remark(f"The paper's runs, at N = {PAPER_SIZE:,}, would take {hours:.0f} hours.")
 
 
 def _running(each: dict) -> RunningMeans:

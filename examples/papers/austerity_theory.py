@@ -130,7 +130,8 @@ def main() -> None:
     for claim, function in {"theorem 1": of_walk, "theorem 4": of_field}.items():
         each = experiment.cells(function, [{"epsilon": epsilon} for epsilon in EPSILONS])
         found[claim] = {name: [one[name] for one in each] for name in ("distance", "bound")}
-        said = ", ".join(f"{d:.2g} of {b:.2g}" for d, b in zip(*found[claim].values(), strict=True))
+        pairs = [f"{d:.2g} of {b:.2g}" for d, b in zip(*found[claim].values(), strict=True)]
+        said = f"{pairs[0]} to {pairs[-1]}"
         experiment.result(claim, **found[claim], said=said)
     statistics = experiment.cells(resampled, [{"data": data, "n": n, "repeats": repeats} for n in SAMPLES])
     for n, each in zip(SAMPLES, statistics, strict=True):

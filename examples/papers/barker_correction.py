@@ -110,9 +110,7 @@ def main() -> None:
     results(experiment, errors, by_order)
     best = {s: min(errors[4000, s, penalty]["error"] for penalty in PENALTIES) for s in SIGMAS_OF_TABLE}
     told = ", ".join(f"{minimax[s]:.1e} ({each:.1e})" for s, each in best.items())
-    experiment.remark(
-        f"Errors of the library's minimax law, and the least of ridge regression, sigma .8 to 1.1: {told}."
-    )
+    experiment.remark(f"Errors of the minimax law (of ridge regression), sigma .8 to 1.1: {told}.")
     experiment.numbers(
         by_order=[
             {"N": N, "sigma": s, "lambda": penalty, "errors": each} for (N, s, penalty), each in by_order.items()

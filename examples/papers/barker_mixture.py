@@ -173,8 +173,8 @@ def main() -> None:
     one_by_one = dict(zip(CHANGES, experiment.cells(changed, cells), strict=True))
 
     results(experiment, found, size)
-    told = ", ".join(f"{change}: {np.mean(each):.0f}" for change, each in one_by_one.items())
-    experiment.remark(f"Mean data read by Barker's test with changes of the authors' code one at a time: {told}.")
+    told = ", ".join(f"{change} {np.mean(each):.0f}" for change, each in one_by_one.items())
+    experiment.remark(f"Barker's batch with the authors' changes one at a time: {told}.")
     experiment.numbers(
         **{
             test.replace(" ", "_"): {key: value for key, value in each.items() if key != "points"}
@@ -212,6 +212,10 @@ def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
         experiment.result(f"first version, chi-squared, {name}", Found.range(each["chi_squared"]))
         if test != "barker":
             experiment.result(f"first version, mixture, {name}", Found.range(each["mean"]))
+    chi = {test: Found.mean(found[test]["chi_squared"]) for test in fits}
+    bounds = {f"{test}_{end}": getattr(each, end) for test, each in chi.items() for end in ("low", "high")}
+    said = ", ".join(f"{NAMES[test].split(',')[0]} {each}" for test, each in chi.items())
+    experiment.result("first version, chi-squared, order", **bounds, said=said)
     others = [fits[test].value for test in ("austerity", "concentration")]
     barker = fits["barker"]
     experiment.result("mixture, Barker between", barker, least=min(others), largest=max(others))

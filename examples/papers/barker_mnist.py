@@ -25,7 +25,7 @@ section 6.2, figures 3 and 5, tables 2 and 5.
 from __future__ import annotations
 
 import functools
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,11 @@ HOT = {  # of the first version, at its temperature and step
 }
 HOT_TEMPERATURE, HOT_SCALE = 1000.0, 0.05**0.5
 SCALES, LARGE = (0.005, 0.01, 0.05), 100_000  # steps, and data, of the experiment on step sizes
+SLOWER = {  # tests, by their names, that converge after Barker's
+    "austerity (nc)": "austerity each step",
+    "austerity (c)": "austerity",
+    "concentration": "concentration theirs",
+}
 SLOW = 3  # chains of a test that scans all data at each step
 TEMPERATURE, SCALE, COLD_SCALE, HOT_STEPS = 100.0, 0.05, 0.01, 400
 
@@ -211,15 +216,22 @@ def main() -> None:
     others = max(ends[test].value for test in NAMES if test != "barker")
     said = ", ".join(f"{NAMES[test]} {end.value:.3f}" for test, end in ends.items())
     experiment.result("mnist, accuracy", ends["barker"], others=others, said=said)
+    for (name, test), (protocol, level) in product(SLOWER.items(), {"to .95": 0.95, "to its end": None}.items()):
+        other, barker = (data_until(found[each, "zero"], level) for each in (test, "barker"))
+        experiment.result(f"converges, {name}", other / barker, protocol=protocol)
+    hot, other = (
+        first[f"first version, mnist, {test}", start] for test, start in (("Barker", "from zero"), ("austerity", ""))
+    )
+    here, others = Found.mean(hot["end"]), float(np.mean(other["end"]))
+    less = hot["cost"][-1] / other["cost"][-1]
+    said = f"{here}; {others:.3f}; {less:.0%} of the data"
+    experiment.result("first version, mnist, performance", here, others=others, less=less, said=said)
     places, curves = np.array(cooled["step"]), np.array(cooled["accuracy"], dtype=float)
     at = [int(np.abs(places - step).argmin()) for step in (1, HOT_STEPS, 2 * HOT_STEPS)]
     before, after = (Found.mean(curves[:, end] - curves[:, begin]) for begin, end in pairwise(at))
     experiment.result("mnist, cooled", before=before.low, after=after.high, said=f"{after}; before {before}")
-    told = "; ".join(
-        f"from {start}: {', '.join(f'{each:,.0f}' for each in found['barker', start]['fifths'])}"
-        for start in ("zero", "uniform")
-    )
-    experiment.remark(f"Data read by Barker's test in the first to the last fifth of the steps, {told}.")
+    told = ", ".join(f"{each:,.0f}" for each in found["barker", "uniform"]["fifths"])
+    experiment.remark(f"From uniform numbers Barker's test reads {told} data in fifths of the steps.")
     experiment.numbers(
         **{" ".join(each).replace(" ", "_"): values for each, values in found.items()},
         annealed=cooled,
@@ -227,6 +239,13 @@ def main() -> None:
         by_scale=list(by_scale.values()),
     )
     experiment.finish(picture({test: found[test, "zero"] for test in NAMES}, cooled))
+
+
+def data_until(found: dict[str, Any], level: float | None) -> float:
+    """Data read before the chains' mean test accuracy is at a level, or .005 below their ends'; all, if never."""
+    wanted = np.mean(found["end"]) - 0.005 if level is None else level
+    reached = np.flatnonzero(np.mean(found["accuracy"], axis=0) >= wanted)
+    return float(found["cost"][reached[0] if len(reached) else -1])
 
 
 def student_mean(values: list[float]) -> Found:

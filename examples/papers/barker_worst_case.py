@@ -71,7 +71,10 @@ def main() -> None:
     cells = [{"test": "austerity", "size": size, "moves": moves, "batch": size // 100} for size in larger]
     for size, shares in zip(larger, experiment.cells(data_read, cells), strict=True):
         read[PROPORTIONAL, size] = np.array(shares)
-    experiment.result("lemma 1, constant", constant_of_the_proof())
+    events = events_of_the_proof()
+    experiment.result("lemma 1, constant", math.prod(events))
+    for k, probability in enumerate(events):
+        experiment.result(f"lemma 1, p{k}", probability, said=f"{probability:.5f}")
     protocols = {"austerity": "m = 100", PROPORTIONAL: "m = N / 100", "concentration": ""}
     for test, protocol in protocols.items():
         everything = {size: Found.mean(shares == 1.0) for (each, size), shares in read.items() if each == test}
@@ -82,7 +85,7 @@ def main() -> None:
             protocol=protocol,
             shares=shares,
             slope_high=slope.high,
-            said=f"{', '.join(f'{share:.3g}' for share in shares)}: like N^{slope.value:.2f}",
+            said=f"{shares[0]:.3g} to {shares[-1]:.3g}: like N^{slope.value:.2f}",
         )
     experiment.numbers(
         **{
@@ -93,10 +96,10 @@ def main() -> None:
     experiment.finish(picture(read, sizes))
 
 
-def constant_of_the_proof() -> float:
-    """Probability of its three events."""
-    step = ndtr(1.0) - ndtr(0.5)
-    return float(2.0 * step * step * (math.exp(-1.125) - math.exp(-2.0)))
+def events_of_the_proof() -> tuple[float, float, float]:
+    """Probabilities of its three events."""
+    step = float(ndtr(1.0) - ndtr(0.5))
+    return 2.0 * step, step, math.exp(-1.125) - math.exp(-2.0)
 
 
 def slope_of(shares: dict[int, Found]) -> Found:

@@ -36,14 +36,13 @@ RESULTS, PAGE = HERE / "results", HERE / "README.md"
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that no paper has
 HEAD = """# The papers' experiments
 
-What five papers claim, beside what this library finds. A printed number *holds* if it differs from ours by no more than
-its last digit and two standard errors of the difference; words hold by a criterion that code decides. Criteria stand in
-[`ledger/`](ledger). Where a paper is silent on a protocol, each is run: the claim *holds under* those by which it does.
-*Open*: the run cannot tell.
+What five papers claim, beside what is found here. A printed number *holds* if it differs from ours by no more than its
+last digit and two standard errors of the difference, as all but one in twenty that are right do; words hold by a
+criterion in [`ledger/`](ledger). Where a paper is silent on a protocol, each is run: the claim *holds under* those by
+which it does. *Open*: the run cannot tell.
 
-`python examples/papers/index.py --run` runs all and writes this page; without `--full` a script takes a minute or two.
-[`_data_files.py`](_data_files.py) says where the papers' data are to be had, on what terms, and reads them.
-In a paper's picture a colour is a protocol, and the grey band two standard errors of the printed number.
+`index.py --run` runs all and writes this page. [`_data_files.py`](_data_files.py) says where the papers' data are, on
+what terms; `--data` takes them.
 """
 SAMPLERS = """*Worth* is that of the picture. *Bias* is what `estimate_bias` says by the scores alone, with its margin:
 the root of the mean square of the errors of means and log standard deviations, in posterior standard deviations. *True
@@ -147,12 +146,9 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
     parts = [HEAD, counts, ""]
     for paper, about in papers().items():
         own = [row for row in rows.values() if row.paper == paper]
-        parts += [
-            f"## {paper}",
-            "",
-            f"*{about['title']}*, {about['version']}: {counted(said[row.id] for row in own)}.",
-            "",
-        ]
+        counts = counted(said[row.id] for row in own)
+        told = f"*{about['title']}*, {about['version']}: {counts}. {about.get('data', '')}".rstrip()
+        parts += [f"## {paper}", "", told, ""]
         parts += ["|claim|where|printed|here|verdict|", "|---" * 5 + "|"]
         parts += [line(row, results.get(row.id, []), said[row.id]) for row in own if not row.group]
         for group in dict.fromkeys(row.group for row in own if row.group):
@@ -160,23 +156,27 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
         reasons: dict[str, list[str]] = {}
         for row in own:
             text = row.because or row.needs
-            if said[row.id] != HOLDS and text not in ("", "the same"):
+            if not said[row.id].startswith(HOLDS) and text not in ("", "the same"):
                 reasons.setdefault(text, []).append(row.group or row.id)
         told = [f"{'; '.join(dict.fromkeys(claims))}: {text}." for text, claims in reasons.items()]
         parts += ["", folded("Why not", told)]
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
         parts += [f"![numbers](results/{picture_name(paper)})", ""]
-    parts += ["## Runs", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have a page of their own.", ""]
-    for document in documents:
-        if document["name"] != ALONE:
-            parts += of_run(document)
+    shown = [document for document in documents if document["name"] != ALONE]
+    same = {(*document["commits"], document["size"]) for document in shown}
+    made = f"full size, commit {next(iter(same))[0]}" if len(same) == 1 else "sizes and commits below"
+    parts += [f"## Runs: {made}", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have their own page.", ""]
+    for document in shown:
+        parts += of_run(document, alike=len(same) == 1)
     return "\n".join(parts)
 
 
-def of_run(document: Mapping[str, Any]) -> list[str]:
-    """The command of an experiment, its time, its remarks and its figure."""
-    made = f"`{document['command']}` ({duration(document['seconds'])}; {', '.join(document['commits'])})"
+def of_run(document: Mapping[str, Any], alike: bool = False) -> list[str]:
+    """The command of an experiment, its time, its remarks and its figure; size and commit where runs are not alike."""
+    command, commits = document["command"].split("/")[-1], "; " + ", ".join(document["commits"])
+    command, commits = (command.removesuffix(" --full"), "") if alike else (command, commits)
+    made = f"`{command}` ({duration(document['seconds'])}{commits})"
     remarks = [folded("Remarks", document["remarks"])] if document["remarks"] else []
     figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
     return [made, "", *remarks, *figure]
@@ -231,8 +231,7 @@ def folded(title: str, texts: Sequence[str]) -> str:
 def counted(verdicts: Any) -> str:
     """How many claims hold, and how many do not."""
     counts = Counter(f"{HOLDS} under" if said.startswith(f"{HOLDS} under") else said for said in verdicts)
-    words = {HOLDS: "hold", f"{HOLDS} under": "hold under a protocol", FAILS: "do not hold", OPEN: "are open"}
-    words[NOT_RUN] = "were not run"
+    words = {HOLDS: "hold", f"{HOLDS} under": "under a protocol", FAILS: "do not", OPEN: "open", NOT_RUN: "not run"}
     return ", ".join(f"{counts[said]} {text}" for said, text in words.items() if counts[said])
 
 
@@ -275,8 +274,10 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
     here.axvline(1.0, color="0.6", linewidth=0.8)
     for name in names:
         here.plot([], [], ls="", markersize=4, label=name, **looks[name])
-    if names:
-        fig.legend(loc="outside lower center", ncols=3, fontsize=8, columnspacing=1.0, handletextpad=0.1)
+    if any(row.error for row, _ in found):
+        here.plot([], [], ls="", marker="s", markersize=8, color="0.85", label="printed, 2 s.e.")
+    if here.get_legend_handles_labels()[1]:
+        fig.legend(loc="outside lower center", ncols=4, fontsize=8, columnspacing=1.0, handletextpad=0.1)
     for ax in (printed, here):
         ax.set_xscale("log")
         ax.tick_params(axis="x", labelsize=8)

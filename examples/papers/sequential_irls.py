@@ -109,21 +109,20 @@ def main() -> None:
     answers = experiment.cells(solve, cells)
     found = {(c["loss"], c["method"], c["first"]): a for c, a in zip(cells, answers, strict=True)}
     experiment.settings(data=sizes, coefficients=DIM, epsilon=0.01, near=NEAR, first_looks=looks)
+    grown = []
     for loss in losses:
         few = looks[loss][0]
         read = {m: passes_until_near(found[loss, m, few]) for m in METHODS}
         for first in looks[loss]:
             test = passes_until_near(found[loss, "published", first])
             numbers = {"test": min(test, 1e9), "batch": read["batch"], "sgd": read["sgd"]}
-            said = f"{test:.2g} passes" if np.isfinite(test) else "never near"
+            said = f"test {test:.2g} passes" if np.isfinite(test) else "test never near"
             protocol = f"N0 = {PAPER_LOOKS[loss][looks[loss].index(first)]:,}"
-            experiment.result(
-                f"{loss}, beside batch", protocol=protocol, said=f"{said}; {read['batch']:.2g}", **numbers
-            )
-            experiment.result(f"{loss}, beside sgd", protocol=protocol, said=f"{read['sgd']:.2g}; {said}", **numbers)
-        experiment.remark(
-            f"{TITLES[loss]}: batches carried on and corrected for noise take {read['grown']:.2g} passes."
-        )
+            for other, words in {"batch": "all data", "sgd": "descent"}.items():
+                here = f"{said}, {words} {read[other]:.2g}"
+                experiment.result(f"{loss}, beside {other}", protocol=protocol, said=here, **numbers)
+        grown.append(f"{read['grown']:.2g}")
+    experiment.remark(f"Batches carried on and corrected for noise take {' and '.join(grown)} passes.")
     experiment.numbers(**{f"{loss}_{method}_{first}": each for (loss, method, first), each in found.items()})
     experiment.finish(picture(found, losses, looks))
 

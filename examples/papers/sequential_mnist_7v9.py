@@ -178,6 +178,8 @@ def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, bu
     experiment.result("7v9, data", read=read, said=", ".join(f"{value:.0f}" for value in read))
     wrong = foreseen["wrong"]
     experiment.result("7v9, wrong", wrong=wrong, said=", ".join(f"{value:.1f}" for value in wrong))
+    shares = [float(each.variance[-1] / each.value[-1]) for each in risks["from the posterior"]]
+    experiment.result("7v9, variance", variance=shares, said=", ".join(f"{share:.0%}" for share in shares))
     for protocol, each in found.items():
         seconds = [one["seconds"] for one in each]
         claims = {by: f"7v9, by {by}" for by in ("data", "time")}

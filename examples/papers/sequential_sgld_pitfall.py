@@ -97,6 +97,7 @@ def claim_distances(experiment: Experiment, below: dict[str, np.ndarray]) -> Non
     for method, claim in claims.items():
         other = below["exact test"] if claim == "tenth" else np.broadcast_to(LEVELS, below[method].shape)
         experiment.result(f"sgld, {claim}", distance(below[method], other))
+    experiment.result("sgld, bias of half", distance(below["epsilon .5"]))
 
 
 def distance(below: np.ndarray, other: np.ndarray | None = None) -> Found:

@@ -163,7 +163,7 @@ def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], pr
     exact, cheap = curves[0.0], curves[0.1]
     found = crossing(exact, cheap)
     behind = float(np.mean(exact.median > cheap.median))
-    here = f"at {found.at:,.0f} ({found.interval[0]:,.0f} to {found.interval[1]:,.0f})"
+    here = f"at {found.at:,.0f} ({found.interval[0]:,.0f}-{found.interval[1]:,.0f})"
     ahead = "cheap leads throughout" if behind == 1.0 else "exact leads throughout" if behind == 0.0 else "not for good"
     crosses = bool(np.isfinite(found.at))
     said = f"{here if crosses else ahead}; {found.share:.0%} of repeats"
@@ -179,11 +179,8 @@ def closing_remarks(experiment: Experiment, curves: dict) -> None:
     right_draws = float(np.median(experiment.cells(graph_of_right_draws, [{"seed": k, "n": n[0]} for k in range(8)])))
     first = curves["graph"][0.0]
     short = float(first.median[first.against == evaluations([n[0]])[0]][0])
-    experiment.remark(
-        f"The graph discrepancy is {told} of its ceiling (epsilon 0 and .1, {n[0]} and {n[1]} draws). {n[0]} nearly "
-        f"independent draws have {right_draws:.3g}, the first {n[0]} of the exact chains {short:.3g}."
-    )
-    experiment.remark(f"At the end, epsilon 0, .1, .2: graph {last['graph']}; sliced {last['sliced']}.")
+    experiment.remark(f"The graph discrepancy is {told} of its ceiling (epsilon 0, .1; {n[0]}, {n[1]} draws).")
+    experiment.numbers(at_the_end=last, independent_draws=right_draws, first_draws=short)
 
 
 def picture(curves: dict[str, dict[float, Bands]]) -> Figure:

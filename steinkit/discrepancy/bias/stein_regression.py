@@ -74,6 +74,7 @@ import numpy as np
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.moments import standardised
 from steinkit.discrepancy.preparation import Units
+from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
@@ -377,7 +378,10 @@ def _through_covariance(operand: Operand, half: Integers, frame: Frame, kind: Fe
         covariance += (features * shares[part][:, None]).T @ features
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     correlation = covariance / np.outer(scale, scale) + (_RIDGE * width / len(half) + _LEAST) * np.eye(width)
-    return np.asarray(np.linalg.solve(correlation, vector / scale) / scale)
+    try:
+        return np.asarray(np.linalg.solve(correlation, vector / scale) / scale)
+    except np.linalg.LinAlgError:  # what does not vary but by rounding
+        raise InputError("half of the draws hardly vary, so their bias cannot be told; run a longer chain") from None
 
 
 _WEIGHTS_RIDGE = 1e-3

@@ -5,6 +5,7 @@ import pytest
 from support.bias_samples import operand
 
 from steinkit.discrepancy.bias.stein_regression import Frame, chi_square
+from steinkit.errors import InputError
 
 
 def of_normal(points):
@@ -15,6 +16,19 @@ def of_normal(points):
 def test_of_right_draws_it_is_small(n, dim):
     found = [of_normal(np.random.default_rng([dim, k]).standard_normal((n, dim))) for k in range(12)]
     assert np.mean(found) < 2.0 * np.sqrt(4.0 * dim) / (n / 2.0)  # the noise of so many products of means
+
+
+def test_draws_of_which_a_half_never_moves_are_refused_or_judged():
+    refused = 0
+    for seed in range(30):
+        points, scores = (
+            np.repeat(each, [21, 7], axis=0) for each in np.random.default_rng(seed).normal(size=(2, 2, 2))
+        )
+        try:
+            assert chi_square(operand(points, scores)) >= 0.0
+        except InputError as error:
+            refused += "hardly vary" in str(error)
+    assert refused > 0
 
 
 @pytest.mark.parametrize("shift", [0.3, 0.6])

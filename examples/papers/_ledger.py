@@ -4,11 +4,12 @@ A row states a claim, where the paper makes it, the number it prints or its word
 before the run and by which code decides. Results carry the hash of the criterion they were judged by, so that neither a
 claim without a row nor a criterion that was changed after its result goes unnoticed (`index.py --check`).
 
-The criterion of a printed number is that it differs from what is found here by no more than the last digit leaves open
-and two standard errors of the difference: the root of the sum of the squares of the paper's (`error`) and of ours. The
-criterion of words is an expression, `holds`, in the numbers that a script hands over; where `fails` stands besides, a
-result that satisfies neither leaves the claim open. A claim may have several protocols where the paper is silent on
-one: it then holds, holds under those of them by which it does, or does not hold, because of what the row says.
+The criterion of a printed number is that it differs from what is found here by no more than half a unit of its last
+digit and two standard errors of the difference: the root of the sum of the squares of the paper's (`error`) and of
+ours. The criterion of words is an expression, `holds`, in the numbers that a script hands over; where `fails` stands
+besides, a result that satisfies neither leaves the claim open. A claim may have several protocols where the paper is
+silent on one: it then holds, holds under those of them by which it does, or does not hold, because of what the row
+says.
 """
 
 from __future__ import annotations

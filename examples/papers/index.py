@@ -36,18 +36,20 @@ RESULTS, PAGE = HERE / "results", HERE / "README.md"
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that no paper has
 HEAD = """# The papers' experiments
 
-What five papers claim, beside what is found here. A printed number *holds* if it differs from ours by no more than its
-last digit and two standard errors of the difference, as all but one in twenty that are right do; words hold by a
-criterion in [`ledger/`](ledger). Where a paper is silent on a protocol, each is run: the claim *holds under* those by
-which it does. *Open*: the run cannot tell.
+What five papers claim, beside what is found here. A printed number *holds* if it differs from ours by no more than half
+a unit of its last digit and two standard errors of the difference, as all but one in twenty that are right do; words
+hold by a criterion in [`ledger/`](ledger). Behind ± stand two standard errors of ours, in brackets the range of single
+runs. Where a paper is silent on a protocol, each is run: the claim *holds under* those by which it does. *Open*: the
+run cannot tell.
 
 `index.py --run` runs all and writes this page. [`_data_files.py`](_data_files.py) says where the papers' data are, on
 what terms; `--data` takes them.
 """
-SAMPLERS = """*Worth* is that of the picture. *Bias* is what `estimate_bias` says by the scores alone, with its margin:
-the root of the mean square of the errors of means and log standard deviations, in posterior standard deviations. *True
-error* is the same against the posterior's moments, which it is not shown. *Trusted* is the share of coordinates whose
-margin it vouches for. All are medians of the chains."""
+SAMPLERS = """*Worth* is how many independent draws would be as far off. *Bias* is what `estimate_bias` says by the
+scores alone, with its margin: the root of the mean square of the errors of means and log standard deviations, in
+posterior standard deviations. *True error* is the same against the posterior's moments, which it is not shown.
+*Trusted* is the share of coordinates whose margin it vouches for. All are medians of the chains; "-" where there are
+too few draws to tell."""
 
 
 def main() -> None:
@@ -195,7 +197,8 @@ def of_samplers(document: Mapping[str, Any]) -> list[str]:
             else:
                 bias = [found[each][k] for each in ("bias", "margin", "error", "trusted")]
                 said, margin, error, trusted = ("-" if each is None else f"{each:.2g}" for each in bias)
-                cells = [f"{found['worth'][k]:.3g}", f"{said} ± {margin}", error, trusted]
+                said = f"{said} ± {margin}" if said != "-" else said
+                cells = [f"{found['worth'][k]:.3g}", said, error, trusted]
             budget = f"{document['settings']['budgets'][name][k]:,}"
             parts.append(f"|{'|'.join([names[name], budget, names[sampler], *cells])}|")
     return [*parts, ""]

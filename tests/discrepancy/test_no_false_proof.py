@@ -48,7 +48,7 @@ def test_a_solvers_answer_encloses_the_exact_optimum(family):
         assert most - least < Fraction(1, 1000) * most
 
 
-@pytest.mark.parametrize("family", [name for name in ALL if name not in ("hurried", "subnormal gaps")])
+@pytest.mark.parametrize("family", [name for name in ALL if name != "hurried"])
 def test_brackets_hold(family):
     """What is certified and what is refused; anything else is a fault. The benchmark `torture.py` puts many more."""
     seeds = range(10) if family in FAMILIES else range(4)
@@ -58,9 +58,9 @@ def test_brackets_hold(family):
 
 
 def test_a_spanner_that_rounds_subnormal_lengths_is_found_out(monkeypatch):
-    """Of such samples nothing else is certified; the last family, "hurried", depends on the machine."""
+    """Without the allowance all are wrong; with it draws so close are held together, or the sample refused."""
     instances = [make("subnormal gaps", seed) for seed in range(3)]
-    assert {put(each, "subnormal gaps", 0).verdict for each in instances} == {"refused"}
+    assert {put(each, "subnormal gaps", 0).verdict for each in instances} == {"certified", "refused"}
     monkeypatch.setattr(greedy, "_enlarged", lambda points: (points, 0))
     assert {put(each, "subnormal gaps", 0).verdict for each in instances} == {"wrong"}
 

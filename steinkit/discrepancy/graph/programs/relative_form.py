@@ -60,6 +60,7 @@ NEAR = 1e-3
 _FINER = 1e-3
 _LEVELS = 5
 _ROUNDING = 1e-12  # keeps redundant boxes redundant
+_SMALLEST_BOX = 2.0**-1000
 _FURTHEST = 960  # powers of two by which units change: products of what is left have room
 
 Terms = list[tuple[Integers, float | Floats]]
@@ -156,8 +157,10 @@ class RelativeForm:
             self._add_bound(j, bound, box, box_error, rows)
         matrix, radius = rows.below(*self.edge_rows)
         radius_error = program.radius_error(radius)
-        nothing = (box > 0.0) & (box < NOTICEABLE)
-        box_error[nothing] += box[nothing] + 2.0 * SMALLEST
+        # what may underflow in a box is allowed for here, since the units below hide how small it is
+        box_error += np.where((box > 0.0) & (box < NOTICEABLE), 2.0 * SMALLEST, 0.0)
+        nothing = box < _SMALLEST_BOX
+        box_error[nothing] += box[nothing]
         box[nothing] = 0.0
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
@@ -492,4 +495,4 @@ def _unit(c: SteinFactors) -> float:
 
 def _shortest(c: SteinFactors) -> float:
     """Distance D below which points are held together, for c3 D^2/2 is hardly a double."""
-    return float(np.sqrt(2.0 * NOTICEABLE) / np.sqrt(c.smoothness))
+    return float(np.sqrt(2.0 * _SMALLEST_BOX) / np.sqrt(c.smoothness))

@@ -14,10 +14,10 @@ Both are solved on a grid of pi_1 and alpha; for each pair the largest epsilon t
 The smaller pi_1, the more looks a test has, and the time to analyse it rises with the square of their number: where the
 grid of the average design is not given, smaller and smaller pi_1 are tried until three in turn save less than 0.3 %.
 
-The bias of an acceptance probability is less than the error of the test. Over the uniform number u of a step the errors
-of the test cancel in part: it accepts some moves that Metropolis rejects, and the other way round. With the acceptance
-probability P = min(1, exp(Delta)), mu(u) = k (Delta - log u) (see `trial_run`) and the error
-E(mu) of `operating_characteristics`, the bias is
+**The bias** of an acceptance probability is less than the error of the test. Over the uniform number u of a step the
+errors of the test cancel in part: it accepts some moves that Metropolis rejects, and the other way round. With the
+acceptance probability P = min(1, exp(Delta)), mu(u) = k (Delta - log u), see below, and the error E(mu) of
+`operating_characteristics`, the bias is
 
     P_epsilon - P = integral from P to 1 of E(mu(u)) du - integral from 0 to P of E(mu(u)) du.
 
@@ -29,8 +29,7 @@ and the data use is the same with + for - and the data use in the place of E. Th
 1 / k of w, which may differ by orders of magnitude: w = w_low + h (e^y - 1), h = min(1, 1 / k), shows both to a
 Gauss-Legendre rule in y.
 
-A trial run: an exact chain that records, for each move it proposes, what a sequential test of it depends on.
-
+**A trial run** is an exact chain that records, for each move it proposes, what a sequential test of it depends on.
 Whether theta' is accepted depends on the data through the mean and the standard deviation (divisor N) of the N
 differences l_i = log p(x_i | theta') - log p(x_i | theta). With the uniform number u of the step,
 

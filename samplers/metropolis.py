@@ -1,4 +1,6 @@
-"""Metropolis-Hastings that reads all the data at each step: exact.
+"""Metropolis-Hastings: chains that read all the data at each step, and random walks whose tests read minibatches.
+
+Exact, with all the data at each step:
 
                            proposal                                                   accepted with probability
     rwmh                   theta' = theta + scale xi                                  min(1, r)
@@ -10,9 +12,7 @@ with r = p(theta') q(theta | theta') / (p(theta) q(theta' | theta)). Without the
 another stationary law, narrower than p. Two inventions bear the name of Barker: ``barker`` has his acceptance test of
 1965; the Barker proposal of Livingstone and Zanella (2022), which uses gradients, is not here.
 
-The loop over the steps stands in `steinkit.samplers.chains.run`, the tests in `steinkit.samplers.acceptance`.
-
-Metropolis-Hastings whose tests read minibatches: random walks, theta' = theta + scale xi.
+On minibatches, all of them random walks, theta' = theta + scale xi:
 
     approximate_mh    a sequential t test, on a minibatch that grows until it decides
     subsampling_mh    an empirical Bernstein bound, on a minibatch that grows until it decides

@@ -5,10 +5,9 @@
 A `Posterior` is a `Target` whose score is over all the data; the terms themselves are what minibatch samplers
 need.
 
-Scores of draws from a few of the data each, with control variates.
-
-With g_i the gradient of datum i's log likelihood, c the draws' mean, D_i(v) the derivative of g_i at c along v, and B a
-batch of b of the N data that is drawn anew for each draw,
+**Scores from a few data** each are taken with control variates. With g_i the gradient of datum i's log likelihood, c
+the draws' mean, D_i(v) the derivative of g_i at c along v, and B a batch of b of the N data that is drawn anew for each
+draw,
 
     s(x) = grad log rho(x) + sum_i g_i(c) + sum_i D_i(x - c) + (N / b) sum over B of (g_i(x) - g_i(c) - D_i(x - c)).
 

@@ -9,7 +9,7 @@ where rho is the prior, q the proposal, T the temperature. At a look a test has 
 variance. It accepts if Delta exceeds a *level*, a function of one uniform number drawn for the step, as far as it can
 tell; where it cannot yet tell it asks for more data.
 
-Exact acceptance tests, on all the data, and what tests share that are exact where they read all of them at once.
+**Exact tests** read all the data at the first look:
 
 Metropolis: accept with probability min(1, exp(Delta)), that is if log u < Delta
 Barker:     accept with probability 1 / (1 + exp(-Delta)), that is if log(u / (1 - u)) < Delta

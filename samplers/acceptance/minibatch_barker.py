@@ -11,11 +11,9 @@ is nearly normal about Delta. The batch grows until s^2 < sigma^2; then the move
 
 with the correction X_corr whose sum with N(0, sigma^2) is logistic. At b = N, s = 0 and the test is exact.
 
-The correction distribution of the minibatch Barker test: logistic noise from normal noise.
-
-Barker's test accepts where Delta + X_log > 0, X_log standard logistic: with probability 1 / (1 + exp(-Delta)). A
-minibatch knows Delta with an error that is nearly normal, N(0, sigma^2), once it is large enough. What is missing is
-a variable X_corr, independent of it, with
+**The correction** makes logistic noise of normal noise. Barker's test accepts where Delta + X_log > 0, X_log standard
+logistic: with probability 1 / (1 + exp(-Delta)). A minibatch knows Delta with an error that is nearly normal,
+N(0, sigma^2), once it is large enough. What is missing is a variable X_corr, independent of it, with
 
     N(0, sigma^2) + X_corr = X_log   in distribution.
 

@@ -1,6 +1,6 @@
-"""The austerity test: a sequential t test of the Metropolis rule.
+"""Sequential tests of the Metropolis rule: the austerity test, the concentration test, and how often they err.
 
-Metropolis accepts if the mean l of all N differences l_i exceeds
+**The austerity test** is a sequential t test. Metropolis accepts if the mean l of all N differences l_i exceeds
 
     mu_0 = (T / N) (log u - offset).
 
@@ -25,11 +25,9 @@ test errs with probability epsilon there,
 
 where a fixed test must be made for the means it is likely to meet. What it reads is what no design can better.
 
-The concentration test: the Metropolis rule, decided by a bound that holds at every sample size.
-
-With mu_0 = (T / N) (log u - offset) as in the Metropolis rule, after b data drawn without replacement, of standard
-deviation s, the test decides for the sign of mean - mu_0 if |mean - mu_0| exceeds the empirical Bernstein-Serfling
-bound
+**The concentration test** decides by a bound that holds at every sample size. With mu_0 = (T / N) (log u - offset) as
+in the Metropolis rule, after b data drawn without replacement, of standard deviation s, the test decides for the sign
+of mean - mu_0 if |mean - mu_0| exceeds the empirical Bernstein-Serfling bound
 
     c_b = s sqrt(2 rho_b L / b) + (7/3 + 3/sqrt 2) 2 C L / b,        L = log(5 / delta_j),
     rho_b = 1 - (b - 1) / N  if b <= N / 2,  else (1 - b / N) (1 + 1 / b),
@@ -37,10 +35,9 @@ bound
 where C bounds |l_i| for all N data, or at b = N. Looks come at sizes that grow by a factor gamma; look j = 1, 2, ...
 may err with probability delta_j = epsilon (p - 1) / (p j^p), so that all of them together err with at most epsilon.
 
-How often a sequential test errs, and how much it reads.
-
-The austerity test looks at shares pi_1 < pi_2 < ... < pi_J = 1 of N data and stops at the first look whose standardised
-mean exceeds a threshold, |z_j| > G_j. For many data, at a true mean of
+**How often a sequential test errs, and how much it reads.** The austerity test looks at shares
+pi_1 < pi_2 < ... < pi_J = 1 of N data and stops at the first look whose standardised mean exceeds a threshold,
+|z_j| > G_j. For many data, at a true mean of
 
     mu = (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l
 

@@ -18,10 +18,8 @@ batch, which is as long as that of the next. In six dimensions and more the step
 other passes the test time and again, and leads nowhere. Here the next iteration continues with the data of the last.
 Once theta_t fits them no step is left that would pass, and the batch grows.
 
-Losses that iteratively reweighted least squares (IRLS) minimises, and the rows of the least squares they lead to.
-
-At coefficients theta, IRLS solves min_u sum_i (b_i - a_i'u)^2. Written for the step d = u - theta, whose least squares
-have the same rows a_i and the working residuals rho_i = b_i - a_i'theta:
+**Losses** lead to least squares. At coefficients theta, IRLS solves min_u sum_i (b_i - a_i'u)^2. Written for the step
+d = u - theta, whose least squares have the same rows a_i and the working residuals rho_i = b_i - a_i'theta:
 
     least absolute deviations    min sum_i |r_i|,  r_i = y_i - x_i'theta
         w_i = 1 / sqrt(max(|r_i|, c)),  a_i = w_i x_i,  b_i = w_i y_i,  so  rho_i = w_i r_i
@@ -41,9 +39,8 @@ Those of logistic regression are Newton's, and go far too far where the p_i are 
 along d the third derivative is at most max_i |x_i'd| times the second, so that f falls by .28 s |f'(0)| at the least
 (Bach 2010, proposition 1).
 
-Least squares on a batch that grows block by block, the covariance of its solution, and the 90-degree test of it.
-
-For n of N data, drawn without replacement, with rows a_i and working residuals rho_i,
+**The 90-degree test** needs the covariance of the solution. For n of N data, drawn without replacement, with rows a_i
+and working residuals rho_i,
 
     A_n = sum_i a_i a_i',  g_n = sum_i a_i rho_i,  d_n = A_n^-1 g_n,  zeta_i = rho_i - a_i'd_n,  e_n = sum_i zeta_i^2,
 

@@ -1,8 +1,6 @@
 """Compiled chains one after another, a block of steps at a time: what they are fed with, and what is kept of them.
 
-Metropolis-Hastings chains one after another, each in compiled code: the same chains as `run.Run` gives.
-
-Chains of stochastic gradient Langevin dynamics one after another, each in compiled code.
+Chains are the same as those of `run.Run` and of `stochastic_langevin` in plain NumPy.
 """
 
 from __future__ import annotations

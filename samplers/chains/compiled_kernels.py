@@ -1,14 +1,10 @@
-"""One Metropolis-Hastings chain in compiled code: the steps of `steinkit.samplers.chains.run`, in their order.
+"""One chain in compiled code, by Metropolis-Hastings or by stochastic gradient Langevin dynamics.
 
-A call goes on where the last one stopped, and comes back when the chain is finished, noise is used up, or enough has
-been done for the caller to look at the time. Tests are those of `steinkit.samplers.acceptance.rules`, moves those of
-`steinkit.samplers.chains.gradients`.
-
-What compiled chains keep between calls, and what a call comes back with.
-
-Compiled sums over a posterior's terms, slice by slice; `steinkit.compiled_terms` says what is called.
-
-One chain of stochastic gradient Langevin dynamics in compiled code: the steps of `stochastic_langevin`.
+The steps are those of `steinkit.samplers.chains.run` and of `stochastic_langevin`, in their order. A call goes on where
+the last one stopped, and comes back when the chain is finished, noise is used up, or enough has been done for the
+caller to look at the time. Tests are those of `steinkit.samplers.acceptance.rules`, moves those of
+`steinkit.samplers.chains.gradients`; sums over a posterior's terms are made slice by slice, and
+`steinkit.compiled_terms` says what is called.
 """
 
 from __future__ import annotations

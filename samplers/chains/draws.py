@@ -1,18 +1,12 @@
-"""What a sampler returns: chains of draws, what they cost, and how they were made.
+"""Chains of draws: what a sampler returns, the options that all share, their noise, and how draws are kept.
 
-Noise of many chains: each chain has generators of its own, one for each kind of noise.
-
-Chain k of a run with seed s has the seed
+**Noise.** Each chain has generators of its own, one for each kind of noise. Chain k of a run with seed s has the seed
 
     s_k = the first 53 bits of SeedSequence(s, spawn_key=(k,)),
 
 and noise of kind j in it comes from SeedSequence(s_k, spawn_key=(j,)). So a chain depends on s_k alone, not on how
 many chains run beside it; and as a generator gives the same numbers one by one or many at a time, not on the
 size of the blocks either.
-
-Options that all samplers share: the length of a run, its chains and seeds, and the temperature.
-
-Keeping the draws of chains that advance at their own pace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Proposals: how a chain picks the state that its acceptance test judges.
+"""Proposals, by which chains pick the states that tests judge, and the gradients of the log posterior in them.
 
 A proposal makes theta' from theta and normal noise xi of the chain's own, for many chains at once, and says
 log q(theta | theta') - log q(theta' | theta), which enters the test.
@@ -10,7 +10,7 @@ A Langevin proposal on a minibatch X uses g_X(theta) = grad log rho(theta) + (N 
 grad log p(x | theta). It is a mixture over minibatches; a test that enforces detailed balance for each component,
 with the *same* X in both q terms, enforces it for the mixture.
 
-Gradients of the log posterior: over all data, or over minibatches, as they are or with control variates at the mode.
+**Gradients** are over all data, or over minibatches, as they are or with control variates at the mode.
 
 all data:     g(theta) = grad log rho(theta) + (1 / T) sum over i of grad log p(x_i | theta)
 minibatch X:  g_X(theta) = grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)

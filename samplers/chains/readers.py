@@ -1,10 +1,9 @@
 """What lets the tests of chains read data: all of them at once, or minibatches.
 
-Minibatches without replacement, by walking through shuffled data.
-
-A test (or a step) reads its data from where the last one of its chain stopped, in contiguous slices, and
-round and round: until it has seen all N, no datum comes twice. Once the end has been passed, the next test begins on a
-new order. This needs no permutation of N numbers a step.
+**Minibatches** are drawn without replacement, by walking through shuffled data. A test (or a step) reads its data from
+where the last one of its chain stopped, in contiguous slices, and round and round: until it has seen all N, no datum
+comes twice. Once the end has been passed, the next test begins on a new order. This needs no permutation of N numbers a
+step.
 
 The orders are each chain's own, at every N: no two chains share one, and the order in which the rows are given means
 nothing. In an order that chains shared, the data near each other would always be read together, and the noise of such

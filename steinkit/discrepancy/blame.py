@@ -1,8 +1,8 @@
 """What is wrong with a sample: which coordinates or pairs are off, and which way.
 
-Every test that can tell coordinates apart bears blame: moments, bounded moments and slices
-(`shape_faults`). What is named would have a p-value of .05 or less as a verdict by itself, so that
-no chance find is named; beside such a moment others need less. A shift changes the shape as well: a moment of the same
+Every test that can tell coordinates apart bears blame: moments, bounded moments and slices, the last two for shapes and
+for dependence beyond correlation. What is named would have a p-value of .05 or less as a verdict by itself, so that no
+chance find is named; beside such a moment others need less. A shift changes the shape as well: a moment of the same
 coordinate that is about as clear as a shape replaces it.
 
 Moments name the right coordinate where shares of a discrepancy blame the stiff one. They are about a coordinate given
@@ -22,14 +22,11 @@ mean score of x_2 nine tenths as large as that of x_1, with the other sign, and 
 Coordinates are taken one after the other. Among those about as far off as the furthest, it is the one that leaves the
 least of the others. These then lose what it explains, until none is off.
 
-What bounded moments and slices find wrong, with its coordinates: shapes, and dependence beyond correlation.
-
-Where along a line there are too many draws, or too few, by the slope of the target's log density alone.
-
-If the distribution of the other coordinates given u is right, the mean of the score along the line over the draws near
-u is the slope of the target's marginal log density there, whatever the draws' own marginal is. Integrated from bin to
-bin, and continued beyond the outermost draws with the slope at the ends, it gives the target's mass in every bin; the
-draws' mass there is counted. Both distribution functions are compared at the edges of the bins.
+**Misplaced mass.** Where along a line are there too many draws, or too few? The slope of the target's log density says
+it. If the distribution of the other coordinates given u is right, the mean of the score along the line over the draws
+near u is the slope of the target's marginal log density there, whatever the draws' own marginal is. Integrated from bin
+to bin, and continued beyond the outermost draws with the slope at the ends, it gives the target's mass in every bin;
+the draws' mass there is counted. Both distribution functions are compared at the edges of the bins.
 """
 
 from __future__ import annotations

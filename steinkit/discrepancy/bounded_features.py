@@ -17,12 +17,10 @@ autocorrelation time, which takes longer, is found only for those that may be th
 with a time as short as their kind's median. All pairs are tested in every dimension: to choose some of them on one half
 of the draws and test them on the other costs a factor sqrt(2) of every z, more than Bonferroni's over all of them.
 
-A test of the dependence of all pairs of coordinates together: many faults, none of which shows by itself.
-
-By Stein's identity E (x_i - m_i) s_j = 0 for draws of the target, i and j apart, where x_j has no bounds. A fault of
-one pair shows in its own mean M_ij. One that all share, as where a mean-field fit of d coordinates has no
-correlations, is a standard error in each of d (d - 1) means. The sum of their squares sees it. It is taken free of
-noise, of means M_b over batches b of the draws,
+**All pairs together.** Of many faults none may show by itself. By Stein's identity E (x_i - m_i) s_j = 0 for draws of
+the target, i and j apart, where x_j has no bounds. A fault of one pair shows in its own mean M_ij. One that all share,
+as where a mean-field fit of d coordinates has no correlations, is a standard error in each of d (d - 1) means. The sum
+of their squares sees it. It is taken free of noise, of means M_b over batches b of the draws,
 
     T = sum over b, c apart of G_bc,        G_bc = <M_b, M_c>,
 

@@ -1,7 +1,7 @@
-"""A function of the classical program integrated from gap to gap, and the lower bound it proves.
+"""What an answer of the classical program proves: a lower bound by a function, an upper one by multipliers.
 
-The scaled bends u and turns v of any answer, with a slope and a value to start from, *define* gamma and Gamma by the
-equations of `classical_program`,
+**From below** a function proves a bound, integrated from gap to gap. The scaled bends u and turns v of any answer, with
+a slope and a value to start from, *define* gamma and Gamma by the equations of `classical_program`,
 
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,
 
@@ -12,10 +12,8 @@ counted in the u and v of that gap. The functions admitted are a convex set arou
 program is scaled down until every restriction holds, with an allowance for rounding: the sums run in extended
 precision, where the machine has it, with a bound on their error.
 
-The upper bound that any multipliers of the classical program prove, by weak duality.
-
-For any lambda, mu of the equations of `classical_program` for gamma and Gamma, and any rho >= 0 of its rows for t_+,
-t_-, the optimum is at most
+**From above** any multipliers prove a bound, by weak duality. For any lambda, mu of the equations of
+`classical_program` for gamma and Gamma, and any rho >= 0 of its rows for t_+, t_-, the optimum is at most
 
     sum over points of  max {alpha gamma + beta Gamma}  +  sum over gaps of  max {A u + B v + C_+ t_+ + C_- t_-}
                                                         +  sum over gaps of  (rho_+ + rho_-) (c2 - c3 h / 2),

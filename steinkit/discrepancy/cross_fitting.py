@@ -1,12 +1,12 @@
-"""Cross-fitting: what is learnt on one half of the draws is used on the other, so that no test finds its own noise.
+"""What tests need of chains: cross-fitting, autocorrelation times, and whether the first draws are off.
 
+**Cross-fitting.** What is learnt on one half of the draws is used on the other, so that no test finds its own noise.
 The halves are contiguous within every chain: their draws are independent but for those near the cut.
 
-Integrated autocorrelation times, for many functions of the same chains at a time.
-
-A mean over n draws with autocorrelations rho_t varies as one over n / tau independent draws, tau = 1 + 2 sum_t rho_t.
-The sum is cut off by Geyer's initial monotone sequence: the sums of neighbours P_k = rho_2k + rho_2k+1 are positive and
-fall for a reversible chain, so they are taken up to the first that is not positive, each no larger than the one before:
+**Autocorrelation times** are found for many functions of the same chains at a time. A mean over n draws with
+autocorrelations rho_t varies as one over n / tau independent draws, tau = 1 + 2 sum_t rho_t. The sum is cut off by
+Geyer's initial monotone sequence: the sums of neighbours P_k = rho_2k + rho_2k+1 are positive and fall for a reversible
+chain, so they are taken up to the first that is not positive, each no larger than the one before:
 
     tau = 2 sum_k P_k - 1,      never below 1.
 
@@ -31,13 +31,11 @@ whichever they are: coordinates z_j, sizes and dependences sgn(z_i z_j) |z_i z_j
 those of the most correlated pairs), and the logarithms of the norms of draw and score, all with tails
 so light that a few draws do not drown the rest.
 
-Whether the first draws of the chains are off where the later ones are not.
-
-The first tenth of every chain is set beside the rest: location and spread features of each coordinate, which have mean
-zero under the target, with the centre and the autocorrelation times of the rest, no less than the median of the
-locations' or of the spreads', and the larger of both variances: where features have heavy tails, as in the neck of a
-funnel, one early draw may be further out than all later ones. A start that is far off hides from tests of all draws,
-since its long return is autocorrelation, too.
+**Burn-in.** Are the first draws of the chains off where the later ones are not? The first tenth of every chain is set
+beside the rest: location and spread features of each coordinate, which have mean zero under the target, with the centre
+and the autocorrelation times of the rest, no less than the median of the locations' or of the spreads', and the larger
+of both variances: where features have heavy tails, as in the neck of a funnel, one early draw may be further out than
+all later ones. A start that is far off hides from tests of all draws, since its long return is autocorrelation, too.
 
 References
 ----------

@@ -1,10 +1,8 @@
 """The moment Stein discrepancy: how far the means of features are from zero, and whether chance explains it.
 
-Functions of a draw that have mean zero under every target, and say what is wrong when they have not.
-
-For a draw x with score s, in standard units z = (x - m) / sd and t = sd s, and for the Langevin operator
-T g = <g, s> + div g, polynomials g of degree one and three give, with c = z - m', u = V'c, v = V't and
-r^2 = sum_k u_k^2 / w_k,
+**Features** have mean zero under every target, and say what is wrong when they have not. For a draw x with score s, in
+standard units z = (x - m) / sd and t = sd s, and for the Langevin operator T g = <g, s> + div g, polynomials g of
+degree one and three give, with c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 / w_k,
 
     whole    c.t + d                            g = c               total spread
              r^2/d (c.t + d + 2)                g = r^2 c / d       tails

@@ -1,8 +1,7 @@
 """The sliced graph Stein discrepancy of a sample: univariate programs along directions, each with its bracket.
 
-One slice: the graph Stein discrepancy over functions of one linear coordinate u = v.x.
-
-For g(x) = w phi(v.x) with w = v / |v|^2 the Langevin operator gives
+**One slice** is the discrepancy over functions of one linear coordinate u = v.x. For g(x) = w phi(v.x) with
+w = v / |v|^2 the Langevin operator gives
 
     h(x) = phi(u) s(x).w + phi'(u),        E_P h = 0 for every target P with score s,
 

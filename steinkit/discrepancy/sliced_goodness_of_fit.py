@@ -11,11 +11,10 @@ often. The test is one-sided, since phi was made to make h large, with Bonferron
 
 It sees shapes that moments do not; like all that the score shows it does not see the shares of modes that lie apart.
 
-The worst function phi along a direction, for a test: what phi is counts, not what is proved of it.
-
-A test function h has mean zero under the target whatever phi is. So the slice's program is written down and solved here
-without what `graph_stein_discrepancy` reports of it; phi is the same. A program that is left open to more than the
-tolerance goes the long way, with its engines, errors and all.
+**The worst phi** along a direction is wanted for what it is, not for what is proved of it. A test function h has mean
+zero under the target whatever phi is. So the slice's program is written down and solved here without what
+`graph_stein_discrepancy` reports of it; phi is the same. A program that is left open to more than the tolerance goes
+the long way, with its engines, errors and all.
 """
 
 from __future__ import annotations

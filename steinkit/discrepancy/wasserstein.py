@@ -4,10 +4,8 @@ In one dimension W_1(Q, P) is the integral of |F_Q - F_P| over the line. It is a
 the functions with Lipschitz constant 1, in one dimension and in more: between two samples, the optimum of a transport
 problem.
 
-The Wasserstein distance between two samples, with a bracket that every rounding is in.
-
-Shares of the mass are w_i / sum w of the weights given. In one dimension the distance is the integral of |F - G|. In
-several it is the optimum of the transport problem
+**Between two samples** every rounding is in the bracket. Shares of the mass are w_i / sum w of the weights given. In
+one dimension the distance is the integral of |F - G|. In several it is the optimum of the transport problem
 
     minimise  sum_ij T_ij c_ij   subject to   T >= 0,   sum_j T_ij = p_i,   sum_i T_ij = q_j,     c_ij = |x_i - y_j|.
 

@@ -1,31 +1,33 @@
-"""Normal distributions.
+"""Families of distributions: normal, mixtures of normals, Student t, gamma, beta, uniform.
+
+**Normal distributions.**
 
 log p(x) = -1/2 (x - m)' S^-1 (x - m) - 1/2 log det S - d/2 log(2 pi),      score = -S^-1 (x - m)
 
-Mixtures of normal distributions.
+**Mixtures of normal distributions.**
 
     p(x) = sum_k w_k N(x; m_k, S_k),      score = -sum_k r_k(x) S_k^-1 (x - m_k)
 
 with the responsibilities r_k(x) = w_k N(x; m_k, S_k) / p(x).
 
-Student t distributions: the multivariate one, and products of univariate ones.
+**Student t distributions,** the multivariate one, and products of univariate ones.
 
 With nu degrees of freedom, location m and scale matrix S, in d dimensions:
 
     log p(x) = -(nu + d)/2 log(1 + q/nu) + constant,      q = (x - m)' S^-1 (x - m)
     score = -(nu + d)/(nu + q) S^-1 (x - m)
 
-Gamma distributions.
+**Gamma distributions.**
 
 p(x) = product_j rate_j^shape_j / Gamma(shape_j) x_j^(shape_j - 1) exp(-rate_j x_j),   x > 0
 score_j = (shape_j - 1) / x_j - rate_j
 
-Beta distributions.
+**Beta distributions.**
 
 p(x) = product_j x_j^(a_j - 1) (1 - x_j)^(b_j - 1) / B(a_j, b_j),   0 < x < 1
 score_j = (a_j - 1) / x_j - (b_j - 1) / (1 - x_j)
 
-Uniform distributions on boxes.
+**Uniform distributions** on boxes.
 
 p(x) = product_j 1 / (upper_j - lower_j)  for lower <= x <= upper,      score = 0
 """

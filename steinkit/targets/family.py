@@ -5,8 +5,7 @@ Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)) the densities of gamm
 modes are products of factors of about one, for any parameters, where differences of log gamma functions of parameters
 of 1e6 would leave ten digits [1]_.
 
-Parameters of targets: numbers in, arrays of one dimension out, or an error that says what is wanted.
-
+**Parameters** come in as numbers, and go out as arrays of one dimension or as an error that says what is wanted.
 Scatter matrices S = L L' among them: positive definite, as covariances and as scale matrices.
 
 References

@@ -1,4 +1,6 @@
-"""Exponentials and logarithms in plain arithmetic, which compilers turn into vector instructions.
+"""Compiled terms of the built-in likelihoods, on exponentials and logarithms that become vector instructions.
+
+Exponentials and logarithms are plain arithmetic:
 
     exp(-a), a >= 0:          -a = k log 2 + r, |r| <= log(2) / 2; 1 + r + r^2 Q(r), times 2^k
     log((1 + e) / (1 + f)):   2 artanh(s) = 2 s (1 + s^2 A(s^2)), s = (e - f) / (2 + e + f); |s| <= 1/3, 0 <= e, f <= 1

@@ -1,10 +1,12 @@
-"""The mean of a normal distribution with known variances, under a normal prior: a posterior known exactly.
+"""Posteriors of means: of a normal distribution, and of Welling and Teh's mixture of two components.
+
+**The mean of a normal distribution** with known variances, under a normal prior, has a posterior known exactly.
 
 theta_j ~ N(m_j, s_j),   y_ij ~ N(theta_j, v_j)        (second arguments are variances)
 theta_j | data ~ N(mean_j, variance_j),   1 / variance_j = 1 / s_j + N / v_j,
 mean_j = variance_j (m_j / s_j + sum_i y_ij / v_j)
 
-Posterior of the two-component mixture of Welling and Teh.
+**The two-component mixture** of Welling and Teh.
 
     theta_1 ~ N(0, 10),   theta_2 ~ N(0, 1),   y_i ~ 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v)
 

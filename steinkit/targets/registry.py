@@ -1,9 +1,9 @@
-"""The names by which the command line knows the built-in targets, and their options.
+"""The names by which the command line knows targets, and their options; and targets from a user's own file.
 
 Options arrive as text (``-p key=value``). Values are read as JSON, else as numbers separated by commas, else
 as text.
 
-Targets from a user's own file, named ``path.py:attribute``; the file is run as Python code.
+A user's own file is named ``path.py:attribute``, and run as Python code.
 """
 
 from __future__ import annotations

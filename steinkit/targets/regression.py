@@ -1,11 +1,11 @@
 """Regressions: posteriors whose data depend on the parameters through linear predictors, eta_i = x_i'theta.
 
-Bayesian logistic regression.
+**Bayesian logistic regression.**
 
 theta ~ N(0, v I),   P(y_i | x_i, theta) = sigma(y_i x_i'theta),   y_i in {-1, +1}
 score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + exp(-u))
 
-Linear regression with L1 regularisation: the Bayesian lasso with a known precision.
+**Linear regression with L1 regularisation,** the Bayesian lasso with a known precision.
 
 p(theta) ∝ exp(-lambda_0 |theta|_1),   y_i ~ N(x_i'theta, 1 / lambda)
 score = -lambda_0 sign(theta) + lambda sum_i (y_i - x_i'theta) x_i

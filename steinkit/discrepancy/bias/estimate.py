@@ -1,10 +1,9 @@
 """How wrong are the numbers: biases of means and standard deviations in the parameters' own units, with margins.
 
-A short exact run from every draw: Hamiltonian Monte Carlo that leaves the target as it is.
-
-Each draw moves for itself by leapfrog steps with the draws' covariance as inverse mass, and a step length that is
-jittered by draw and adapted, between moves, to acceptance rates from .5 to .9. Right draws stay right; wrong ones move
-to where the density sends them. How far their means went is how far they were off, at least.
+**The exact run** is a short one of Hamiltonian Monte Carlo from every draw, which leaves the target as it is. Each draw
+moves for itself by leapfrog steps with the draws' covariance as inverse mass, and a step length that is jittered by
+draw and adapted, between moves, to acceptance rates from .5 to .9. Right draws stay right; wrong ones move to where the
+density sends them. How far their means went is how far they were off, at least.
 """
 
 from __future__ import annotations

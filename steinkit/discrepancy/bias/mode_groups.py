@@ -1,7 +1,8 @@
-"""Bridge sampling: the mass of a region under an unnormalised density, from draws in it and a proposal's.
+"""Groups of draws that are modes, the regions they stand for, and the mass of these by bridge sampling.
 
-With a proposal q, draws x_i of p / Z within the region and y_j of q, l = log p - log q, where p(y) = 0 outside of the
-region, and shares s_1 and s_2 of draws and proposals among both, log Z is the root z of
+**Bridge sampling** finds the mass of a region under an unnormalised density from draws in it and a proposal's. With a
+proposal q, draws x_i of p / Z within the region and y_j of q, l = log p - log q, where p(y) = 0 outside of the region,
+and shares s_1 and s_2 of draws and proposals among both, log Z is the root z of
 
     s_1 mean_i [ s(z - l(x_i) - M) ]  =  s_2 mean_j [ s(l(y_j) - z + M) ],      M = log(s_1 / s_2),
 
@@ -11,12 +12,11 @@ that of Z, can be trusted wherever the two overlap, however poorly. The proposal
 freedom and the mean and the covariance of one half of the draws; the other half is bridged; then the halves change
 places.
 
-Groups of draws that are modes, found along valleys of the density or given, and the regions they stand for.
-
-Draws are split along their deepest valley, as scores show it, or across a gap far wider than those beside it, until no
-part has one. What is no valley of the density itself, between the densest draws of two parts, is put together again.
-A point belongs to the mode of which the t distribution that is fitted to its draws is the densest there. These regions
-part the space, so that their masses are well defined wherever the borders lie.
+**Groups** are found along valleys of the density, or given. Draws are split along their deepest valley, as scores show
+it, or across a gap far wider than those beside it, until no part has one. What is no valley of the density itself,
+between the densest draws of two parts, is put together again. A point belongs to the mode of which the t distribution
+that is fitted to its draws is the densest there. These regions part the space, so that their masses are well defined
+wherever the borders lie.
 
 References
 ----------

@@ -9,9 +9,8 @@ Of right draws, shares in regions have the covariance  T^(1/2) J T^(1/2) / n,  w
 region a draw is in. The squared distance of the two shares in the sum of both covariances is held against Hotelling's
 law. Chains that hardly ever cross say nothing of the shares: they are stacked by them.
 
-Biases of draws that fall into modes whose shares are known: regressions within each mode, put together.
-
-With means m_k and standard deviations s_k within the modes, and shares w_k, those of all are
+**Biases** of draws in modes with known shares are put together from regressions within each mode. With means m_k and
+standard deviations s_k within the modes, and shares w_k, those of all are
 
     m = sum_k w_k m_k,      v = sum_k w_k (s_k^2 + (m_k - m)^2),
 

@@ -1,7 +1,6 @@
 """What biases are estimated of: the coordinates of draws and functions of them, where the draws are or have gone.
 
-Whether draws fall into groups between which the density has a valley: the score does not know their shares.
-
+**Valleys.** Do draws fall into groups between which the density has a valley? The score does not know their shares.
 Along a direction v the marginal density p_v of v.x has the slope
 
     d/dt log p_v(t) = E[ v.s(x) | v.x = t ],      |v| = 1,

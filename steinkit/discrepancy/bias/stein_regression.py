@@ -7,10 +7,9 @@ Features phi have mean zero under the target P. With coefficients beta learnt on
 whatever the distribution Q of the draws is. Where the features explain f well, r is small, and so is what is left. The
 penalty of the ridge regression is chosen by generalised cross-validation, for every function by itself.
 
-Functions of a draw whose means under the target are known to be zero, from lean to rich.
-
-For draws in standard units z, with the drift b and the diffusion a of the Stein operator (without bounds the score and
-1), a covariance C of the draws, c = z - m and u = C b, the operator maps x -> p(c_j) C e_i to
+**Features**, functions of a draw whose means under the target are known to be zero, go from lean to rich. For draws in
+standard units z, with the drift b and the diffusion a of the Stein operator (without bounds the score and 1), a
+covariance C of the draws, c = z - m and u = C b, the operator maps x -> p(c_j) C e_i to
 
     p(c_j) u_i + C_ij a_j p'(c_j),      of mean zero under every target.
 
@@ -22,9 +21,8 @@ For draws in standard units z, with the drift b and the diffusion a of the Stein
 Of a normal target with covariance C the score is -C^-1 (x - mu): u_j is mu_j - z_j, and pairs are all polynomials of
 degree two, so that means and variances are known without an error.
 
-How far the draws' distribution Q is from the target P, seen through Stein features.
-
-Of all distributions whose features have the means that are seen, chi^2(P | Q) is at least
+**Chi-square.** How far the draws' distribution Q is from the target P is seen through Stein features. Of all
+distributions whose features have the means that are seen, chi^2(P | Q) is at least
 
     E_Q phi' Cov_Q(phi)^-1 E_Q phi,
 
@@ -32,10 +30,8 @@ since E_P phi = 0. With means of the same draws on both sides it would be the nu
 for right samples; with means of the halves of the draws, each with features made of the other half, its expectation is
 zero for them. It bounds what a regression leaves: |E_Q r - E_P r| <= sqrt(chi^2(P | Q)) sd_Q(r).
 
-Weights of largest entropy under which Stein features have mean zero.
-
-Of all weights w_i >= 0 of sum one with sum_i w_i phi(x_i) = 0, those nearest to the draws' own, q_i, by relative
-entropy are
+**Entropy weights** have the largest entropy under which Stein features have mean zero. Of all weights w_i >= 0 of sum
+one with sum_i w_i phi(x_i) = 0, those nearest to the draws' own, q_i, by relative entropy are
 
     w_i proportional to q_i exp(lambda . phi(x_i)),     lambda = argmin log sum_i q_i exp(lambda . phi(x_i)),
 
@@ -43,10 +39,9 @@ a convex problem, solved by Newton's method with a small ridge, which lets it ha
 exist. They mend every expectation at once; Kish's size 1 / sum_i w_i^2 says what they are worth: they cannot invent
 draws where there are none.
 
-Means and standard deviations under the target, each with the error that can be answered for.
-
-With r_1 and r_2 what regressions leave of a quantity f and of its square, in standard units, the mean is m = E r_1, the
-variance v = E r_2 - m^2, and the influence of a draw on m / sd and on log sd
+**Estimates** are means and standard deviations under the target, each with the error that can be answered for. With r_1
+and r_2 what regressions leave of a quantity f and of its square, in standard units, the mean is m = E r_1, the variance
+v = E r_2 - m^2, and the influence of a draw on m / sd and on log sd
 
     r_1 / sd,      (r_2 - 2 m r_1) / (2 v).
 

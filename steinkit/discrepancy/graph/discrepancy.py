@@ -358,7 +358,9 @@ class Answers:
     def take(self, j: int, candidate: Candidate) -> None:
         """Keep what an engine proves of a coordinate."""
         proof = candidate.proof
-        self.g[:, j], self.slopes[:, j] = candidate.program.stein_function(proof.feasible)
+        self.g[:, j], slopes = candidate.program.stein_function(proof.feasible)
+        own = slopes.shape[1] < self.slopes.shape[2]  # a coordinate between near bounds may be loose by itself
+        self.slopes[:, j, slice(j, j + 1) if own else slice(None)] = slopes
         self.lower[j], self.upper[j] = proof.lower, proof.upper
         self.engines += candidate.engines
         self.notes += [(j, note) for note in candidate.notes]

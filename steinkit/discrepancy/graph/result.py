@@ -1,12 +1,11 @@
 """The graph Stein discrepancy of a sample: the number, its proof, and the function that attains it.
 
-Where a sample is off: what is read from the optimal g, in numbers.
-
-The reading is heuristic. For a distribution with a density, moving every point x a little along g(x) changes its
-Kullback-Leibler divergence from the target at the rate of minus the mean of h = T_P g [1]_; the optimal g makes that
-mean largest among the functions admitted. So g points from where draws lie to where they should lie, and the sample is
-off against it. The diffusion operator of a covariance coefficient a is Langevin's applied to a g, which is then the
-flow; the directions are about its part a_jj g_j, which has the sign of g_j.
+**Findings** say where a sample is off, in numbers read from the optimal g. The reading is heuristic. For a distribution
+with a density, moving every point x a little along g(x) changes its Kullback-Leibler divergence from the target at the
+rate of minus the mean of h = T_P g [1]_; the optimal g makes that mean largest among the functions admitted. So g
+points from where draws lie to where they should lie, and the sample is off against it. The diffusion operator of a
+covariance coefficient a is Langevin's applied to a g, which is then the flow; the directions are about its part
+a_jj g_j, which has the sign of g_j.
 
 What g shows of a right sample is noise, and a coordinate is off in its g as well where only a correlated one is wrong.
 So a direction is said only where moments that are zero under the target say the same beyond chance. Given the other
@@ -16,10 +15,9 @@ covariance S = A^-1 C, and its mean is S times the mean score off. The mean of (
 error of the mean of -(A^-1 c)_j (S' s)_j, leave out what is only correlated with something wrong. What is said of
 modes, which S does not know, is said where the spread is further off than the coordinate's dependence on every other.
 
-Saturation: how near a graph Stein discrepancy is to its ceiling because draws lie too far apart, and what helps.
-
-The Stein factors bound g by c1, its gradient by c2 and the gradient's Lipschitz constant by c3, so that g changes over
-a length l = min(c2/c3, sqrt(c1/c3)). Where neighbours lie further apart, nothing holds g back: the value comes near
+**Saturation** is how near the number is to its ceiling because draws lie too far apart. The Stein factors bound g by
+c1, its gradient by c2 and the gradient's Lipschitz constant by c3, so that g changes over a length l =
+min(c2/c3, sqrt(c1/c3)). Where neighbours lie further apart, nothing holds g back: the value comes near
 
     sum_i q_i (c1 |s(x_i)| + c2)         summed over coordinates, the ceiling,
 

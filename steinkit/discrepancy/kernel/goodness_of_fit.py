@@ -34,8 +34,7 @@ of their own: the rows follow them, and a longer time costs power where no level
 The constant 0.4 is from simulation, `benchmarks/measures.py --test-size`; the level for chains of NUTS and Hamiltonian
 Monte Carlo is counted by `benchmarks/verdict.py`.
 
-What kernels add to a verdict: a test that sees all of a shape, and as many independent draws of the same KSD.
-
+**What kernels add to a verdict** is a test that sees all of a shape, and how many independent draws have the same KSD.
 Both take time that grows with the square of the draws, and take a part of many.
 
 References

@@ -14,9 +14,8 @@ A draw that repeats an earlier one is another draw: its pairs with the earlier o
 squared discrepancy of the sample itself, never negative. The U-statistic estimates the squared discrepancy of the
 distribution that independent draws come from, without bias, and can be negative.
 
-Stein thinning: the draws that together come nearest to the target.
-
-Greedily, draw after draw, repeats allowed: the j-th is the x_i among the n draws that minimises
+**Stein thinning** chooses the draws that together come nearest to the target. Greedily, draw after draw, repeats
+allowed: the j-th is the x_i among the n draws that minimises
 
     k0(x_i, x_i) / 2 + sum_{l < j} k0(x_i, x_(l)),
 

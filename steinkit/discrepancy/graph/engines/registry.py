@@ -18,9 +18,8 @@ What an engine leaves open goes on to the next, and the best of what they have p
 every engine that had a part, and its notes say why. With a time limit, an engine that proves nothing before it ends is
 preceded by one that proves a little early.
 
-What solving a program will cost, told before it is solved: rows, memory and processor time.
-
-Rows are counted. Memory and time grow by what an engine does, as far as that is known before it does it:
+**The forecast** tells rows, memory and processor time of a program before it is solved. Rows are counted. Memory and
+time grow by what an engine does, as far as that is known before it does it:
 
 * `chain` sweeps over n points some ten to thirty times or, from ten thousand on, over blocks of them, so that what is
   done once for every point takes most of the time: more where the answer has many switches, up to what all points take;

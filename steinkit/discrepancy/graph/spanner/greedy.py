@@ -1,11 +1,10 @@
 """The greedy spanner, the sparsest t-spanner in use, exact in memory proportional to its size; or what time allows.
 
-The greedy spanner of some thousand points in the plane, from the pairs whose box is empty.
-
-In L1 a point k in the closed box that i and j span lies between them: d(i, k) + d(k, j) = d(i, j). If it is neither i
-nor j both pairs are shorter than (i, j). They have been gone through before, so paths of dilation t join their ends,
-and one after the other they make a path of dilation t for (i, j), which is no edge. Only pairs whose box is empty can
-be edges: about n log n of the n (n - 1)/2, where points are spread out.
+**Of some thousand points in the plane** the pairs whose box is empty are enough. In L1 a point k in the closed box that
+i and j span lies between them: d(i, k) + d(k, j) = d(i, j). If it is neither i nor j both pairs are shorter
+than (i, j). They have been gone through before, so paths of dilation t join their ends, and one after the other they
+make a path of dilation t for (i, j), which is no edge. Only pairs whose box is empty can be edges: about n log n of the
+n (n - 1)/2, where points are spread out.
 
 *Rounding.* A pair whose box is not empty goes through a chain of pairs whose boxes are, each in the box of the ends of
 any part of the chain that holds it. Rounding can hide its path only if every link of the chain is a tie: joined by a

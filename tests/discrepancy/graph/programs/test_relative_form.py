@@ -164,6 +164,19 @@ def test_between_near_bounds_values_go_with_the_width(power):
     assert found[0] == pytest.approx(found[1], rel=2e-2 if power < -1000 else 1e-5)
 
 
+def test_between_near_bounds_derivatives_across_stay_as_small_as_the_bounds_say():
+    """By itself such a coordinate is loose in four dimensions: its own derivatives once stood for all directions."""
+    rng = np.random.default_rng(0)
+    points, width = 0.15 * rng.standard_normal((6, 4)), 1e-5
+    points[:, 0] = width * rng.choice([0.01, 0.99, 0.5], 6)
+    bounds = np.array([[0.0, width]] + 3 * [[-np.inf, np.inf]])
+    found = sk.graph_stein_discrepancy(points, scores=rng.standard_normal((6, 4)), bounds=bounds, units="raw")
+    away = np.minimum(points[:, 0], width - points[:, 0])
+    assert found.slopes.shape == (6, 4, 4)
+    assert (np.abs(found.grad_g[:, 0, 1:]) <= away[:, None]).all()
+    assert np.abs(found.grad_g[:, 0, 0]).max() > 0.1 * width
+
+
 def test_a_score_that_other_units_would_round_keeps_its_own():
     points, bounds = np.array([[0.0], [2.0**-501]]), np.array([[0.0, 2.0**-500]])
     for score, form in ((3.0, NarrowForm), (3.0 * 2.0**-1074, RelativeForm)):

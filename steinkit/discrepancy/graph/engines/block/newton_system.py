@@ -8,22 +8,20 @@ tens of numbers a column; in three dimensions it grows faster than n, and beyond
 Order, elimination tree and positions of the entries depend on the rows' pattern only. They are found once and shared
 by the coordinates (`prepare`). What a factorisation will cost is known before any is done (`BlockPlan.flops`).
 
-Nested dissection: an elimination order of a graph whose nodes are points in space.
-
-A plane cuts the points in two halves. The edges across it are covered by as few nodes as can be, the separator; without
-them the halves have nothing to do with each other. Each half is ordered in the same way, and the separator is
-eliminated last [1]_. The plane is the one, of a few directions, through the middle of the points, whose separator is
-smallest; the smallest set of nodes that covers the edges of a bipartite graph comes from a largest matching (Koenig).
-Parts that are small enough are left to the minimum degree order.
+**Nested dissection** is an elimination order of a graph whose nodes are points in space. A plane cuts the points in two
+halves. The edges across it are covered by as few nodes as can be, the separator; without them the halves have nothing
+to do with each other. Each half is ordered in the same way, and the separator is eliminated last [1]_. The plane is the
+one, of a few directions, through the middle of the points, whose separator is smallest; the smallest set of nodes that
+covers the edges of a bipartite graph comes from a largest matching (Koenig). Parts that are small enough are left to
+the minimum degree order.
 
 In three dimensions this fills less than the minimum degree order from some thousands of points on; in two it does not.
 
-Sparse Cholesky factorisation of matrices made of small blocks on a graph.
-
-H has a block of p x p for every node of a graph on its diagonal and one for every edge, as B'WB has when every row of B
-touches a few nodes. The factorisation H = L L' is multifrontal [2]_: nodes are eliminated in an order that keeps L
-sparse, in dense fronts, each of which passes its Schur complement on to its parent in the elimination tree. Small
-fronts cost little beyond their arithmetic, large ones are products of dense matrices.
+**The factorisation** is that of a matrix made of small blocks on a graph. H has a block of p x p for every node of a
+graph on its diagonal and one for every edge, as B'WB has when every row of B touches a few nodes. The factorisation
+H = L L' is multifrontal [2]_: nodes are eliminated in an order that keeps L sparse, in dense fronts, each of which
+passes its Schur complement on to its parent in the elimination tree. Small fronts cost little beyond their arithmetic,
+large ones are products of dense matrices.
 
 The order is a minimum degree order [3]_, or that of `nested_dissection` if it is better. Order, tree and fronts depend
 on the graph only: they are found once (`analyse`), for any number of matrices.

@@ -8,6 +8,7 @@ import pytest
 import steinkit as sk
 from steinkit.runtime.progress import watched
 from steinkit.samplers import sgld
+from steinkit.sweeps.identity import target_fingerprint
 from steinkit.targets import GaussianMean, LassoRegression, LogisticRegression, MixturePosterior
 
 RNG = np.random.default_rng(0)
@@ -220,6 +221,8 @@ def test_data_kept_in_chunks_are_read_row_by_row(package, tmp_path, monkeypatch)
     np.testing.assert_allclose(*(sk.stochastic_scores(draws, each, batch=5).scores for each in (watched, in_memory)))
     runs = [sgld(each, step_size=1e-5, batch_size=7, draws=30, seed=1).points for each in (watched, in_memory)]
     np.testing.assert_allclose(*runs, rtol=1e-12)
+    monkeypatch.setattr("steinkit.sweeps.identity._ROWS", 400)
+    assert target_fingerprint(watched) == target_fingerprint(in_memory)
     assert max(read) <= 500
 
 

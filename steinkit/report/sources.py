@@ -155,14 +155,17 @@ def _read(source: Source) -> Found:
 
 
 def _read_tuning(folder: Path) -> Found:
-    found, kept = _read_document(str(folder / TUNING)), read_enclosed(folder, CONFIGURATION)
     try:
-        configuration = unsealed(kept, INDENT)
+        kept = {name: read_enclosed(folder, name) for name in (TUNING, CONFIGURATION)}
+    except OSError as error:
+        raise InputError(f"{error.filename} cannot be read: {error.strerror}; tune again") from None
+    try:
+        configuration = unsealed(kept[CONFIGURATION], INDENT)
     except ValueError as error:
         raise InputError(f"{folder / CONFIGURATION} is not as a tuning wrote it: {error}; tune again") from None
-    hashes = {**(found.hashes or {}), CONFIGURATION: _hash(kept)}
-    name = folder.resolve().name
-    return replace(found, name=name, configuration=configuration, hashes=hashes, address=str(folder))
+    found = _found_in(kept[TUNING], TUNING, str(folder))
+    hashes = {name: _hash(data) for name, data in kept.items()}
+    return replace(found, name=folder.resolve().name, configuration=configuration, hashes=hashes)
 
 
 def _read_folder(folder: Path) -> Found:
@@ -175,8 +178,10 @@ def _read_folder(folder: Path) -> Found:
 
 
 def _read_document(source: str) -> Found:
-    data = read_bytes(source, binary=True)
-    name = "standard input" if source == "-" else Path(source).name
+    return _found_in(read_bytes(source, binary=True), "standard input" if source == "-" else Path(source).name, source)
+
+
+def _found_in(data: bytes, name: str, source: str) -> Found:
     try:
         document = parse_json(data, name)
     except InputError as error:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _PROBES = 5
 _ANY_DIMENSION = 2  # in which a target of any dimension is probed
 _LENGTH = 32  # hexadecimal digits
+_ROWS = 10_000
 
 
 def digest(*values: Any) -> str:
@@ -54,9 +55,12 @@ def digest(*values: Any) -> str:
 
 def array_digest(array: NDArray[Any]) -> list[Any]:
     """An array as JSON keeps it: its type, its shape and a hash of its entries."""
-    entries = np.ascontiguousarray(array).reshape(-1)  # no copy of what may be a file larger than the memory
-    held = entries.tobytes() if entries.dtype.hasobject else entries.view(np.uint8).data
-    return [str(array.dtype), array.shape, _bytes_hash(held)]
+    kept = not isinstance(array, np.ndarray)  # in chunks, which are read one after another
+    hasher = hashlib.sha256()
+    for rows in (array[k : k + _ROWS] for k in range(0, len(array), _ROWS)) if kept else [array]:
+        entries = np.ascontiguousarray(rows).reshape(-1)  # no copy of what may be a file larger than the memory
+        hasher.update(entries.tobytes() if entries.dtype.hasobject else entries.view(np.uint8).data)
+    return [str(array.dtype), array.shape, hasher.hexdigest()[:_LENGTH]]
 
 
 def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:

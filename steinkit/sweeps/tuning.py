@@ -356,6 +356,8 @@ def run_tuning(
         warnings=(*store.notes, *doubts, *notes, *said),
     )
     if directory is not None:
+        for name in (TUNING, f"{TUNING}.npz"):  # what is there may be a link to any file
+            store.remove_document(name)
         result.save(directory / TUNING)
     return result
 

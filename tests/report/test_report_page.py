@@ -131,6 +131,13 @@ def test_a_tuning_is_told_from_its_folder_its_document_and_memory(pages, tuning_
     config.write_text(config.read_text().replace("1000", "2000"))
     with pytest.raises(InputError, match="is not as a tuning wrote it"):
         write_report(config.parent, tmp_path / "page.html")
+    config.unlink()
+    with pytest.raises(InputError, match=r"sweep\.json cannot be read: No such file"):
+        write_report(config.parent, tmp_path / "page.html")
+    (config.parent / TUNING).unlink()
+    (config.parent / TUNING).symlink_to(tuning_folder / TUNING)
+    with pytest.raises(InputError, match="is a link, which is not followed"):
+        write_report(config.parent, tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])

@@ -1,6 +1,7 @@
 """Tuning at a budget: the ladder, chains that go on, the choice, and the same answer wherever it is worked out."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -98,6 +99,19 @@ def test_it_goes_on_where_it_was_killed(found, tmp_path):
     after = [json.loads(line)["cell"] for line in records.read_bytes().splitlines()]
     assert all(after.count(cell) == 1 for cell in before)
     assert without_times(sk.read_result(tmp_path / "out" / "tuning.json")) == without_times(again)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are made as POSIX has them")
+def test_what_it_writes_takes_the_place_of_links(found, tmp_path):
+    out, victim = tmp_path / "out", tmp_path / "victim"
+    victim.write_text("mine")
+    tuned(directory=out)
+    for name in ("tuning.json", "tuning.json.npz"):
+        (out / name).unlink()
+        (out / name).symlink_to(victim)
+    assert without_times(tuned(directory=out)) == without_times(found)
+    assert victim.read_text() == "mine"
+    assert without_times(sk.read_result(out / "tuning.json")) == without_times(found)
 
 
 def test_time_that_runs_out_leaves_the_best_so_far():

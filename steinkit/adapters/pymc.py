@@ -7,8 +7,9 @@ PyTensor has the graphs of log density, gradient and transforms for one point. T
 (`vectorize_graph`), and since points do not meet, one gradient of the sum of all log densities holds the gradient at
 each. NumPy runs them: no compiler is needed.
 
-With these no model is needed. nutpie names a coordinate by PyMC's value variable and the entry's position,
-``tau_log__``, ``theta_0``; what it stores of these variables beside says where they come from.
+nutpie can store draws in unconstrained space with the gradients there, and then no model is needed. It names a
+coordinate by PyMC's value variable and the entry's position, ``tau_log__``, ``theta_0``; what it stores of these
+variables beside says where they come from.
 """
 
 from __future__ import annotations

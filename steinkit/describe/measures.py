@@ -179,7 +179,6 @@ def _method(entry: Document, sample: Document) -> Statement:
     return Statement("method", "How was it computed?", text)
 
 
-_WHERE = "Where is it off?"
 _DESCRIBED = 3  # coordinates
 _REGIONS = {"low": "at the low end", "middle": "in the middle", "high": "at the high end"}
 _NO_PRAISE = "; below is no proof of quality"

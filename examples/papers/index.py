@@ -27,12 +27,12 @@ import matplotlib as mpl
 from _frame import COLOURS, FOLDER, STYLE
 from _ledger import FAILS, HOLDS, NOT_RUN, OPEN, Row, ledger, papers, verdict
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
 from steinkit.files.streams import parse_json, write_bytes
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"
+FEW, SHOWN = 5, (0.16, 6.0)  # printed numbers that make a picture; multiples that it shows
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that no paper has
 HEAD = """# The papers' experiments
 
@@ -164,7 +164,8 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
         parts += ["", folded("Why not", told)]
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
-        parts += [f"![numbers](results/{picture_name(paper)})", ""]
+        if in_picture(own, results):
+            parts += [f"![numbers](results/{picture_name(paper)})", ""]
     shown = [document for document in documents if document["name"] != ALONE]
     same = {(*document["commits"], document["size"]) for document in shown}
     made = f"full size, commit {next(iter(same))[0]}" if len(same) == 1 else "sizes and commits below"
@@ -244,51 +245,60 @@ def picture_name(paper: str) -> str:
 
 
 def pictures(documents: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
-    """A picture a paper: its printed numbers, drawn anew with their errors, and those found here beside them."""
+    """A picture a paper: the numbers found here as multiples of those printed; none where there are only a few."""
     rows, results, made = ledger(), by_claim(documents), {}
     with mpl.rc_context(STYLE):
         for paper in papers():
-            numbers = [row for row in rows.values() if row.paper == paper and row.number and not row.holds]
-            made[picture_name(paper)] = picture([(row, results[row.id]) for row in numbers if row.id in results])
+            if found := in_picture([row for row in rows.values() if row.paper == paper], results):
+                made[picture_name(paper)] = picture(found)
     return made
 
 
+def in_picture(
+    own: Sequence[Row], results: Mapping[str, list[dict[str, Any]]]
+) -> list[tuple[Row, list[dict[str, Any]]]]:
+    """A paper's printed numbers that have a result; none where they are too few for a picture."""
+    found = [(row, results[row.id]) for row in own if row.number and not row.holds and row.id in results]
+    return found if len(found) >= FEW else []
+
+
 def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
-    """On the left the numbers as printed; on the right what is found, as a multiple, and the error of the printed."""
-    fig = Figure(figsize=(6.4, 1.6 + 0.22 * max(len(found), 1)), layout="constrained")
-    printed, here = fig.subplots(1, 2, sharey=True)
+    """What is found as a multiple of what is printed, in the printed one's error; arrows where it is off the axis."""
+    fig = Figure(figsize=(6.4, 1.4 + 0.2 * len(found)), layout="constrained")
+    ax = fig.subplots()
     names = dict.fromkeys(one["protocol"] for row, each in found for one in each if len(row.protocols) > 1)
     colours = [each for each in COLOURS if each != "#000000"]
     looks = {"": {"color": "#000000", "marker": "o"}}
     for k, name in enumerate(names):
         looks[name] = {"color": colours[k % len(colours)], "marker": "os^"[k // len(colours)]}
     for place, (row, each) in enumerate(found):
-        number = abs(row.number or 1.0)
-        printed.errorbar(number, place, xerr=row.error, fmt="o", color="0.3", markersize=4, fillstyle="none")
-        here.barh(place, 2.0 * row.error / number, left=1.0 - row.error / number, height=0.8, color="0.85")
+        ax.barh(place, 2.0 * row.error / abs(row.number), left=1.0 - row.error / abs(row.number), color="0.85")
         for k, one in enumerate(each):
-            value, low, high = (abs(one["found"][name]) / number for name in ("value", "low", "high"))
-            at = place + 0.2 * (k - 0.5 * (len(each) - 1))
-            reach = [[abs(value - low)], [abs(high - value)]]
-            here.errorbar(value, at, xerr=reach, ls="", markersize=3, **looks.get(one["protocol"], looks[""]))
-    printed.set_yticks(range(len(found)), [row.claim for row, _ in found], fontsize=7)
-    printed.set_title("printed", fontsize=10)
-    here.set_title("found over printed", fontsize=10)
-    here.axvline(1.0, color="0.6", linewidth=0.8)
+            value, low, high = (one["found"][name] / row.number for name in ("value", "low", "high"))
+            at, look = place + 0.2 * (k - 0.5 * (len(each) - 1)), looks.get(one["protocol"], looks[""])
+            if value < SHOWN[0] or value > SHOWN[1]:
+                off = {"marker": "<", "x": SHOWN[0]} if value < SHOWN[0] else {"marker": ">", "x": SHOWN[1]}
+                ax.plot(off["x"], at, color=look["color"], marker=off["marker"], markersize=6, clip_on=False)
+            else:
+                ax.errorbar(value, at, xerr=[[abs(value - low)], [abs(high - value)]], ls="", markersize=3, **look)
+    ax.set_yticks(range(len(found)), [row.claim for row, _ in found], fontsize=7)
+    for tick, (row, each) in zip(ax.get_yticklabels(), found, strict=True):
+        tick.set_color("#b2182b" if verdict(row, each) == FAILS else "black")
+    right = ax.secondary_yaxis("right")
+    right.set_yticks(range(len(found)), [row.printed for row, _ in found], fontsize=7)
+    ax.set_title("found here, as a multiple of the number printed (right); red: does not hold", fontsize=9)
+    ax.axvline(1.0, color="0.6", linewidth=0.8)
     for name in names:
-        here.plot([], [], ls="", markersize=4, label=name, **looks[name])
+        ax.plot([], [], ls="", markersize=4, label=name, **looks[name])
     if any(row.error for row, _ in found):
-        here.plot([], [], ls="", marker="s", markersize=8, color="0.85", label="printed, 2 s.e.")
-    if here.get_legend_handles_labels()[1]:
+        ax.plot([], [], ls="", marker="s", markersize=8, color="0.85", label="printed, 2 s.e.")
+    if ax.get_legend_handles_labels()[1]:
         fig.legend(loc="outside lower center", ncols=4, fontsize=8, columnspacing=1.0, handletextpad=0.1)
-    for ax in (printed, here):
-        ax.set_xscale("log")
-        ax.tick_params(axis="x", labelsize=8)
-        ax.set_xticks([], minor=True)
-    printed.xaxis.set_major_locator(LogLocator(numticks=5))
-    here.set_xlim(0.16, 6.0)
-    here.set_xticks([0.2, 0.5, 1.0, 2.0, 5.0], ["0.2", "0.5", "1", "2", "5"])
-    printed.set_ylim(len(found) - 0.4, -0.6)
+    ax.set_xscale("log")
+    ax.set_xlim(*SHOWN)
+    ax.set_xticks([], minor=True)
+    ax.set_xticks([0.2, 0.5, 1.0, 2.0, 5.0], ["0.2", "0.5", "1", "2", "5"], fontsize=8)
+    ax.set_ylim(len(found) - 0.4, -0.6)
     return fig
 
 

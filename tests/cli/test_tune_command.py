@@ -73,7 +73,7 @@ def test_a_sweeps_folder_is_refused(steinkit, write_toml, folder):
     assert "holds tuning.json, of another command" in answer.err
     with pytest.raises(sk.InputError, match="holds a tuning, not a sweep"):
         sk.read_sweep("other")
-    assert "not a result that a report can show" in steinkit("report", "other", "-o", "page.html").err
+    assert "other/sweep.json cannot be read" in steinkit("report", "other", "-o", "page.html").err
 
 
 def test_a_sweep_refuses_ranges(steinkit, write_toml):

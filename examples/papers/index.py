@@ -274,13 +274,14 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
     for place, (row, each) in enumerate(found):
         ax.barh(place, 2.0 * row.error / abs(row.number), left=1.0 - row.error / abs(row.number), color="0.85")
         for k, one in enumerate(each):
-            value, low, high = (one["found"][name] / row.number for name in ("value", "low", "high"))
+            value, *ends = (one["found"][name] / row.number for name in ("value", "low", "high"))
+            low, high = sorted(ends)  # which a negative number turns round
             at, look = place + 0.2 * (k - 0.5 * (len(each) - 1)), looks.get(one["protocol"], looks[""])
-            if value < SHOWN[0] or value > SHOWN[1]:
-                off = {"marker": "<", "x": SHOWN[0]} if value < SHOWN[0] else {"marker": ">", "x": SHOWN[1]}
-                ax.plot(off["x"], at, color=look["color"], marker=off["marker"], markersize=6, clip_on=False)
+            if SHOWN[0] <= value <= SHOWN[1]:
+                ax.errorbar(value, at, xerr=[[value - low], [high - value]], ls="", markersize=3, **look)
             else:
-                ax.errorbar(value, at, xerr=[[abs(value - low)], [abs(high - value)]], ls="", markersize=3, **look)
+                edge, arrow = (SHOWN[0], "<") if value < SHOWN[0] else (SHOWN[1], ">")
+                ax.plot(edge, at, color=look["color"], marker=arrow, markersize=6, clip_on=False)
     ax.set_yticks(range(len(found)), [row.claim for row, _ in found], fontsize=7)
     for tick, (row, each) in zip(ax.get_yticklabels(), found, strict=True):
         tick.set_color("#b2182b" if verdict(row, each) == FAILS else "black")

@@ -287,7 +287,7 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
         tick.set_color("#b2182b" if verdict(row, each) == FAILS else "black")
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(found)), [row.printed for row, _ in found], fontsize=7)
-    ax.set_title("found here, as a multiple of the number printed (right); red: does not hold", fontsize=9)
+    fig.suptitle("found here, as a multiple of the number printed (right); red: does not hold", fontsize=9)
     ax.axvline(1.0, color="0.6", linewidth=0.8)
     for name in names:
         ax.plot([], [], ls="", markersize=4, label=name, **looks[name])

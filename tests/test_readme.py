@@ -59,7 +59,8 @@ def test_the_sweep_says_the_step_and_the_shares_that_its_modes_should_have(stein
     file = ROOT / re.search(r"^steinkit sweep (\S+)", README, flags=re.MULTILINE)[1]
     few = tmp_path / file.name  # the draws that are judged are those of the first seed
     few.write_text(file.read_text(encoding="utf-8").replace("seeds = 20", "seeds = 2"), encoding="utf-8")
-    told = re.search(r"^The best step is (\S+); .* chosen (\S+)\. Its chain, with too few .*, has \"m(odes .* points)\"", README, re.M)
+    said = r"^The best step is (\S+); .* chosen (\S+)\. Its chain, with too few .*, has \"m(odes .* points)\""
+    told = re.search(said, README, re.MULTILINE)
     answer = steinkit("sweep", str(few), "-o", str(tmp_path / "sgld"))
     best, shares = answer.out.split("\n\n")[1:3]
     assert best.startswith(f"Draws of the best setting, step_size {told[1]}, ")

@@ -14,17 +14,14 @@ from steinkit.describe.comparisons import (
     curve_grounds,
     curve_headline,
     curve_table,
-    end_of_curve,
-    measured,
-    ranks,
     sizes_table,
-    unranked,
+    standings,
     verdicts_table,
 )
 from steinkit.describe.measures import direction, named_moments
 from steinkit.describe.results import Document, answers
 from steinkit.describe.verdict import descriptions, fault, headline, measures_table, page_statements, verdict_biases
-from steinkit.describe.writing import Table, listed, sentence, value_of
+from steinkit.describe.writing import Table, compact, listed, sentence, value_of
 from steinkit.errors import InputError, SteinkitError
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
@@ -259,7 +256,7 @@ def comparison_part(found: Found) -> Part:
     """The verdict, pictures and tables of a comparison; `found` is of kind "comparison"."""
     document = found.document
     measures = [find_measure(name) for name in document["ranking"]]
-    pictures = [_ranks(document, measure) for measure in measures if _shown(document, measure.name)]
+    pictures = [_ranks(document, measure) for measure in measures if standings(document, measure.name)]
     judged = [each for each in (verdicts_table(document), sizes_table(document)) if each is not None]
     return Part(
         source=found.name,
@@ -272,11 +269,6 @@ def comparison_part(found: Found) -> Part:
         facts=found.facts(("samples", ", ".join(each["file"] for each in document["samples"])), made="compared them"),
         listings=command_listings(document),
     )
-
-
-def _shown(document: Document, measure: str) -> bool:
-    """Whether there is a sample to draw."""
-    return bool(document["ranking"][measure] or unranked(document, measure))
 
 
 def _table(document: Document, measure: Measure) -> Table:
@@ -293,19 +285,17 @@ def _ranks(document: Document, measure: Measure) -> Picture:
             ax.get_legend().remove()  # the caption says what the band is
 
     height = 1.5 + 0.42 * len(document["samples"])
-    places, entries = ranks(document, measure.name), measured(document, measure.name)
+    samples = standings(document, measure.name)
     values = "; ".join(
-        [
-            *(f"rank {rank.rstrip('=')}, {name}: {value_of(entries[name])}" for name, rank in places.items()),
-            *(f"not ranked, {name}: {value_of(entries[name])}" for name in unranked(document, measure.name)),
-        ]
+        f"{f'rank {each.rank}'.rstrip('=') if each.rank else 'not ranked'}, {each.name}: {value_of(each.entry)}"
+        for each in samples
     )
     bands = len(document["reference"].get(measure.name, ()))
     band = " The grey band holds independent samples from the target." if bands else ""
     if bands > 1:
         band = " Each sample's grey band holds independent samples from the target of as many effective draws."
     bars = " Bars are the brackets: samples whose bars overlap share a rank (=)." if measure.has_bracket else ""
-    grey = " Samples in grey cannot be ranked by it." if unranked(document, measure.name) else ""
+    grey = "" if all(each.rank for each in samples) else " Samples in grey cannot be ranked by it."
     return Picture(
         title=f"{sentence(measure.title)}, best first",
         caption=f"One line a sample, with its rank beside its name.{bars}{band}{grey}",
@@ -318,9 +308,8 @@ def _ranks(document: Document, measure: Measure) -> Picture:
 def _bars(document: Document, measures: list[Measure]) -> list[Picture]:
     """What each coordinate carries of the discrepancy of each sample, best first, by the first measure that is one."""
     for measure in measures:
-        entries = measured(document, measure.name)
-        order = dict.fromkeys([*ranks(document, measure.name), *entries])
-        groups = {name: entries[name]["coordinates"] for name in order if has_bars(entries[name])}
+        found = {each.name: each.entry for each in standings(document, measure.name)}
+        groups = {name: entry["coordinates"] for name, entry in found.items() if has_bars(entry)}
         if groups and len(groups) <= _MOST_BAR_SAMPLES:
             return bars_pictures(groups, brackets_caption(measure.title))
     return []
@@ -390,8 +379,10 @@ def _curves_picture(curves: Mapping[str, Document]) -> Picture:
 
 
 def _in_numbers(curve: Document) -> str:
-    rate = "" if curve["rate"] is None else f", rate {format(curve['rate'], '.2f')}"
-    return f"from {end_of_curve(curve, 0)} to {end_of_curve(curve, -1)}{rate}"
+    costs = [f" (cost {compact(each)})" for each in curve["cost"] or ()] or [""]
+    first, last = (f"{compact(curve['values'][k])} at {curve['n'][k]:g} draws{costs[k]}" for k in (0, -1))
+    rate = "" if curve["rate"] is None else f", rate {curve['rate']:.2f}"
+    return f"from {first} to {last}{rate}"
 
 
 def _against_cost(curves: Mapping[str, Document]) -> list[Picture]:

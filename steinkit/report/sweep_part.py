@@ -15,7 +15,7 @@ from steinkit.describe.sweep import (
     LEVEL,
     headline,
     leading,
-    median_of,
+    rows_of,
     rungs_table,
     statements,
     table,
@@ -182,9 +182,8 @@ def _selection(document: Document, measure: Measure, parameter: str) -> Picture:
 
 def _in_numbers(document: Document, name: str) -> str:
     measure, choice = find_measure(name), document["criteria"][name]
-    medians = "; ".join(
-        f"{compact(median_of(row, measure))} at {setting_label(row['settings'])}" for row in choice["table"]
-    )
+    rows = rows_of(choice, measure)
+    medians = "; ".join(f"{compact(row.median)} at {setting_label(row.settings)}" for row in rows)
     return f"{sentence(measure.title)}: {medians}. Best: {setting_label(choice['best'])}."
 
 

@@ -305,7 +305,7 @@ def _criterion(ax: Axes, choice: Mapping[str, Any], measure: Measure, parameter:
         if row.verdict == "best":
             ax.plot(place, row.median, "*", color=colour, markersize=17, markeredgecolor="white", zorder=5)
         elif row.verdict == "not told apart":
-            ring = {"markersize": 13, "markeredgecolor": colour, "markeredgewidth": 1.5, "zorder": 4}
+            ring: dict[str, Any] = {"markersize": 13, "markeredgecolor": colour, "markeredgewidth": 1.5, "zorder": 4}
             ax.plot(place, row.median, "o", color="none", **ring)
     ax.set_ylabel(_label_along(ax, measure), color=colour)
     ax.tick_params(axis="y", which="both", colors=colour)

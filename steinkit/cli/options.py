@@ -280,14 +280,12 @@ output_options = in_order(
         "-o",
         "--output",
         type=click.Path(dir_okay=False),
-        metavar="FILE",
         help="Write the JSON to this file as well.",
     ),
     option(
         OUTPUT,
         "--plot",
         type=click.Path(dir_okay=False),
-        metavar="FILE",
         help="Save the picture (.png, .pdf, .svg).",
     ),
 )

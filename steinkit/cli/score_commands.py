@@ -205,7 +205,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @fail_if_biased_option("draws are accused at level ALPHA.")
 @fail_if_off_option(everyday=True)
 @json_option("Print JSON instead of words.")
-@option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON as well.")
+@option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:
     """Judge samples; the exit code says whether they passed."""
     if len(set(files)) < len(files):

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.adapters.model import Model
 from steinkit.cli.options import flag_of
 from steinkit.cli.terminal import command_line, is_device, on_terminal, require_places, say, say_next, warn
 from steinkit.describe.results import Result
@@ -35,6 +34,7 @@ from steinkit.targets.registry import load_attribute, load_target_or_model
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from steinkit.adapters.model import Model
     from steinkit.discrepancy.reference import LongRun
 
 _REFERENCE_BY_DEFAULT = 5
@@ -98,17 +98,17 @@ class NamedTarget:
     def read(self, *files: str) -> Sample:
         """A sample of one file, or of several with its chains, in the coordinates of the model if one was named."""
         columns = self.given.get("columns")
-        if isinstance(self._own, Model) and columns is not None:
+        if self._model is not None and columns is not None:
             raise UsageError(f"{self.name} is a model, which says what its parameters are; leave out --columns")
         draws = read_sample(files, format=self.given.get("file_format"), columns=columns, group=self.given.get("group"))
         return self.in_coordinates(draws, files_label(files))
 
     def in_coordinates(self, draws: Sample, file: str) -> Sample:
         """Draws in the coordinates of the model; as they are where none was named."""
-        if not isinstance(self._own, Model):
+        if self._model is None:
             return draws
         try:
-            return self._own.sample(draws)
+            return self._model.sample(draws)
         except InputError as error:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
@@ -118,7 +118,7 @@ class NamedTarget:
         if own is None:
             assert self.name is not None
             return make_target(self.name, self.options, dim)
-        return own.target if isinstance(own, Model) else own
+        return own if isinstance(own, Target) else own.target
 
     def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> tuple[Target | None, tuple[str, ...]]:
         """The target for a sample, with doubts about it; None where stored scores serve, or none are needed.
@@ -126,9 +126,8 @@ class NamedTarget:
         A target of the user's own that has a log density has its score checked against it at a few draws.
         """
         if self.name is not None:
-            own = self._own
-            target = own.target_of(sample) if isinstance(own, Model) else self.target(sample.dim)
-            unchecked = own is None or self.given.get("no_check", True) or not target.can_be_checked
+            target = self.target(sample.dim) if self._model is None else self._model.target_of(sample)
+            unchecked = self._own is None or self.given.get("no_check", True) or not target.can_be_checked
             return target, () if unchecked else _checked(target, sample)
         if self.given.get("options"):
             raise UsageError("-p options need the --target that they belong to")
@@ -149,6 +148,10 @@ class NamedTarget:
             raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
         assert self.name is not None
         return load_target_or_model(self.name)
+
+    @property
+    def _model(self) -> Model | None:
+        return None if self._own is None or isinstance(self._own, Target) else self._own
 
 
 class Request(NamedTarget):

@@ -29,6 +29,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.describe.writing import probability
+from steinkit.discrepancy import preparation
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of, finite_or_none
 from steinkit.discrepancy.bias.mode_shares import ModeShares, bias_of_mixture, estimates_in_modes, shares_of
 from steinkit.discrepancy.bias.quantities import varying
@@ -37,15 +38,6 @@ from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moment
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
-from steinkit.discrepancy.preparation import (
-    Prepared,
-    Units,
-    outlying,
-    prepare,
-    require_names,
-    require_variation,
-    too_few_to_span,
-)
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.posterior import BatchScores, Posterior, batch_scores
@@ -160,7 +152,7 @@ class Verdict(Result):
     warnings: tuple[str, ...]
 
     @property
-    def units(self) -> Units:
+    def units(self) -> preparation.Units:
         """The standard units in which sizes are meant: the draws' own standard deviations."""
         return self.moments.units
 
@@ -309,16 +301,16 @@ def verdict(
     if score_batch is not None:
         if not isinstance(target, Posterior) or scores is not None:
             raise UsageError("score_batch is for a Posterior, whose score is a sum over data; leave it out")
-        require_names(as_sample(draws), target)
+        preparation.require_names(as_sample(draws), target)
         batches, bounds = batch_scores(draws, target, score_batch, rng=rng), target.bounds if bounds is None else bounds
         draws, target = batches.sample, None
-    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    prepared = preparation.prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = _scored(weights, prepared)
     laid_out = Draws.of(weights, prepared)
-    require_variation(prepared.points.points, prepared.points.names)
+    preparation.require_variation(prepared.points.points, prepared.points.names)
     moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
-    units = Units.of("own", prepared.points)
+    units = preparation.Units.of("own", prepared.points)
     standard = prepared.in_units(units)
     p_ksd, equivalent, untested = kernel_evidence(scored, laid_out, standard, rng)
     bounded = bounded_moments(laid_out, units, prepared.bounds)
@@ -335,8 +327,8 @@ def verdict(
     enough = n_effective >= FEW_EFFECTIVE
     hiding = (
         *standard.cautions,
-        *(outlying(prepared.points, units) if enough else ()),
-        *too_few_to_span(prepared.points),
+        *(preparation.outlying(prepared.points, units) if enough else ()),
+        *preparation.too_few_to_span(prepared.points),
     )
     found = Verdict(
         p=min(p, by_dependence, by_modes),
@@ -406,7 +398,7 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
         raise UsageError(f"matters must be a size in standard units, 0 or larger; received {matters}")
 
 
-def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:
+def _scored(weights: ArrayLike | None, prepared: preparation.Prepared) -> Sample:
     """The draws that carry weight, with the scores that were evaluated once for all tests."""
     given = prepared.weighted(weights)
     carried = np.flatnonzero(prepared.points.inverse >= 0)
@@ -427,7 +419,7 @@ def _shares(ksd: float | None) -> dict[str, float]:
 
 
 def _bias(
-    prepared: Prepared,
+    prepared: preparation.Prepared,
     target: Target | None,
     functions: Functions,
     weights: ArrayLike | None,
@@ -447,7 +439,7 @@ def _bias(
 
 
 def _modes(
-    prepared: Prepared, target: Target | None, draws: Draws, rng: Seed
+    prepared: preparation.Prepared, target: Target | None, draws: Draws, rng: Seed
 ) -> tuple[ModeShares | None, tuple[str, ...]]:
     """Shares of modes, where there are any and a log density that knows them; or why they cannot be had."""
     if target is None or not target.has_log_density or draws.is_weighted or prepared.given.weights is not None:
@@ -478,8 +470,8 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
         moments, sliced = moment_stein_discrepancy(late), sliced_stein_test(late)
     except InputError:
         return None
-    prepared = prepare(late, None, scores=None, weights=None, bounds=None)
-    kept, units = Draws.of(None, prepared), Units.of("own", prepared.points)
+    prepared = preparation.prepare(late, None, scores=None, weights=None, bounds=None)
+    kept, units = Draws.of(None, prepared), preparation.Units.of("own", prepared.points)
     bounded = bounded_moments(kept, units, None)
     dependence = joint_dependence(kept.in_units(units))
     p = _together(moments.p_value, bounded.p_value, sliced.p_value)

@@ -13,7 +13,7 @@ import dataclasses
 import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -355,11 +355,11 @@ def units_of_one(
     UsageError
         If those of a reference are asked for that cannot be had.
     """
-    from steinkit.discrepancy.preparation import common_units
+    from steinkit.discrepancy.preparation import common_units, named_after
 
     units, still = settings.get("units"), _still(sample)
     if isinstance(units, str) and units == "reference":
-        return common_units(units, _named(sample, target).distinct(), target), ()
+        return common_units(units, named_after(sample, target).distinct(), target), ()
     if units is not None:
         return units, ()
     if settings.get("operator") is not None:
@@ -379,10 +379,10 @@ def units_of_several(
     UsageError, InputError
         As `steinkit.discrepancy.preparation.common_units` does.
     """
-    from steinkit.discrepancy.preparation import common_units, is_open
+    from steinkit.discrepancy.preparation import common_units, is_open, named_after
 
     dim = None if target is None else target.dim
-    pilots = [_named(each, target) for each in samples if dim in (None, each.dim)]  # others their measures refuse
+    pilots = [named_after(each, target) for each in samples if dim in (None, each.dim)]  # others their measures refuse
     if not pilots:
         return None, ()
     units, pilot, source, notes = settings.get("units"), pilots[0], target, tuple[str, ...]()
@@ -419,13 +419,6 @@ def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
             f'units {path}: the file must hold {{"scale": {{"NAME": NUMBER, ...}}}}, or a document with such "units"'
         )
     return found
-
-
-def _named(sample: Sample, target: Target | None) -> Sample:
-    """The sample under the target's names where nobody named its coordinates."""
-    if target is None or target.names is None or not sample.has_default_names or len(target.names) != sample.dim:
-        return sample
-    return replace(sample, names=target.names)
 
 
 def _still(sample: Sample) -> list[str]:

@@ -31,8 +31,6 @@ from steinkit.runtime import deadlines
 from steinkit.sample import Floats
 from steinkit.target import Target
 
-_NEARLY_COINCIDENT = 1e-5
-
 
 @cautious
 @checked
@@ -228,7 +226,10 @@ def graph_stein_discrepancy(
     )
     if result.unranked:
         result = replace(result, warnings=(*result.warnings, Caution(result.unranked)))
-    return _accept(result, data.raw.bounds, timed_out=answers.late)
+    if answers.late:
+        return accepted(result, "the discrepancy", " (time ran out)", "Allow more time, or thin the sample")
+    choose = "Thin the sample" if " + " in result.engine else "Let engine auto choose, or thin the sample"
+    return accepted(result, "the discrepancy", f" (engine {result.engine} could not close it)", choose)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coefficients | None:
@@ -270,38 +271,6 @@ def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool)
         if is_langevin:
             return g * units.scale, slopes * units.scale[:, None] / along
         return g / units.scale, slopes / units.scale[:, None] / along
-
-
-def _accept(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> GraphSteinDiscrepancy:
-    """Refuse a bracket that is no answer, and warn of one wider than asked for."""
-    if result.gap <= result.tolerance:
-        return result
-    cause = "time ran out" if timed_out else f"engine {result.engine} could not close it"
-    return accepted(result, "the discrepancy", f" ({cause})", _remedy(result, bounds, timed_out))
-
-
-def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> str:
-    """What may help where the bracket stays open; draws that nearly coincide, or nearly lie on a bound, are usual."""
-    if timed_out:
-        return "Allow more time, or thin the sample"
-    sample, lengths = result.sample, result.graph.lengths
-    choose = "" if " + " in result.engine else "let engine auto choose, or "  # which alone hands over
-    if len(lengths) and lengths.min() < _NEARLY_COINCIDENT:
-        i, k = sorted(sample.first[result.graph.edges[int(lengths.argmin())]])
-        return (
-            f"Draws {i + 1} and {k + 1} lie only {lengths.min():.1e} apart, closer than this engine resolves: "
-            f"{choose}keep one of such draws with their weights summed"
-        )
-    if bounds is not None:
-        distance = np.abs(sample.points[:, :, None] - bounds).min(axis=2)
-        distance[distance == 0.0] = np.inf
-        i, j = np.unravel_index(int(distance.argmin()), distance.shape)
-        if distance[i, j] < _NEARLY_COINCIDENT:
-            return (
-                f"Draw {sample.first[i] + 1} lies only {distance[i, j]:.1e} from a bound of {sample.names[j]}, closer "
-                f"than this engine resolves: {choose}score a transformed coordinate, such as its logarithm"
-            )
-    return f"{choose}thin the sample".capitalize()
 
 
 class Answers:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.adapters.model import Model
 from steinkit.cli.options import flag_of
 from steinkit.cli.terminal import command_line, is_device, on_terminal, require_places, say, say_next, warn
 from steinkit.describe.results import Result
@@ -35,6 +34,7 @@ from steinkit.targets.registry import load_attribute, load_target_or_model
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from steinkit.adapters.model import Model
     from steinkit.discrepancy.reference import LongRun
 
 _REFERENCE_BY_DEFAULT = 5
@@ -339,17 +339,17 @@ class NamedTarget:
 
     def read(self, *files: str) -> Sample:
         """A sample of one file, or of several with its chains, in the coordinates of the model if one was named."""
-        if isinstance(self._own, Model) and self._columns is not None:
+        if self._model is not None and self._columns is not None:
             raise UsageError(f"{self.name} is a model, which says what its parameters are; leave out --columns")
         draws = read_sample(files, format=self._format, columns=self._columns, group=self._group)
         return self.in_coordinates(draws, files_label(files))
 
     def in_coordinates(self, draws: Sample, file: str) -> Sample:
         """Draws in the coordinates of the model; as they are where none was named."""
-        if not isinstance(self._own, Model):
+        if self._model is None:
             return draws
         try:
-            return self._own.sample(draws)
+            return self._model.sample(draws)
         except InputError as error:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
@@ -359,7 +359,7 @@ class NamedTarget:
         if own is None:
             assert self.name is not None
             return make_target(self.name, self.options, dim)
-        return own.target if isinstance(own, Model) else own
+        return own if isinstance(own, Target) else own.target
 
     def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> tuple[Target | None, tuple[str, ...]]:
         """The target for a sample, with doubts about it; None where stored scores serve, or none are needed.
@@ -370,7 +370,7 @@ class NamedTarget:
             own = self._own
             if own is None:
                 return make_target(self.name, self.options, sample.dim), ()
-            target = own.target_of(sample) if isinstance(own, Model) else own
+            target = own if isinstance(own, Target) else own.target_of(sample)
             return target, _checked(target, sample) if self._check and target.can_be_checked else ()
         if self._pairs:
             raise UsageError("-p options need the --target that they belong to")
@@ -391,6 +391,10 @@ class NamedTarget:
             raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
         assert self.name is not None
         return load_target_or_model(self.name)
+
+    @property
+    def _model(self) -> Model | None:
+        return None if self._own is None or isinstance(self._own, Target) else self._own
 
 
 def _checked(target: Target, sample: Sample) -> tuple[str, ...]:

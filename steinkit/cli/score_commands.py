@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steinkit import __version__
-from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
+from steinkit.cli.help_screens import command, output_option, solver_option
 from steinkit.cli.options import (
     Threshold,
     all_option,
@@ -67,8 +67,7 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
 @reference_options
 @output_options
 @all_option
-@option(
-    OUTPUT,
+@output_option(
     "--fail-above",
     everyday=False,
     type=Threshold(),
@@ -191,8 +190,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @file_options
 @setting_option("bounds", names_measures=False)
 @matters_option
-@option(
-    SOLVER,
+@solver_option(
     "--score-batch",
     type=click.IntRange(min=2),
     metavar="B",
@@ -205,7 +203,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @fail_if_biased_option("draws are accused at level ALPHA.")
 @fail_if_off_option(everyday=True)
 @json_option("Print JSON instead of words.")
-@option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
+@output_option("-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:
     """Judge samples; the exit code says whether they passed."""
     if len(set(files)) < len(files):
@@ -253,7 +251,8 @@ def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[dict[s
 
 def _said(entries: list[dict[str, Any]], everything: bool) -> str:
     """Of each sample the verdict's sentences, and a table of biases; of several a table of verdicts first."""
-    blocks = ["\n".join(verdicts_table(entries).lines(("sample", "verdict")))] if len(entries) > 1 else []
+    left = ("sample", "verdict", "what is wrong")
+    blocks = [verdicts_table(entries).text(left)] if len(entries) > 1 else []
     for entry in entries:
         size = entry["sample"]
         head = one_line(f"{files_label((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steinkit import __version__
+from steinkit import __version__, plots
 from steinkit.cli.help_screens import command, output_option, solver_option
 from steinkit.cli.options import (
     Threshold,
@@ -40,10 +40,7 @@ from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from steinkit.discrepancy.verdict import Verdict
-    from steinkit.measures.scoring import Scores
 
 _SCORE = """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
 
@@ -82,7 +79,9 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request, title = Request(files, options, "chains are different files"), files_label(files)
-    drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
+    threshold, judging = _threshold(request), request.judging
+    if options["plot"] and request.measures and not any(measure.has_picture for measure in request.measures):
+        raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
     with apart_from_results():
         task = request.task({title: request.read(*files)}, title)
         sample = task.samples[title]
@@ -122,10 +121,10 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         document,
         lambda: scores.summary(heading, everything=options["everything"]),
         notes,
-        lambda: _figure(scores, drawn, "" if files == ("-",) else Path(title).name),
+        lambda: plots.picture(scores, "" if files == ("-",) else Path(title).name),
         scores,
     )
-    has_picture = find_measure(scores.measurements[drawn].measure).has_picture
+    has_picture = any(find_measure(each.measure).has_picture for each in scores.measurements)
     say_next_of_result(files, options, "score", has_picture=has_picture)
     return code or int(lower > threshold)
 
@@ -149,14 +148,6 @@ def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -
     return 0, ("--fail-if-off: how far some means are off is not known, so that they neither passed nor failed",)
 
 
-def _drawn(request: Request) -> int:
-    """Which of the measures --plot draws."""
-    able = [k for k, measure in enumerate(request.measures) if measure.has_picture]
-    if request.given["plot"] and request.measures and not able:
-        raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
-    return able[0] if able else 0
-
-
 def _threshold(request: Request) -> float:
     """What --fail-above asks; NaN, which nothing exceeds, if it is not given."""
     asked = request.given["fail_above"]
@@ -164,12 +155,6 @@ def _threshold(request: Request) -> float:
         if asked is not None and not first.smaller_is_better:
             raise UsageError(f"--fail-above is for discrepancies, and {first.name} is none; name another measure first")
     return math.nan if asked is None else float(asked)
-
-
-def _figure(scores: Scores, drawn: int, title: str) -> Figure:
-    from steinkit.plots.overview import scores as picture
-
-    return picture(scores, title, scores.measurements[drawn])
 
 
 _VERDICT = """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?

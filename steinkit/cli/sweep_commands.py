@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from steinkit.sweeps.result import SweepResult
 
 _NOTHING_SCORED = 4
-_MANY_CELLS = 10_000  # of which it takes a second to name each
 
 _SWEEP = """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
 
@@ -154,8 +153,6 @@ def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int
         if resume and force:
             raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
         plan, asked_for_racing = read_configuration(config, options["max_memory"])
-        if len(plan.cells) >= _MANY_CELLS:
-            tell(f"a sweep of {len(plan.cells):,} cells: it takes a while to see which of them {directory} holds")
         require_folder(plan, folder, resume=resume, force=force)
         require_runnable(plan)
         try:

@@ -269,16 +269,7 @@ def _worst(document: Document) -> str:
             return said
         multiple = f"{share['multiple']:.1f} times what independent draws would give"
         return f"{said} ({share['coordinate']} contributes most: {multiple})"
-    worst = _ties(faults)[0]
-    if len(worst) == 1:
-        return _measured(worst[0])
-    errors = [standard_errors(each["z"]) for each in sorted(worst, key=lambda each: -abs(each["z"]))]
-    how = (
-        f"{errors[0]} standard errors off"
-        if len(set(errors)) == 1
-        else f"{errors[-1]} to {errors[0]} standard errors off"
-    )
-    return f"{listed([fault(each) for each in worst], of='more faults')} ({how}: a tie)"
+    return _tied(_ties(faults)[0], _NAMED)
 
 
 def _measured(each: Fault) -> str:
@@ -290,13 +281,16 @@ def _measured(each: Fault) -> str:
 
 def _faults(document: Document) -> str:
     """All faults, largest first, with ties as ties."""
-    groups = [
-        f"{' and '.join(map(_measured, group))}{', a tie' * (len(group) > 1)}" for group in _ties(document["blame"])
-    ]
+    groups = [_tied(group, len(group)) for group in _ties(document["blame"])]
     said = f"What is wrong: {'; '.join(groups)}."
     if any(each["kind"] == "dependence" for each in document["blame"]):
         return f"{said} {_GIVEN} where the correlation of two is off, so is the spread of each given the other."
     return f"{said} {_GIVEN} one that is right may be off given another that is not."
+
+
+def _tied(faults: Sequence[Fault], most: int) -> str:
+    """Faults about as bad as each other, each with its evidence."""
+    return listed([_measured(each) for each in faults], most=most, of="more faults") + ", a tie" * (len(faults) > 1)
 
 
 def _ties(faults: Sequence[Fault]) -> list[list[Fault]]:

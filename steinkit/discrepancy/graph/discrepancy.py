@@ -31,6 +31,7 @@ from steinkit.discrepancy.graph.engines.registry import (
     of_writing,
     proof_seconds,
 )
+from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner.geometry import (
@@ -208,7 +209,8 @@ def graph_stein_discrepancy(
             too_large = announced(of_writing(program), most_memory, shown=progress)
             require_time("the programs were written down", least_seconds(program))
             if program.dim > 1:
-                program.edge_rows  # noqa: B018
+                with np.errstate(all="ignore"):
+                    [form.edge_rows for form in suitable_forms(program)]
             written = time.perf_counter()
             with instance_kept(**program.arrays):
                 case = Case(program, settings)

@@ -141,7 +141,8 @@ class Run:
         self._moves = Noise(options.seeds, Kind.PROPOSAL, self._noise_width, normals)
         self._levels = Noise(options.seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
         self._normals = Noise(options.seeds, Kind.TEST, 1 if test.needs_normal else 0, normals)
-        self._step, self._spent, self._scanned, self._outside = np.zeros((4, options.chains), dtype=np.int64)
+        self._step, self._spent, self._outside = np.zeros((3, options.chains), dtype=np.int64)
+        self._scanned = np.zeros(options.chains)
         if self.reads_all:
             self._likelihoods = self.model.total_log_likelihood(self.states)
             require_start(self._likelihoods, self.states, "the log likelihood", "give another start=")
@@ -218,9 +219,9 @@ class Run:
         while looking.size:
             if not self.reads_all:
                 self._reader.read(seen, looking, wanted)
-            columns = (np.full(len(looking), number), *seen.moments(looking))
-            columns += tuple(column[looking] for column in (*given, bound))
-            verdict = self._verdicts(Look(size, *columns, seen.terms(looking)))
+            columns: list[Any] = [np.full(len(looking), number), *seen.moments(looking)]
+            columns += [column[looking] for column in (*given, bound)]
+            verdict = self._verdicts(Look._make((size, *columns, seen.terms(looking))))
             impossible = seen.mean[looking] == -np.inf  # some datum has no likelihood at the proposal
             decided = verdict.decided | impossible
             accepted[looking] = decided & verdict.accepted & ~impossible

@@ -144,7 +144,6 @@ def _workers(options: Mapping[str, Any]) -> dict[str, Any]:
 @option(
     OUTPUT,
     "--init",
-    metavar="FILE",
     type=click.Path(dir_okay=False),
     is_eager=True,
     expose_value=False,

@@ -142,7 +142,6 @@ def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
 @option(
     OUTPUT,
     "--init",
-    metavar="FILE",
     type=click.Path(dir_okay=False),
     is_eager=True,
     expose_value=False,

@@ -194,22 +194,26 @@ def test_the_time_and_the_user_are_heard(function, options, monkeypatch):
 
 
 def test_a_call_comes_back_after_so_many_data(monkeypatch):
-    """A long look is read in several calls: nobody waits for it longer than for one of them."""
+    """Within a step a chain hears of a deadline as well: `test_numba_functions` has a look that takes long."""
     calls = []
-    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 2 * MANY.compiled_terms.slice_rows)
+    width = sum(max(1, array[0].size) for array in NODAL.data)
+    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 2 * NODAL.size * width)
+    monkeypatch.setattr(compiled_chains, "_FIRST_FLOATS", 2 * NODAL.size * width)
     monkeypatch.setattr(compiled_chains.CompiledChains, "listen", lambda self: calls.append(1))
-    samplers.rwmh(MANY, draws=2, **SHORT_WALK)
-    slices = -(-MANY.size // MANY.compiled_terms.slice_rows)
-    assert slices <= len(calls) <= 2 * slices + 4
+    samplers.rwmh(NODAL, draws=100, **WALK)
+    assert 50 <= len(calls) <= 51  # two steps a call
 
 
 def test_calls_that_take_long_become_short(monkeypatch):
     seconds, listened = itertools.count(), []
     listen = compiled_chains.CompiledChains.listen
     monkeypatch.setattr(compiled_chains, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(compiled_chains, "_FIRST_FLOATS", 1 << 20)
     monkeypatch.setattr(compiled_chains.CompiledChains, "listen", lambda self: (listened.append(1), listen(self)))
-    samplers.rwmh(MANY, draws=20, **SHORT_WALK)
-    assert len(listened) > 15 * (MANY.size // MANY.compiled_terms.slice_rows)
+    samplers.rwmh(NODAL, draws=1000, **WALK)
+    assert len(listened) < 10  # a thousand steps are less than the first call may take
+    samplers.rwmh(NODAL, draws=10_000, **WALK)
+    assert len(listened) > 5_000
 
 
 def test_schedules_are_asked_for_steps_that_are_taken_only():

@@ -1,9 +1,8 @@
 """One chain in compiled code, by Metropolis-Hastings or by stochastic gradient Langevin dynamics.
 
-The steps are those of `steinkit.samplers.chains.run` and of `stochastic_langevin`, in their order. A call goes on where
-the last one stopped, and comes back when the chain is finished, noise is used up, or enough has been done for the
-caller to look at the time. Tests are those of `steinkit.samplers.acceptance.rules`, moves those of
-`steinkit.samplers.chains.gradients`; sums over a posterior's terms are made slice by slice, and
+The steps are those of `steinkit.samplers.chains.run` and of `stochastic_langevin`, in their order. A call takes the
+steps of a block; the next one goes on where it stopped. Tests are those of `steinkit.samplers.acceptance.rules`, moves
+those of `steinkit.samplers.chains.gradients`; sums over a posterior's terms are made slice by slice, and
 `steinkit.compiled_terms` says what is called.
 """
 
@@ -29,7 +28,7 @@ class Outcome(IntEnum):
 
     GO_ON = -1  # inside only
     FINISHED = 0
-    PAUSED = 1  # to let the caller look at the time and at control-C
+    STOPPED = 1  # since ``Terms.stop`` said so
     NOISE_USED = 2
     STATE_NOT_FINITE = 3
     RATIO_NO_NUMBER = 4
@@ -269,10 +268,10 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 
 
 @array_kernel
-def advance_metropolis(machine: Machine, block: Block, quota: int) -> Outcome:
-    """Run the chain on, and say why it stopped: after ``quota`` data, or once ``terms.stop`` holds, at the latest."""
+def advance_metropolis(machine: Machine, block: Block) -> Outcome:
+    """Run the steps of a block, and say why it stopped: once ``terms.stop`` holds, at the latest."""
     # handed on one by one: to take an array out of a tuple, which counts it, costs as much as a term of the likelihood
-    plan, chain, terms, vectors, read = machine.plan[0], machine.chain[0], machine.terms, machine.vectors, 0
+    plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
     noise, temperatures, levels, normals, points, results = block
     digits = machine.digits
@@ -280,15 +279,12 @@ def advance_metropolis(machine: Machine, block: Block, quota: int) -> Outcome:
         now = chain.step - chain.block_start
         if now == len(levels):
             return Outcome.NOISE_USED
-        if read >= quota:
-            return Outcome.PAUSED
         heat, proposed = temperatures[now], vectors[Vector.PROPOSED]
         if plan.drift == Drift.NONE:
             for j in range(len(scale)):
                 proposed[j] = _add_noise(vectors[Vector.STATE, j], scale[j], noise[now, j])
         else:
             propose_along_gradient(plan, terms, vectors, noise[now], heat, gradient_walk, digits)
-            read += 2 * plan.gradient_batch if plan.drift == Drift.MINIBATCH else plan.size
         for j in range(len(proposed)):
             if not math.isfinite(proposed[j]):
                 return Outcome.STATE_NOT_FINITE
@@ -297,7 +293,7 @@ def advance_metropolis(machine: Machine, block: Block, quota: int) -> Outcome:
             ratio = 0.0 if plan.drift == Drift.NONE else way_back(plan, terms, vectors, heat)
             offset = prior - chain.log_prior + ratio
         if terms.stop[0]:
-            return Outcome.PAUSED
+            return Outcome.STOPPED
         if not offset < np.inf:
             chain.wrong = offset
             return Outcome.RATIO_NO_NUMBER
@@ -308,7 +304,6 @@ def advance_metropolis(machine: Machine, block: Block, quota: int) -> Outcome:
             if outcome != Outcome.GO_ON:
                 return outcome  # type: ignore[no-any-return]
         chain.outside = 0 if offset > -np.inf else chain.outside + 1
-        read += 1 + count + plan.scans * plan.size
         if accepted:
             copy_row(vectors, Vector.PROPOSED, vectors, Vector.STATE)
             chain.log_prior, chain.log_likelihood = prior, likelihood
@@ -401,7 +396,7 @@ def judge(
     while True:
         while count < wanted:
             if terms.stop[0]:
-                return Outcome.PAUSED, False, count, likelihood
+                return Outcome.STOPPED, False, count, likelihood
             some = min(wanted - count, terms.longest)
             if plan.reads_all:
                 likelihood += slice_log_likelihood(terms, proposed, count, some)
@@ -444,9 +439,9 @@ def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
 
 
 @array_kernel
-def advance_langevin(machine: Machine, block: Block, quota: int) -> Outcome:
-    """Run the chain on, and say why it stopped, as `advance_metropolis`; levels are the sizes of the steps."""
-    plan, chain, terms, vectors, read = machine.plan[0], machine.chain[0], machine.terms, machine.vectors, 0
+def advance_langevin(machine: Machine, block: Block) -> Outcome:
+    """Run the steps of a block, as `advance_metropolis` does; levels are the sizes of the steps."""
+    plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch
     walk, digits, rows = machine.gradient_walk, machine.digits, terms.rows[:batch]
@@ -456,9 +451,6 @@ def advance_langevin(machine: Machine, block: Block, quota: int) -> Outcome:
         now = chain.step - chain.block_start
         if now == len(temperatures):
             return Outcome.NOISE_USED
-        if read >= quota:
-            return Outcome.PAUSED
-        read += batch
         take_rows(walk, 0, rows, digits)
         end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
@@ -468,7 +460,7 @@ def advance_langevin(machine: Machine, block: Block, quota: int) -> Outcome:
             for j in range(len(state)):
                 data[j] = (data[j] - proposed[j]) + batch / plan.size * at_mode[j]
         if terms.stop[0]:
-            return Outcome.PAUSED
+            return Outcome.STOPPED
         factor, step = plan.size / batch / temperatures[now], levels[now]
         for j in range(len(state)):
             prior[j] += factor * data[j]

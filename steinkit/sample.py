@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
+_LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
 _SHIFTS = np.array([30, 27], dtype=np.uint64)
 
 
@@ -412,15 +413,40 @@ def _floats(values: ArrayLike, what: str) -> Floats:
         raise InputError(f"{what} must be an array of real numbers; received {error}") from None
 
 
-def _finite(array: Floats, what: str, names: tuple[str, ...]) -> Floats:
-    if np.isfinite(array).all():
-        return array
-    bad = np.argwhere(~np.isfinite(array))
-    row, column = bad[0]
-    others = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
-    raise InputError(
-        f"{what}: row {row + 1}, column {names[column]!r} is {array[row, column]}{others}; drop or repair that draw"
-    )
+class CellError(InputError):
+    """A number that no sample can hold.
+
+    Attributes
+    ----------
+    what : str
+        The array that holds it, by the name of the argument.
+    row, column : int
+    said : str
+        What is wrong with it, and what to do.
+    """
+
+    what: str
+    row: int
+    column: int
+    said: str
+
+
+def _refuse(values: Floats, bad: NDArray[np.bool_], what: str, remedy: str, names: Sequence[str] = ()) -> None:
+    """Raise `CellError` for the first of the values that are bad."""
+    if not bad.any():
+        return
+    row, *rest = map(int, np.argwhere(bad)[0])
+    column = rest[0] if rest else 0
+    others = f" ({bad.sum()} such values in all)" if bad.sum() > 1 else ""
+    said = f"is {values[row, *rest]:.10g}{others}; {remedy}"
+    error = CellError(f"{what}: row {row + 1}{f', column {names[column]!r}' if names else ''} {said}")
+    error.what, error.row, error.column, error.said = what, row, column, said
+    raise error
+
+
+def _finite(array: Floats, what: str, names: Sequence[str] = ()) -> Floats:
+    _refuse(array, ~np.isfinite(array), what, "drop or repair that draw", names)
+    return array
 
 
 def _scores(
@@ -446,19 +472,13 @@ def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]
         array = array.reshape(-1)
     if array.shape != (n,):
         raise InputError(f"{what} must hold one number a draw, {n} in all; received {np.shape(values)}")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
-        raise InputError(f"{what}: row {bad[0] + 1} is {array[bad[0]]}; it must be a finite number")
-    return array
+    return _finite(array, what)
 
 
 def _weights(weights: Floats | None) -> Floats | None:
     if weights is None:
         return None
-    negative = np.flatnonzero(weights < 0.0)
-    if negative.size:
-        row = negative[0]
-        raise InputError(f"weights: row {row + 1} is {weights[row]:g}; weights must not be negative")
+    _refuse(weights, weights < 0.0, "weights", "a weight must not be negative: correct it or drop that draw")
     if not weights.any():
         raise InputError("all weights are zero; at least one draw must carry weight")
     return weights
@@ -467,10 +487,8 @@ def _weights(weights: Floats | None) -> Floats | None:
 def _integers(column: Floats | None, what: str) -> Integers | None:
     if column is None:
         return None
-    fractional = np.flatnonzero(column != np.rint(column))
-    if fractional.size:
-        row = fractional[0]
-        raise InputError(f"{what}: row {row + 1} is {column[row]:g}; whole numbers are wanted")
+    strange = (column != np.rint(column)) | (np.abs(column) > _LARGEST_WHOLE)
+    _refuse(column, strange, what, f"a {what} label is a whole number of at most 2**53: correct it")
     return column.astype(np.int64)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import Model, Parameter, as_floats, check, compare_stored, from_stored, refuse_discrete
+from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored, refuse_discrete
 from steinkit.containers.reading import require_dims
 from steinkit.errors import InputError, SteinkitError, UsageError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
@@ -84,7 +84,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     gradients = draws.get_extra_fields(group_by_chain=True).get("z_grad") if is_run else None
     if isinstance(gradients, Mapping) and all(each.name in gradients for each in made.parameters):
         columns = [-np.asarray(gradients[each.name]).reshape(len(sample), -1) for each in made.parameters]
-        compare_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
+        hold_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
     return target, sample
 
 
@@ -467,7 +467,7 @@ def from_blackjax(
     target = Target.from_jax(logdensity, like=example, label="BlackJAX log density")
     check(target, sample)
     if scores is not None:
-        compare_stored(target, sample, scores.reshape(sample.points.shape))
+        hold_stored(target, sample, scores.reshape(sample.points.shape))
     return target, sample
 
 

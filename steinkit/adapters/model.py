@@ -288,8 +288,7 @@ _FACTOR = 1.5  # from which on a scale is said to be wrong; a spread that is off
 _FEWEST = 20  # draws from which the check can tell anything
 _COMPARED = 100  # draws at which stored gradients are held to a target's score
 _SAME = 0.01  # largest median difference between these, relative to the score: samplers store single precision
-_HELD = 20  # draws at which gradients in double precision are held to it
-_ACCURACY = 1e-6  # of the gradients of one model that two compilers make, relative to a coordinate's largest
+_ACCURACY = 1e-6  # of the gradients of one model that two compilers make
 
 
 def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
@@ -335,115 +334,72 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
     return target, sample
 
 
-def compare_stored(target: Target, sample: Sample, stored: Floats) -> None:
-    """Compare gradients that a sampler stored at a sample's draws with a target's score there.
+def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: str = "") -> None:
+    """Hold gradients that a sampler stored at a sample's draws to a target's score there.
 
     Parameters
     ----------
     target : Target
     sample : Sample
-    stored : ndarray, shape (n, d)
-
-    Warns
-    -----
-    SteinkitWarning
-        If in some coordinate they differ at most draws: the sampler had another density than the target's.
-    """
-    places = some_of(len(sample), _COMPARED)
-    score, found = target.score(sample.points[places]), stored[places]
-    scale = np.abs(score) + np.median(np.abs(score), axis=0)
-    difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
-    off = np.median(difference, axis=0)
-    if off.max() <= _SAME:
-        return
-    column = int(off.argmax())
-    row = int(difference[:, column].argmax())
-    caution(
-        [
-            Caution(
-                f"the gradients that the sampler stored are not those of {target.label}: at draw {places[row] + 1}, "
-                f"coordinate {sample.names[column]!r}, it stored {found[row, column]:.6g}, and the score is "
-                f"{score[row, column]:.6g}; the draws were made for another density: other priors, or other data?"
-            )
-        ]
-    )
-
-
-def require_same_scores(target: Target, sample: Sample, remedy: str) -> None:
-    """Hold the scores of a sample, stored in double precision as its draws were made, to the target's.
-
-    Parameters
-    ----------
-    target : Target
-    sample : Sample
-        Without scores nothing is said.
+    stored : ndarray, shape (n, d), or None
+        Without them nothing is said.
     remedy : str
-        What to do if they are not the same.
+        What to do if they are not the same. Then they must be so to the accuracy of two compilers; else, in whatever
+        precision they are, about so at most draws.
 
     Raises
     ------
     InputError
-        If they are those of another density.
+        If they are those of another density, and there is a remedy.
+
+    Warns
+    -----
+    SteinkitWarning
+        The same, without one.
     """
-    if sample.scores is None:
+    if stored is None:
         return
-    places = some_of(len(sample), _HELD)
-    score, found = target.score(sample.points[places]), sample.scores[places]
-    difference = np.abs(found - score) / np.abs(score).max(axis=0).clip(min=np.finfo(np.float64).tiny)
-    row, column = np.unravel_index(int(difference.argmax()), difference.shape)
-    if difference[row, column] > _ACCURACY:
-        raise InputError(
-            f"the stored gradients are not those of the model: at draw {places[row] + 1}, coordinate "
-            f"{sample.names[column]!r}, {found[row, column]:.6g} was stored and the model says "
-            f"{score[row, column]:.6g}; another model made the draws, or one with other data: {remedy}"
-        )
+    places = some_of(len(sample), _COMPARED)
+    score, found = target.score(sample.points[places]), stored[places]
+    scale = np.abs(score) + np.median(np.abs(score), axis=0)
+    difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
+    off = difference.max(axis=0) if remedy else np.median(difference, axis=0)
+    if off.max() <= (_ACCURACY if remedy else _SAME):
+        return
+    column = int(off.argmax())
+    row = int(difference[:, column].argmax())
+    said = (
+        f"the gradients that the sampler stored are not those of {target.label}: at draw {places[row] + 1}, coordinate "
+        f"{sample.names[column]!r}, it stored {found[row, column]:.6g}, and the score is {score[row, column]:.6g}; the "
+        f"draws were made for another density: other priors, or other data{f'; {remedy}' if remedy else '?'}"
+    )
+    if remedy:
+        raise InputError(said)
+    caution([Caution(said)])
 
 
 def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
-    """Hold stored scores to Stein's identity, and to the stored log densities where there are some.
+    """Hold stored scores to Stein's identity, or to the stored log densities where there are some.
 
     Raises
     ------
     InputError
         If the scores have the wrong sign, or another scale than the log densities.
-
-    Warns
-    -----
-    SteinkitWarning
-        If by the moments alone they seem to have another scale: draws that are too wide or too narrow in every
-        coordinate alike look the same.
     """
-    if sample.scores is None or len(sample) < _FEWEST:
+    assert sample.scores is not None
+    if len(sample) < _FEWEST:
         return
     if log_density is not None:
         _against_log_density(sample.points, sample.scores, log_density)
         return
-    moments = _stein_moments(sample)
-    middle = float(np.median(moments))
-    if middle < 0.0:
-        raise InputError(
-            f"the stored gradients have the wrong sign: the median over coordinates of E (x - E x) s is {-middle:.3g}, "
-            "and -1 for draws from the target; were gradients of the potential energy, -log p, stored? Negate them"
-        )
-    if not 1.0 / _FACTOR < middle < _FACTOR:
-        caution(
-            [
-                Caution(
-                    f"the stored gradients look {middle:.3g} times what they should be (the median over coordinates of "
-                    "E (x - E x) s, which is -1 for draws from the target): either they belong to another scale of the "
-                    "parameters, or the draws are that much too wide or too narrow in most coordinates"
-                )
-            ]
-        )
-
-
-def _stein_moments(sample: Sample) -> Floats:
-    """-E (x_j - E x_j) s_j of every coordinate that varies: 1 for draws from the target."""
-    assert sample.scores is not None
     weights = sample.probabilities[:, None]
     spread = sample.points - (weights * sample.points).sum(axis=0)
-    moments = -(weights * spread * sample.scores).sum(axis=0)
-    return moments[np.ptp(sample.points, axis=0) > 0.0] if np.ptp(sample.points) > 0.0 else np.ones(1)
+    moment = float(np.median((weights * spread * sample.scores).sum(axis=0)))
+    if moment > 0.0:
+        raise InputError(
+            f"the stored gradients have the wrong sign: the median over coordinates of E (x - E x) s is {moment:.3g}, "
+            "and -1 for draws from the target; were gradients of the potential energy, -log p, stored? Negate them"
+        )
 
 
 def _against_log_density(points: Floats, scores: Floats, log_density: Floats) -> None:

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, require_same_scores
+from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored
 from steinkit.containers.named_draws import Labels, gather
 from steinkit.containers.objects import stan_fit_lengths
 from steinkit.containers.reading import as_sample
@@ -328,11 +328,8 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     if model is None:
         return stored
     target = _target(model, found)
-    require_same_scores(
-        target,
-        sample,
-        "to judge this fit against it, take the sample of from_pystan(fit) and the target of the model's own fit",
-    )
+    remedy = "to judge this fit against it, take the sample of from_pystan(fit) and the target of the model's own fit"
+    hold_stored(target, sample, sample.scores, remedy)
     check(target, sample)
     return target, sample
 

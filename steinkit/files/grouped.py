@@ -82,7 +82,7 @@ def read_in_child(
                 f"'python -m {_CHILD} {kind}' says why"
             ) from None
         try:
-            send(child.stdin, asked, data)
+            send(child.process.stdin, asked, data)
             answer, packed = child.answer(_BUSY * seconds)
         except BaseException as error:
             child.end()
@@ -136,7 +136,6 @@ class _Child:
             stderr=subprocess.DEVNULL,
             env=environment,
         )
-        self.stdin: IO[bytes] = self.process.stdin
         try:
             self.answer(_START)  # that it is ready
         except BaseException:

@@ -431,7 +431,8 @@ def _shares(k: float, z: Floats) -> tuple[Floats, Floats]:
     ----------
     .. [1] NIST Digital Library of Mathematical Functions, section 8.12.
     """
-    below, above = np.asarray(scipy.special.gammainc(k, z)), np.asarray(scipy.special.gammaincc(k, z))
+    below: Floats = np.asarray(scipy.special.gammainc(k, z), dtype=np.float64)
+    above: Floats = np.asarray(scipy.special.gammaincc(k, z), dtype=np.float64)
     mu = z / k - 1.0
     tail = (mu * math.sqrt(k) > 4.0) | ((mu * math.sqrt(k) < -4.0) & (z > 0.0))
     if k > _LARGE_SHAPE and tail.any():

@@ -23,9 +23,7 @@ from steinkit.errors import InputError, look_alikes, printable
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
 _LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
-_SHIFTS = np.array([30, 27], dtype=np.uint64)
 
 
 @checked
@@ -521,19 +519,13 @@ def rectangle_of(sample: Sample) -> tuple[int, int] | None:
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
     """Index of the first of each group of equal rows, in order of appearance, and the group of every row.
 
-    Rows are sorted by a hash; should two that differ share theirs, by all their coordinates, which takes longer.
+    Rows are sorted by their first coordinate; by all of them, which takes longer, where it has ties.
     """
-    hashes = _row_hashes(points)
-    order = np.argsort(hashes, kind="stable")  # equal rows stay in order of appearance
-    first, group = _groups(order, hashes[order[1:]] != hashes[order[:-1]])
-    if len(first) < len(points) and (points != points[first[group]]).any():
+    order = np.argsort(points[:, 0], kind="stable")  # equal rows stay in order of appearance
+    changes = points[order[1:], 0] != points[order[:-1], 0]
+    if not changes.all():
         order = np.lexsort(points.T[::-1])  # stable, too
-        first, group = _groups(order, (points[order[1:]] != points[order[:-1]]).any(axis=1))
-    return first, group
-
-
-def _groups(order: Integers, changes: NDArray[np.bool_]) -> tuple[Integers, Integers]:
-    """The first row of each group and the group of every row, of rows in an order in which groups change somewhere."""
+        changes = (points[order[1:]] != points[order[:-1]]).any(axis=1)
     starts = np.concatenate([[True], changes])
     if starts.all():
         alone = np.arange(len(order))
@@ -544,16 +536,3 @@ def _groups(order: Integers, changes: NDArray[np.bool_]) -> tuple[Integers, Inte
     group = np.empty(len(order), dtype=np.int64)
     group[order] = rank[np.cumsum(starts) - 1]
     return np.sort(leaders), group
-
-
-def _row_hashes(points: Floats) -> NDArray[np.uint64]:
-    """64 bits of each row, the same for rows that are equal as numbers, by the mixing steps of splitmix64."""
-    hashes = np.zeros(len(points), dtype=np.uint64)
-    for column in points.T:
-        bits = (column + 0.0).view(np.uint64)  # -0.0 is 0.0
-        hashes *= _MULTIPLIERS[0]
-        hashes += bits
-        for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS[1:], strict=True):
-            hashes ^= hashes >> shift
-            hashes *= multiplier
-    return hashes

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from steinkit.errors import Caution, InputError, caution, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Target
 
-_SUM = 1e-5  # by which the entries of a simplex may miss one: what single precision leaves
+_ROUNDING = 1e-5  # relative to the largest entry of a draw: what single precision leaves of a way there and back
 _CHECKED = 5  # draws at which what a model says is compared with something else
 
 # What an unconstrained coordinate is called, by the space that it comes from; coordinates of others keep their name.
@@ -110,6 +110,10 @@ class Model:
         """Of the unconstrained coordinates, numbered where the model has no labels for them."""
         return self._names({})
 
+    @cached_property
+    def _back(self) -> Callable[[Floats], Mapping[str, Floats]] | None:
+        return None if self.constrain is None else _remembered(self.constrain)
+
     @property
     def target(self) -> Target:
         """The posterior in unconstrained space, with these names."""
@@ -121,8 +125,8 @@ class Model:
         Its functions are the entries of the model's parameters on their own scale, those that vary in the sample.
         """
         target = self.make_target(sample.names, self.label)
-        if self.constrain is not None:
-            target.functions = self._on_own_scale(sample, _remembered(self.constrain))
+        if self._back is not None:
+            target.functions = self._on_own_scale(sample, self._back)
         return target
 
     def _on_own_scale(self, sample: Sample, constrain: Callable[[Floats], Mapping[str, Floats]]) -> Functions:
@@ -167,11 +171,9 @@ class Model:
         given = read_draws(draws, dims=dims, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, given) for each in self.parameters}
         names = self._names({name: variable.labels for name, variable in found.items()})
-        for each in self.parameters:
-            if each.space == "simplex":
-                _require_simplex(found[each.name])
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
         self._require_inside(points, names, found)
+        self._require_return(points, found)
         kept = {name: getattr(given, name) for name in ("weights", "cost", "chain", "draw")}
         return Sample(points=points, names=names, **kept)
 
@@ -228,6 +230,23 @@ class Model:
             "on its edge; drop it"
         )
 
+    def _require_return(self, points: Floats, found: Mapping[str, Variable]) -> None:
+        """Refuse draws off the support that transforms do not notice, as a simplex whose entries do not sum to one."""
+        if self._back is None:
+            return
+        back = self._back(points)
+        for each in self.parameters:
+            draws = found[each.name].rows
+            given, returned = (array.reshape(len(points), -1) for array in (draws, back[each.name]))
+            off = (np.abs(returned - given) > _ROUNDING * np.abs(given).max(axis=1, initial=0.0)[:, None]).any(axis=1)
+            if off.any():
+                row = int(off.argmax())
+                raise InputError(
+                    f"draw {row + 1} of {each.name} is {draws[row].tolist()}, which the model's transform to "
+                    f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
+                    f"lies outside the model's support ({each.space}); were the draws rounded, or made by another model?"
+                )
+
 
 def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[[Floats], Mapping[str, Floats]]:
     """The function, which is not called again for the points that it was called for last."""
@@ -240,18 +259,6 @@ def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[
         return found
 
     return called
-
-
-def _require_simplex(variable: Variable) -> None:
-    """Refuse draws whose entries do not sum to one, of which a transform by ratios takes no notice."""
-    off = np.abs(variable.rows.sum(axis=-1, dtype=np.float64) - 1.0).reshape(len(variable.rows), -1).max(axis=1)
-    if (off > _SUM).any():
-        row = int((off > _SUM).argmax())
-        raise InputError(
-            f"draw {row + 1} of {variable.name} is {variable.rows[row].tolist()}, whose entries do not sum to 1 "
-            f"({int((off > _SUM).sum())} such draws): it lies outside the model's support (simplex); were the draws "
-            "rounded, or made by another model?"
-        )
 
 
 def check(target: Target, sample: Sample) -> None:

@@ -38,7 +38,7 @@ from steinkit.containers.columns import columns_of
 from steinkit.containers.objects import LABELS, RESERVED
 from steinkit.errors import InputError, MissingDependencyError, UsageError
 from steinkit.files.numpy_format import read_npz
-from steinkit.files.streams import MAX_SECONDS
+from steinkit.files.streams import MAX_SECONDS, ZARR_MARKS, is_zarr
 from steinkit.sample import Integers, Sample, rectangle
 
 _CHILD = "steinkit.files.reader_child"
@@ -197,7 +197,6 @@ _GROUP = "posterior"
 # NetCDF forbids control characters, slashes and blanks at the end, HDF5 also "." alone and half characters.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\ud800-\udfff]|\s\Z|\A\.*\Z")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_ZARR = ("zarr.json", ".zgroup", ".zmetadata")  # a folder of version 3 holds, and of version 2
 
 
 def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
@@ -281,11 +280,6 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
     return axes
 
 
-def is_zarr(path: Path) -> bool:
-    """Whether a path is a folder in which Zarr keeps groups."""
-    return path.is_dir() and any((path / mark).is_file() for mark in _ZARR)
-
-
 def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
     """Read a sample from a Zarr folder.
 
@@ -310,6 +304,6 @@ def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, gro
     if not path.exists():
         raise InputError(f"{source} does not exist; check the path")
     if not is_zarr(path):
-        raise InputError(f"{source} is not a Zarr folder: none of {', '.join(_ZARR)} is in it; check the path")
+        raise InputError(f"{source} is not a Zarr folder: none of {', '.join(ZARR_MARKS)} is in it; check the path")
     size = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
     return read_in_child("zarr", source, size=size, path=str(path.absolute()), columns=columns, group=group)

@@ -146,6 +146,7 @@ _GZIP = b"\x1f\x8b"  # no other format begins so
 DRAFTS = ".steinkit-*.tmp"  # names of files on their way to their place, which a killed process leaves behind
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # a folder of version 3 holds, and of version 2
 
 
 def name_of(place: Place, standard: str) -> str:
@@ -468,3 +469,8 @@ def _whole(text: str) -> int:
 
 def _short(text: str) -> str:
     return text if len(text) <= 30 else f"{text[:30]}..."
+
+
+def is_zarr(path: Path) -> bool:
+    """Whether a path is a folder in which Zarr keeps groups."""
+    return path.is_dir() and any((path / mark).is_file() for mark in ZARR_MARKS)

@@ -19,16 +19,18 @@ from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit.adapters import as_model
-from steinkit.adapters.model import Model
 from steinkit.arguments import checked
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.target import Target
 from steinkit.targets.family import as_count
+
+if TYPE_CHECKING:
+    from steinkit.adapters.model import Model
 
 
 class _Entry(NamedTuple):
@@ -295,7 +297,7 @@ def load_target(reference: str) -> Target:
     While the file runs it may import other files of its folder, as a script may; import them at its top.
     """
     found = load_target_or_model(reference)
-    return found.target if isinstance(found, Model) else found
+    return found if isinstance(found, Target) else found.target
 
 
 def load_target_or_model(reference: str) -> Target | Model:

@@ -244,7 +244,7 @@ class Model:
                 raise InputError(
                     f"draw {row + 1} of {each.name} is {draws[row].tolist()}, which the model's transform to "
                     f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
-                    f"lies outside the model's support ({each.space}); were the draws rounded, or made by another model?"
+                    f"lies outside the model's support ({each.space}); were draws rounded, or made by another model?"
                 )
 
 

@@ -459,3 +459,8 @@ def _number(text: str) -> int | float:
     if not math.isfinite(value):
         raise ValueError(f"the number {text if len(text) <= 30 else f'{text[:30]}...'} is too large")
     return int(text) if text.lstrip("-").isdigit() else value
+
+
+def is_zarr(path: Path) -> bool:
+    """Whether a path is a folder in which Zarr keeps groups."""
+    return path.is_dir() and any((path / mark).is_file() for mark in ZARR_MARKS)

@@ -392,6 +392,12 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
     ------
     InputError
         If the scores have the wrong sign, or another scale than the log densities.
+
+    Warns
+    -----
+    SteinkitWarning
+        If by the moments alone they seem to have another scale: draws that are too wide or too narrow in every
+        coordinate alike look the same.
     """
     assert sample.scores is not None
     if len(sample) < _FEWEST:
@@ -401,12 +407,17 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
         return
     weights = sample.probabilities[:, None]
     spread = sample.points - (weights * sample.points).sum(axis=0)
-    moment = float(np.median((weights * spread * sample.scores).sum(axis=0)))
+    varies = np.ptp(sample.points, axis=0) > 0.0
+    moment = float(np.median((weights * spread * sample.scores).sum(axis=0)[varies])) if varies.any() else -1.0
+    found = f"the median over coordinates of E (x - E x) s is {moment:.3g}, and -1 for draws from the target"
     if moment > 0.0:
         raise InputError(
-            f"the stored gradients have the wrong sign: the median over coordinates of E (x - E x) s is {moment:.3g}, "
-            "and -1 for draws from the target; were gradients of the potential energy, -log p, stored? Negate them"
+            f"the stored gradients have the wrong sign: {found}; were gradients of the potential energy, -log p, "
+            "stored? Negate them"
         )
+    if not 1.0 / _FACTOR < -moment < _FACTOR:
+        said = f"the stored gradients have another scale than the draws: {found}; are they of other parameters?"
+        caution([Caution(said)])
 
 
 def _against_log_density(points: Floats, scores: Floats, log_density: Floats) -> None:

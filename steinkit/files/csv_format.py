@@ -28,7 +28,6 @@ from steinkit.containers.columns import (
     Columns,
     columns_of,
     lay_out,
-    require_distinct,
     sample_from_table,
     tell_taken,
     unnamed_column,
@@ -65,9 +64,14 @@ def read_csv(data: bytes | BinaryIO, source: str, columns: Sequence[str] | None 
     InputError
         If the file is no such table, naming line and column where they are known.
     """
-    stream = io.BytesIO(data) if isinstance(data, bytes) else data
+    return _read_sample(io.BytesIO(data) if isinstance(data, bytes) else data, source, columns)
+
+
+def _read_sample(
+    stream: BinaryIO, source: str, columns: Sequence[str] | None, reserved: Sequence[str] | None = None
+) -> Sample:
     header = _read_header(stream, source)
-    layout = lay_out(header.names, source, columns)
+    layout = lay_out(header.names, source, columns, reserved)
     table = _read_table(stream, header, layout, source)
     tell_taken(layout.taken)
     return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}", owned=True)
@@ -87,21 +91,9 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
     InputError
         If the file is no such table, or a cell is not a finite number; line and column are named.
     """
-    source = os.fspath(path)
     with opened(path, binary=True) as stream:
-        header = _read_header(stream, source)
-        require_distinct(header.names, source)
-        every = tuple(range(len(header.names)))
-        layout = Columns(tuple(header.names), tuple(header.names), every, (), {})
-        table = _read_table(stream, header, layout, source)
-    bad = np.argwhere(~np.isfinite(table.values))
-    if bad.size:
-        row, column = bad[0]
-        raise InputError(
-            f'{source}, line {table.lines[row]}, column "{header.names[column]}" is {table.values[row, column]}; '
-            "correct it or drop that line"
-        )
-    return layout.names, table.values
+        rows = _read_sample(stream, os.fspath(path), None, reserved=())
+    return rows.names, rows.points
 
 
 def write_csv(sample: Sample, target: str) -> bytes:

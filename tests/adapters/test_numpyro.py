@@ -59,9 +59,11 @@ def test_stored_gradients_are_negated_and_need_no_model():
     assert sk.verdict(sample, target).p > 0.01
 
 
-def test_stored_gradients_of_the_wrong_sign_are_recognised():
+def test_stored_gradients_of_the_wrong_sign_or_scale_are_recognised():
     with pytest.raises(sk.InputError, match="wrong sign"):
         sk.from_numpyro(None, gaussian_run(sign=-1.0)[1])
+    with pytest.warns(sk.SteinkitWarning, match=r"another scale than the draws: .* is -[34]\."):
+        sk.from_numpyro(None, gaussian_run(sign=4.0)[1])
 
 
 def test_stored_gradients_of_a_transformed_site_need_the_model():

@@ -27,6 +27,8 @@ the scores are multiplied by it as well. Several samples are compared in the uni
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -38,7 +40,7 @@ from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Brief
 from steinkit.describe.writing import listed
-from steinkit.errors import Caution, InputError, UsageError, did_you_mean
+from steinkit.errors import Caution, InputError, UsageError, did_you_mean, during
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, default_names, first_occurrences, rectangle_of
 from steinkit.target import Seed, Target, as_bounds, require_inside
 
@@ -523,6 +525,30 @@ def prepare(
 
     The one place where what a discrepancy is given is checked: behind it travels what this returns.
     """
+    last = _last.get()
+    if last is None or not (scores is weights is bounds is None):
+        return _prepared(draws, target, scores, weights, bounds)
+    if not last or last[0] is not draws or last[1] is not target:
+        last[:] = draws, target, _prepared(draws, target, None, None, None)
+    found: Prepared = last[2]
+    return found
+
+
+_last: ContextVar[list[Any] | None] = ContextVar("last", default=None)  # draws, their target, and what they were made
+
+
+def prepared_once() -> AbstractContextManager[None]:
+    """A block in which several measures are taken of one sample: it is prepared, and its score evaluated, once."""
+    return during(_last, [])
+
+
+def _prepared(
+    draws: DrawsLike,
+    target: Target | None,
+    scores: ArrayLike | None,
+    weights: ArrayLike | None,
+    bounds: ArrayLike | None,
+) -> Prepared:
     given = as_sample(draws)
     layout = rectangle_of(given)
     if layout is not None:

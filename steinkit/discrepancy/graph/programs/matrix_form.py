@@ -240,6 +240,6 @@ def _dot(limits: Floats, magnitudes: Floats) -> float:
 def _sum(terms: Floats) -> float:
     """Exactly rounded sum; infinite where it overflows."""
     try:
-        return math.fsum(terms)
+        return math.fsum(terms.tolist())  # sooner than NumPy's numbers
     except (OverflowError, ValueError):  # beyond the largest number, or infinities of both signs among the terms
         return math.inf

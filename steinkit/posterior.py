@@ -307,20 +307,20 @@ class Posterior(Target):
         >>> sk.samplers.sgld(posterior, step_size=1e-3, batch_size=10, draws=100, seed=1).points.shape
         (1, 100, 2)
         """
-        from steinkit.jax_functions import LikelihoodForms, in_coordinates, jax_module, vectorised
+        from steinkit.jax_functions import in_coordinates, jax_module, likelihood_forms, vectorised
 
         gradient = jax_module().grad
         dim, names, (log_likelihood, log_prior) = in_coordinates(like, dim, names, log_likelihood, log_prior)
         arrays = _as_data(data)
-        forms = LikelihoodForms.of(log_likelihood, len(arrays))
+        single, grad_single, many, grad_many = likelihood_forms(log_likelihood, len(arrays))
         return cls(
             arrays,
-            forms.log_likelihood,
-            forms.grad_log_likelihood,
+            single,
+            grad_single,
             vectorised(log_prior),
             vectorised(gradient(log_prior)),
-            log_likelihood_many=forms.log_likelihood_many,
-            grad_log_likelihood_many=forms.grad_log_likelihood_many,
+            log_likelihood_many=many,
+            grad_log_likelihood_many=grad_many,
             dim=dim,
             names=names,
             bounds=bounds,

@@ -35,13 +35,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, require_same_scores
+from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored
 from steinkit.containers.named_draws import Labels, gather
 from steinkit.containers.objects import stan_fit_lengths
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError, imported, listed
 from steinkit.files import matching_files, read_sample
-from steinkit.files.stan import is_log_prob, latent_columns, parameter_of, read_stan_columns, readable, stan_header
+from steinkit.files.stan import is_log_prob, latent_columns, parameter_of, read_stan_file, readable
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -328,11 +328,8 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     if model is None:
         return stored
     target = _target(model, found)
-    require_same_scores(
-        target,
-        sample,
-        "to judge this fit against it, take the sample of from_pystan(fit) and the target of the model's own fit",
-    )
+    remedy = "to judge this fit against it, take the sample of from_pystan(fit) and the target of the model's own fit"
+    hold_stored(target, sample, sample.scores, remedy)
     check(target, sample)
     return target, sample
 
@@ -450,17 +447,19 @@ def _diagnostics(files: list[str]) -> tuple[Sample, Floats]:
             f"{files[0]} holds draws and no gradients; let CmdStan write them with output diagnostic_file=FILE, or "
             "give gradients=, the output of its method log_prob"
         )
-    return sample, np.concatenate([_columns(file, ["lp__"])[:, 0] for file in files])
+    found = [read_stan_file(_bytes(file), file) for file in files]
+    return sample, np.concatenate([each.values[:, each.header.index("lp__")] for each in found])
 
 
 def _log_prob(draws: Any, files: list[str]) -> tuple[Sample, Floats]:
-    header = stan_header(_bytes(files[0]), files[0])
+    found = [read_stan_file(_bytes(file), file) for file in files]
+    header = found[0].header
     if not is_log_prob(header):
         raise InputError(
             f"{files[0]} is not the output of CmdStan's log_prob, whose columns are lp__ and g_NAME for every "
             f"coordinate; its columns begin {', '.join(header[:4])}"
         )
-    values = np.concatenate([_columns(file, header) for file in files])
+    values = np.concatenate([each.values for each in found])
     names = [readable(name.removeprefix("g_")) for name in header[1:]]
     sample = _unconstrained(draws, names)
     if len(sample) != len(values):
@@ -519,10 +518,6 @@ def _files(given: Any) -> list[str]:
             f"a path or several are wanted; received {type(given).__name__}. Draws in memory go with gradients="
         )
     return [file for each in several for file in matching_files(each) or [os.fspath(each)]]
-
-
-def _columns(file: str, names: list[str]) -> Floats:
-    return read_stan_columns(_bytes(file), file, names)
 
 
 def _bytes(file: _Path) -> bytes:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.columns import (
     choose,
+    lay_out,
     require_distinct,
     require_numbers,
     sample_from_table,
-    sort_table,
     tell_taken,
 )
 from steinkit.containers.named_draws import Entries, NamedDraws, gather, positions, row_labels
@@ -233,7 +233,7 @@ def from_frame(frame: Any, columns: Sequence[str] | None) -> Sample:
     found = {**_index_levels(frame, source), **_columns(frame, source)}
     if not len(frame):
         raise InputError(f"{source} is empty; at least one draw is wanted")
-    layout = sort_table(tuple(found), source, columns)
+    layout = lay_out(tuple(found), source, columns)
     tell_taken(layout.taken)
     values = np.full((len(frame), len(layout.header)), np.nan)
     for k in layout.used:

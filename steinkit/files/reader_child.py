@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import importlib
 import io
-import json
 import math
 import operator
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from steinkit.containers.objects import from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
-from steinkit.files.grouped import read_frame, write_frame
+from steinkit.files.grouped import receive, send
 from steinkit.files.numpy_format import write_npz
 from steinkit.files.streams import (
     MAX_BYTES,
@@ -53,21 +52,16 @@ def main() -> None:
     for package in _PACKAGES[sys.argv[1]]:  # which takes longest, before any file is waited for
         importlib.import_module(package)
     importlib.import_module("xarray").backends.list_engines()
-    write_frame(answers, b"ready")
-    while True:
-        try:
-            asked = json.loads(read_frame(sys.stdin.buffer))
-            data = read_frame(sys.stdin.buffer)
-        except EOFError:
-            return
-        _answer(answers, asked, data)
+    send(answers, "ready")
+    with suppress(EOFError):
+        while True:
+            send(answers, *_answer(*receive(sys.stdin.buffer)))
 
 
-def _answer(answers: IO[bytes], asked: dict[str, Any], data: bytes) -> None:
+def _answer(asked: dict[str, Any], data: bytes) -> tuple[dict[str, str], bytes]:
     for name in [each for each in os.environ if each.startswith("STEINKIT_MAX_")]:
         del os.environ[name]
     os.environ.update(asked["limits"])
-    _end_after(asked["seconds"])
     answer: dict[str, str] = {}
     packed = b""
     try:
@@ -78,20 +72,7 @@ def _answer(answers: IO[bytes], asked: dict[str, Any], data: bytes) -> None:
         said = f"{asked['source']} does not fit into memory, or unpacks to more than it says; read less"
         answer = {"error": InputError.__name__, "message": said}
     _end_beyond(math.inf)
-    write_frame(answers, json.dumps(answer).encode())
-    write_frame(answers, packed)
-
-
-def _end_after(seconds: float) -> None:
-    """Let the system end this process once it has worked for so long: time that others take does not count."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    soft = math.ceil(min(used.ru_utime + used.ru_stime + seconds, 2.0**30))
-    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+    return answer, packed
 
 
 def _end_beyond(size: float) -> None:

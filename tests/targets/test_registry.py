@@ -129,7 +129,7 @@ def test_values_are_json_or_comma_lists_or_text(text, value):
         ("logistic-posterior", {"intercept": "true"}, "option 'intercept' needs 'data'"),
         ("logistic-posterior", {"intercept": "maybe"}, "intercept must be true or false"),
         ("lasso-posterior", {"data": "x.csv"}, "option 'data' needs 'response'"),
-        ("lasso-posterior", {"data": "x.csv", "response": "y", "size": "9"}, "'size' simulates data"),
+        ("lasso-posterior", {"data": "x.csv", "response": "y", "size": "9"}, "'size' is for simulated data"),
         ("mixture-posterior", {"theta": "0,1"}, "option 'theta' needs 'size'"),
         ("mixture-posterior", {"data": "1,2", "size": "9"}, "'size' is for simulated data"),
         ("mixture-posterior", {"temperature": "0"}, "temperature must be a positive number; received 0"),

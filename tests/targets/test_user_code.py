@@ -141,6 +141,8 @@ def test_what_keeps_a_model_from_being_scored_is_said_of_the_reference(tmp_path)
         "    def log_density_gradient(self, x): ...\n"
         "    def param_unconstrain(self, x): ...\n"
         "    def param_unc_names(self): return []\n"
+        "    def param_names(self): return []\n"
+        "    def param_constrain(self, x): ...\n"
         "model = Stan()\n"
     )
     with pytest.raises(sk.SteinkitError) as caught:

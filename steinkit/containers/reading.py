@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import checked, require_unmasked
+from steinkit.containers import objects
 from steinkit.containers.columns import (
     choose,
     lay_out,
@@ -23,16 +24,6 @@ from steinkit.containers.columns import (
     tell_taken,
 )
 from steinkit.containers.named_draws import Entries, NamedDraws, gather, positions, row_labels
-from steinkit.containers.objects import (
-    from_cmdstan_fit,
-    from_ensemble,
-    from_stan_fit,
-    from_xarray,
-    is_cmdstan_fit,
-    is_ensemble,
-    is_stan_fit,
-    is_xarray,
-)
 from steinkit.errors import InputError, UsageError, listed
 from steinkit.sample import Sample, default_names, rectangle_of
 
@@ -400,9 +391,9 @@ def _read(
     """What a container holds: by parameter where it keeps draws so, else as a sample."""
     dims = require_dims(dims)
     plain = isinstance(draws, Sample | np.ndarray)
-    if not plain and is_xarray(draws):
+    if not plain and objects.is_xarray(draws):
         _refuse_dims(draws, dims)
-        return from_xarray(draws, group)
+        return objects.from_xarray(draws, group)
     if group != "posterior":
         raise UsageError(
             f"group= names a group of an InferenceData or DataTree; received {group!r} and a {type(draws).__name__}"
@@ -424,9 +415,9 @@ def _read(
 
 
 _SAMPLERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], NamedDraws | Sample]], ...] = (
-    (is_stan_fit, from_stan_fit),
-    (is_ensemble, from_ensemble),
-    (is_cmdstan_fit, from_cmdstan_fit),
+    (objects.is_stan_fit, objects.from_stan_fit),
+    (objects.is_ensemble, objects.from_ensemble),
+    (objects.is_cmdstan_fit, objects.from_cmdstan_fit),
 )
 
 

@@ -208,7 +208,7 @@ def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
     InputError
         If it is left untransformed where its support is no box with fixed bounds.
     """
-    usual = None
+    usual: Any = None
     if model.rvs_to_transforms[rv] is None:
         usual = imported("pymc.distributions.transforms", "PyMC", "pymc")._default_transform(rv.owner.op, rv)
     limits = _BOXES.get(usual.name if usual else "circular")

@@ -284,7 +284,7 @@ class _Cells:
             cost = record.get("cost_per_draw")
             for is_best, reasons in unranked.items():
                 reasons[cell] = why_unranked(record, measure, is_best=is_best)
-            found[cell] = _loss(record, measure, sign), math.nan if cost is None else float(cost)
+            found[cell] = loss_of(record, measure), math.nan if cost is None else float(cost)
         seeds = {seed: j for j, seed in enumerate(sorted({seed for _, seed in found}))}
         lower, upper, costs = (np.full((len(settings), len(seeds)), np.nan) for _ in range(3))
         for (i, seed), (bracket, cost) in found.items():
@@ -364,12 +364,12 @@ def _entry(record: Mapping[str, Any], measure: str) -> Mapping[str, Any]:
     return next((entry for entry in record["results"] if entry["measure"] == measure), {})
 
 
-def _loss(record: Mapping[str, Any], measure: str, sign: float) -> Interval:
+def loss_of(record: Mapping[str, Any], measure: str) -> Interval:
     """Bracket of the loss of one cell; infinite where it has no finite value."""
     bracket = bracket_of(record, measure)
     if bracket is None or not all(map(math.isfinite, bracket)):
         return math.inf, math.inf
-    return bracket if sign > 0.0 else _turned(bracket)
+    return bracket if find_measure(measure).smaller_is_better else _turned(bracket)
 
 
 def _turned(bracket: Interval) -> Interval:

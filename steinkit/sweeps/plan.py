@@ -29,8 +29,8 @@ from steinkit.measures.options import units_of_several
 from steinkit.sample import Sample, default_names
 from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, sample_digest
 from steinkit.sweeps.store import Record, Store
-from steinkit.sweeps.tasks import Run, Scores, SweptSampler, run_setting
-from steinkit.sweeps.workers import Lost, Workers, answers
+from steinkit.sweeps.tasks import Run, Scores, SweptSampler, run_chains
+from steinkit.sweeps.workers import Lost, Workers
 from steinkit.target import Target
 
 MOST_CELLS = 1_000_000
@@ -293,10 +293,10 @@ def _named_like(plan: Plan) -> Sample:
 def _pilot(plan: Plan, workers: Workers) -> Sample | None:
     """Of a few chains the one whose spreads the score agrees with best; None if none of them can be run."""
     places = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _TRIED)).round().astype(int)
-    arguments = [(k, plan.sampler, plan.options | plan.settings[k], plan.seeds[:1]) for k in places.tolist()]
-    found = [answer for answer in answers(workers, run_setting, arguments) if not isinstance(answer, Lost)]
+    tasks = [(k, (plan.sampler, plan.options | plan.settings[k], plan.seeds[:1])) for k in places.tolist()]
+    found = {k: answer for k, answer in workers.answers(run_chains, tasks) if not isinstance(answer, Lost)}
     best, least = None, math.inf
-    for _, (run,) in sorted(found, key=lambda answer: answer[0]):
+    for _, (run,) in sorted(found.items()):
         if run.sample is None or (run.sample.points == run.sample.points[0]).all(axis=0).any():
             continue
         off = _disagreement(run.sample, plan.target)

@@ -259,19 +259,7 @@ class Scores:
 Cell = tuple[int, int]  # number of the setting, and seed
 
 
-def run_setting(target: Target, setting: int, *others: Any) -> tuple[int, list[Run]]:
-    """The chains of a setting, `run_chains_of_setting`, with its number: answers come in any order."""
-    return setting, run_chains_of_setting(target, *others)
-
-
-def score_cell(target: Target, cell: Cell, *others: Any) -> tuple[Cell, Scores]:
-    """The scores of a cell, `score_chain`, with the cell."""
-    return cell, score_chain(target, *others)
-
-
-def run_chains_of_setting(
-    target: Target, sampler: SweptSampler, options: Mapping[str, Any], seeds: Sequence[int]
-) -> list[Run]:
+def run_chains(target: Target, sampler: SweptSampler, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Run]:
     """Run the chains of one setting together, and apart where that fails, so that each fails for itself."""
     began = time.perf_counter()
     try:
@@ -281,11 +269,7 @@ def run_chains_of_setting(
         if len(seeds) == 1:
             return [Run(seeds[0], None, None, _reason(error), time.perf_counter() - began)]
         half = len(seeds) // 2  # fewer runs than one by one, and chains do not depend on their company
-        return [
-            run
-            for part in (seeds[:half], seeds[half:])
-            for run in run_chains_of_setting(target, sampler, options, part)
-        ]
+        return [run for part in (seeds[:half], seeds[half:]) for run in run_chains(target, sampler, options, part)]
     share = (time.perf_counter() - began) / len(seeds)
     return [Run(seed, *chain, None, share) for seed, chain in zip(seeds, chains, strict=True)]
 

@@ -50,7 +50,7 @@ from steinkit.sweeps.plan import Plan, in_fixed_units
 from steinkit.sweeps.processes import open_workers
 from steinkit.sweeps.run import make_measure_settings, make_plan, saying_how_to_resume
 from steinkit.sweeps.store import CONFIGURATION, TUNING, Record, Store
-from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains_of_setting
+from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains
 from steinkit.target import Target
 
 if TYPE_CHECKING:
@@ -483,7 +483,7 @@ def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
 def _fresh(plan: Plan, best: int, resource: str, full: int) -> tuple[Verdict | None, str | None, tuple[str, ...]]:
     """The verdict on a chain from another seed, or why there is none, and what to know of it."""
     options = plan.options | plan.settings[best] | {resource: full}
-    (run,) = run_chains_of_setting(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
+    (run,) = run_chains(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
     if run.sample is None:
         return None, run.reason, ()
     return Judging().judge(run.sample, plan.target, {}, rng=0)

@@ -324,7 +324,7 @@ def why_unranked(record: Mapping[str, Any], measure: str, *, is_best: bool) -> s
     All biases of the best setting must be known. Others may have margins that are too wide; or be slow, as long as no
     draws fall into groups: then there are no regions whose shares, which the score does not know, may be wrong.
     """
-    entry = _entry(record, measure)
+    entry = entry_of(record, measure)
     why = entry.get("unranked") or ""
     if is_best:
         whys = (f"biases are not known: {each['why_not']}" for each in entry.get("quantities", ()) if each["why_not"])
@@ -334,14 +334,14 @@ def why_unranked(record: Mapping[str, Any], measure: str, *, is_best: bool) -> s
 
 def bracket_of(record: Mapping[str, Any], measure: str) -> Interval | None:
     """The certified bracket of a cell; the value itself where the measure is an estimate, None where there is none."""
-    entry = _entry(record, measure)
+    entry = entry_of(record, measure)
     value = entry.get("value")
     if value is None or not find_measure(measure).has_bracket:
         return None if value is None else (value, value)
     return entry.get("lower", value), entry.get("upper", value)
 
 
-def _entry(record: Mapping[str, Any], measure: str) -> Mapping[str, Any]:
+def entry_of(record: Mapping[str, Any], measure: str) -> Mapping[str, Any]:
     """The document of a measure of a cell; empty where it was not taken."""
     return next((entry for entry in record["results"] if entry["measure"] == measure), {})
 

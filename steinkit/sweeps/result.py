@@ -213,8 +213,7 @@ def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, An
         found = unsealed(data, INDENT)
     except ValueError as error:
         raise InputError(
-            f"{folder / name} is not as a sweep wrote it ({error}): it is damaged, or of an earlier version; run the "
-            "sweep again on the folder"
+            f"{folder / name} is not as a sweep wrote it ({error}): it is damaged; run the sweep again on the folder"
         ) from None
     if any(key not in found for key in keys):
         raise InputError(

@@ -30,6 +30,7 @@ from steinkit.sweeps.processes import open_workers
 from steinkit.sweeps.result import SweepResult, choices
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.tasks import swept_sampler
+from steinkit.sweeps.workers import Workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
@@ -223,45 +224,26 @@ def make_plan(
     )
 
 
-def run_plan(
-    plan: Plan,
-    *,
-    directory: Path | None,
-    n_jobs: int | None,
-    backend: str,
-    scheduler: str | None,
-    racing: bool,
-    progress: bool,
-) -> SweepResult:
-    """Compute the cells that have no record yet, and choose.
+def run_plan(plan: Plan, *, directory: Path | None, racing: bool, progress: bool, **workers: Any) -> SweepResult:
+    """Compute the cells that have no record yet, and choose; workers are those of `at_work`.
 
     Raises
     ------
     UsageError, MissingDependencyError
         As `sweep` does.
-    KeyboardInterrupt
-        With a note that says what is kept and how to go on.
     """
     began = time.perf_counter()
-    if directory is not None:
-        plan.require_identifiable()
-    timed = plan.measure_settings["max_seconds"] is not None
-    with (
-        Store(directory) as store,
-        saying_how_to_resume(store, len(plan.cells)),
-        open_workers(backend, n_jobs, scheduler, plan.target, timed=timed) as workers,
-    ):
-        plan, doubts = in_fixed_units(plan, store, workers)
+    with at_work(plan, len(plan.cells), directory, **workers) as (store, found):
+        plan, doubts = in_fixed_units(plan, store, found)
         store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
         store.write_document(CONFIGURATION, plan.document | {"racing": racing})
         others = other_records(plan, store)
-        execution = Execution(plan, store, workers, progress)
+        execution = Execution(plan, store, found, progress)
         report: dict[str, Any] | None = None
         if racing:
             records, report = race_rounds(plan, execution)
         else:
-            found = execution.records(plan.cells)
-            records = [found[cell] for cell in plan.cells]
+            records = list(execution.records(plan.cells).values())
         criteria, refused, warnings = choices(records, plan.settings, plan.measures, report)
         result = SweepResult(
             records=tuple(records),
@@ -278,6 +260,34 @@ def run_plan(
         )
         store.write_document(RESULT, {"result": result.to_dict(), "records": [record["cell"] for record in records]})
     return result
+
+
+@contextlib.contextmanager
+def at_work(plan: Plan, cells: int, directory: Path | None, **workers: Any) -> Iterator[tuple[Store, Workers]]:
+    """The folder of a sweep of so many cells, and whoever does its work, while this lasts.
+
+    Raises
+    ------
+    UsageError, MissingDependencyError
+        As `open_workers` does with n_jobs, backend and scheduler, and if records could be mistaken for another's.
+    KeyboardInterrupt
+        With a note that says what is kept and how to go on.
+    """
+    if directory is not None:
+        plan.require_identifiable()
+    timed = plan.measure_settings["max_seconds"] is not None
+    with Store(directory) as store:
+        try:
+            with open_workers(shared=plan.target, timed=timed, **workers) as found:
+                yield store, found
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(
+                "nothing is kept of an interrupted sweep without a directory; name one"
+                if directory is None
+                else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {directory}; "
+                "run the same sweep on that folder to go on"
+            )
+            raise
 
 
 def named_target(
@@ -395,18 +405,3 @@ def _identified(
         made, files, name = target, (), target.label
     described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
     return made, {"name": name, "options": described, "fingerprint": target_fingerprint(made, files)}
-
-
-@contextlib.contextmanager
-def saying_how_to_resume(store: Store, cells: int) -> Iterator[None]:
-    """Add to an interrupt what is kept, and how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(
-            "nothing is kept of an interrupted sweep without a directory; name one"
-            if store.directory is None
-            else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {store.directory}; "
-            "run the same sweep on that folder to go on"
-        )
-        raise

@@ -6,7 +6,7 @@ no finite value, has the worst loss there is, l = u = infinity: a setting that f
 an infinite median, and cannot win by its survivors. The best setting b has the smallest median of the midpoints.
 
 Setting i is told apart from b if the evidence is beyond both solver and seeds. The m seeds that both have are drawn
-with replacement, the same for both [1]_ (where they share none, the seeds of each), and
+with replacement, the same for both [1]_, and
 
     median of l_is - median of u_bs > 0
 
@@ -250,21 +250,14 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     repeats : int
         Bootstrap resamples.
     """
-    has_lower, has_upper = ~np.isnan(lower), ~np.isnan(upper)
-    shared = has_lower & has_upper
-    paired = bool(shared.any())
-    if paired:
-        has_lower = has_upper = shared
-    fewest = min(has_lower.sum(), has_upper.sum())
-    if fewest == 0:
+    shared = ~(np.isnan(lower) | np.isnan(upper))
+    if not shared.any():
         return False
-    if 0.5**fewest > 0.5 * error:
-        return bool(lower[has_lower].min() > upper[has_upper].max())
-    rng = np.random.default_rng(_SEED)
-    places = _resamples(has_lower, repeats, rng)
-    others = places if paired else _resamples(has_upper, repeats, rng)
+    if 0.5 ** shared.sum() > 0.5 * error:
+        return bool(lower[shared].min() > upper[shared].max())
+    places = _resamples(shared, repeats)
     with np.errstate(invalid="ignore"):  # both medians infinite: nothing tells the settings apart
-        difference = _row_medians(lower[places]) - _row_medians(upper[others])
+        difference = _row_medians(lower[places]) - _row_medians(upper[places])
     return bool(np.mean(~(difference > 0.0)) <= error)
 
 
@@ -380,17 +373,17 @@ def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int
     present = ~np.isnan(lower)
     if present.sum() < 2:
         return None
-    places = _resamples(present, repeats, np.random.default_rng(_SEED))
+    places = _resamples(present, repeats)
     tail = 0.5 * (1.0 - level)
     low = np.quantile(_row_medians(lower[places]), tail, method="lower")
     high = np.quantile(_row_medians(upper[places]), 1.0 - tail, method="higher")
     return float(low), float(high)
 
 
-def _resamples(present: NDArray[np.bool_], repeats: int, rng: np.random.Generator) -> Integers:
+def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
     """Places of the seeds present, drawn with replacement, shape (repeats, seeds present)."""
     places = np.flatnonzero(present)
-    return places[rng.integers(max(len(places), 1), size=(repeats, len(places)))]
+    return places[np.random.default_rng(_SEED).integers(len(places), size=(repeats, len(places)))]
 
 
 def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tuple[str, ...]:

@@ -256,7 +256,7 @@ def _configuration(directory: Path) -> dict[str, Any] | None:
 
 
 def _differences(there: Mapping[str, Any] | None, here: Mapping[str, Any]) -> list[str]:
-    """What makes two sweeps different ones, in words: their names, or else options of one thing."""
+    """What makes two sweeps different ones, in words, by the first of the levels that differs."""
     for first, second in zip(_levels(there), _levels(here), strict=True) if there else ():
         names = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
         if names:
@@ -266,8 +266,8 @@ def _differences(there: Mapping[str, Any] | None, here: Mapping[str, Any]) -> li
 
 def _levels(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     target, sampler, settings = (document[name] for name in ("target", "sampler", "measure_settings"))
-    names = {"target": target["name"], "sampler": sampler["name"], "measures": document["measures"]}
-    return names, target["options"], sampler["options"], {**settings, "units": None}  # which a run fixes
+    names = {"target": target["name"]}, {"sampler": sampler["name"]}, {"measures": document["measures"]}
+    return *names, target["options"], sampler["options"], {**settings, "units": None}  # which a run fixes
 
 
 def _short(value: Any) -> str:

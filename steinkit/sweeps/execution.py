@@ -106,7 +106,7 @@ class Execution:
 
     def _computed(
         self, cells: Sequence[Cell], names: Mapping[Cell, str], tolerance: float | None
-    ) -> Iterator[tuple[Cell, Run, Scores | None]]:
+    ) -> Iterator[tuple[Cell, Run, Scores]]:
         """Cells as they are finished: chains of some settings, those of one setting together, then their scores."""
         plan = self._plan
         by_setting: dict[int, list[int]] = {}
@@ -117,7 +117,7 @@ class Execution:
             runs: dict[Cell, Run] = {}
             for cell, run in self._runs(list(by_setting.items())[begin : begin + width]):
                 if run.sample is None:
-                    yield cell, run, None
+                    yield cell, run, Scores([], run.reason, [], 0.0)
                     continue
                 runs[cell] = run
                 if plan.keeps_draws(run.seed):  # before its record, which says that they are there

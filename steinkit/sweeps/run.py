@@ -316,7 +316,7 @@ def named_target(
         return load_target(reference), (folder / path,)
     resolved, files = {key: recordable(value, f"target option {key}") for key, value in options.items()}, []
     data = resolved.get("data")
-    if isinstance(data, str) and _is_file_name(data):
+    if isinstance(data, str):
         resolved["data"] = str(folder / data)
         files.append(folder / data)
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in resolved.items()}
@@ -379,15 +379,6 @@ def _require_range(value: Any, name: str, end: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < end:
         wanted = "a positive number of seconds" if end == math.inf else "a number between 0 and 1"
         raise UsageError(f"{name} must be {wanted}; received {value!r}")
-
-
-def _is_file_name(text: str) -> bool:
-    """Whether a target's data are named as a file, and not numbers between commas."""
-    try:
-        [float(part) for part in text.split(",")]
-    except ValueError:
-        return not text.startswith("[")
-    return False
 
 
 def _identified(

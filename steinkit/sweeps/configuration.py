@@ -15,7 +15,6 @@ import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +126,8 @@ def write_starting_file(path: str | os.PathLike[str]) -> None:
     try:
         with file.open("x", encoding="utf-8") as stream:
             name, folder = (printable(shlex.quote(each)) for each in (file.name, file.stem))
-            stream.write(
-                files("steinkit.sweeps").joinpath("starting.toml").read_text("utf-8").format(name=name, folder=folder)
-            )
+            template = Path(__file__).with_name("starting.toml").read_text(encoding="utf-8")
+            stream.write(template.format(name=name, folder=folder))
     except FileExistsError:
         raise UsageError(f"{file} exists and is not replaced; name a new file, or delete it first") from None
     except OSError as error:

@@ -16,7 +16,6 @@ References
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections import Counter
@@ -32,6 +31,7 @@ from steinkit.measures import find_measure
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 from steinkit.sweeps.choice import Interval, is_above, loss_of, why_unranked
+from steinkit.sweeps.identity import digest
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.store import Record, Store, first_few
 from steinkit.sweeps.tasks import Cell, Run, Scores, run_chains, score_chain
@@ -156,25 +156,23 @@ def _why(lost: Lost, what: str) -> str:
     return f"the chain was not {what}: {lost.reason}{', twice' * (not lost.late)}"
 
 
-_CAUSES = {  # of records that are not those of a cell, though they compute the same
-    ("target", "fingerprint"): "with another target or other data",
-    ("sampler", "code"): "with other code of the sampler",
-    ("version",): "by version {}",
-    ("measure_settings", "units"): "in other units",
-    ("label",): "under another label",
+_CAUSES = {
+    "target": "with another target or other data",
+    "sampler": "with other code of the sampler",
+    "version": "by version {version}",
+    "measure_settings": "in other units",
 }
 
 
 def other_records(plan: Plan, store: Store) -> list[str]:
     """What the folder holds of cells that are to be run, made with other data, by other code or in other units."""
-    lacking = [cell for cell in plan.cells if plan.fingerprint(*cell) not in store.records]
-    wanted = dict(_apart(plan.description(*cell)) for cell in lacking)
+    lacking = [cell for cell in plan.cells if store.records and plan.fingerprint(*cell) not in store.records]
+    wanted = {_regardless(described): described for described in (plan.description(*cell) for cell in lacking)}
     causes: Counter[str] = Counter()
     for record in store.records.values():
-        same, parts = _apart(record)
-        if same in wanted:
-            told = zip(_CAUSES.values(), parts, wanted[same], strict=True)
-            causes[next(cause.format(there) for cause, there, here in told if there != here)] += 1
+        if (described := wanted.get(_regardless(record))) is not None:
+            found = next((cause for name, cause in _CAUSES.items() if record[name] != described[name]), None)
+            causes.update([] if found is None else [found.format(**record)])
     return [
         f"{count} record{'s' * (count > 1)} in {store.directory} {'were' if count > 1 else 'was'} made {cause}, and "
         f"{'are' if count > 1 else 'is'} not reused"
@@ -182,17 +180,16 @@ def other_records(plan: Plan, store: Store) -> list[str]:
     ]
 
 
-def _apart(record: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """What a cell computes, and what of it follows from the data, the code and the version."""
-    kept = ("settings", "seed", "sampler", "target", "measures", "measure_settings", "version", "label")
-    rest = json.loads(json.dumps({name: record.get(name) for name in kept}))
-    parts = [(rest[tables[0]] if tables else rest).pop(name, None) for *tables, name in _CAUSES]
-    return json.dumps(rest, sort_keys=True), parts
-
-
 def seconds_of(record: Record) -> float:
     """Work that a cell took."""
     return math.fsum(record["seconds"].values())
+
+
+def _regardless(record: Record) -> str:
+    """What a cell computes, whatever the data, the code and the version, and the units that follow from them."""
+    follows = {"sampler": "code", "target": "fingerprint", "measure_settings": "units"}
+    parts = [{key: value for key, value in record[name].items() if key != left} for name, left in follows.items()]
+    return digest(record["settings"], record["seed"], record["measures"], parts)
 
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, in the rounds before the last

@@ -118,9 +118,10 @@ class Plan:
         """The record of a finished cell, at which sweeps were for the given number of times."""
         sample = run.sample
         cost = None if sample is None else sample.cost
+        described = self.description(*cell, tolerance)
         return {
-            "cell": self.fingerprint(*cell, tolerance),
-            **self.description(*cell, tolerance),
+            "cell": digest(described),
+            **described,
             "status": "failed" if scores.reason else "ok",
             "reason": scores.reason,
             "attempts": attempts,

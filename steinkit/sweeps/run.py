@@ -13,6 +13,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -163,15 +164,7 @@ def sweep(
         label=label,
     )
     require_taken(measure_settings, plan.measures)
-    return run_plan(
-        plan,
-        directory=None if directory is None else Path(directory),
-        n_jobs=n_jobs,
-        backend=backend,
-        scheduler=scheduler,
-        racing=racing,
-        progress=progress,
-    )
+    return run_plan(plan, Workplace(directory, n_jobs, backend, scheduler, progress), racing)
 
 
 def make_plan(
@@ -224,21 +217,54 @@ def make_plan(
     )
 
 
-def run_plan(plan: Plan, *, directory: Path | None, racing: bool, progress: bool, **workers: Any) -> SweepResult:
-    """Compute the cells that have no record yet, and choose; workers are those of `at_work`.
+@dataclass(frozen=True)
+class Workplace:
+    """Where cells are computed and kept: what `sweep` takes under these names."""
+
+    directory: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    backend: str = "loky"
+    scheduler: str | None = None
+    progress: bool = False
+
+    @contextlib.contextmanager
+    def open(self, plan: Plan, cells: int) -> Iterator[tuple[Store, Workers]]:
+        """Records and workers; an interrupt is given a note of what is kept, of so many cells, and how to go on."""
+        directory = None if self.directory is None else Path(self.directory)
+        if directory is not None:
+            plan.require_identifiable()
+        timed = plan.measure_settings["max_seconds"] is not None
+        with Store(directory) as store:
+            try:
+                with open_workers(self.backend, self.n_jobs, self.scheduler, plan.target, timed=timed) as workers:
+                    yield store, workers
+            except KeyboardInterrupt as interrupt:
+                interrupt.add_note(
+                    "nothing is kept of an interrupted sweep without a directory; name one"
+                    if directory is None
+                    else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {directory}; "
+                    "run the same sweep on that folder to go on"
+                )
+                raise
+
+
+def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
+    """Compute the cells that have no record yet, and choose.
 
     Raises
     ------
     UsageError, MissingDependencyError
         As `sweep` does.
+    KeyboardInterrupt
+        With a note that says what is kept and how to go on.
     """
     began = time.perf_counter()
-    with at_work(plan, len(plan.cells), directory, **workers) as (store, found):
-        plan, doubts = in_fixed_units(plan, store, found)
+    with place.open(plan, len(plan.cells)) as (store, workers):
+        plan, doubts = in_fixed_units(plan, store, workers)
         store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
         store.write_document(CONFIGURATION, plan.document | {"racing": racing})
         others = other_records(plan, store)
-        execution = Execution(plan, store, found, progress)
+        execution = Execution(plan, store, workers, place.progress)
         report: dict[str, Any] | None = None
         if racing:
             records, report = race_rounds(plan, execution)
@@ -260,34 +286,6 @@ def run_plan(plan: Plan, *, directory: Path | None, racing: bool, progress: bool
         )
         store.write_document(RESULT, {"result": result.to_dict(), "records": [record["cell"] for record in records]})
     return result
-
-
-@contextlib.contextmanager
-def at_work(plan: Plan, cells: int, directory: Path | None, **workers: Any) -> Iterator[tuple[Store, Workers]]:
-    """The folder of a sweep of so many cells, and whoever does its work, while this lasts.
-
-    Raises
-    ------
-    UsageError, MissingDependencyError
-        As `open_workers` does with n_jobs, backend and scheduler, and if records could be mistaken for another's.
-    KeyboardInterrupt
-        With a note that says what is kept and how to go on.
-    """
-    if directory is not None:
-        plan.require_identifiable()
-    timed = plan.measure_settings["max_seconds"] is not None
-    with Store(directory) as store:
-        try:
-            with open_workers(shared=plan.target, timed=timed, **workers) as found:
-                yield store, found
-        except KeyboardInterrupt as interrupt:
-            interrupt.add_note(
-                "nothing is kept of an interrupted sweep without a directory; name one"
-                if directory is None
-                else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {directory}; "
-                "run the same sweep on that folder to go on"
-            )
-            raise
 
 
 def named_target(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import queue
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,16 +127,20 @@ class OtherProcesses(Workers):
 
     def _once(self, work: Work, tasks: Iterable[Task], seconds: float | None) -> Generator[tuple[Any, Any], None, None]:
         waiting: dict[Future[Any], Task] = {}
+        done = queue.SimpleQueue[Future[Any]]()  # to `wait` for the first would take longer the more there are
         try:
             for key, arguments in tasks:
-                waiting[self._given(work, arguments, seconds)] = key, arguments
+                future = self._given(work, arguments, seconds)
+                waiting[future] = key, arguments
+                future.add_done_callback(done.put)
             while waiting:
-                done, _ = wait(waiting, LOOK, FIRST_COMPLETED)
-                for future in done:
-                    key, arguments = waiting.pop(future)
-                    yield key, self._answer(future, arguments)
-                if not done:
+                try:
+                    future = done.get(timeout=LOOK)
+                except queue.Empty:
                     self._require_there()
+                    continue
+                key, arguments = waiting.pop(future)
+                yield key, self._answer(future, arguments)
         finally:
             self._withdraw(waiting)
 

@@ -114,8 +114,7 @@ class Processes(OtherProcesses):
     backend, deaths = "loky", (BrokenProcessPool,)
 
     def __init__(self, count: int, shared: object) -> None:
-        super().__init__(pickled(shared))
-        self.count = count
+        super().__init__(pickled(shared), lambda: count)
         self._threads = ThreadPoolExecutor(count)
         self._own = threading.local()  # the process of each thread
         self._processes: list[_Process] = []
@@ -248,9 +247,9 @@ class _Dask(OtherProcesses):
         from distributed import KilledWorker
 
         # what all share is the answer to a task, which the cluster computes anew where its holder is lost
-        super().__init__(client.submit(cloudpickle.loads, pickled(shared), pure=False))
+        held = client.submit(cloudpickle.loads, pickled(shared), pure=False)
+        super().__init__(held, lambda: sum(client.nthreads().values()))
         self._client, self.deaths = client, (KilledWorker,)
-        self.count = max(1, int(sum(client.nthreads().values())))
 
     def _given(self, work: Work, arguments: Arguments, seconds: float | None) -> Future[Any]:
         payload = pickled((work, arguments))
@@ -306,9 +305,8 @@ class _Ray(OtherProcesses):
     def __init__(self, ray: Any, shared: object) -> None:
         from ray import exceptions
 
-        super().__init__(ray.put(pickled(shared)))
+        super().__init__(ray.put(pickled(shared)), lambda: int(ray.cluster_resources().get("CPU", 1)))
         self.deaths = (exceptions.WorkerCrashedError, exceptions.NodeDiedError, exceptions.OutOfMemoryError)
-        self.count = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._call = ray.remote(max_retries=0)(_called_with)
         self._cancel = functools.partial(ray.cancel, force=True)
 

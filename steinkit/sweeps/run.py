@@ -383,14 +383,13 @@ def _identified(
     target: Target | str, target_options: Mapping[str, Any], options: Mapping[str, Any], folder: Path
 ) -> tuple[Target, dict[str, Any]]:
     """The target, and how records know it."""
+    if not isinstance(target, str | Target):
+        raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
     if isinstance(target, str):
-        made, files = named_target(target, target_options, start_dimension(options), folder)
-        name = target
+        name, (made, files) = target, named_target(target, target_options, start_dimension(options), folder)
+    elif target_options:
+        raise UsageError("target_options are for a target given by its name; this one is made already")
     else:
-        if not isinstance(target, Target):
-            raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
-        if target_options:
-            raise UsageError("target_options are for a target given by its name; this one is made already")
-        made, files, name = target, (), target.label
+        name, made, files = target.label, target, ()
     described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
     return made, {"name": name, "options": described, "fingerprint": target_fingerprint(made, files)}

@@ -52,18 +52,15 @@ class LateError(Exception):
 
 
 class Workers:
-    """Whoever does the work of a sweep, with one argument that all work shares: this process, one after another.
+    """Whoever does the work of a sweep, with one argument that all work shares: this process, one after another."""
 
-    Attributes
-    ----------
-    count : int
-        How many work side by side.
-    """
+    def __init__(self, shared: object, count: Callable[[], int] = lambda: 1) -> None:
+        self._shared, self._count = shared, count
 
-    count = 1
-
-    def __init__(self, shared: object) -> None:
-        self._shared = shared
+    @property
+    def count(self) -> int:
+        """How many work side by side; a cluster may grow."""
+        return max(1, self._count())
 
     def answers(
         self,

@@ -277,14 +277,9 @@ def _pilot(plan: Plan, workers: Workers) -> Sample | None:
     places = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _TRIED)).round().astype(int)
     tasks = [(k, (plan.sampler, plan.options | plan.settings[k], plan.seeds[:1])) for k in places.tolist()]
     found = {k: answer for k, answer in workers.answers(run_chains, tasks) if not isinstance(answer, Lost)}
-    best, least = None, math.inf
-    for _, (run,) in sorted(found.items()):
-        if run.sample is None or (run.sample.points == run.sample.points[0]).all(axis=0).any():
-            continue
-        off = _disagreement(run.sample, plan.target)
-        if best is None or off < least:
-            best, least = run.sample, off
-    return best
+    samples = [run.sample for _, (run,) in sorted(found.items()) if run.sample is not None]
+    moved = [each for each in samples if not (each.points == each.points[0]).all(axis=0).any()]
+    return min(moved, key=lambda each: _disagreement(each, plan.target), default=None)
 
 
 def _disagreement(sample: Sample, target: Target) -> float:

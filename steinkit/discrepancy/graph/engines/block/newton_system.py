@@ -417,7 +417,7 @@ def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Int
     filled = np.diff(starts) > 0
     if filled.any():
         first[filled] = np.minimum.reduceat(columns, starts[:-1][filled])
-    return np.argsort(first, kind="stable")
+    return np.argsort(first.astype(np.min_scalar_type(n_columns)), kind="stable")  # sooner of short integers
 
 
 def _neighbours(starts: Integers, nodes: Integers, n_nodes: int) -> tuple[Integers, Integers]:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, require_unmasked
+from steinkit.arguments import checked, positive, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, InputError, UsageError, caution
@@ -391,11 +391,7 @@ class Posterior(Target):
         UsageError
             If the temperature is not a positive number.
         """
-        if isinstance(temperature, bool) or not isinstance(temperature, int | float | np.number):
-            raise UsageError(f"temperature must be a positive number; received {temperature!r}")
-        divisor = float(temperature)
-        if not 0.0 < divisor < math.inf:
-            raise UsageError(f"temperature must be a positive number; received {divisor:g}")
+        divisor = positive(temperature, "temperature")
         per_unit = partial(partial, _divided, divisor)
         many, grad_many = self.log_likelihood_many, self.grad_log_likelihood_many
         hot = Posterior(

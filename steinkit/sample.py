@@ -411,34 +411,16 @@ def _floats(values: ArrayLike, what: str) -> Floats:
         raise InputError(f"{what} must be an array of real numbers; received {error}") from None
 
 
-class CellError(InputError):
-    """A number that no sample can hold.
-
-    Attributes
-    ----------
-    what : str
-        The array that holds it, by the name of the argument.
-    row, column : int
-    said : str
-        What is wrong with it, and what to do.
-    """
-
-    what: str
-    row: int
-    column: int
-    said: str
-
-
 def _refuse(values: Floats, bad: NDArray[np.bool_], what: str, remedy: str, names: Sequence[str] = ()) -> None:
-    """Raise `CellError` for the first of the values that are bad."""
+    """Raise InputError for the first of the values that are bad."""
     if not bad.any():
         return
     row, *rest = map(int, np.argwhere(bad)[0])
     column = rest[0] if rest else 0
     others = f" ({bad.sum()} such values in all)" if bad.sum() > 1 else ""
     said = f"is {values[row, *rest]:.10g}{others}; {remedy}"
-    error = CellError(f"{what}: row {row + 1}{f', column {names[column]!r}' if names else ''} {said}")
-    error.what, error.row, error.column, error.said = what, row, column, said
+    error = InputError(f"{what}: row {row + 1}{f', column {names[column]!r}' if names else ''} {said}")
+    error.cell = what, row, column, said
     raise error
 
 

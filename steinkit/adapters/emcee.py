@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import check, some_of
+from steinkit.arguments import whole
 from steinkit.containers.objects import ensemble_names
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
@@ -100,12 +101,10 @@ def _stored(sampler: Any, discard: int, thin: int) -> tuple[Floats, Floats]:
             f"an emcee.EnsembleSampler is wanted; received {type(sampler).__name__}. Of a backend alone make a Sample "
             "of get_chain().transpose(1, 0, 2), and give a target"
         )
-    for value, name, least in ((discard, "discard", 0), (thin, "thin", 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise UsageError(f"{name} is a number of steps, {least} or more; received {value!r}")
+    kept = {"discard": whole(discard, "discard", 0), "thin": whole(thin, "thin", 1)}
     try:
-        chain = np.asarray(sampler.get_chain(discard=discard, thin=thin), dtype=np.float64)
-        stored = np.asarray(sampler.get_log_prob(discard=discard, thin=thin), dtype=np.float64)
+        chain = np.asarray(sampler.get_chain(**kept), dtype=np.float64)
+        stored = np.asarray(sampler.get_log_prob(**kept), dtype=np.float64)
     except AttributeError as error:
         raise InputError(f"the sampler holds no draws ({error}); run it first") from None
     if not len(chain):

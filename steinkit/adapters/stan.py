@@ -47,7 +47,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 _PROBES = 16  # points at which values in both spaces are compared
-_METHODS = ("log_density_gradient", "param_unconstrain", "param_unc_names")
+_METHODS = ("log_density_gradient", "param_names", "param_unc_names", "param_constrain", "param_unconstrain")
 
 
 def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
@@ -56,9 +56,8 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     Parameters
     ----------
     model : bridgestan.StanModel
-        Or any object with its methods `log_density_gradient`, `param_unconstrain` and `param_unc_names`. Without
-        `param_names` it has no parameters with more entries than coordinates, as a simplex has; `param_constrain` lets
-        all coordinates be named by their transforms.
+        Or any object with its methods `log_density_gradient`, `param_names`, `param_unc_names`, `param_constrain` and
+        `param_unconstrain`.
     draws : object with draws of every parameter, by name
         A sample that `read_sample` read from CmdStan's files, PyStan's fit, InferenceData, a dict of arrays, a data
         frame. Transformed parameters and generated quantities are left out.
@@ -125,31 +124,14 @@ def bridgestan_model(model: Any) -> Model:
         parameters=found.parameters,
         make_target=lambda names, label: Target(score=score, log_density=log_density, names=names, label=label),
         unconstrain=lambda values: _unconstrain(model, found, values),
-        constrain=constrain if _has(model, "param_constrain") and _has(model, "param_names") else None,
+        constrain=constrain,
     )
 
 
 def _parameters(model: Any) -> StanParameters:
-    free_names = list(model.param_unc_names())
-    names = list(model.param_names()) if _has(model, "param_names") else free_names
-    values, free = _probes(model, len(names), len(free_names))
-    return stan_parameters(names, free_names, values, free)
-
-
-def _probes(model: Any, entries: int, dim: int) -> tuple[Floats, Floats]:
-    """A few points in both spaces, (k, entries) and (k, dim); none where Stan has no way to them."""
-    make = np.random.default_rng(1)
-    if _has(model, "param_constrain") and _has(model, "param_names"):
-        free = make.uniform(-2.0, 2.0, (_PROBES, dim))  # as Stan makes initial values
-        return _rows(model.param_constrain, free, entries), free
-    values = make.random((_PROBES, entries))  # free, positive and of the unit interval
-    try:
-        with np.errstate(all="ignore"):
-            free = _rows(model.param_unconstrain, values, dim)
-    except (RuntimeError, ValueError):  # not for simplices, ordered vectors, other bounds
-        free = np.full((_PROBES, dim), np.nan)
-    known = np.isfinite(free).all(axis=1)
-    return values[known], free[known]
+    names, free_names = list(model.param_names()), list(model.param_unc_names())
+    free = np.random.default_rng(1).uniform(-2.0, 2.0, (_PROBES, len(free_names)))  # as Stan makes initial values
+    return stan_parameters(names, free_names, _rows(model.param_constrain, free, len(names)), free)
 
 
 def _rows(transform: Callable[[Floats], Any], points: Floats, dim: int) -> Floats:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, listed, warn_user
-from steinkit.sample import CellError, Floats, Integers, Sample, Unshared, require_unlike
+from steinkit.sample import Floats, Integers, Sample, Unshared, require_unlike
 
 RESERVED = ("chain", "draw", "weight", "cost")
 SCORE = "score:"
@@ -177,12 +177,13 @@ def sample_from_table(
             names=columns.names,
             **fields,
         )
-    except CellError as error:
-        position = places | {"points": columns.coordinates, "scores": columns.scores}
-        name = columns.header[position[error.what][error.column]] if error.what in position else error.what
-        raise InputError(f'{source}, {where(error.row)}, column "{name}" {error.said}') from None
     except InputError as error:
-        raise InputError(f"{source}: {error}") from None
+        if error.cell is None:
+            raise InputError(f"{source}: {error}") from None
+        what, row, column, said = error.cell
+        position = places | {"points": columns.coordinates, "scores": columns.scores}
+        name = columns.header[position[what][column]] if what in position else what
+        raise InputError(f'{source}, {where(row)}, column "{name}" {said}') from None
 
 
 def make_sample(source: str, **fields: Any) -> Sample:

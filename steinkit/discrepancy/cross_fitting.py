@@ -99,7 +99,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
         pair = (lagged_products(values, chains, 2 * k) + lagged_products(values, chains, 2 * k + 1)) / scale
         last = np.minimum(last, pair)
         going = last > 0.0
-        if not going.all():
+        if np.count_nonzero(going) < len(going):
             times[rows[~going]] = 2.0 * sums[~going] - 1.0
             rows, values, scale = rows[going], values[going], scale[going]
             sums, last = sums[going], last[going]

@@ -525,30 +525,9 @@ def prepare(
 
     The one place where what a discrepancy is given is checked: behind it travels what this returns.
     """
-    last = _last.get()
-    if last is None or not (scores is weights is bounds is None):
-        return _prepared(draws, target, scores, weights, bounds)
-    if not last or last[0] is not draws or last[1] is not target:
-        last[:] = draws, target, _prepared(draws, target, None, None, None)
-    found: Prepared = last[2]
-    return found
-
-
-_last: ContextVar[list[Any] | None] = ContextVar("last", default=None)  # draws, their target, and what they were made
-
-
-def prepared_once() -> AbstractContextManager[None]:
-    """A block in which several measures are taken of one sample: it is prepared, and its score evaluated, once."""
-    return during(_last, [])
-
-
-def _prepared(
-    draws: DrawsLike,
-    target: Target | None,
-    scores: ArrayLike | None,
-    weights: ArrayLike | None,
-    bounds: ArrayLike | None,
-) -> Prepared:
+    last = _last.get() if scores is weights is bounds is None else None
+    if last and last[0][0] is draws and last[0][1] is target:
+        return last[0][2]
     given = as_sample(draws)
     layout = rectangle_of(given)
     if layout is not None:
@@ -561,7 +540,18 @@ def _prepared(
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
     remarks = () if target is None else target.remarks
-    return Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
+    found = Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
+    if last is not None:
+        last[:] = [(draws, target, found)]
+    return found
+
+
+_last: ContextVar[list[tuple[DrawsLike, Target | None, Prepared]] | None] = ContextVar("last", default=None)
+
+
+def prepared_once() -> AbstractContextManager[None]:
+    """A block in which several measures are taken of one sample: it is prepared, and its score evaluated, once."""
+    return during(_last, [])
 
 
 def _refuse_faint_weights(sample: Sample) -> None:

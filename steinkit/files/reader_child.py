@@ -22,17 +22,9 @@ from typing import Any, TypeGuard
 
 from steinkit.containers.objects import from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
+from steinkit.files import streams
 from steinkit.files.grouped import receive, send
 from steinkit.files.numpy_format import write_npz
-from steinkit.files.streams import (
-    MAX_BYTES,
-    MAX_COLUMNS,
-    MAX_MEMBERS,
-    enclosed,
-    parse_json,
-    read_enclosed,
-    require_ratio,
-)
 from steinkit.sample import Sample
 
 _PACKAGES = {"netcdf": ("h5py", "h5netcdf"), "zarr": ("zarr",)}
@@ -168,14 +160,14 @@ def _sample(dataset: Any, source: str, columns: Sequence[str] | None) -> Sample:
         for each in dataset.data_vars.values()
         if lead.intersection(each.dims)
     )
-    MAX_COLUMNS.require(sum(entries), source)
+    streams.MAX_COLUMNS.require(sum(entries), source)
     return from_dataset(dataset, source).sample(columns)
 
 
 def _require_size(unpacked: int, stored: int, source: str) -> None:
     """Hold the arrays of a group to the limits, for nothing need be stored of what was never written."""
-    MAX_BYTES.require(unpacked, source, "unpacks to")
-    require_ratio(unpacked, stored, source)
+    streams.MAX_BYTES.require(unpacked, source, "unpacks to")
+    streams.require_ratio(unpacked, stored, source)
 
 
 def _padded(shape: Sequence[int], chunks: Sequence[int] | None) -> int:
@@ -194,7 +186,7 @@ def _refuse_other_files(file: Any, source: str) -> None:
         path, group = groups.pop()
         for name in group:
             members += 1
-            MAX_MEMBERS.require(members, source, "holds at least")
+            streams.MAX_MEMBERS.require(members, source, "holds at least")
             where, link = f"{path}/{name}", group.get(name, getlink=True)
             if isinstance(link, h5py.ExternalLink):
                 raise _elsewhere(source, where, f"a link into the file {link.filename}")
@@ -235,19 +227,19 @@ def _harmless(folder: Path, source: str) -> tuple[list[tuple[Path, dict[str, Any
     found = list[tuple[Path, dict[str, Any]]]()
     for place, folders, files in os.walk(folder):
         for name in [*folders, *files]:
-            enclosed(Path(place), name)
+            streams.enclosed(Path(place), name)
         sizes = {name: Path(place, name).lstat().st_size for name in files}
         stored += sum(sizes.values())
         described += sum(size for name, size in sizes.items() if name in _METADATA)
         members += not sizes.keys().isdisjoint(_MEMBERS)
-        MAX_BYTES.require(stored, source)
-        MAX_BYTES.require(_COPIES * described, source, "has metadata that take")
-        MAX_MEMBERS.require(members, source, "holds at least")
+        streams.MAX_BYTES.require(stored, source)
+        streams.MAX_BYTES.require(_COPIES * described, source, "has metadata that take")
+        streams.MAX_MEMBERS.require(members, source, "holds at least")
         for name in files:
             if name not in _ARRAYS:
                 continue
             where = Path(place, name).relative_to(folder)
-            metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where}")
+            metadata = streams.parse_json(streams.read_enclosed(Path(place), name), f"{source}, {where}")
             if not isinstance(metadata, dict):
                 raise InputError(f"{source}, {where} is not a JSON object; write it again")
             if any("pickle" in str(codec.get(key)) for codec in _codecs(metadata) for key in ("id", "name")):

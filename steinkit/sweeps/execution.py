@@ -166,7 +166,7 @@ _CAUSES = {
 
 def other_records(plan: Plan, store: Store) -> list[str]:
     """What the folder holds of cells that are to be run, made with other data, by other code or in other units."""
-    lacking = [cell for cell in plan.cells if plan.fingerprint(*cell) not in store.records]
+    lacking = [cell for cell in plan.cells if store.records and plan.fingerprint(*cell) not in store.records]
     wanted = {_regardless(described): described for described in (plan.description(*cell) for cell in lacking)}
     causes: Counter[str] = Counter()
     for record in store.records.values():

@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import require_unmasked
+from steinkit.arguments import require_unmasked, whole
 from steinkit.errors import UsageError
 from steinkit.posterior import Array, LikelihoodTerm, MakeTerms, Posterior
 from steinkit.sample import Floats
@@ -213,9 +213,7 @@ def common_dim(dim: int | None, **parameters: Floats) -> int:
     """
     lengths = {name: len(value) for name, value in parameters.items() if value.ndim > 0}
     if dim is not None:
-        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
-            raise UsageError(f"dim must be a positive whole number; received {dim!r}")
-        lengths["dim"] = int(dim)
+        lengths["dim"] = whole(dim, "dim", 1)
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name}: {length}" for name, length in lengths.items())
         raise UsageError(f"the parameters disagree on the dimension ({listed}); give scalars or equal lengths")

@@ -8,10 +8,10 @@ A user's own file is named ``path.py:attribute``, and run as Python code.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import os
+import runpy
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -347,14 +347,12 @@ def load_attribute(reference: str, what: str, kind: type | None = None, folder: 
         As in `load_target_or_model`; also if it is of another kind.
     """
     path, attribute = _split(str(folder / reference), what)
-    module = _run(path)
-    if not hasattr(module, attribute):
-        public = [
-            name for name, value in vars(module).items() if not (name.startswith("_") or isinstance(value, ModuleType))
-        ]
+    defined = _run(path)
+    if attribute not in defined:
+        public = [name for name, each in defined.items() if name[0] != "_" and not isinstance(each, ModuleType)]
         hint = did_you_mean(attribute, public) or f"; it defines {', '.join(public) or 'nothing'}"
         raise UsageError(f"{path} has no attribute {attribute!r}{hint}")
-    found = getattr(module, attribute)
+    found = defined[attribute]
     if kind is not None and not isinstance(found, kind):
         raise UsageError(f"{reference} must be a steinkit.{kind.__name__}; it is {type(found).__name__}")
     return found
@@ -369,30 +367,17 @@ def _split(reference: str, what: str) -> tuple[Path, str]:
     return Path(path), attribute
 
 
-def _run(path: Path) -> ModuleType:
-    """Run a file as a module. It does not stay in `sys.modules`: its functions are pickled by value."""
-    spec = importlib.util.spec_from_file_location(_MODULE_NAME, path.resolve())
-    if spec is None or spec.loader is None:
-        raise InputError(f"{path} cannot be run as Python code")
-    module = importlib.util.module_from_spec(spec)
-    with _explained(path), _as_script(module, path):
-        spec.loader.exec_module(module)
-    return module
-
-
-@contextmanager
-def _as_script(module: ModuleType, path: Path) -> Iterator[None]:
-    """Put the running file in `sys.modules` (dataclasses look there) and its folder on `sys.path`."""
-    folder = str(path.resolve().parent)
+def _run(path: Path) -> dict[str, Any]:
+    """What a file defines, run as a module that does not stay in `sys.modules`: functions are pickled by value."""
+    file = path.resolve()
     known = set(sys.modules)
-    sys.modules[_MODULE_NAME] = module
-    sys.path.insert(0, folder)
+    sys.path.insert(0, str(file.parent))
     try:
-        yield
+        with _explained(path):
+            return runpy.run_path(str(file), run_name=_MODULE_NAME)
     finally:
-        sys.path.remove(folder)
-        del sys.modules[_MODULE_NAME]
-        _pickle_by_value(set(sys.modules) - known, folder)
+        sys.path.remove(str(file.parent))
+        _pickle_by_value(set(sys.modules) - known, str(file.parent))
 
 
 def _pickle_by_value(names: set[str], folder: str) -> None:

@@ -21,7 +21,6 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets, tolerance_of
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named, registry
-from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner import geometry
@@ -181,13 +180,10 @@ def graph_stein_discrepancy(
             spanned = time.perf_counter()
             too_large = registry.announced(registry.of_writing(program), most_memory, shown=progress)
             deadlines.require_time("the programs were written down", registry.least_seconds(program))
-            if program.dim > 1:
-                with np.errstate(all="ignore"):
-                    [form.edge_rows for form in suitable_forms(program)]
-            written = time.perf_counter()
             with instance_kept(**program.arrays):
                 case = registry.Case(program, settings)
                 forecast = deadlines.interruptible(partial(solver.forecast, case), stop, "the programs were analysed")
+                written = time.perf_counter()
                 if not too_large:
                     registry.announced(registry.of_call(case, forecast), most_memory, shown=progress)
                 answers = Answers(program)

@@ -149,13 +149,11 @@ def insert_empty_boxes(
             return linked, ties[:count], c
         u, v = pairs[c]
         reach = dilation * lengths[c]
-        surely = reach - slack
-        if leads_on(graph, columns, u, v, dilation, surely - slack):
-            continue
-        if leads_on(graph, columns, v, u, dilation, surely - slack):
+        near = reach - 2.0 * slack
+        if leads_on(graph, columns, u, v, dilation, near) or leads_on(graph, columns, v, u, dilation, near):
             continue
         end, n_open = columns[:, v], np.int64(1)
-        goals.limit[v], goals.is_open[v] = surely, True
+        goals.limit[v], goals.is_open[v] = reach - slack, True
         for weight in (dilation, 1.0):
             if n_open > 0:
                 clear(frontier)

@@ -100,11 +100,9 @@ def _candidates(points: Floats) -> Integers | None:
     rank = np.lexsort(points.T[::-1])
     pairs = np.empty((ROOM * len(points), 2), dtype=np.int64)
     count = list_empty_boxes(*np.ascontiguousarray(points[rank].T), pairs)
-    if count > len(pairs):
-        return None
     ends = rank[pairs[:count]].T
     numbers = np.sort(np.minimum(*ends) * len(points) + np.maximum(*ends))
-    return np.column_stack(np.divmod(numbers, len(points)))
+    return None if count > len(pairs) else np.column_stack(np.divmod(numbers, len(points)))
 
 
 def _form_chains(points: Floats, ties: Integers) -> bool:

@@ -225,10 +225,10 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
 
 @inner_array_kernel
 def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def]
-    """Set a front's Schur complement to less the products of its rows, by four columns of it and four of the panel.
+    """Set a front's Schur complement to less the products of its rows, by three columns of it and four of the panel.
 
-    Short loops cost more to turn into vector instructions than they take. Columns of the complement that are not there
-    stand for the first of the four; those of the panel count nothing.
+    Loops are too short for vector instructions to pay. Columns of the complement that are not there stand for the first
+    of the three; those of the panel count nothing.
     """
     size = width + below
     for i in range(below * below):
@@ -241,21 +241,17 @@ def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def
         is_b = 1.0 if to_b else 0.0
         is_c = 1.0 if to_c else 0.0
         is_d = 1.0 if to_d else 0.0
-        for k in range(0, below, 4):
+        for k in range(0, below, 3):
             m = k + 1 if k + 1 < below else k
             n = k + 2 if k + 2 < below else k
-            o = k + 3 if k + 3 < below else k
             ka, kb, kc, kd = rows[k], is_b * rows[to_b + k], is_c * rows[to_c + k], is_d * rows[to_d + k]
             ma, mb, mc, md = rows[m], is_b * rows[to_b + m], is_c * rows[to_c + m], is_d * rows[to_d + m]
             na, nb, nc, nd = rows[n], is_b * rows[to_b + n], is_c * rows[to_c + n], is_d * rows[to_d + n]
-            oa, ob, oc, od = rows[o], is_b * rows[to_b + o], is_c * rows[to_c + o], is_d * rows[to_d + o]
             for i in range(k, below):
                 a, b, c, d = rows[i], rows[to_b + i], rows[to_c + i], rows[to_d + i]
                 at_k = update[k * below + i] - ((ka * a + kb * b) + (kc * c + kd * d))
                 at_m = update[m * below + i] - ((ma * a + mb * b) + (mc * c + md * d))
-                at_n = update[n * below + i] - ((na * a + nb * b) + (nc * c + nd * d))
-                update[o * below + i] -= (oa * a + ob * b) + (oc * c + od * d)
-                update[n * below + i] = at_n
+                update[n * below + i] -= (na * a + nb * b) + (nc * c + nd * d)
                 update[m * below + i] = at_m
                 update[k * below + i] = at_k
 

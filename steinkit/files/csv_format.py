@@ -17,7 +17,7 @@ import itertools
 import os
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
@@ -28,6 +28,7 @@ from steinkit.containers.columns import (
     Columns,
     columns_of,
     lay_out,
+    require_distinct,
     sample_from_table,
     tell_taken,
     unnamed_column,
@@ -64,14 +65,13 @@ def read_csv(data: bytes | BinaryIO, source: str, columns: Sequence[str] | None 
     InputError
         If the file is no such table, naming line and column where they are known.
     """
-    return _read_sample(io.BytesIO(data) if isinstance(data, bytes) else data, source, columns)
+    stream = io.BytesIO(data) if isinstance(data, bytes) else data
+    return _read_sample(stream, source, lambda names: lay_out(names, source, columns))
 
 
-def _read_sample(
-    stream: BinaryIO, source: str, columns: Sequence[str] | None, reserved: Sequence[str] | None = None
-) -> Sample:
+def _read_sample(stream: BinaryIO, source: str, lay_out: Callable[[list[str]], Columns]) -> Sample:
     header = _read_header(stream, source)
-    layout = lay_out(header.names, source, columns, reserved)
+    layout = lay_out(header.names)
     table = _read_table(stream, header, layout, source)
     tell_taken(layout.taken)
     return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}", owned=True)
@@ -92,8 +92,13 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
         If the file is no such table, or a cell is not a finite number; line and column are named.
     """
     with opened(path, binary=True) as stream:
-        rows = _read_sample(stream, os.fspath(path), None, reserved=())
+        rows = _read_sample(stream, os.fspath(path), partial(_all_columns, source=os.fspath(path)))
     return rows.names, rows.points
+
+
+def _all_columns(names: list[str], source: str) -> Columns:
+    require_distinct(names, source)
+    return Columns(tuple(names), tuple(names), tuple(range(len(names))), (), {})
 
 
 def write_csv(sample: Sample, target: str) -> bytes:

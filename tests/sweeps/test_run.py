@@ -238,6 +238,10 @@ def test_racing_drops_what_cannot_win_and_keeps_the_winner():
     assert raced.criteria["graph"].best == full.criteria["graph"].best
     wanted = {(r["settings"]["scale"], r["seed"]): r for r in timeless(full.records)}
     assert all(r == wanted[r["settings"]["scale"], r["seed"]] for r in timeless(raced.records))
+    seconds = {scale: [] for scale in grid["scale"]}
+    for record in raced.records:
+        seconds[record["settings"]["scale"]].append(sum(record["seconds"].values()))
+    assert report["seconds_full_estimate"] == pytest.approx(24 * sum(map(np.median, seconds.values())))
     assert report["saved"] == pytest.approx(1.0 - report["seconds_spent"] / report["seconds_full_estimate"])
     assert "Racing ran" in raced.summary()
 

@@ -211,11 +211,11 @@ def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, 
     length = 1
     while values.shape[1] >= _FEWEST_BATCHES:
         yield length, values, chains
-        pairs = [(chain.stop - chain.start) // 2 for chain in chains]
-        first = np.concatenate([chain.start + 2 * np.arange(k) for chain, k in zip(chains, pairs, strict=True)])
-        ends = np.cumsum(pairs).tolist()
-        chains = [slice(end - k, end) for end, k in zip(ends, pairs, strict=True) if k]
-        values = 0.5 * (values[:, first] + values[:, first + 1])
+        cut = [values[:, chain.start : chain.stop - (chain.stop - chain.start) % 2] for chain in chains]
+        halved = [0.5 * (each[:, ::2] + each[:, 1::2]) for each in cut]
+        ends = np.cumsum([each.shape[1] for each in halved]).tolist()
+        chains = [slice(end - each.shape[1], end) for end, each in zip(ends, halved, strict=True) if each.size]
+        values = halved[0] if len(halved) == 1 else np.concatenate(halved, axis=1)
         length *= 2
 
 

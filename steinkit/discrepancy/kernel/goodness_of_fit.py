@@ -398,7 +398,8 @@ def _sign_sums(
         require_time("signs were drawn")
         flipped = rng.random((last - first, len(whole))) < flips
         signs = 1.0 - 2.0 * np.logical_xor.accumulate(flipped, axis=1).astype(np.float32)
-        sums[first:last] = np.add.reduceat(signs[:, grouped], starts, axis=1)
+        signs = signs[:, grouped]
+        sums[first:last] = signs if len(whole) == n_points else np.add.reduceat(signs, starts, axis=1)
     return sums
 
 
@@ -417,10 +418,10 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
         last = min(first + _ROWS, n)
         rows = stein.rows(np.arange(first, last), first)[:, first:]
         rows[:, last - first :] *= 2.0
-        for start in range(0, len(signs), _REPLICATES):
+        for start in (0, *range(2, len(signs), _REPLICATES)) if rough else range(0, len(signs), _REPLICATES):
             yield
-            some = signs[start : start + _REPLICATES, first:]
-            if rough and start > 0:
+            some = signs[start : start + _REPLICATES if start or not rough else 2, first:]
+            if rough and start:
                 rows = rows.astype(np.float32, copy=False)
             by_row = (some.astype(rows.dtype, copy=False) @ rows.T) * some[:, : last - first]
             sums[number, start : start + len(some)] = by_row.sum(axis=1, dtype=np.float64)

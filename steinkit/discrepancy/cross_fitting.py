@@ -58,7 +58,7 @@ from numpy.typing import ArrayLike
 from steinkit.chains import split_chains
 from steinkit.discrepancy.preparation import Prepared, Units
 from steinkit.errors import Caution, InputError
-from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers
 
 _DIRECT_PAIRS = 32  # of lags, up to which products are summed one lag after the other
@@ -382,7 +382,8 @@ class Draws:
             return math.inf
         slowest = slowest_change(self.points, self.scores, self.chains)
         z = np.ascontiguousarray((self.points - self.points.mean(axis=0)).T)
-        functions = [z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2]
+        with one_thread_in_libraries():
+            functions = [z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2]
         for values in [np.concatenate(functions)] if z.size <= _VALUES else functions:
             slowest = max(slowest, self.autocorrelation_times(values - values.mean(axis=1, keepdims=True)).max())
         return len(self.points) / float(slowest)

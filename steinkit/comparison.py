@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -154,10 +153,7 @@ class Comparison(Result):
             "reference": {
                 measure: [
                     {
-                        "draws": each.to_dict()["draws"],
-                        "effective_draws": each.to_dict()["effective_draws"],
-                        "run": each.to_dict()["run"],
-                        "median": each.median,
+                        **{key: each.to_dict()[key] for key in ("draws", "effective_draws", "run", "median")},
                         "lower": float(each.lower.min()),
                         "upper": float(each.upper.max()),
                         "values": each.values.tolist(),
@@ -266,8 +262,19 @@ def compare(
     {'graph': (('right',), ('shifted',))}
     """
     shared = {**(settings or {}), **changes, "progress": False}
-    measures = _measures(measures, samples, shared)
-    _require_sensible(samples, measures)
+    if not isinstance(samples, Mapping) or is_xarray(samples):
+        kind = type(samples).__name__
+        raise UsageError(f"samples must be a mapping of names to samples, such as {{'nuts': draws}}; received {kind}")
+    if not samples:
+        raise UsageError("there is no sample to compare; give one or more, each with a name")
+    known = {name: _read(draws) for name, draws in samples.items()}
+    readable = [each for each in known.values() if isinstance(each, Sample)]
+    if measures is None:
+        measures = default_measure(readable[0].dim if readable else 1, operator=shared.get("operator"))
+    measures = tuple(dict.fromkeys([measures] if isinstance(measures, str) else measures))
+    if not measures:
+        raise UsageError("there is no measure to compare by; name one, such as graph")
+    has_units = ["units" in find_measure(name).options for name in measures]
     require_taken(changes, measures)
     judging = Judging(matters=matters, looks=looks) if verdict else None
     run = _long_run(reference_draws)
@@ -275,61 +282,29 @@ def compare(
     steps = len(samples) * len(measures)
     with time_limit(shared.get("max_seconds")), progress_bar("measures", steps, shown=progress) as bar:
         shares = Shares(steps * (2 if reference or run else 1) + (len(samples) if verdict else 0))
-        units, unsettled = _units(samples, target, measures, shared)
+        units, unsettled = units_of_several(readable, target, shared) if any(has_units) else (None, ())
         shared |= {"units": units}
-        found = tuple(_measure(name, draws, target, measures, shared, shares, bar) for name, draws in samples.items())
+        work = _Work(target, measures, shared, judging, reference, run, rng, shares)
+        found = tuple(work.measured(name, each, bar) for name, each in known.items())
         _require_one(found)
-        found = _sized(found) if reference or run else found
-        references, missed = _references(found, target, measures, reference, run, rng, shared, shares, progress)
-        judged, doubts = _judged(found, judging, target, shared, shares, rng)
+        references, missed = work.references(found, progress)
+        judged = [work.judged(each) for each in found]
     ranking = {measure: _rank(found, measure) for measure in measures}
     notes = [
         about(each.name, note) for each in found for taken in each.measurements.values() for note in taken.warnings
     ]
+    doubts = [about(each.name, note) for each, said in judged for note in said]
     notes = list(dict.fromkeys([*unsettled, *notes, *doubts]))
-    return Comparison(judged, measures, ranking, references, units, (*notes, *missed, *_sizes(found)))
+    results = tuple(each for each, _ in judged)
+    return Comparison(results, measures, ranking, references, units, (*notes, *missed, *_sizes(found)))
 
 
-def _measures(
-    measures: str | Sequence[str] | None, samples: Mapping[str, DrawsLike], settings: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """The measures named, each once, or that for the dimension of the first that is a sample."""
-    if measures is not None:
-        return tuple(dict.fromkeys([measures] if isinstance(measures, str) else measures))
-    for draws in samples.values() if isinstance(samples, Mapping) else ():
-        with contextlib.suppress(SteinkitError):
-            return (default_measure(as_sample(draws).dim, operator=settings.get("operator")),)
-    return (default_measure(1),)
-
-
-def _units(
-    samples: Mapping[str, DrawsLike],
-    target: Target | None,
-    measures: tuple[str, ...],
-    settings: Mapping[str, Any],
-) -> tuple[Units | None, tuple[str, ...]]:
-    """The one scale of all samples; None where no measure has any."""
-    if not any("units" in find_measure(name).options for name in measures):
-        return None, ()
-    readable = []
-    for draws in samples.values():
-        with contextlib.suppress(SteinkitError):
-            readable.append(as_sample(draws))
-    return units_of_several(readable, target, settings)
-
-
-def _require_sensible(samples: Mapping[str, Any], measures: tuple[str, ...]) -> None:
-    if not isinstance(samples, Mapping) or is_xarray(samples):
-        raise UsageError(
-            "samples must be a mapping of names to samples, such as {'nuts': draws}; received "
-            f"{type(samples).__name__}"
-        )
-    if not samples:
-        raise UsageError("there is no sample to compare; give one or more, each with a name")
-    if not measures:
-        raise UsageError("there is no measure to compare by; name one, such as graph")
-    for measure in measures:
-        find_measure(measure)
+def _read(draws: DrawsLike) -> Sample | SteinkitError:
+    """The sample, or why there is none."""
+    try:
+        return as_sample(draws)
+    except SteinkitError as error:
+        return error
 
 
 def _long_run(draws: DrawsLike | LongRun | None) -> LongRun | None:
@@ -338,28 +313,16 @@ def _long_run(draws: DrawsLike | LongRun | None) -> LongRun | None:
     return draws if draws is None or isinstance(draws, LongRun) else LongRun(as_sample(draws), "the long run")
 
 
-def _sized(found: Sequence[ComparedSample]) -> tuple[ComparedSample, ...]:
-    """The samples with the size that right ones to compare with have."""
-    from steinkit.discrepancy.reference import effective_size
-
-    return tuple(
-        each if each.sample is None else replace(each, effective=effective_size(each.sample)) for each in found
-    )
-
-
 def _require_reference(repeats: int, run: LongRun | None, target: Target | None, settings: Mapping[str, Any]) -> None:
     """Refuse a reference that cannot be had."""
     if repeats < 0:
         raise UsageError(f"reference must not be negative; received {repeats}")
     if repeats and run is not None:
         raise UsageError("reference draws samples and reference_draws brings its own; leave out one of the two")
-    if not repeats:
-        return
-    if target is None or not target.can_sample:
-        what = "stored scores" if target is None else target.label
+    cut_off = settings.get("bounds") is not None and target is not None and target.bounds is None
+    if repeats and (target is None or not target.can_sample or cut_off):
+        what = "stored scores" if target is None else "a target cut off by bounds" if cut_off else target.label
         raise UsageError(f"{what} cannot be drawn from, so there is no reference; leave it out")
-    if settings.get("bounds") is not None and target.bounds is None:
-        raise UsageError("a target cut off by bounds cannot be drawn from, so there is no reference; leave it out")
 
 
 def _require_one(found: Sequence[ComparedSample]) -> None:
@@ -369,85 +332,68 @@ def _require_one(found: Sequence[ComparedSample]) -> None:
         raise errors[0]
 
 
-def _measure(
-    name: str,
-    draws: DrawsLike,
-    target: Target | None,
-    measures: tuple[str, ...],
-    settings: Mapping[str, Any],
-    shares: Shares,
-    bar: Any,
-) -> ComparedSample:
-    """All measures of one sample, or why they cannot be had."""
-    try:
-        sample = as_sample(draws)
-    except SteinkitError as error:
-        bar.update(len(measures))
-        return ComparedSample(name, None, {}, dict.fromkeys(measures, error))
-    measurements: dict[str, Measurement] = {}
-    errors: dict[str, SteinkitError] = {}
-    for measure in measures:
-        try:
-            with shares.one():
-                measurements[measure] = take_measure(measure, sample, target, settings)
-        except SteinkitError as error:
-            errors[measure] = error
-        bar.update()
-    return ComparedSample(name, sample, measurements, errors)
+@dataclass(frozen=True)
+class _Work:
+    """What is done with every sample; `shares` share the time out."""
 
+    target: Target | None
+    measures: tuple[str, ...]
+    settings: Mapping[str, Any]
+    judging: Judging | None
+    repeats: int
+    run: LongRun | None
+    rng: Seed
+    shares: Shares
 
-def _judged(
-    found: Sequence[ComparedSample],
-    judging: Judging | None,
-    target: Target | None,
-    settings: Mapping[str, Any],
-    shares: Shares,
-    rng: Seed,
-) -> tuple[tuple[ComparedSample, ...], list[str]]:
-    """The samples with verdicts on those that were measured, and what to know of these."""
-    judged, doubts = [], []
-    for each in found:
-        if judging is None or each.sample is None or not each.measurements:
-            judged.append(each)
-            continue
-        with shares.one():
-            judgement = judging.judge(each.sample, target, settings, rng=rng)
-        judged.append(replace(each, verdict=judgement.verdict, unjudged=judgement.unjudged))
-        doubts += [about(each.name, note) for note in judgement.notes]
-    return tuple(judged), doubts
+    def measured(self, name: str, sample: Sample | SteinkitError, bar: Any) -> ComparedSample:
+        """All measures of one sample, or why they cannot be had."""
+        from steinkit.discrepancy.reference import effective_size
 
-
-def _references(
-    found: Sequence[ComparedSample],
-    target: Target | None,
-    measures: tuple[str, ...],
-    repeats: int,
-    run: LongRun | None,
-    rng: Seed,
-    settings: Mapping[str, Any],
-    shares: Shares,
-    progress: bool,
-) -> tuple[dict[str, tuple[Reference, ...]], list[str]]:
-    """What right samples of each effective size score, and which could not be scored."""
-    references: dict[str, tuple[Reference, ...]] = {}
-    missed: list[str] = []
-    for measure in measures if repeats or run else ():
-        if not find_measure(measure).has_bracket:
-            continue
-        measured = [each for each in found if measure in each.measurements]
-        alike = [each.measurements[measure] for each in measured]
-        for size in sorted({each.effective for each in measured if each.effective is not None}):
+        if not isinstance(sample, Sample):
+            bar.update(len(self.measures))
+            return ComparedSample(name, None, {}, dict.fromkeys(self.measures, sample))
+        measurements: dict[str, Measurement] = {}
+        errors: dict[str, SteinkitError] = {}
+        for measure in self.measures:
             try:
-                own = None if run is None else run.like(next(each.sample for each in measured if each.sample))
-                with shares.one():
-                    reference = measured_reference(
-                        alike, target, size, repeats, run=own, rng=rng, settings=settings, progress=progress
-                    )
-            except (SolverError, InputError) as error:  # the samples' own answers stand
-                missed.append(f"the reference of {size} draws was not measured by {measure}: {error}")
-                continue
-            references[measure] = (*references.get(measure, ()), reference)
-    return references, missed
+                with self.shares.one():
+                    measurements[measure] = take_measure(measure, sample, self.target, self.settings)
+            except SteinkitError as error:
+                errors[measure] = error
+            bar.update()
+        effective = effective_size(sample) if self.repeats or self.run else None
+        return ComparedSample(name, sample, measurements, errors, effective=effective)
+
+    def judged(self, each: ComparedSample) -> tuple[ComparedSample, tuple[str, ...]]:
+        """A sample with the verdict on it, if it was measured, and what to know of that."""
+        if self.judging is None or each.sample is None or not each.measurements:
+            return each, ()
+        with self.shares.one():
+            judgement = self.judging.judge(each.sample, self.target, self.settings, rng=self.rng)
+        return replace(each, verdict=judgement.verdict, unjudged=judgement.unjudged), judgement.notes
+
+    def references(
+        self, found: Sequence[ComparedSample], progress: bool
+    ) -> tuple[dict[str, tuple[Reference, ...]], list[str]]:
+        """What right samples of each effective size score, and which could not be scored."""
+        references: dict[str, tuple[Reference, ...]] = {}
+        missed: list[str] = []
+        for measure in self.measures if self.repeats or self.run else ():
+            measured = [each for each in found if measure in each.measurements and find_measure(measure).has_bracket]
+            alike = [each.measurements[measure] for each in measured]
+            for size in sorted({each.effective for each in measured if each.effective is not None}):
+                try:
+                    own = self.run and self.run.like(next(each.sample for each in measured if each.sample))
+                    given: dict[str, Any] = {"run": own, "rng": self.rng, "settings": self.settings}
+                    with self.shares.one():
+                        reference = measured_reference(
+                            alike, self.target, size, self.repeats, **given, progress=progress
+                        )
+                except (SolverError, InputError) as error:  # the samples' own answers stand
+                    missed.append(f"the reference of {size} draws was not measured by {measure}: {error}")
+                    continue
+                references[measure] = (*references.get(measure, ()), reference)
+        return references, missed
 
 
 def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...], ...]:

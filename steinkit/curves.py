@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import re
 import warnings as python_warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -134,14 +134,10 @@ class Curve(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
+        arrays = {name: getattr(self, name) for name in ("n", "cost", "budget", "values", "lower", "upper")}
         return {
             "measure": self.measure,
-            "n": _numbers(self.n),
-            "cost": None if self.cost is None else _numbers(self.cost),
-            "budget": None if self.budget is None else _numbers(self.budget),
-            "values": _numbers(self.values),
-            "lower": _numbers(self.lower),
-            "upper": _numbers(self.upper),
+            **{name: None if values is None else _numbers(values) for name, values in arrays.items()},
             "interval": None if self.interval is None else [_numbers(pair) for pair in self.interval],
             "replicates": [_numbers(row) for row in self.replicates],
             "rate": _numbers([self.rate])[0],
@@ -164,13 +160,8 @@ class Curve(Result):
 
 def _numbers(values: Iterable[float]) -> list[float | None]:
     """Numbers for JSON, which has no NaN; whole ones without a decimal point."""
-    return [_number(float(value)) for value in values]
-
-
-def _number(value: float) -> float | None:
-    if not math.isfinite(value):
-        return None
-    return int(value) if value.is_integer() else value
+    finite = [float(value) if math.isfinite(value) else None for value in values]
+    return [int(value) if value is not None and value.is_integer() else value for value in finite]
 
 
 @cautious
@@ -262,21 +253,33 @@ def curve(
     if "units" in find_measure(measure).options:
         units, doubts = units_of_several(samples, target, shared)
         shared |= {"units": units}
+    cut = first_draws if budget is None else within_budget
     with time_limit(shared.get("max_seconds")):
-        brackets, sizes, cost, told = _measured(samples, target, measure, grid, budget is not None, shared, progress)
+        brackets, sizes, cost, told = _measured(samples, target, measure, grid, cut, shared, progress)
     against = sizes if budget is None else cost
     assert against is not None  # samples without cost have no budget
     begin = tail_from
     if begin is None:  # half way on the logarithm, with enough points for a line if there are
         begin = min(math.sqrt(grid[0] * grid[-1]), grid[-min(FEWEST_POINTS, len(grid))])
     values, lower, upper = medians(brackets)
-    more = np.append(True, np.diff(against) > 0.0)  # a budget that buys nothing more is the point before once again
-    rate = fit_rate(brackets[0], against, (grid >= begin) & more, level=level, rng=rng)
+    grows = np.diff(against) > 0.0  # a budget that buys nothing more is the point before once again
+    rate = fit_rate(brackets[0], against, (grid >= begin) & np.append(True, grows), level=level, rng=rng)
     notes = [*doubts, *_merged(told)]
     if not math.isfinite(rate.value):
         different = len(np.unique(against[rate.fitted]))
         notes.append(f"no rate: the tail has {different} different points to fit, {FEWEST_POINTS} are needed")
-    notes += [*_too_few(len(samples), level), *_unspent(budget is not None, cost, grid)]
+    surest = 1.0 - 2.0 ** (1 - len(samples))  # that the median lies within the range of so many
+    if len(samples) > 1 and surest < level:
+        notes.append(
+            f"{len(samples)} samples are too few for an interval of {level:.0%}: even the range of their values holds "
+            f"the median with probability {surest:.0%} only"
+        )
+    if budget is not None and not grows.all():
+        beyond = ", ".join(f"{each:g}" for each in grid[1:][~grows])
+        notes.append(
+            f"no more was drawn with budget {beyond} than with the one before: these points stand for what was drawn, "
+            "not for what the budget could have bought"
+        )
     return Curve(
         measure=measure,
         n=sizes,
@@ -297,7 +300,7 @@ def curve(
     )
 
 
-def first_draws(sample: Sample, n: int) -> Sample:
+def first_draws(sample: Sample, n: float) -> Sample:
     """The first n draws: of several chains, the first n/K of each, one more of the first where that is not whole.
 
     Raises
@@ -306,12 +309,11 @@ def first_draws(sample: Sample, n: int) -> Sample:
         If the sample has fewer.
     """
     if n > len(sample):
-        raise UsageError(f"the first {n} draws were asked for, but the sample has {len(sample)}")
+        raise UsageError(f"the first {n:.0f} draws were asked for, but the sample has {len(sample)}")
     chains, _ = split_chains(sample)
     place = np.concatenate([np.arange(len(rows)) for rows in chains])
     turn = np.argsort(place, kind="stable")  # first draws of all chains, then the second ones
-    chosen: Integers = np.concatenate(chains)[np.sort(turn[:n])]
-    return sample[chosen]
+    return sample[np.concatenate(chains)[np.sort(turn[: int(n)])]]
 
 
 def within_budget(sample: Sample, budget: float) -> Sample:
@@ -368,36 +370,12 @@ def _budgets(budget: Iterable[float], samples: Sequence[Sample]) -> Floats:
     return budgets
 
 
-def _too_few(samples: int, level: float) -> list[str]:
-    """Of R samples the smallest and the largest lie on either side of the median with probability 1 - 2^(1 - R)."""
-    surest = 1.0 - 2.0 ** (1 - samples)
-    if samples == 1 or surest >= level:
-        return []
-    return [
-        f"{samples} samples are too few for an interval of {level:.0%}: even the range of their values holds the "
-        f"median with probability {surest:.0%} only"
-    ]
-
-
-def _unspent(by_budget: bool, cost: Floats | None, grid: Floats) -> list[str]:
-    """Budgets that the chains, having ended, did not use up."""
-    if not by_budget or cost is None:
-        return []
-    beyond = grid[1:][np.diff(cost) == 0.0]
-    if not beyond.size:
-        return []
-    return [
-        f"no more was drawn with budget {', '.join(f'{each:g}' for each in beyond)} than with the one before: these "
-        "points stand for what was drawn, not for what the budget could have bought"
-    ]
-
-
 def _measured(
     samples: Sequence[Sample],
     target: Target | None,
     measure: str,
     grid: Floats,
-    by_budget: bool,
+    cut: Callable[..., Sample],
     settings: Mapping[str, Any],
     progress: bool,
 ) -> tuple[Floats, Floats, Floats | None, list[tuple[str, int]]]:
@@ -409,22 +387,18 @@ def _measured(
     n, cost = np.empty(brackets.shape[1:]), np.empty(brackets.shape[1:])
     notes: list[tuple[str, int]] = []
     shares = Shares(n.size)
-
-    def measure_one(r: int, sample: Sample) -> None:
-        scored, own_target, own_settings, said = _prepared(sample, target, measure, settings)
-        notes.extend((note, 0) for note in said)
-        for k, wanted in enumerate(grid):
-            first = within_budget(scored, float(wanted)) if by_budget else first_draws(scored, int(wanted))
-            n[r, k], cost[r, k] = len(first), _total_cost(first)
-            with shares.one():
-                brackets[:, r, k], said = _take(measure, first, own_target, own_settings)
-            notes.extend((note, len(first)) for note in said)
-            bar.update()
-
     with progress_bar("sizes", n.size, shown=progress) as bar:
         for r, sample in enumerate(samples):
             try:
-                measure_one(r, sample)
+                whole, own_target, own_settings, said = _prepared(sample, target, measure, settings)
+                notes += [(note, 0) for note in said]
+                for k, wanted in enumerate(grid.tolist()):
+                    first = cut(whole, wanted)
+                    n[r, k], cost[r, k] = len(first), _total_cost(first)
+                    with shares.one():
+                        brackets[:, r, k], said = _take(measure, first, own_target, own_settings)
+                    notes += [(note, len(first)) for note in said]
+                    bar.update()
             except InputError as error:
                 raise InputError(f"replicate {r + 1}: {error}" if len(samples) > 1 else str(error)) from error
     known = not np.isnan(cost).any()
@@ -524,20 +498,18 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
     Rate
     """
     values = medians(replicates)
-    fitted = _with_logarithm(values, against, tail)
-    slope = _slope(values, against, fitted)
-    nothing = (math.nan, math.nan)
+    slope, fitted = _slope(values, against, tail)
+    interval = (math.nan, math.nan)
     if len(replicates) == 1:
-        interval = _regression_interval(values, against, fitted, slope, level) if math.isfinite(slope) else nothing
+        if math.isfinite(slope):
+            interval = _regression_interval(np.log(against[fitted]), np.log(values[fitted]), slope, level)
         return Rate(slope, interval, "regression", fitted, None)
     resampled = resampled_medians(replicates, rng)
     ends = (0.5 * (1.0 - level), 0.5 * (1.0 + level))
-    band = between(resampled, ends).T
-    if not math.isfinite(slope):
-        return Rate(slope, nothing, "bootstrap", fitted, band)
-    slopes = np.array([_slope(row, against, _with_logarithm(row, against, tail)) for row in resampled])
-    low, high = between(slopes, ends)
-    return Rate(slope, (float(low), float(high)), "bootstrap", fitted, band)
+    if math.isfinite(slope):
+        low, high = between(np.array([_slope(row, against, tail)[0] for row in resampled]), ends).tolist()
+        interval = low, high
+    return Rate(slope, interval, "bootstrap", fitted, between(resampled, ends).T)
 
 
 def medians(values: Floats) -> Floats:
@@ -563,26 +535,21 @@ def between(values: Floats, quantiles: tuple[float, float]) -> Floats:
         return np.asarray(np.nanquantile(values, quantiles, axis=0))
 
 
-def _with_logarithm(values: Floats, against: Floats, tail: Flags) -> Flags:
-    return np.asarray(tail & (np.nan_to_num(values) > 0.0) & (against > 0.0))
-
-
-def _slope(values: Floats, against: Floats, fitted: Flags) -> float:
+def _slope(values: Floats, against: Floats, tail: Flags) -> tuple[float, Flags]:
+    """The slope through those points of the tail that have a logarithm, and which these are."""
+    fitted = np.asarray(tail & (np.nan_to_num(values) > 0.0) & (against > 0.0))
     x, y = np.log(against[fitted]), np.log(values[fitted])
     if len(np.unique(x)) < FEWEST_POINTS:
-        return math.nan
+        return math.nan, fitted
     x -= x.mean()
-    return float(x @ y / (x @ x))
+    return float(x @ y / (x @ x)), fitted
 
 
-def _regression_interval(
-    values: Floats, against: Floats, fitted: Flags, slope: float, level: float
-) -> tuple[float, float]:
+def _regression_interval(x: Floats, y: Floats, slope: float, level: float) -> tuple[float, float]:
     """Student's interval of a slope."""
     from scipy.special import stdtrit
 
-    x, y = np.log(against[fitted]), np.log(values[fitted])
-    x -= x.mean()
+    x = x - x.mean()
     residual = y - y.mean() - slope * x
     freedom = len(x) - 2
     reach = float(stdtrit(freedom, 0.5 * (1.0 + level)) * math.sqrt(residual @ residual / freedom / (x @ x)))

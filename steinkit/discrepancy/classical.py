@@ -195,13 +195,8 @@ def classical_stein_discrepancy(
         seconds={"scores": scored - began, "solve": solved - scored, "proof": proved - solved},
         warnings=data.notes,
     )
-    remedy = "Allow more time" if answer.status == "MaxTime" else "Rescale the coordinate"
-    return accepted(
-        result,
-        "the discrepancy",
-        f" (Clarabel ended with {answer.status})",
-        f"{remedy}, or thin the sample, or use graph_stein_discrepancy",
-    )
+    remedy = "Allow more time, rescale the coordinate, thin the sample, or use graph_stein_discrepancy"
+    return accepted(result, "the discrepancy", f" (Clarabel ended with {answer.status})", remedy)
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
@@ -214,11 +209,8 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
     CrossedBracketError
         If the two ends contradict each other.
     """
-    numbers = {
-        name: np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
-        for name, values in vars(answer).items()
-        if name != "status"
-    }
+    numbers = {name: values for name, values in vars(answer).items() if name != "status"}
+    numbers = {name: np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for name, values in numbers.items()}
     finite = ConeAnswer(**numbers, status=answer.status)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite proves nothing
         lower, value, slope = lower_bound(program, finite)

@@ -23,7 +23,7 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +35,6 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.sample import Floats, Integers
 
 _SOLVER_TOLERANCE = 1e-9
-_SOLVABLE = 1e-300, 1e300  # Stein factors that a solver is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +58,14 @@ class ClassicalProgram:
 
     @property
     def natural_units(self) -> tuple[int, int]:
-        """Exponents of the powers of two nearest to sqrt(c1 / c3), a length, and to c1.
+        """Exponents of the powers of two nearest to sqrt(c1 / c3), a length, and next below c1.
+
+        A solver and the proof do best where c1 and c3 are about 1.
 
         Both zero where these units would round a number: then none are natural.
         """
         c = self.factors
-        units = round(0.5 * (math.log2(c.value) - math.log2(c.smoothness))), math.frexp(c.value)[1]
+        units = round(0.5 * (math.log2(c.value) - math.log2(c.smoothness))), math.frexp(c.value)[1] - 1
         there = self.in_units(*units)
         back = there.in_units(-units[0], -units[1])
         exact = back.factors == c and back.bounds == self.bounds and np.array_equal(back.points, self.points)
@@ -177,10 +178,7 @@ class ConeAnswer:
 
 
 def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnswer:
-    """Solve the program with Clarabel, in units in which c1 is 1 and c3 about 1.
-
-    In the unit of length L and the unit c1 of g, the factors are (1, c2 L / c1, c3 L^2 / c1) and the scores s L; L is
-    the power of two nearest to sqrt(c1 / c3), so that gaps stay what they are.
+    """Solve the program with Clarabel; components of one point without a bound need no solver.
 
     Parameters
     ----------
@@ -188,55 +186,32 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     seconds : float
         Time after which Clarabel stops with what it has.
     """
-    c = program.factors
-    unit = 2.0 ** round(0.5 * (math.log2(c.value) - math.log2(c.smoothness)))
-    slope_unit = unit / c.value
     with np.errstate(all="ignore"):  # what overflows in a solver proves nothing
-        gradient, smoothness = np.clip([c.gradient * slope_unit, c.smoothness * slope_unit * unit], *_SOLVABLE)
-        scaled = ClassicalProgram(
-            program.points / unit,
-            program.weights,
-            program.scores * unit,
-            SteinFactors(1.0, float(gradient), float(smoothness)),
-            (program.bounds[0] / unit, program.bounds[1] / unit),
-        )
-        alike = np.array_equal(scaled.inner, program.inner) and len(scaled.ends) == len(program.ends)
-        answer = _solve(scaled if alike else program, seconds)  # rounding may change which gaps restrict
-        if not alike:
-            return answer
-        return replace(
-            answer,
-            value=c.value * answer.value,
-            slope=c.value / unit * answer.slope,
-            tension=answer.tension / unit,
-            value_force=answer.value_force / unit,
-        )
+        return _solve(program, seconds)
 
 
 def _solve(program: ClassicalProgram, seconds: float) -> ConeAnswer:
-    """Solve the program as it is; components of one point without a bound need no solver."""
     value, slope = pointwise_optimum(program, program.weights * program.scores, program.weights)
     n, gaps = len(program.points), len(program.lengths)
     nothing = np.zeros(n)
     if not gaps:
         empty = np.zeros(0)
         return ConeAnswer(value, slope, empty, empty, empty, np.zeros((2, 0)), nothing, nothing, "closed form")
-    u, v = 2 * n, 2 * n + gaps
     coupled = np.flatnonzero(abs(program.difference).sum(axis=0) > 0.0)
     cost = np.zeros(2 * n + 4 * gaps)
     cost[coupled] = -(program.weights * program.scores)[coupled]
     cost[n + coupled] = -program.weights[coupled]
     matrix, right, cones = _rows(program)
     solution, scale = _solved(cost, matrix, right, cones, seconds)
-    x = np.nan_to_num(np.asarray(solution.x), posinf=0.0, neginf=0.0)
-    z = np.nan_to_num(np.asarray(solution.z), posinf=0.0, neginf=0.0) * scale
+    x, z = (np.nan_to_num(np.asarray(each), posinf=0.0, neginf=0.0) for each in (solution.x, solution.z))
+    z *= scale
     forces = np.asarray(matrix[12 * gaps :].T @ z[12 * gaps :])
     value[coupled], slope[coupled] = x[coupled], x[n + coupled]
     return ConeAnswer(
         value=value,
         slope=slope,
-        bend=x[u : u + gaps],
-        turn=x[v : v + gaps],
+        bend=x[2 * n : 2 * n + gaps],
+        turn=x[2 * n + gaps : 2 * n + 2 * gaps],
         tension=z[:gaps],
         cut=z[2 * gaps : 4 * gaps].reshape(2, gaps),
         value_force=forces[:n],
@@ -291,17 +266,14 @@ def _rows(program: ClassicalProgram) -> tuple[sparse.csr_array, Floats, list[Any
     flat = c.gradient - 0.5 * c.smoothness * h
     at_points = [np.full(2 * n, c.gradient), np.tile([2.0, 0.0, 0.0], 2 * n)]
     right = np.concatenate([np.zeros(2 * gaps), flat, flat, np.tile([2.0, 0.0, 0.0, 0.0], 2 * gaps), *at_points])
-    return (
-        matrix,
-        right,
-        [
-            clarabel.ZeroConeT(2 * gaps),
-            clarabel.NonnegativeConeT(2 * gaps),
-            *[clarabel.SecondOrderConeT(4)] * (2 * gaps),
-            clarabel.NonnegativeConeT(2 * n),
-            *[clarabel.SecondOrderConeT(3)] * (2 * n),
-        ],
-    )
+    products = [
+        clarabel.ZeroConeT(2 * gaps),
+        clarabel.NonnegativeConeT(2 * gaps),
+        *[clarabel.SecondOrderConeT(4)] * (2 * gaps),
+        clarabel.NonnegativeConeT(2 * n),
+        *[clarabel.SecondOrderConeT(3)] * (2 * n),
+    ]
+    return matrix, right, products
 
 
 def _solved(

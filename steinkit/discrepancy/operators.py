@@ -144,11 +144,9 @@ class RiemannianLangevin:
     divergence: Callable[[Floats], ArrayLike]
 
     def __post_init__(self) -> None:
-        for name in ("covariance", "divergence"):
-            if not callable(getattr(self, name)):
-                raise UsageError(
-                    f"{name} must be a function of an (n, d) array; received {type(getattr(self, name)).__name__}"
-                )
+        for name, given in vars(self).items():
+            if not callable(given):
+                raise UsageError(f"{name} must be a function of an (n, d) array; received {type(given).__name__}")
 
     def coefficients(
         self,
@@ -187,11 +185,25 @@ class RiemannianLangevin:
             must vanish on a face of the support, judged at up to 1000 points projected onto it, does not.
         """
         sample = _Places(points, names or default_names(points.shape[1]), first)
-        covariance, divergence = self._covariance(points), self._divergence(points)
+        covariance = self._covariance(points)
+        divergence = call_checked(self.divergence, points, points.shape, "divergence")
         _require_finite(covariance, "covariance", sample)
         _require_finite(divergence, "divergence", sample)
-        _require_symmetric(covariance, sample)
-        _require_semidefinite(covariance, sample)
+        allowed = _ROUNDING * np.abs(covariance).max(axis=(1, 2))
+        twisted = np.argwhere(np.abs(covariance - covariance.transpose(0, 2, 1)) > allowed[:, None, None])
+        if twisted.size:
+            row, j, k = twisted[0].tolist()
+            raise InputError(
+                f"the covariance at {sample.at(row)} is not symmetric: {covariance[row, j, k]:.17g} in row "
+                f"{sample.names[j]!r}, column {sample.names[k]!r} and {covariance[row, k, j]:.17g} the other way round"
+            )
+        eigenvalues = np.linalg.eigvalsh(covariance)
+        negative = np.flatnonzero(eigenvalues[:, 0] < -_ROUNDING * np.abs(eigenvalues).max(axis=1))
+        if negative.size:
+            raise InputError(
+                f"the covariance at {sample.at(negative[0])} is not positive semi-definite: it has the eigenvalue "
+                f"{eigenvalues[negative[0], 0]:.6g}"
+            )
         drift = np.einsum("ijk,ik->ij", covariance, scores) + divergence
         _require_finite(drift, "drift a s + div a", sample)
         silent = ~(drift.any(axis=0) | covariance.any(axis=(0, 2)))
@@ -201,16 +213,13 @@ class RiemannianLangevin:
                 "operator does not see that coordinate; choose one that is positive definite at most points"
             )
         self._check_divergence(divergence, sample, bounds)
-        if bounds is not None:
+        if bounds is not None and len(bounds) > 1:
             self._check_faces(sample, bounds)
         return Coefficients(drift, covariance)
 
     def _covariance(self, points: Floats) -> Floats:
         n, dim = points.shape
         return call_checked(self.covariance, points, (n, dim, dim), "covariance")
-
-    def _divergence(self, points: Floats) -> Floats:
-        return call_checked(self.divergence, points, points.shape, "divergence")
 
     def _check_divergence(self, divergence: Floats, sample: _Places, bounds: Floats | None) -> None:
         """Hold the divergence against finite differences of the covariance, as `Target.check` does a score."""
@@ -255,20 +264,16 @@ class RiemannianLangevin:
 
     def _check_faces(self, sample: _Places, bounds: Floats) -> None:
         """On each finite face of coordinate j, what the other coordinates push through it must vanish."""
-        dim = sample.points.shape[1]
-        if dim == 1:
-            return
         rows = _spread(len(sample.points), _FACE_POINTS)
         for j, side in zip(*np.nonzero(np.isfinite(bounds)), strict=True):
             projected = sample.points[rows]
             projected[:, j] = bounds[j, side]
             covariance = self._covariance(projected)
-            across = np.abs(np.delete(covariance[:, :, j], j, axis=1))
-            limit = _ROUNDING * np.abs(covariance).max(axis=(1, 2))
+            across, limit = np.abs(covariance[:, :, j]), _ROUNDING * np.abs(covariance).max(axis=(1, 2))
+            across[:, j] = 0.0
             bad = np.argwhere(~(across <= limit[:, None]))  # also refuses NaN
             if bad.size:
                 row, k = bad[0]
-                k += k >= j
                 raise InputError(
                     f"the covariance at {show_point(projected[row])}, on the bound {bounds[j, side]:g} of "
                     f"{sample.names[j]!r}, is {covariance[row, k, j]:.6g} between {sample.names[k]!r} and "
@@ -302,30 +307,6 @@ def _require_finite(values: Floats, what: str, sample: _Places) -> None:
         where = ", ".join(repr(sample.names[k]) for k in entry)
         raise InputError(
             f"the {what} at {sample.at(row)} is {values[tuple(bad[0])]} in {where}; it must be finite at every draw"
-        )
-
-
-def _require_symmetric(covariance: Floats, sample: _Places) -> None:
-    apart = np.abs(covariance - covariance.transpose(0, 2, 1)).max(axis=(1, 2))
-    bad = np.flatnonzero(apart > _ROUNDING * np.abs(covariance).max(axis=(1, 2)))
-    if bad.size:
-        row = int(bad[0])
-        matrix = covariance[row]
-        j, k = np.unravel_index(int(np.abs(matrix - matrix.T).argmax()), matrix.shape)
-        raise InputError(
-            f"the covariance at {sample.at(row)} is not symmetric: {matrix[j, k]:.17g} in row {sample.names[j]!r}, "
-            f"column {sample.names[k]!r} and {matrix[k, j]:.17g} the other way round ({len(bad)} such draws in all)"
-        )
-
-
-def _require_semidefinite(covariance: Floats, sample: _Places) -> None:
-    eigenvalues = np.linalg.eigvalsh(covariance)
-    bad = np.flatnonzero(eigenvalues[:, 0] < -_ROUNDING * np.abs(eigenvalues).max(axis=1))
-    if bad.size:
-        row = int(bad[0])
-        raise InputError(
-            f"the covariance at {sample.at(row)} is not positive semi-definite: it has the eigenvalue "
-            f"{eigenvalues[row, 0]:.6g} ({len(bad)} such draws in all)"
         )
 
 

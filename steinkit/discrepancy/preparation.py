@@ -26,9 +26,11 @@ the scores are multiplied by it as well. Several samples are compared in the uni
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,14 +40,13 @@ from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Brief
 from steinkit.describe.writing import listed
-from steinkit.errors import Caution, InputError, UsageError, did_you_mean
+from steinkit.errors import Caution, InputError, UsageError, did_you_mean, during
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, default_names, first_occurrences, rectangle_of
 from steinkit.target import Seed, Target, as_bounds, require_inside
 
 Kind = Literal["own", "reference", "pilot", "given", "raw"]
 
 _REFERENCE_DRAWS = 10_000
-_KINDS = ("own", "reference", "pilot", "given", "raw")
 _WANTED = "'own', 'raw', or a scale for each coordinate"
 
 
@@ -78,8 +79,8 @@ class Units(Brief):
         Parameters
         ----------
         units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
-            The sample's own standard deviations; none; a scale for each coordinate; or a mapping with the key "scale",
-            which holds such a scale, or one by the names of the coordinates, as `document` does.
+            The sample's own standard deviations; none; a scale for each coordinate; or a mapping as `document` makes
+            it, of which "scale", by the names of the coordinates or in their order, is enough.
         sample : DistinctSample
             Whose coordinates they are to be units of, as `Sample.distinct` gives it.
 
@@ -99,7 +100,19 @@ class Units(Brief):
         if isinstance(units, Units):
             return units._of_names(sample.names)
         if isinstance(units, Mapping):
-            return cls.from_document(units, sample)
+            if "scale" not in units:
+                raise UsageError(f'units need the key "scale", as in {{"scale": [1.0, 0.5]}}; received {dict(units)!r}')
+            kind, scale = units.get("kind", "given"), units["scale"]
+            if kind not in get_args(Kind):
+                known = ", ".join(get_args(Kind))
+                raise UsageError(f"the kind of units must be one of {known}; received {kind!r}")
+            if kind == "raw":
+                return cls.of("raw", sample)
+            if isinstance(scale, Mapping):
+                scale = {str(name): value for name, value in scale.items()}
+                _require_names(tuple(scale), sample.names)
+                scale = [scale[name] for name in sample.names]
+            return replace(cls.of(scale, sample), kind=kind)
         if isinstance(units, str):
             if units == "raw":
                 return cls("raw", np.zeros(sample.dim), np.ones(sample.dim), sample.names)
@@ -108,40 +121,6 @@ class Units(Brief):
                 raise UsageError(f"units must be {_WANTED}; received {units!r}{hint}")
             return cls._own(sample)
         return cls("given", sample.weights @ sample.points, _checked(units, sample.dim), sample.names)
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any], sample: DistinctSample) -> Units:
-        """Units as `document` writes them, or as a mapping with the key "scale" alone.
-
-        Parameters
-        ----------
-        document : mapping
-            "scale": d numbers, or numbers by the names of the coordinates; and "kind", which is "given" if left out.
-        sample : DistinctSample
-            Whose coordinates they are to be units of.
-
-        Returns
-        -------
-        Units
-            Centred at the sample's mean; raw ones at 0.
-
-        Raises
-        ------
-        UsageError, InputError
-            As `of` does.
-        """
-        if "scale" not in document:
-            raise UsageError(f'units need the key "scale", as in {{"scale": [1.0, 0.5]}}; received {dict(document)!r}')
-        kind, scale = document.get("kind", "given"), document["scale"]
-        if kind not in _KINDS:
-            raise UsageError(f"the kind of units must be one of {', '.join(_KINDS)}; received {kind!r}")
-        if kind == "raw":
-            return cls.of("raw", sample)
-        if isinstance(scale, Mapping):
-            scale = {str(name): value for name, value in scale.items()}
-            _require_names(tuple(scale), sample.names)
-            scale = [scale[name] for name in sample.names]
-        return replace(cls.of(scale, sample), kind=kind)
 
     @classmethod
     def reference(cls, target: Target, names: tuple[str, ...], rng: Seed = 0) -> Units:
@@ -186,12 +165,9 @@ class Units(Brief):
                 deviations /= largest
                 deviations *= deviations
                 scale[j] = largest * np.sqrt(sample.weights @ deviations)
-        still = np.flatnonzero(~(scale > 0.0))
-        if len(still):
-            raise InputError(
-                f"{without_units([sample.names[j] for j in still])}: leave out what does not vary, give units, or take "
-                "raw ones"
-            )
+        still = [name for name, unit in zip(sample.names, scale, strict=True) if not unit > 0.0]
+        if still:
+            raise InputError(f"{without_units(still)}: leave out what does not vary, give units, or take raw ones")
         return cls("own", centre, scale, sample.names)
 
     @property
@@ -383,7 +359,7 @@ _OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes
 _FALL = 10.0  # gap times score: twice the fall of the log density where it is that of a normal mode
 
 
-def far_apart(points: DistinctSample, scores: Floats, units: Units) -> tuple[str, ...]:
+def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[str]:
     """A caution where the unit of a coordinate is the distance between groups of draws; nothing if no unit is.
 
     Parameters
@@ -395,52 +371,42 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> tuple[str
     units : Units
         Those in which they are to be taken; units that were given, or raw ones, are their user's business.
     """
-    if units.kind in ("given", "raw") or len(points) < 2 * _AT_AN_END:
-        return ()
     found = []
-    for j, name in enumerate(points.names):
+    judged = units.kind not in ("given", "raw") and len(points) >= 2 * _AT_AN_END
+    for j, name in enumerate(points.names if judged else ()):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not far apart
             pull = scores[:, j] * units.scale[j]
             spread = float(np.sqrt(points.weights @ (pull - points.weights @ pull) ** 2))
         x = (points.points[:, j] - units.centre[j]) / units.scale[j]
         if _FAR < spread < np.inf and _valley(x, pull, points.weights):
             found.append(f"{name} ({spread:.3g} times)")
-    if not found:
-        return ()
-    return (
-        Caution(
+    if found:
+        yield Caution(
             f"the draws lie in groups far apart in {', '.join(found)}: their standard deviation is that many times the "
             "length over which the density changes, so faults within a group hardly show; judge each group by itself, "
             "or give units, the standard deviations within a group"
-        ),
-    )
+        )
 
 
-def outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
+def outlying(points: DistinctSample, units: Units) -> Iterator[str]:
     """Coordinates in whose unit all draws but one are the same."""
     shares = points.weights[:, None] * units.points(points.points) ** 2
-    worst = shares.argmax(axis=0)
-    return tuple(
-        Caution(
-            f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in that unit the tests see "
-            "little of the other draws, and one draw proves nothing; judge the others without it"
-        )
-        for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
-        if share > _OUTLYING
-    )
+    for name, row, share in zip(points.names, shares.argmax(axis=0), shares.max(axis=0), strict=True):
+        if share > _OUTLYING:
+            yield Caution(
+                f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in that unit the tests "
+                "see little of the other draws, and one draw proves nothing; judge the others without it"
+            )
 
 
-def too_few_to_span(points: DistinctSample) -> tuple[str, ...]:
+def too_few_to_span(points: DistinctSample) -> Iterator[str]:
     """Whether there are no more different draws than coordinates."""
     different, dim = points.points.shape
-    if different > dim:
-        return ()
-    return (
-        Caution(
+    if different <= dim:
+        yield Caution(
             f"{different} distinct draws do not span {dim} dimensions: faults along the directions that they miss may "
             "not show; take more draws than coordinates"
-        ),
-    )
+        )
 
 
 def _valley(x: Floats, scores: Floats, weights: Floats) -> bool:
@@ -559,6 +525,9 @@ def prepare(
 
     The one place where what a discrepancy is given is checked: behind it travels what this returns.
     """
+    last = _last.get() if scores is weights is bounds is None else None
+    if last and last[0][0] is draws and last[0][1] is target:
+        return last[0][2]
     given = as_sample(draws)
     layout = rectangle_of(given)
     if layout is not None:
@@ -567,11 +536,22 @@ def prepare(
     _refuse_faint_weights(sample)
     points = sample.distinct()
     limits = _support(points, target, bounds)
-    notes = _notes_on(given, points, target)
+    notes = tuple(_notes_on(given, points, target))
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
     remarks = () if target is None else target.remarks
-    return Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
+    found = Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
+    if last is not None:
+        last[:] = [(draws, target, found)]
+    return found
+
+
+_last: ContextVar[list[tuple[DrawsLike, Target | None, Prepared]] | None] = ContextVar("last", default=None)
+
+
+def prepared_once() -> AbstractContextManager[None]:
+    """A block in which several measures are taken of one sample: it is prepared, and its score evaluated, once."""
+    return during(_last, [])
 
 
 def _refuse_faint_weights(sample: Sample) -> None:
@@ -597,34 +577,31 @@ def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | N
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
     """The sample with the weights and scores given beside it, and the target's names; one source of each."""
     columns: dict[str, Any] = {}
-    if weights is not None:
-        if sample.weights is not None:
-            raise UsageError("weights were given, but the sample carries its own; drop one of the two")
-        require_unmasked(weights, "weights")
-        columns["weights"] = np.asarray(weights)
-    if scores is not None:
-        if target is not None or sample.scores is not None:
-            other = "a target was given too" if target is not None else "the sample stores its own"
-            raise UsageError(f"scores were given, but {other}; drop one of the two")
-        require_unmasked(scores, "scores")
-        columns["scores"] = np.asarray(scores)
+    for name, values in (("weights", weights), ("scores", scores)):
+        if values is not None:
+            require_unmasked(values, name)
+            columns[name] = np.asarray(values)
+    if weights is not None and sample.weights is not None:
+        raise UsageError("weights were given, but the sample carries its own; drop one of the two")
+    if scores is not None and (target is not None or sample.scores is not None):
+        other = "a target was given too" if target is not None else "the sample stores its own"
+        raise UsageError(f"scores were given, but {other}; drop one of the two")
     if target is None:
         if sample.scores is None and scores is None:
             raise UsageError(
                 "a discrepancy needs the target's score: give a target, or scores=, or a sample with scores"
             )
-    elif not isinstance(target, Target):
+        return sample.with_columns(**columns) if columns else sample
+    if not isinstance(target, Target):
         raise UsageError(
             f"target must be a steinkit Target; received {type(target).__name__}: "
             "wrap a score function as sk.Target(score=...)"
         )
-    else:
-        if sample.scores is not None:
-            columns["scores"] = None  # the target's take their place
-        require_names(sample, target)
-        if target.names is not None and sample.has_default_names and sample.dim == target.dim:
-            columns["names"] = target.names
-    return sample.with_columns(**columns) if columns else sample
+    require_names(sample, target)
+    if sample.scores is not None:
+        columns["scores"] = None  # the target's take their place
+    named = named_after(sample, target)
+    return named.with_columns(**columns) if columns else named
 
 
 def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:
@@ -641,21 +618,25 @@ def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | 
     return limits
 
 
-def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> tuple[str, ...]:
+def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> Iterator[str]:
     """What scoring does to the sample as given, and what its reader should know before the number."""
-    notes: list[str] = []
+    n = len(sample)
     if points.merged:
-        notes.append(
-            f"{points.merged} of {len(sample)} draws repeat an earlier draw; they were merged and their weights summed"
-        )
+        yield f"{points.merged} of {n} draws repeat an earlier draw; they were merged and their weights summed"
     if points.weightless:
-        notes.append(f"{points.weightless} of {len(sample)} draws have weight zero and were left out")
+        yield f"{points.weightless} of {n} draws have weight zero and were left out"
     if len(points) == 1:
-        what = "the sample is one draw" if len(sample) == 1 else f"all {len(sample)} draws are the same point"
-        notes.append(Caution(f"{what}: the discrepancy is that of a single point mass"))
+        what = "the sample is one draw" if n == 1 else f"all {n} draws are the same point"
+        yield Caution(f"{what}: the discrepancy is that of a single point mass")
     if target is not None and sample.scores is not None:
-        notes.append("the sample's stored scores were not used; the target's were")
-    return tuple(notes)
+        yield "the sample's stored scores were not used; the target's were"
+
+
+def named_after(sample: Sample, target: Target | None) -> Sample:
+    """The sample under the target's names where nobody named its coordinates."""
+    if target is None or target.names is None or not sample.has_default_names or len(target.names) != sample.dim:
+        return sample
+    return sample.with_columns(names=target.names)
 
 
 def require_names(sample: Sample, target: Target) -> None:

@@ -16,9 +16,11 @@ the number of looks.
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +31,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.describe.writing import probability
+from steinkit.discrepancy import preparation
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of, finite_or_none
 from steinkit.discrepancy.bias.mode_shares import ModeShares, bias_of_mixture, estimates_in_modes, shares_of
 from steinkit.discrepancy.bias.quantities import varying
@@ -37,15 +40,6 @@ from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moment
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
-from steinkit.discrepancy.preparation import (
-    Prepared,
-    Units,
-    outlying,
-    prepare,
-    require_names,
-    require_variation,
-    too_few_to_span,
-)
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.posterior import BatchScores, Posterior, batch_scores
@@ -160,7 +154,7 @@ class Verdict(Result):
     warnings: tuple[str, ...]
 
     @property
-    def units(self) -> Units:
+    def units(self) -> preparation.Units:
         """The standard units in which sizes are meant: the draws' own standard deviations."""
         return self.moments.units
 
@@ -309,91 +303,108 @@ def verdict(
     if score_batch is not None:
         if not isinstance(target, Posterior) or scores is not None:
             raise UsageError("score_batch is for a Posterior, whose score is a sum over data; leave it out")
-        require_names(as_sample(draws), target)
+        preparation.require_names(as_sample(draws), target)
         batches, bounds = batch_scores(draws, target, score_batch, rng=rng), target.bounds if bounds is None else bounds
         draws, target = batches.sample, None
-    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    prepared = preparation.prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = _scored(weights, prepared)
     laid_out = Draws.of(weights, prepared)
-    require_variation(prepared.points.points, prepared.points.names)
-    moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
-    sliced = sliced_stein_test(scored, bounds=prepared.bounds)
-    units = Units.of("own", prepared.points)
+    preparation.require_variation(prepared.points.points, prepared.points.names)
+    units = preparation.Units.of("own", prepared.points)
     standard = prepared.in_units(units)
+    tests = _Tests.of(scored, laid_out, units, prepared.bounds)
     p_ksd, equivalent, untested = kernel_evidence(scored, laid_out, standard, rng)
-    bounded = bounded_moments(laid_out, units, prepared.bounds)
-    standardised = laid_out.in_units(units)
-    p_dependence = joint_dependence(standardised, prepared.bounds)
-    p = min(1.0, looks * _together(moments.p_value, bounded.p_value, sliced.p_value, p_ksd))
     require_time("the sample was judged")
     modes, unknown = _modes(prepared, target, laid_out, rng)
-    by_dependence = 1.0 if p_dependence is None else looks * p_dependence / SHARES_BESIDE["p_dependence"]
     by_modes = 1.0 if modes is None or modes.p is None else looks * modes.p / SHARES_BESIDE["p_modes"]
+    p = min(1.0, looks * tests.p_value(p_ksd), by_modes)
     diagnosed = chain_diagnostics(prepared.weighted(weights))
-    ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
-    n_effective = _effective_draws(moments, sliced, standardised)
-    enough = n_effective >= FEW_EFFECTIVE
+    enough = tests.effective >= FEW_EFFECTIVE
+    blame, share = tuple[Blame, ...](), None
     hiding = (
         *standard.cautions,
-        *(outlying(prepared.points, units) if enough else ()),
-        *too_few_to_span(prepared.points),
+        *(preparation.outlying(prepared.points, units) if enough else ()),
+        *preparation.too_few_to_span(prepared.points),
     )
-    found = Verdict(
-        p=min(p, by_dependence, by_modes),
-        p_moments=moments.p_value,
-        p_bounded=bounded.p_value,
-        p_sliced=sliced.p_value,
+    warnings = (
+        *(() if batches is None else (batches.told,)),
+        *standard.notes,
+        *laid_out.warnings(tests.effective),
+        *hiding,
+        *(() if p_ksd is None else thinning_notes(len(scored))),
+        *untested,
+        *unknown,
+    )
+    if is_accused({"p": p, "level": level, "enough_draws": enough}):
+        blame = tests.blame(
+            units, prepared.bounds, {test: max(_NAMED, level) * s for test, s in _shares(p_ksd).items()}
+        )
+        warnings += tuple(_turned_score(scored, tests.draws, prepared.bounds, level))
+        if not blame and p_ksd is not None and prepared.bounds is None:
+            share = largest_share(tests.draws, prepared.points.names)
+    return Verdict(
+        p=p,
+        p_moments=tests.moments.p_value,
+        p_bounded=tests.bounded.p_value,
+        p_sliced=tests.sliced.p_value,
         p_ksd=p_ksd,
-        p_dependence=p_dependence,
+        p_dependence=tests.dependence,
         modes=modes,
         ksd_equivalent_draws=equivalent,
-        ess=ess,
-        effective_draws=n_effective,
+        ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
+        effective_draws=tests.effective,
         enough_draws=enough,
-        blame=(),
-        ksd_share=None,
-        burn_in=None if by_modes <= level else _without_burn_in(scored, standardised, prepared.bounds, level, looks),
+        blame=blame,
+        ksd_share=share,
+        burn_in=None if by_modes <= level else _without_burn_in(scored, tests.draws, prepared.bounds, level, looks),
         matters=matters,
-        p_matters=None if matters is None else min(1.0, looks * p_value_beyond(moments, matters)),
+        p_matters=None if matters is None else min(1.0, looks * p_value_beyond(tests.moments, matters)),
         level=level,
         looks=int(looks),
-        moments=moments,
-        bounded=bounded,
-        sliced=sliced,
+        moments=tests.moments,
+        bounded=tests.bounded,
+        sliced=tests.sliced,
         names=prepared.points.names,
-        bias=_bias(prepared, target, functions, weights, standardised, scored, modes),
+        bias=_bias(prepared, target, functions, weights, tests.draws, scored, modes),
         draws=len(prepared.given),
         score_noise=None if batches is None else batches.noise,
         hiding=hiding,
-        warnings=tuple(
-            dict.fromkeys(
-                (
-                    *(() if batches is None else (batches.told,)),
-                    *standard.notes,
-                    *laid_out.warnings(n_effective),
-                    *hiding,
-                    *(() if p_ksd is None else thinning_notes(len(scored))),
-                    *untested,
-                    *unknown,
-                )
-            )
-        ),
+        warnings=tuple(dict.fromkeys(warnings)),
     )
-    if not found.is_biased:
-        return found
-    unbounded = standardised if prepared.bounds is None else None
-    named = {test: max(_NAMED, level) * share for test, share in _shares(p_ksd).items()}
-    correlation = (standardised.points * standardised.shares[:, None]).T @ standardised.points
-    blame = blamed(
-        moment_faults(moments, correlation, unbounded, named["moments"]),
-        shape_faults(bounded, sliced, standardised, units, prepared.bounds, named),
-    )
-    return replace(
-        found,
-        blame=blame,
-        ksd_share=None if blame or p_ksd is None or unbounded is None else largest_share(unbounded, found.names),
-        warnings=(*found.warnings, *_turned_score(scored, standardised, prepared.bounds, level)),
-    )
+
+
+class _Tests(NamedTuple):
+    """All tests but the kernel's, of some draws, which `draws` holds in standard units."""
+
+    moments: MomentSteinDiscrepancy
+    bounded: BoundedMoments
+    sliced: SlicedSteinTest
+    dependence: float | None
+    draws: Draws
+    effective: float
+
+    @classmethod
+    def of(cls, scored: Sample, laid_out: Draws, units: preparation.Units, bounds: Floats | None) -> _Tests:
+        moments = moment_stein_discrepancy(scored, bounds=bounds)
+        sliced = sliced_stein_test(scored, bounds=bounds)
+        bounded = bounded_moments(laid_out, units, bounds)
+        draws = laid_out.in_units(units)
+        effective = _effective_draws(moments, sliced, draws)
+        return cls(moments, bounded, sliced, joint_dependence(draws, bounds), draws, effective)
+
+    def blame(self, units: preparation.Units, bounds: Floats | None, at_most: Mapping[str, float]) -> tuple[Blame, ...]:
+        """What is wrong, of what would be a verdict by itself with these p-values at most."""
+        correlation = (self.draws.points * self.draws.shares[:, None]).T @ self.draws.points
+        unbounded = self.draws if bounds is None else None
+        return blamed(
+            moment_faults(self.moments, correlation, unbounded, at_most["moments"]),
+            shape_faults(self.bounded, self.sliced, self.draws, units, bounds, at_most),
+        )
+
+    def p_value(self, ksd: float | None = None) -> float:
+        """Of all together, with the kernel test or without; or of all pairs together, where that is clearer."""
+        beside = 1.0 if self.dependence is None else self.dependence / SHARES_BESIDE["p_dependence"]
+        return min(beside, _together(self.moments.p_value, self.bounded.p_value, self.sliced.p_value, ksd))
 
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:
@@ -406,7 +417,7 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
         raise UsageError(f"matters must be a size in standard units, 0 or larger; received {matters}")
 
 
-def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:
+def _scored(weights: ArrayLike | None, prepared: preparation.Prepared) -> Sample:
     """The draws that carry weight, with the scores that were evaluated once for all tests."""
     given = prepared.weighted(weights)
     carried = np.flatnonzero(prepared.points.inverse >= 0)
@@ -427,7 +438,7 @@ def _shares(ksd: float | None) -> dict[str, float]:
 
 
 def _bias(
-    prepared: Prepared,
+    prepared: preparation.Prepared,
     target: Target | None,
     functions: Functions,
     weights: ArrayLike | None,
@@ -447,7 +458,7 @@ def _bias(
 
 
 def _modes(
-    prepared: Prepared, target: Target | None, draws: Draws, rng: Seed
+    prepared: preparation.Prepared, target: Target | None, draws: Draws, rng: Seed
 ) -> tuple[ModeShares | None, tuple[str, ...]]:
     """Shares of modes, where there are any and a log density that knows them; or why they cannot be had."""
     if target is None or not target.has_log_density or draws.is_weighted or prepared.given.weights is not None:
@@ -475,20 +486,15 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     rest = draws.rows[early_rows(draws)[1]]
     try:
         late = scored[np.sort(rest)]
-        moments, sliced = moment_stein_discrepancy(late), sliced_stein_test(late)
+        prepared = preparation.prepare(late, None, scores=None, weights=None, bounds=None)
+        tests = _Tests.of(late, Draws.of(None, prepared), preparation.Units.of("own", prepared.points), None)
     except InputError:
         return None
-    prepared = prepare(late, None, scores=None, weights=None, bounds=None)
-    kept, units = Draws.of(None, prepared), Units.of("own", prepared.points)
-    bounded = bounded_moments(kept, units, None)
-    dependence = joint_dependence(kept.in_units(units))
-    p = _together(moments.p_value, bounded.p_value, sliced.p_value)
-    p = min(p, 1.0 if dependence is None else dependence / SHARES_BESIDE["p_dependence"])
-    enough = _effective_draws(moments, sliced, kept.in_units(units)) >= FEW_EFFECTIVE
-    return p if p > level and enough else None
+    p = tests.p_value()
+    return p if p > level and tests.effective >= FEW_EFFECTIVE else None
 
 
-def _turned_score(scored: Sample, standardised: Draws, bounds: Floats | None, level: float) -> tuple[str, ...]:
+def _turned_score(scored: Sample, standardised: Draws, bounds: Floats | None, level: float) -> Iterator[str]:
     """A warning, if moments and slices accuse the draws by their scores and not by the scores' negatives.
 
     Parameters
@@ -505,17 +511,12 @@ def _turned_score(scored: Sample, standardised: Draws, bounds: Floats | None, le
     deviations = standardised.points - standardised.shares @ standardised.points
     along = standardised.shares @ np.einsum("nj,nj->n", deviations, standardised.scores)
     if not along > _TURNED * deviations.shape[1]:
-        return ()
+        return
     turned = replace(scored, scores=-np.asarray(scored.scores))
-    try:
+    with contextlib.suppress(InputError):
         moments, sliced = moment_stein_discrepancy(turned, bounds=bounds), sliced_stein_test(turned, bounds=bounds)
-    except InputError:
-        return ()
-    if 2.0 * min(moments.p_value, sliced.p_value) <= level:
-        return ()
-    return (
-        Caution(
-            "with the sign of the score reversed nothing is found wrong with these draws: is the score the gradient of "
-            "the log density, or that of its negative?"
-        ),
-    )
+        if 2.0 * min(moments.p_value, sliced.p_value) > level:
+            yield Caution(
+                "with the sign of the score reversed nothing is found wrong with these draws: is the score the "
+                "gradient of the log density, or that of its negative?"
+            )

@@ -41,7 +41,6 @@ from steinkit.target import Target
 
 if TYPE_CHECKING:
     from steinkit.describe.results import Claim
-    from steinkit.discrepancy.wasserstein_from_cdf import Steps
 
 
 LongFloats = NDArray[np.longdouble]
@@ -114,9 +113,8 @@ def distance_in_space(sample: Sample, other: Sample, shift: float = 0.0) -> tupl
     exponent = _exponent(np.concatenate([x.ravel(), y.ravel()]))
     costs = _distances(np.ldexp(x, exponent), np.ldexp(y, exponent))
     largest = float(costs.max())
-    if largest == 0.0:
-        lower = upper = 0.0
-    else:
+    lower = upper = 0.0
+    if largest > 0.0:
         unit = math.frexp(largest)[1]
         costs = np.ldexp(costs, -unit)  # at most 1
         if assigned:
@@ -124,7 +122,7 @@ def distance_in_space(sample: Sample, other: Sample, shift: float = 0.0) -> tupl
         else:
             p, q = masses(sample, here), masses(other, there)
             lower, upper = _transport(costs, p / p.sum(), q / q.sum(), 4.0 * LONG_EPS * (len(sample) + len(other)))
-        lower, upper = (math.ldexp(each, unit) for each in (lower, upper))
+        lower, upper = math.ldexp(lower, unit), math.ldexp(upper, unit)
     error = (2 * sample.dim + 8) * _EPS  # relative, of each distance
     lost = (2 * sample.dim) * _TINY if largest > 0.0 or exponent < 0 else 0.0
     lower, upper = lower - error * abs(lower) - lost, upper + 2.0 * error * upper + lost
@@ -284,6 +282,7 @@ def _shrunk(wanted: LongFloats, found: LongFloats) -> LongFloats:
 
 
 _UNIT_ROUNDING = 2.0**-51  # of a point that was centred and divided, relative to its distance from the centre
+_REMEDY = "compare with a sample of the target, wasserstein_distance(draws, other_draws)"
 _RESOLUTION = 1e-11  # of the largest coordinate: distances that are zero but for rounding
 
 
@@ -393,16 +392,14 @@ def wasserstein_distance(
     points = sample.distinct()
     chosen = Units.of(units, points)
     notes: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()
     if points.weightless:
         notes = (f"{points.weightless} of {len(sample)} draws have weight zero and were left out",)
     if isinstance(target_or_draws, Target):
         if other_weights is not None:
             raise UsageError("other_weights are for another sample; a target has none: drop them")
-        _require_cdf(target_or_draws, sample.dim)
-        require_names(sample, target_or_draws)
         lower, upper, more = _to_target(sample, points, target_or_draws, wanted)
         lower, upper = _over(lower, upper, chosen)
+        notes += more
     else:
         other = _weighted(target_or_draws, other_weights, "other_weights")
         lower, upper = _to_sample(sample, other, chosen)
@@ -417,11 +414,16 @@ def wasserstein_distance(
         units=chosen,
         tolerance=wanted,
         seconds={"distance": time.perf_counter() - began},
-        warnings=notes + more,
+        warnings=notes,
     )
     with np.errstate(over="ignore"):
         largest = float(np.abs(points.points / chosen.scale).max())
-    return _accept(result, _RESOLUTION * largest)
+    if result.upper <= _RESOLUTION * largest:  # a distance of 0 has no relative width
+        return result
+    cause, remedy = "", "Give Target tail_integrals=, the integrals of its cdf, or thin the sample"
+    if seconds_left() == 0.0:
+        cause, remedy = " (time ran out)", "Allow more time (max_seconds, --max-seconds), or thin the sample"
+    return accepted(result, "the Wasserstein distance", cause, remedy)
 
 
 def _weighted(draws: DrawsLike, weights: ArrayLike | None, what: str) -> Sample:
@@ -433,50 +435,42 @@ def _weighted(draws: DrawsLike, weights: ArrayLike | None, what: str) -> Sample:
     return replace(sample, weights=np.asarray(weights), scores=None)
 
 
-def _require_cdf(target: Target, dim: int) -> None:
-    if dim != 1 or (target.dim is not None and target.dim != 1):
+def _to_target(
+    sample: Sample, points: DistinctSample, target: Target, tolerance: float
+) -> tuple[float, float, tuple[str, ...]]:
+    """Bracket of the distance to a target, and what its reader should know."""
+    from steinkit.discrepancy import wasserstein_from_cdf as from_cdf
+
+    if sample.dim != 1 or (target.dim is not None and target.dim != 1):
         raise UsageError(
-            f"the Wasserstein distance to a target can be computed in one dimension; the draws have {dim}, the target "
-            f"{target.dim or 'any'}: compare with a sample of the target, wasserstein_distance(draws, other_draws)"
+            "the Wasserstein distance to a target can be computed in one dimension; the draws have "
+            f"{sample.dim}, the target {target.dim or 'any'}: {_REMEDY}"
         )
     if not target.has_cdf:
         raise UsageError(
             f"the Wasserstein distance needs the target's cdf and {target.label} has none: pass cdf= to Target, or "
-            "compare with a sample of the target, wasserstein_distance(draws, other_draws)"
+            f"{_REMEDY}"
         )
-
-
-def _to_target(
-    sample: Sample, points: DistinctSample, target: Target, tolerance: float
-) -> tuple[float, float, tuple[str, ...]]:
-    from steinkit.discrepancy.wasserstein_from_cdf import distance_by_halving, distance_by_integrals
-
-    steps = _steps(sample, points)
+    require_names(sample, target)
+    order = np.argsort(points.points[:, 0])
+    x = points.points[order, 0]
+    if 0.5 * x[-1] - 0.5 * x[0] > 4e307:
+        raise InputError("the draws lie so far apart that their distances overflow: rescale them")
+    sums = np.cumsum(masses(sample, points)[order])
+    added = 0.0 if sample.weights is None else 4.0 * LONG_EPS * len(sample)  # whole numbers are added exactly
+    levels = np.asarray(sums[:-1] / sums[-1], dtype=np.float64)
+    steps = from_cdf.Steps(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added)
     notes: tuple[str, ...] = ()
     if target.has_tail_integrals:
-        lower, upper = distance_by_integrals(steps, target)
+        lower, upper = from_cdf.distance_by_integrals(steps, target)
     else:
-        lower, upper, notes = distance_by_halving(steps, target, tolerance)
+        lower, upper, notes = from_cdf.distance_by_halving(steps, target, tolerance)
     if not np.isfinite(upper):
         raise InputError(
             f"the Wasserstein distance to {target.label} is infinite: its tails are so heavy that it has no mean; "
             "use graph_stein_discrepancy"
         )
     return lower, upper, notes
-
-
-def _steps(sample: Sample, points: DistinctSample) -> Steps:
-    """The sample's distribution function."""
-    from steinkit.discrepancy.wasserstein_from_cdf import Steps
-
-    order = np.argsort(points.points[:, 0])
-    x = points.points[order, 0]
-    if 0.5 * x[-1] - 0.5 * x[0] > 4e307:
-        raise InputError("the draws lie so far apart that their distances overflow: rescale them")
-    sums = np.cumsum(masses(sample, points)[order])
-    levels = np.asarray(sums[:-1] / sums[-1], dtype=np.float64)
-    added = 0.0 if sample.weights is None else 4.0 * LONG_EPS * len(sample)  # whole numbers are added exactly
-    return Steps(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added)
 
 
 def _over(lower: float, upper: float, units: Units) -> tuple[float, float]:
@@ -500,13 +494,3 @@ def _to_sample(sample: Sample, other: Sample, units: Units) -> tuple[float, floa
     sample, other = (replace(each, points=units.points(each.points)) for each in (sample, other))
     norms = (float(np.hypot.reduce(np.abs(each.points).max(axis=0))) for each in (sample, other))
     return distance_in_space(sample, other, shift=_UNIT_ROUNDING * sum(norms))
-
-
-def _accept(result: WassersteinDistance, resolution: float) -> WassersteinDistance:
-    """Refuse a bracket that is no answer, and warn of one wider than asked for; a distance of 0 has no relative one."""
-    if result.upper <= resolution:
-        return result
-    cause, remedy = "", "Give Target tail_integrals=, the integrals of its cdf, or thin the sample"
-    if seconds_left() == 0.0:
-        cause, remedy = " (time ran out)", "Allow more time (max_seconds, --max-seconds), or thin the sample"
-    return accepted(result, "the Wasserstein distance", cause, remedy)

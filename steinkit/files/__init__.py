@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,37 +23,37 @@ import numpy as np
 from steinkit.arguments import checked
 from steinkit.containers.columns import make_sample
 from steinkit.errors import InputError, OutputError, UsageError, listed
-from steinkit.files.csv_format import read_csv, write_csv
-from steinkit.files.grouped import is_zarr, read_netcdf, read_zarr, write_netcdf
-from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
-from steinkit.files.stan import read_stan
-from steinkit.files.streams import Place, is_standard, name_of, opened, unpacked, write_bytes
+from steinkit.files.streams import Place, is_standard, is_zarr, name_of, opened, unpacked, write_bytes
 from steinkit.sample import Integers, Sample
 
 
 @dataclass(frozen=True)
 class _Format:
-    """How samples of a format are read and written, and the endings of its files' names.
+    """Which module reads and writes samples of a format, loaded when it does, and the endings of its files' names.
 
     Draws in a text are read from a stream, line by line, so that a large file is never in memory as a whole; those of
     other formats from bytes, or from a folder. Of formats with groups the reader takes the group, too.
     """
 
-    read: Callable[..., Sample]
-    write: Callable[[Sample, str], bytes] | None
+    module: str
     endings: tuple[str, ...]
     is_binary: bool = True
     is_folder: bool = False
     has_groups: bool = False
+    is_written: bool = True
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """``read_`` or ``write_`` of a format."""
+        return getattr(import_module(f"steinkit.files.{self.module}"), name)  # type: ignore[no-any-return]
 
 
 _FORMATS = {
-    "csv": _Format(read_csv, write_csv, (".csv",), is_binary=False),
-    "npz": _Format(read_npz, write_npz, (".npz",)),
-    "npy": _Format(read_npy, write_npy, (".npy",)),
-    "stan": _Format(read_stan, None, (), is_binary=False),
-    "netcdf": _Format(read_netcdf, write_netcdf, (".nc", ".netcdf", ".h5"), has_groups=True),
-    "zarr": _Format(read_zarr, None, (".zarr",), is_folder=True, has_groups=True),
+    "csv": _Format("csv_format", (".csv",), is_binary=False),
+    "npz": _Format("numpy_format", (".npz",)),
+    "npy": _Format("numpy_format", (".npy",)),
+    "stan": _Format("stan", (), is_binary=False, is_written=False),
+    "netcdf": _Format("grouped", (".nc", ".netcdf", ".h5"), has_groups=True),
+    "zarr": _Format("grouped", (".zarr",), is_folder=True, has_groups=True, is_written=False),
 }
 _HEAD = 2**20  # bytes; the comments in front of what Stan wrote fit into it
 _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")
@@ -131,10 +132,11 @@ def _read_one(source: Place, format: str | None, columns: Sequence[str] | None, 
     if group is not None and not form.has_groups:
         raise UsageError(f"{name}: {chosen} has no groups; leave out group= (--group), or name a NetCDF or Zarr file")
     options = {"group": group} if form.has_groups else {}
+    read = form.function(f"read_{chosen}")
     if form.is_folder:
         if is_standard(source) or not isinstance(source, str | os.PathLike):
             raise UsageError(f"{name}: Zarr is a folder, which no stream carries; name its path")
-        return form.read(Path(source), name, columns, **options)
+        return read(Path(source), name, columns, **options)  # type: ignore[no-any-return]
     with opened(source, binary=form.is_binary) as file:
         stream = unpacked(file, name)
         head = stream.read(_HEAD)
@@ -142,8 +144,8 @@ def _read_one(source: Place, format: str | None, columns: Sequence[str] | None, 
             raise InputError(f"{name} is empty; a sample of at least one draw is wanted")
         stream.seek(0)
         if format is None and chosen == "csv" and is_stan(head):
-            return read_stan(stream.read(), name, columns)
-        return form.read(stream if chosen == "csv" else stream.read(), name, columns, **options)
+            read, chosen = _FORMATS["stan"].function("read_stan"), "stan"
+        return read(stream if chosen == "csv" else stream.read(), name, columns, **options)  # type: ignore[no-any-return]
 
 
 def is_stan(data: bytes) -> bool:
@@ -184,12 +186,11 @@ def write_sample(
     """
     chosen = _format_of(destination, format, "output")
     name = name_of(destination, "output")
-    write = _FORMATS[chosen].write
-    if write is None:
-        writable = [each for each, form in _FORMATS.items() if form.write is not None]
+    if not _FORMATS[chosen].is_written:
+        writable = [each for each, form in _FORMATS.items() if form.is_written]
         raise UsageError(f'{name}: format "{chosen}" is read only; write {", ".join(writable)}')
     try:
-        data = write(sample, name)
+        data = _FORMATS[chosen].function(f"write_{chosen}")(sample, name)
     except OSError as error:  # NetCDF is made in a temporary file
         if isinstance(error, OutputError):
             raise
@@ -258,7 +259,11 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
     """
     first = samples[0]
     for sample, source in zip(samples, sources, strict=True):
-        _require_same_names(first, sample, sources[0], source)
+        if stray := [name for name in (*first.names, *sample.names) if (name in first.names) != (name in sample.names)]:
+            raise InputError(
+                f"{sources[0]} and {source} do not have the same coordinates: only one of them has "
+                f"{listed(stray, most=3)}; chains of one sample have, choose with columns= (--columns)"
+            )
     ordered = [each if each.names == first.names else each.select(first.names) for each in samples]
     fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}
     for name in ("weights", "scores", "cost"):
@@ -285,20 +290,6 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
 def _by_number(name: str) -> list[tuple[int, str]]:
     """``fit-2`` before ``fit-10``."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-
-def _require_same_names(first: Sample, other: Sample, source: str, others: str) -> None:
-    if sorted(first.names) == sorted(other.names):
-        return
-    missing = [name for name in first.names if name not in other.names]
-    more = [name for name in other.names if name not in first.names]
-    which = " and ".join(
-        f"{listed(names, most=3)} in {where} only" for names, where in ((missing, source), (more, others)) if names
-    )
-    raise InputError(
-        f"{source} and {others} do not have the same coordinates: {which}; chains of one sample have, choose with "
-        "columns= (--columns)"
-    )
 
 
 def _chains(samples: Sequence[Sample]) -> list[Integers]:

@@ -146,6 +146,7 @@ _GZIP = b"\x1f\x8b"  # no other format begins so
 DRAFTS = ".steinkit-*.tmp"  # names of files on their way to their place, which a killed process leaves behind
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # a folder of version 3 holds, and of version 2
 
 
 def name_of(place: Place, standard: str) -> str:
@@ -428,7 +429,7 @@ def parse_json(data: bytes | str, source: str) -> Any:
     """
     try:
         return json.loads(
-            data, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite, parse_int=_whole
+            data, object_pairs_hook=_object, parse_constant=_constant, parse_float=_number, parse_int=_number
         )
     except RecursionError:
         raise InputError(f"{source} is JSON nested too deep to be read") from None
@@ -453,18 +454,13 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
 
 
-def _finite(text: str) -> float:
+def _number(text: str) -> int | float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"the number {_short(text)} is too large")
-    return value
+        raise ValueError(f"the number {text if len(text) <= 30 else f'{text[:30]}...'} is too large")
+    return int(text) if text.lstrip("-").isdigit() else value
 
 
-def _whole(text: str) -> int:
-    if len(text) > 300:  # no double has more digits before the point than 309
-        raise ValueError(f"the number {_short(text)} is too large")
-    return int(text)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 30 else f"{text[:30]}..."
+def is_zarr(path: Path) -> bool:
+    """Whether a path is a folder in which Zarr keeps groups."""
+    return path.is_dir() and any((path / mark).is_file() for mark in ZARR_MARKS)

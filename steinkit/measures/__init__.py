@@ -21,45 +21,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from steinkit.describe import measures as words
 from steinkit.describe.bias import describe_bias
-from steinkit.describe.measures import (
-    describe_classical,
-    describe_ess,
-    describe_graph,
-    describe_kernel,
-    describe_moments,
-    describe_sliced,
-    describe_wasserstein,
-)
 from steinkit.describe.writing import listed
 from steinkit.errors import UsageError, did_you_mean
-from steinkit.measures.options import (
-    BOUNDS,
-    MAX_MEMORY,
-    MAX_SECONDS,
-    N_JOBS,
-    OPERATOR,
-    PROGRESS,
-    STEIN_FACTORS,
-    TOLERANCE,
-    UNITS,
-    Measure,
-    Measurement,
-    Option,
-    units_of_one,
-)
+from steinkit.measures import options
+from steinkit.measures.options import Measure, Measurement, Option, units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
 
 _BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
 _OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
-_BRACKET = {"bounds": BOUNDS, "units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS}
-
-
-def _graph(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
-
-    return Measurement.of("graph", graph_stein_discrepancy(sample, target, **settings))
+_BRACKET = {
+    "bounds": options.BOUNDS,
+    "units": options.UNITS,
+    "tolerance": options.TOLERANCE,
+    "max_seconds": options.MAX_SECONDS,
+}
 
 
 def _engine_choices() -> str:
@@ -71,107 +49,72 @@ def _engine_choices() -> str:
 GRAPH = Measure(
     "graph",
     "graph Stein discrepancy",
-    _graph,
+    "graph.discrepancy.graph_stein_discrepancy",
     _BRACKET
     | {
-        "max_memory": MAX_MEMORY,
-        "stein_factors": STEIN_FACTORS,
+        "max_memory": options.MAX_MEMORY,
+        "stein_factors": options.STEIN_FACTORS,
         "dilation": Option(default=2.0, help="Stretch of the spanner, above 1"),
         "graph": Option(
             default="spanner", choices=lambda: ("spanner", "complete"), help="Which pairs of draws bound g"
         ),
         "engine": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_engine_choices),
-        "operator": OPERATOR,
-        "n_jobs": N_JOBS,
-        "progress": PROGRESS,
+        "operator": options.OPERATOR,
+        "n_jobs": options.N_JOBS,
+        "progress": options.PROGRESS,
     },
     reuses_scores=True,
     has_picture=True,
-    describe=describe_graph,
+    describe=words.describe_graph,
 )
-
-
-def _sliced(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.sliced import sliced_stein_discrepancy
-
-    given = {name: value for name, value in settings.items() if (name, value) != ("tolerance", None)}
-    return Measurement.of("sliced", sliced_stein_discrepancy(sample, target, **given))
-
 
 SLICED = Measure(
     "sliced",
     "sliced graph Stein discrepancy",
-    _sliced,
-    _BRACKET | {"stein_factors": STEIN_FACTORS},
+    "sliced.sliced_stein_discrepancy",
+    _BRACKET | {"stein_factors": options.STEIN_FACTORS},
     reuses_scores=True,
     has_picture=True,
-    describe=describe_sliced,
+    describe=words.describe_sliced,
 )
-
-
-def _moments(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.moments import moment_stein_discrepancy
-
-    return Measurement.of("moments", moment_stein_discrepancy(sample, target, by_chain=True, **settings))
-
 
 MOMENTS = Measure(
     "moments",
     "moment Stein discrepancy",
-    _moments,
-    {"bounds": BOUNDS, "units": UNITS, "max_seconds": MAX_SECONDS},
+    "moments.moment_stein_discrepancy",
+    {name: option for name, option in _BRACKET.items() if name != "tolerance"},
+    fixed={"by_chain": True},
     claim="estimated",
     reuses_scores=True,
     has_picture=True,
-    describe=describe_moments,
+    describe=words.describe_moments,
 )
-
-
-def _bias(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.bias.estimate import estimate_bias
-
-    return Measurement.of("bias", estimate_bias(sample, target, method="regression", **settings))
-
 
 BIAS = Measure(
     "bias",
     "bias of means and standard deviations",
-    _bias,
-    {"bounds": BOUNDS, "max_seconds": MAX_SECONDS},
+    "bias.estimate.estimate_bias",
+    {"bounds": options.BOUNDS, "max_seconds": options.MAX_SECONDS},
+    fixed={"method": "regression"},
     claim="estimated",
     reuses_scores=True,
     describe=describe_bias,
 )
 
-
-def _classical(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.classical import classical_stein_discrepancy
-
-    return Measurement.of("classical", classical_stein_discrepancy(sample, target, **settings))
-
-
 CLASSICAL = Measure(
     "classical",
     "classical Stein discrepancy",
-    _classical,
-    _BRACKET | {"stein_factors": STEIN_FACTORS},
+    "classical.classical_stein_discrepancy",
+    _BRACKET | {"stein_factors": options.STEIN_FACTORS},
     max_dim=1,
-    describe=describe_classical,
+    describe=words.describe_classical,
 )
-
-
-def _wasserstein(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.wasserstein import wasserstein_distance
-
-    assert target is not None  # take_measure saw to it
-    return Measurement.of("wasserstein", wasserstein_distance(sample, target, **settings))
-
 
 WASSERSTEIN = Measure(
     "wasserstein",
     "Wasserstein distance",
-    _wasserstein,
-    {"units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS},
+    "wasserstein.wasserstein_distance",
+    {name: option for name, option in _BRACKET.items() if name != "bounds"},
     claim="found",
     needs="target",
     max_dim=1,
@@ -179,7 +122,7 @@ WASSERSTEIN = Measure(
         "bounds": "measure wasserstein reads the target from its cdf, which bounds do not cut off; leave out one of "
         "the two"
     },
-    describe=describe_wasserstein,
+    describe=words.describe_wasserstein,
 )
 
 
@@ -213,9 +156,9 @@ KSD = Measure(
     "kernel Stein discrepancy",
     _kernel,
     {
-        "bounds": BOUNDS,
-        "units": UNITS,
-        "operator": OPERATOR,
+        "bounds": options.BOUNDS,
+        "units": options.UNITS,
+        "operator": options.OPERATOR,
         "kernel": Option(
             default="imq",
             choices=_kernel_names,
@@ -243,11 +186,11 @@ KSD = Measure(
             f"order, and {_BOOTSTRAP} wild bootstrap samples",
         ),
         "seed": Option(default=0, read=int, of_one_sample=True),
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
+        "max_seconds": options.MAX_SECONDS,
+        "n_jobs": options.N_JOBS,
     },
     reuses_scores=True,
-    describe=describe_kernel,
+    describe=words.describe_kernel,
 )
 
 
@@ -266,7 +209,7 @@ ESS = Measure(
     smaller_is_better=False,
     claim="estimated",
     needs="draws",
-    describe=describe_ess,
+    describe=words.describe_ess,
     take_value=lambda sample, target, settings: _ess(sample, _OF_CHAINS_FOR_VALUE),
 )
 

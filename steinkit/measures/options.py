@@ -10,9 +10,10 @@ the cells of a sweep, are taken in one scale. With a diffusion operator, a funct
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -139,14 +140,6 @@ def _recorded_units(value: Any) -> Any:
     return value.document if hasattr(value, "document") else np.asarray(value, dtype=np.float64).tolist()
 
 
-def _three_numbers(text: str) -> tuple[float, float, float]:
-    try:
-        value, gradient, smoothness = map(float, text.split(","))
-    except ValueError:
-        raise ValueError(f"three numbers c1,c2,c3 are wanted; received {text!r}") from None
-    return value, gradient, smoothness
-
-
 BOUNDS = Option(
     read=str,
     may_be_object=True,
@@ -181,7 +174,7 @@ MAX_MEMORY = Option(
 )
 STEIN_FACTORS = Option(
     default=(1.0, 1.0, 1.0),
-    read=_three_numbers,
+    read=lambda text: _stein_factors(text.split(",")),
     checked=_stein_factors,
     recorded=lambda value: [float(factor) for factor in value],
     restored=tuple,
@@ -253,16 +246,9 @@ class Measurement:
     def of(cls, name: str, result: Any, document: dict[str, Any] | None = None) -> Measurement:
         """The measurement that a measure's own function returned as `result`."""
         value = result.value
-        return cls(
-            measure=name,
-            value=value,
-            lower=getattr(result, "lower", value),
-            upper=getattr(result, "upper", value),
-            result=result,
-            document=result.to_dict() if document is None else document,
-            warnings=result.warnings,
-            unranked=getattr(result, "unranked", ""),
-        )
+        lower, upper = getattr(result, "lower", value), getattr(result, "upper", value)
+        document = result.to_dict() if document is None else document
+        return cls(name, value, lower, upper, result, document, result.warnings, getattr(result, "unranked", ""))
 
     @property
     def coordinate_values(self) -> list[float] | None:
@@ -281,8 +267,9 @@ class Measure:
     Attributes
     ----------
     name, title : str
-    take : callable, (sample, target, settings) -> Measurement
-        Takes the measure of a sample against a target, with the measure's own settings by their names.
+    function : str or callable, (sample, target, settings) -> Measurement
+        Takes the measure of a sample against a target, with the measure's own settings by their names; or the name of
+        a function within `steinkit.discrepancy` that does, imported when first called.
     options : mapping of str to Option
         What it can be told.
     smaller_is_better : bool
@@ -303,11 +290,13 @@ class Measure:
         Says in words what its entry in JSON means.
     take_value : callable, optional
         Takes the measure with less in its document, where the value alone is much less work.
+    fixed : mapping
+        What the function is told besides, whatever the settings.
     """
 
     name: str
     title: str
-    take: Take
+    function: str | Take
     options: Mapping[str, Option] = field(default_factory=dict)
     smaller_is_better: bool = True
     claim: Claim = "proved"
@@ -318,6 +307,16 @@ class Measure:
     refuses: Mapping[str, str] = field(default_factory=dict)
     describe: Describe = describe_bracketed
     take_value: Take | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def take(self, sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+        """Take it of a sample against a target, with its own settings by their names."""
+        if not isinstance(self.function, str):
+            return self.function(sample, target, settings)
+        module, _, name = self.function.rpartition(".")
+        function = getattr(importlib.import_module(f"steinkit.discrepancy.{module}"), name)
+        given = {name: value for name, value in settings.items() if value is not None}  # else the function's default
+        return Measurement.of(self.name, function(sample, target, **self.fixed, **given))
 
     @property
     def has_bracket(self) -> bool:
@@ -356,16 +355,16 @@ def units_of_one(
     UsageError
         If those of a reference are asked for that cannot be had.
     """
-    units = settings.get("units")
+    from steinkit.discrepancy.preparation import common_units, named_after
+
+    units, still = settings.get("units"), _still(sample)
     if isinstance(units, str) and units == "reference":
-        return _common(units, sample, target), ()
+        return common_units(units, named_after(sample, target).distinct(), target), ()
     if units is not None:
         return units, ()
     if settings.get("operator") is not None:
         return "raw", ()
-    if _is_still(sample):
-        return "raw", (_why_raw(sample),)
-    return "own", ()
+    return ("raw", (_why_raw(still),)) if still else ("own", ())
 
 
 def units_of_several(
@@ -380,24 +379,25 @@ def units_of_several(
     UsageError, InputError
         As `steinkit.discrepancy.preparation.common_units` does.
     """
-    from steinkit.discrepancy.preparation import Units, is_open
+    from steinkit.discrepancy.preparation import common_units, is_open, named_after
 
     dim = None if target is None else target.dim
-    pilots = [sample for sample in samples if dim in (None, sample.dim)]  # of the others their measures will complain
+    pilots = [named_after(each, target) for each in samples if dim in (None, each.dim)]  # others their measures refuse
     if not pilots:
         return None, ()
-    units = settings.get("units")
+    units, pilot, source, notes = settings.get("units"), pilots[0], target, tuple[str, ...]()
     if units is None and settings.get("operator") is not None:
-        return Units.of("raw", _named(pilots[0], target).distinct()), ()
-    has_own_bounds = settings.get("bounds") is not None and (target is None or target.bounds is None)
-    source = None if has_own_bounds else target  # cut off by bounds it is not what is drawn from
-    asked = not is_open(units)
-    if asked or (source is not None and source.can_sample):
-        return _common(units, pilots[0], target if asked else source), ()
-    moving = next((sample for sample in pilots if not _is_still(sample)), None)
-    if moving is None:
-        return Units.of("raw", _named(pilots[0], target).distinct()), (_why_raw(pilots[0]),)
-    return _common(units, moving, None, names_of=target), ()
+        units = "raw"
+    elif is_open(units):
+        if settings.get("bounds") is not None and (target is None or target.bounds is None):
+            source = None  # cut off by bounds the target is not what is drawn from
+        if source is None or not source.can_sample:
+            moving = [each for each in pilots if not _still(each)]
+            if moving:
+                pilot = moving[0]
+            else:
+                units, notes = "raw", (_why_raw(_still(pilot)),)
+    return common_units(units, pilot.distinct(), source), notes
 
 
 def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
@@ -421,31 +421,13 @@ def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     return found
 
 
-def _common(units: UnitsLike | None, pilot: Sample, target: Target | None, *, names_of: Target | None = None) -> Units:
-    from steinkit.discrepancy.preparation import common_units
-
-    return common_units(units, _named(pilot, target or names_of).distinct(), target)
-
-
-def _named(sample: Sample, target: Target | None) -> Sample:
-    """The sample under the target's names where nobody named its coordinates."""
-    if target is None or target.names is None or not sample.has_default_names or len(target.names) != sample.dim:
-        return sample
-    return replace(sample, names=target.names)
-
-
-def _is_still(sample: Sample) -> bool:
-    """Whether a coordinate is the same in all draws that carry weight."""
-    return bool(_still(sample).any())
-
-
-def _still(sample: Sample) -> Any:
+def _still(sample: Sample) -> list[str]:
+    """The coordinates that are the same in all draws that carry weight."""
     points = sample.points if sample.weights is None else sample.points[sample.weights > 0.0]
-    return np.all(points == points[0], axis=0)
+    return [sample.names[j] for j in np.flatnonzero((points == points[0]).all(axis=0))]
 
 
-def _why_raw(sample: Sample) -> str:
+def _why_raw(still: list[str]) -> str:
     from steinkit.discrepancy.preparation import without_units
 
-    still = [sample.names[j] for j in np.flatnonzero(_still(sample))]
     return Caution(f"{without_units(still)}: raw units were taken")

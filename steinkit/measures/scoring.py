@@ -91,16 +91,7 @@ class Judging:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the verdict's warnings too
-                found = verdict(
-                    sample,
-                    target,
-                    bounds=settings.get("bounds"),
-                    level=self.level,
-                    matters=self.matters,
-                    looks=self.looks,
-                    score_batch=self.score_batch,
-                    rng=rng,
-                )
+                found = verdict(sample, target, bounds=settings.get("bounds"), rng=rng, **vars(self))
         except SteinkitError as error:
             why = str(error)
             if isinstance(error, SolverError) and math.isfinite(seconds_left()):
@@ -151,7 +142,7 @@ class Scores(Result):
         references = {name: reference.to_dict() for name, reference in self.references.items()}
         return {
             "sample": sample_document(self.sample),
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "verdict": self.verdict and self.verdict.to_dict(),
             "unjudged": self.unjudged,
             "units": self.units,
             "results": [measurement.document for measurement in self.measurements],
@@ -182,30 +173,26 @@ class Scores(Result):
     @property
     def entries_with_findings(self) -> list[dict[str, Any]]:
         """The measurements' entries in JSON, with what only their results know to say: never printed as JSON."""
-        return [
-            {**each.document, **({"findings": each.result.findings()} if hasattr(each.result, "findings") else {})}
-            for each in self.measurements
-        ]
+        return [{**each.document, **_findings(each.result)} for each in self.measurements]
 
 
 def sample_document(sample: Sample) -> dict[str, Any]:
     """What a document says of a sample."""
-    return {
-        "draws": len(sample),
-        "distinct": len(sample.distinct()),
-        "dim": sample.dim,
-        "names": list(sample.names),
-    }
+    distinct = len(sample.distinct())
+    return {"draws": len(sample), "distinct": distinct, "dim": sample.dim, "names": list(sample.names)}
+
+
+def _findings(result: Any) -> dict[str, Any]:
+    return {"findings": result.findings()} if hasattr(result, "findings") else {}
 
 
 def summary_of(result: Any) -> str:
     """What is said of a measure's result where it stands alone."""
-    entry = result.to_dict()
+    entry = result.to_dict() | _findings(result)
     measure = find_measure(entry["measure"])
     points = getattr(result, "sample", None)
     sample = {"draws": 0} if points is None else {"draws": len(points.inverse), "dim": points.dim}
-    findings = {"findings": result.findings()} if hasattr(result, "findings") else {}
-    said = measure.describe(measure, {**entry, **findings}, None, sample).statements
+    said = measure.describe(measure, entry, None, sample).statements
     return running_text([*said, *cautioned(result.warnings)])
 
 
@@ -250,45 +237,26 @@ def score_sample(
     size = effective_size(sample) if repeats or run else 0
     compared = [measure for measure in measures if measure.has_bracket] if repeats or run else []
     shares = Shares(len(measures) + len(compared) + (judging is not None))
-    taken: tuple[Measurement, ...] = ()
-    with (
-        time_limit(settings.get("max_seconds")),
-        watched(settings.get("progress", False)),
-        warnings.catch_warnings(),
-    ):
+    progress = settings.get("progress", False)
+    with time_limit(settings.get("max_seconds")), watched(progress), warnings.catch_warnings():
         leave_to_results()  # what they say is in the results' warnings too
+        taken: dict[str, Measurement] = {}
         for measure in measures:
             with shares.one():
-                taken += (take_measure(measure.name, sample, target, settings),)
-        notes = [note for each in taken for note in each.warnings]
-        for measure, each in zip(measures, taken, strict=True):
-            if measure not in compared:
-                continue
+                taken[measure.name] = take_measure(measure.name, sample, target, settings)
+        notes = [note for each in taken.values() for note in each.warnings]
+        given: dict[str, Any] = {"run": run, "rng": rng, "settings": settings, "progress": progress}
+        for name in (measure.name for measure in compared):
             try:
                 with shares.one():
-                    references[measure.name] = measured_reference(
-                        [each],
-                        target,
-                        size,
-                        repeats,
-                        run=run,
-                        rng=rng,
-                        settings=settings,
-                        progress=settings.get("progress", False),
-                    )
+                    references[name] = measured_reference([taken[name]], target, size, repeats, **given)
             except SolverError as error:  # the sample's own answer stands
                 notes.append(f"the reference samples were not scored: {error}")
         judgement = Judgement() if judging is None else judging.judge(sample, target, settings, rng=rng)
-    named = (each.result.sample for each in taken if hasattr(each.result, "sample"))
-    names = next((points.names for points in named if points is not None), sample.names)
-    return Scores(
-        replace(sample, names=names),
-        taken,
-        references,
-        judgement.verdict,
-        judgement.unjudged,
-        (*notes, *judgement.notes),
-    )
+    points = (getattr(each.result, "sample", None) for each in taken.values())
+    names = next((each.names for each in points if each is not None), sample.names)
+    found, unjudged, said = judgement
+    return Scores(replace(sample, names=names), tuple(taken.values()), references, found, unjudged, (*notes, *said))
 
 
 def measured_reference(
@@ -329,17 +297,13 @@ def measured_reference(
     options = all_options()
     alike = {name: value for name, value in settings.items() if not options[name].of_one_sample}
     reached = [getattr(each.result, "tolerance", 0.0) for each in measured]
-    alike |= _units_like(measured)
     alike |= {"tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
+    units = getattr(measured[0].result, "units", None)
+    if units is not None:  # independent samples are in their own beside a sample in its own
+        alike["units"] = "own" if units.kind == "own" else units
     take = partial(take_measure, measured[0].measure, settings=alike)
     if run is not None:
         return run.reference(target, n, progress=progress, discrepancy=take)
     if target is None:
         raise UsageError("stored scores cannot be drawn from, so there is no reference; give a target, or a long run")
     return reference_discrepancy(target, n, repeats, rng=rng, progress=progress, discrepancy=take)
-
-
-def _units_like(measured: Sequence[Measurement]) -> dict[str, Any]:
-    """The units of independent samples: their own beside a sample in its own, else the same."""
-    units = getattr(measured[0].result, "units", None)
-    return {} if units is None else {"units": "own" if units.kind == "own" else units}

@@ -13,6 +13,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from steinkit.sweeps.processes import open_workers
 from steinkit.sweeps.result import SweepResult, choices
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.tasks import swept_sampler
+from steinkit.sweeps.workers import Workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
@@ -162,15 +164,7 @@ def sweep(
         label=label,
     )
     require_taken(measure_settings, plan.measures)
-    return run_plan(
-        plan,
-        directory=None if directory is None else Path(directory),
-        n_jobs=n_jobs,
-        backend=backend,
-        scheduler=scheduler,
-        racing=racing,
-        progress=progress,
-    )
+    return run_plan(plan, Workplace(directory, n_jobs, backend, scheduler, progress), racing)
 
 
 def make_plan(
@@ -223,16 +217,38 @@ def make_plan(
     )
 
 
-def run_plan(
-    plan: Plan,
-    *,
-    directory: Path | None,
-    n_jobs: int | None,
-    backend: str,
-    scheduler: str | None,
-    racing: bool,
-    progress: bool,
-) -> SweepResult:
+@dataclass(frozen=True)
+class Workplace:
+    """Where cells are computed and kept: what `sweep` takes under these names."""
+
+    directory: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    backend: str = "loky"
+    scheduler: str | None = None
+    progress: bool = False
+
+    @contextlib.contextmanager
+    def open(self, plan: Plan, cells: int) -> Iterator[tuple[Store, Workers]]:
+        """Records and workers; an interrupt is given a note of what is kept, of so many cells, and how to go on."""
+        directory = None if self.directory is None else Path(self.directory)
+        if directory is not None:
+            plan.require_identifiable()
+        timed = plan.measure_settings["max_seconds"] is not None
+        with Store(directory) as store:
+            try:
+                with open_workers(self.backend, self.n_jobs, self.scheduler, plan.target, timed=timed) as workers:
+                    yield store, workers
+            except KeyboardInterrupt as interrupt:
+                interrupt.add_note(
+                    "nothing is kept of an interrupted sweep without a directory; name one"
+                    if directory is None
+                    else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {directory}; "
+                    "run the same sweep on that folder to go on"
+                )
+                raise
+
+
+def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
     """Compute the cells that have no record yet, and choose.
 
     Raises
@@ -243,25 +259,17 @@ def run_plan(
         With a note that says what is kept and how to go on.
     """
     began = time.perf_counter()
-    if directory is not None:
-        plan.require_identifiable()
-    timed = plan.measure_settings["max_seconds"] is not None
-    with (
-        Store(directory) as store,
-        saying_how_to_resume(store, len(plan.cells)),
-        open_workers(backend, n_jobs, scheduler, plan.target, timed=timed) as workers,
-    ):
+    with place.open(plan, len(plan.cells)) as (store, workers):
         plan, doubts = in_fixed_units(plan, store, workers)
         store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
         store.write_document(CONFIGURATION, plan.document | {"racing": racing})
         others = other_records(plan, store)
-        execution = Execution(plan, store, workers, progress)
+        execution = Execution(plan, store, workers, place.progress)
         report: dict[str, Any] | None = None
         if racing:
             records, report = race_rounds(plan, execution)
         else:
-            found = execution.records(plan.cells)
-            records = [found[cell] for cell in plan.cells]
+            records = list(execution.records(plan.cells).values())
         criteria, refused, warnings = choices(records, plan.settings, plan.measures, report)
         result = SweepResult(
             records=tuple(records),
@@ -306,7 +314,7 @@ def named_target(
         return load_target(reference), (folder / path,)
     resolved, files = {key: recordable(value, f"target option {key}") for key, value in options.items()}, []
     data = resolved.get("data")
-    if isinstance(data, str) and _is_file_name(data):
+    if isinstance(data, str):
         resolved["data"] = str(folder / data)
         files.append(folder / data)
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in resolved.items()}
@@ -371,42 +379,17 @@ def _require_range(value: Any, name: str, end: float) -> None:
         raise UsageError(f"{name} must be {wanted}; received {value!r}")
 
 
-def _is_file_name(text: str) -> bool:
-    """Whether a target's data are named as a file, and not numbers between commas."""
-    try:
-        [float(part) for part in text.split(",")]
-    except ValueError:
-        return not text.startswith("[")
-    return False
-
-
 def _identified(
     target: Target | str, target_options: Mapping[str, Any], options: Mapping[str, Any], folder: Path
 ) -> tuple[Target, dict[str, Any]]:
     """The target, and how records know it."""
+    if not isinstance(target, str | Target):
+        raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
     if isinstance(target, str):
-        made, files = named_target(target, target_options, start_dimension(options), folder)
-        name = target
+        name, (made, files) = target, named_target(target, target_options, start_dimension(options), folder)
+    elif target_options:
+        raise UsageError("target_options are for a target given by its name; this one is made already")
     else:
-        if not isinstance(target, Target):
-            raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
-        if target_options:
-            raise UsageError("target_options are for a target given by its name; this one is made already")
-        made, files, name = target, (), target.label
+        name, made, files = target.label, target, ()
     described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
     return made, {"name": name, "options": described, "fingerprint": target_fingerprint(made, files)}
-
-
-@contextlib.contextmanager
-def saying_how_to_resume(store: Store, cells: int) -> Iterator[None]:
-    """Add to an interrupt what is kept, and how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(
-            "nothing is kept of an interrupted sweep without a directory; name one"
-            if store.directory is None
-            else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {store.directory}; "
-            "run the same sweep on that folder to go on"
-        )
-        raise

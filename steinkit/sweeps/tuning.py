@@ -30,7 +30,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,13 +43,12 @@ from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import Judging
 from steinkit.sample import Sample
-from steinkit.sweeps.choice import UnrankedError, bracket_of, why_unranked
+from steinkit.sweeps.choice import UnrankedError, entry_of, loss_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan, in_fixed_units
-from steinkit.sweeps.processes import open_workers
-from steinkit.sweeps.run import make_measure_settings, make_plan, saying_how_to_resume
-from steinkit.sweeps.store import CONFIGURATION, TUNING, Record, Store
-from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains_of_setting
+from steinkit.sweeps.run import Workplace, make_measure_settings, make_plan
+from steinkit.sweeps.store import CONFIGURATION, TUNING, Record
+from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains
 from steinkit.target import Target
 
 if TYPE_CHECKING:
@@ -276,45 +274,21 @@ def tune(
     )
     if ranges is not None:
         plan = replace(plan, settings=sobol_settings(ranges, settings))
-    return run_tuning(
-        plan,
-        cost,
-        max_seconds=max_seconds,
-        directory=None if directory is None else Path(directory),
-        n_jobs=n_jobs,
-        backend=backend,
-        scheduler=scheduler,
-        progress=progress,
-    )
+    place = Workplace(directory, n_jobs, backend, scheduler, progress)
+    return run_tuning(plan, cost, place, max_seconds)
 
 
-def run_tuning(
-    plan: Plan,
-    cost: float,
-    *,
-    max_seconds: float | None = None,
-    directory: Path | None = None,
-    n_jobs: int | None = None,
-    backend: str = "loky",
-    scheduler: str | None = None,
-    progress: bool = False,
-) -> TuningResult:
+def run_tuning(plan: Plan, cost: float, place: Workplace, max_seconds: float | None = None) -> TuningResult:
     """Go up the ladder, and judge a fresh chain of the setting that is left; parameters and errors of `tune`."""
     began = time.monotonic()
     resource, full = _length_of(plan)
     ladder = lengths(len(plan.settings), full, cost)
-    if directory is not None:
-        plan.require_identifiable()
-    plan = replace(plan, sampler=_Latter(**vars(plan.sampler), full=full), label=f"{plan.label} tuned".strip())
     alive = list(range(len(plan.settings)))
     rungs: list[Rung] = []
     done: dict[str, tuple[int, Record]] = {}
     notes: list[str] = []
-    with (
-        Store(directory) as store,
-        saying_how_to_resume(store, sum(count for count, _ in ladder) * len(plan.seeds)),
-        open_workers(backend, n_jobs, scheduler, plan.target) as workers,
-    ):
+    with place.open(plan, sum(count for count, _ in ladder) * len(plan.seeds)) as (store, workers):
+        plan = replace(plan, sampler=_Latter(**vars(plan.sampler), full=full), label=f"{plan.label} tuned".strip())
         short = replace(plan, options=plan.options | {resource: ladder[0][1]})  # whose chains, if any, fix the scale
         scaled, doubts = in_fixed_units(short, store, workers)
         store.write_document(CONFIGURATION, plan.document | {"racing": False})
@@ -323,7 +297,7 @@ def run_tuning(
                 notes.append(Caution(f"time ran out after chains of {rungs[-1].length} of {full} {resource}"))
                 break
             longer = replace(scaled, options=plan.options | {resource: length})
-            execution = Execution(longer, store, workers, progress)
+            execution = Execution(longer, store, workers, place.progress)
             found = execution.records([(setting, seed) for setting in alive for seed in plan.seeds])
             notes += execution.notes
             done |= {record["cell"]: (length, record) for record in found.values()}
@@ -355,10 +329,10 @@ def run_tuning(
         unjudged=unjudged,
         warnings=(*store.notes, *doubts, *notes, *said),
     )
-    if directory is not None:
+    if store.directory is not None:
         for name in (TUNING, f"{TUNING}.npz"):  # what is there may be a link to any file
             store.remove_document(name)
-        result.save(directory / TUNING)
+        result.save(store.directory / TUNING)
     return result
 
 
@@ -395,15 +369,11 @@ def lengths(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
         ladder = [
             (count, int(full * min(1.0, stretch * _ETA ** (r - last)) * (1 + 1e-12))) for r, count in enumerate(counts)
         ]
-        if ladder[0][1] and sum(_new(ladder, r) for r in range(last + 1)) <= cost * settings * full:
+        below = [0, *(length for _, length in ladder)]  # whose chains cost nothing where they are as long
+        spent = sum(count * length for (count, length), known in zip(ladder, below, strict=False) if length != known)
+        if ladder[0][1] and spent <= cost * settings * full:
             return ladder
     raise UsageError(f"cost {cost:g} of {settings} settings does not pay one step of each; give more, or longer chains")
-
-
-def _new(ladder: list[tuple[int, int]], r: int) -> int:
-    """What a rung costs: nothing where its chains are those of the rung before."""
-    count, length = ladder[r]
-    return 0 if r and ladder[r - 1][1] == length else count * length
 
 
 def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[dict[str, Any], ...]:
@@ -462,19 +432,12 @@ def _order(
 
 def _loss(record: Record, name: str, is_best: bool = False) -> float:
     """Of a cell; infinite where it has none, or none by which settings may be ordered (or, if wanted, stated)."""
-    bracket = bracket_of(record, name)
-    if bracket is None or not all(map(math.isfinite, bracket)) or why_unranked(record, name, is_best=is_best):
-        return math.inf
-    return 0.5 * sum(bracket) * (1.0 if find_measure(name).smaller_is_better else -1.0)
-
-
-def _entry(record: Record, name: str) -> dict[str, Any]:
-    return next((entry for entry in record["results"] if entry["measure"] == name), {})
+    return math.inf if why_unranked(record, name, is_best=is_best) else 0.5 * sum(loss_of(record, name))
 
 
 def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
     """Median over the seeds of the bias, and of its margin, where more than half of them know it."""
-    known = [_entry(record, "bias") for record in records if math.isfinite(_loss(record, "bias", is_best=True))]
+    known = [entry_of(record, "bias") for record in records if math.isfinite(_loss(record, "bias", is_best=True))]
     if 2 * len(known) <= len(records):
         return None, None
     return statistics.median(each["value"] for each in known), statistics.median(each["margin"] for each in known)
@@ -483,7 +446,7 @@ def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
 def _fresh(plan: Plan, best: int, resource: str, full: int) -> tuple[Verdict | None, str | None, tuple[str, ...]]:
     """The verdict on a chain from another seed, or why there is none, and what to know of it."""
     options = plan.options | plan.settings[best] | {resource: full}
-    (run,) = run_chains_of_setting(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
+    (run,) = run_chains(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
     if run.sample is None:
         return None, run.reason, ()
     return Judging().judge(run.sample, plan.target, {}, rng=0)

@@ -9,7 +9,7 @@ from steinkit.discrepancy.preparation import Units, far_apart
 
 def told(x, scores, units="own"):
     points = sk.Sample(x).distinct()
-    return far_apart(points, scores[points.first], Units.of(units, points))
+    return tuple(far_apart(points, scores[points.first], Units.of(units, points)))
 
 
 def mixture(seed, n, apart, modes=2, shares=None):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.files.grouped import is_zarr
+from steinkit.files.streams import is_zarr
 
 BOTH = ("chain", "draw")
 THETA = np.arange(24.0).reshape(2, 4, 3)

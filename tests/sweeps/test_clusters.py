@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
+from unittest.mock import Mock
 
 import pytest
 from support.records import whoever_sampled
@@ -77,10 +79,19 @@ class Answer:
 )
 def test_an_answer_that_cannot_be_had_is_told_from_one_that_is_an_error(outcome, status, said):
     pytest.importorskip("distributed")
-    workers = processes._Dask(None, None)
-    assert asyncio.run(workers._answer(Answer("found"), ())) == "found"
+    workers = processes._Dask(Mock(nthreads=lambda: {}), None)
+
+    def answer(*task):
+        future = Future()
+        try:
+            future.set_result(asyncio.run(workers._answered(Answer(*task))))
+        except Exception as error:
+            future.set_exception(error)
+        return workers._answer(future, ())
+
+    assert answer("found") == "found"
     with pytest.raises(SteinkitError, match=said):
-        asyncio.run(workers._answer(Answer(outcome, status), ()))
+        answer(outcome, status)
 
 
 @pytest.fixture

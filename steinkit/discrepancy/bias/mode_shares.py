@@ -32,19 +32,8 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import centre_clause, shares_statements
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.writing import count, probability
+from steinkit.discrepancy.bias import mode_groups
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of, is_inside
-from steinkit.discrepancy.bias.mode_groups import (
-    MOST_MODES,
-    Cluster,
-    Proposal,
-    bridge,
-    connections,
-    joined,
-    nearest,
-    regions,
-    separate_groups,
-    without_fragments,
-)
 from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.cross_fitting import EFFECTIVE_PER_FREEDOM, Draws
 from steinkit.discrepancy.preparation import Prepared, prepare
@@ -235,24 +224,24 @@ def shares_of(prepared: Prepared, target: Target, labels: ArrayLike | None = Non
     with one_thread_in_libraries():
         if labels is not None:
             groups, called = _groups_given(labels, draws)
-            regions(draws, groups, prepared.bounds, names, called)  # refuses labels that do not tell modes apart
-        elif len(groups := separate_groups(draws, prepared.bounds, names)) < 2:
+            mode_groups.regions(draws, groups, prepared.bounds, names, called)  # refuses labels of no modes
+        elif len(groups := mode_groups.separate_groups(draws, prepared.bounds, names)) < 2:
             return None
         density = _Density(target, prepared.bounds)
         values = density.at_draws(draws, groups)
         peaks = np.array([rows[np.nanargmax(values[rows])] for rows in groups])
-        passes = connections(draws.points[peaks], density.of)
-        groups, linked = joined(groups, values[peaks], passes)
+        passes = mode_groups.connections(draws.points[peaks], density.of)
+        groups, linked = mode_groups.joined(groups, values[peaks], passes)
         if linked and called:
             raise InputError(
                 f"the modes overlap: between the densest draws of labels {called[linked[0]]} and {called[linked[1]]} "
                 "the density never falls below half of the lower one; give the two the same label"
             )
         if not called:
-            groups = without_fragments(groups, draws.points, density.of)
+            groups = mode_groups.without_fragments(groups, draws.points, density.of)
         if len(groups) < 2:
             return None
-        clusters, bounding = regions(draws, groups, prepared.bounds, names, called)
+        clusters, bounding = mode_groups.regions(draws, groups, prepared.bounds, names, called)
         stream = np.random.default_rng([_STREAM, rng] if isinstance(rng, int | np.integer) else rng)
         masses = np.array([_mass(k, each, values, bounding, density, stream) for k, each in enumerate(clusters)])
     return _result(prepared, draws, clusters, masses, density)
@@ -307,16 +296,16 @@ def _groups_given(labels: ArrayLike, draws: Draws) -> tuple[list[Integers], list
             f"{np.shape(labels)} of {given.dtype}"
         )
     kinds, where = np.unique(given[draws.rows], return_inverse=True)
-    if not 2 <= len(kinds) <= MOST_MODES:
-        raise InputError(f"labels must name 2 to {MOST_MODES} modes; received {len(kinds)}")
+    if not 2 <= len(kinds) <= mode_groups.MOST_MODES:
+        raise InputError(f"labels must name 2 to {mode_groups.MOST_MODES} modes; received {len(kinds)}")
     return [np.flatnonzero(where == k) for k in range(len(kinds))], [str(each) for each in kinds]
 
 
 def _mass(
     k: int,
-    cluster: Cluster,
+    cluster: mode_groups.Cluster,
     values: Floats,
-    bounding: list[Proposal],
+    bounding: list[mode_groups.Proposal],
     density: _Density,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
@@ -337,11 +326,11 @@ def _mass(
         proposal = cluster.proposal(fitted)
         proposed = proposal.draw(number, rng)
         ratios = np.full(number, -np.inf)
-        inside = nearest(proposed, bounding) == k
+        inside = mode_groups.nearest(proposed, bounding) == k
         ratios[inside] = density.of(proposed[inside]) - proposal.log_density(proposed[inside])
         rows = bridged[known[bridged]]
         at_draws = values[rows] - proposal.log_density(points[rows])
-        found.append(bridge(at_draws, ratios, draws.only(rows).chains))
+        found.append(mode_groups.bridge(at_draws, ratios, draws.only(rows).chains))
     log_mass, variance, off, noise = np.mean(found, axis=0)
     error = math.sqrt(0.5 * variance)
     if error > _WIDEST:
@@ -357,11 +346,13 @@ def _mass(
     return float(log_mass), error**2
 
 
-def _place(cluster: Cluster) -> str:
+def _place(cluster: mode_groups.Cluster) -> str:
     return centre_clause(dict(zip(cluster.units.names, cluster.units.centre.tolist(), strict=True)))
 
 
-def _result(prepared: Prepared, draws: Draws, clusters: list[Cluster], masses: Floats, density: _Density) -> ModeShares:
+def _result(
+    prepared: Prepared, draws: Draws, clusters: list[mode_groups.Cluster], masses: Floats, density: _Density
+) -> ModeShares:
     from scipy.special import fdtrc
 
     n, modes = len(draws.points), len(clusters)

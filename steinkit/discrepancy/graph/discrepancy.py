@@ -20,48 +20,21 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets, tolerance_of
-from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
-from steinkit.discrepancy.graph.engines.registry import (
-    PORTION,
-    Case,
-    Engine,
-    announced,
-    least_seconds,
-    of_call,
-    of_writing,
-    proof_seconds,
-)
+from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named, registry
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.graph.spanner.geometry import (
-    Graph,
-    checked_dilation,
-    join_all_pairs,
-    join_neighbours,
-    unjoined,
-)
+from steinkit.discrepancy.graph.spanner import geometry
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import (
-    as_bytes,
-    deadline,
-    interruptible,
-    machine_memory,
-    require_time,
-    stop_signal,
-    thread_count,
-    within_time,
-)
+from steinkit.runtime import deadlines
 from steinkit.sample import Floats
 from steinkit.target import Target
-
-_NEARLY_COINCIDENT = 1e-5
 
 
 @cautious
 @checked
-@within_time
+@deadlines.within_time
 def graph_stein_discrepancy(
     draws: DrawsLike,
     target: Target | None = None,
@@ -177,13 +150,13 @@ def graph_stein_discrepancy(
     """
     factors = SteinFactors.of(stein_factors)
     solver = engine_named(engine)
-    most_memory = machine_memory() if max_memory is None else as_bytes(max_memory)
+    most_memory = deadlines.machine_memory() if max_memory is None else deadlines.as_bytes(max_memory)
     began = time.perf_counter()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
     coefficients = _coefficients(operator, data.raw)
     usual = 1e-6 if sample.dim <= 3 else 1e-3
-    settings = Settings(tolerance_of(tolerance, usual), deadline(), thread_count(n_jobs), progress)
+    settings = Settings(tolerance_of(tolerance, usual), deadlines.deadline(), deadlines.thread_count(n_jobs), progress)
     scored = time.perf_counter()
     from steinkit.runtime.compilation import announced_compilation
 
@@ -192,32 +165,30 @@ def graph_stein_discrepancy(
         sample.points,
         data.scores,
         sample.weights,
-        unjoined(len(sample)),
+        geometry.unjoined(len(sample)),
         factors,
         data.bounds,
         scaled,
         sample.weights_low,
     )
     answers = None
-    with announced_compilation(), stop_signal() as stop:
+    with announced_compilation(), deadlines.stop_signal() as stop:
         settings = replace(settings, interrupted=stop)
         try:
             network, stretch = _graph_on(sample.points, graph, dilation, settings)
             program = replace(program, graph=network)
             spanned = time.perf_counter()
-            too_large = announced(of_writing(program), most_memory, shown=progress)
-            require_time("the programs were written down", least_seconds(program))
-            if program.dim > 1:
-                program.edge_rows  # noqa: B018
-            written = time.perf_counter()
+            too_large = registry.announced(registry.of_writing(program), most_memory, shown=progress)
+            deadlines.require_time("the programs were written down", registry.least_seconds(program))
             with instance_kept(**program.arrays):
-                case = Case(program, settings)
-                forecast = interruptible(partial(solver.forecast, case), stop, "the programs were analysed")
+                case = registry.Case(program, settings)
+                forecast = deadlines.interruptible(partial(solver.forecast, case), stop, "the programs were analysed")
+                written = time.perf_counter()
                 if not too_large:
-                    announced(of_call(case, forecast), most_memory, shown=progress)
+                    registry.announced(registry.of_call(case, forecast), most_memory, shown=progress)
                 answers = Answers(program)
                 solving = partial(solve_in_portions, solver, case, answers)
-                interruptible(solving, stop, "the programs were solved")
+                deadlines.interruptible(solving, stop, "the programs were solved")
         except TimeLimitError as error:
             known = Answers(program) if answers is None else answers
             raise error.within(*sum_of_brackets(known.lower, known.upper)) from None
@@ -253,7 +224,10 @@ def graph_stein_discrepancy(
     )
     if result.unranked:
         result = replace(result, warnings=(*result.warnings, Caution(result.unranked)))
-    return _accept(result, data.raw.bounds, timed_out=answers.late)
+    if answers.late:
+        return accepted(result, "the discrepancy", " (time ran out)", "Allow more time, or thin the sample")
+    choose = "Thin the sample" if " + " in result.engine else "Let engine auto choose, or thin the sample"
+    return accepted(result, "the discrepancy", f" (engine {result.engine} could not close it)", choose)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coefficients | None:
@@ -268,15 +242,15 @@ def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coeffi
     return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names, first=sample.first)
 
 
-def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[Graph, float]:
+def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
     """The graph on the points and its stretch."""
     if kind not in ("spanner", "complete"):
         raise UsageError(f"graph must be 'spanner' or 'complete'; received {kind!r}")
-    stretch = checked_dilation(dilation)
+    stretch = geometry.checked_dilation(dilation)
     if points.shape[1] == 1:
-        return join_neighbours(points), 1.0
+        return geometry.join_neighbours(points), 1.0
     if kind == "complete":
-        return join_all_pairs(points), 1.0
+        return geometry.join_all_pairs(points), 1.0
     from steinkit.discrepancy.graph.spanner.greedy import span_in_time
 
     return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)
@@ -295,38 +269,6 @@ def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool)
         if is_langevin:
             return g * units.scale, slopes * units.scale[:, None] / along
         return g / units.scale, slopes / units.scale[:, None] / along
-
-
-def _accept(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> GraphSteinDiscrepancy:
-    """Refuse a bracket that is no answer, and warn of one wider than asked for."""
-    if result.gap <= result.tolerance:
-        return result
-    cause = "time ran out" if timed_out else f"engine {result.engine} could not close it"
-    return accepted(result, "the discrepancy", f" ({cause})", _remedy(result, bounds, timed_out))
-
-
-def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> str:
-    """What may help where the bracket stays open; draws that nearly coincide, or nearly lie on a bound, are usual."""
-    if timed_out:
-        return "Allow more time, or thin the sample"
-    sample, lengths = result.sample, result.graph.lengths
-    choose = "" if " + " in result.engine else "let engine auto choose, or "  # which alone hands over
-    if len(lengths) and lengths.min() < _NEARLY_COINCIDENT:
-        i, k = sorted(sample.first[result.graph.edges[int(lengths.argmin())]])
-        return (
-            f"Draws {i + 1} and {k + 1} lie only {lengths.min():.1e} apart, closer than this engine resolves: "
-            f"{choose}keep one of such draws with their weights summed"
-        )
-    if bounds is not None:
-        distance = np.abs(sample.points[:, :, None] - bounds).min(axis=2)
-        distance[distance == 0.0] = np.inf
-        i, j = np.unravel_index(int(distance.argmin()), distance.shape)
-        if distance[i, j] < _NEARLY_COINCIDENT:
-            return (
-                f"Draw {sample.first[i] + 1} lies only {distance[i, j]:.1e} from a bound of {sample.names[j]}, closer "
-                f"than this engine resolves: {choose}score a transformed coordinate, such as its logarithm"
-            )
-    return f"{choose}thin the sample".capitalize()
 
 
 class Answers:
@@ -366,7 +308,7 @@ class Answers:
         self.notes += [(j, note) for note in candidate.notes]
 
 
-def solve_in_portions(solver: Engine, case: Case, answers: Answers) -> None:
+def solve_in_portions(solver: registry.Engine, case: registry.Case, answers: Answers) -> None:
     """Solve and prove all coordinates, or as many as there is time for.
 
     Raises
@@ -374,7 +316,7 @@ def solve_in_portions(solver: Engine, case: Case, answers: Answers) -> None:
     TimeLimitError
         If there was no time for any.
     """
-    at_once, proof = PORTION * case.settings.n_jobs, proof_seconds(case.program)
+    at_once, proof = registry.PORTION * case.settings.n_jobs, registry.proof_seconds(case.program)
     portions = [range(begin, min(begin + at_once, case.dim)) for begin in range(0, case.dim, at_once)]
     for number, portion in enumerate(portions):
         left = case.settings.seconds_left

@@ -41,7 +41,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked, require_unmasked
+from steinkit.arguments import checked
+from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Result
 from steinkit.discrepancy.bracket import outwards, require_ordered
@@ -54,7 +55,7 @@ from steinkit.errors import Caution, InputError, UsageError, caution, cautious, 
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
-from steinkit.target import Target, require_inside
+from steinkit.target import Target
 
 _ROWS_AT_ONCE = 64
 _EPS = 2.0**-50  # relative, of a product with a power of two that is not whole, and the same of that power's exponent
@@ -163,16 +164,19 @@ class KernelSteinDiscrepancy(Result):
         Raises
         ------
         UsageError
-            If not exactly one of target, scores and stored scores is given.
+            If there is no score, or more than one; a target's is taken before one stored in the points.
         InputError
             If the points have another dimension than the sample, or lie outside the bounds, or the numbers overflow.
         """
-        places, known = self._scored(points, target, scores)
-        here = len(places)
+        given = replace(as_sample(points), weights=None)
+        if given.dim != self.sample.dim:
+            raise InputError(f"the points have {given.dim} coordinates, the sample has {self.sample.dim}")
+        there = prepare(given, target, scores=scores, weights=None, bounds=self.bounds)
+        here = len(there.points)
         both = stein_kernel_at(
             self.kernel,
-            np.concatenate([places, self.sample.points]),
-            np.concatenate([known, self.scores]),
+            np.concatenate([there.points.points, self.sample.points]),
+            np.concatenate([there.scores, self.scores]),
             self.bounds,
             self.operator,
             units=self.units,
@@ -189,29 +193,7 @@ class KernelSteinDiscrepancy(Result):
                 yield
 
         run_pieces(fill)
-        return _finite(values)
-
-    def _scored(self, points: DrawsLike, target: Target | None, scores: ArrayLike | None) -> tuple[Floats, Floats]:
-        """Points and scores, each (m, d), from the ways in which they may be given."""
-        given = as_sample(points)
-        if given.dim != self.sample.dim:
-            raise InputError(f"the points have {given.dim} coordinates, the sample has {self.sample.dim}")
-        if self.bounds is not None:
-            require_inside(given.points, self.bounds, self.sample.names)
-        sources = [source is not None for source in (target, scores, given.scores)]
-        if sum(sources) != 1:
-            raise UsageError(
-                f"the witness needs the target's score at the new points, from one source; received {sum(sources)}: "
-                "give the target, or scores=, or a sample with scores"
-            )
-        if target is not None:
-            return given.points, target.score(given.points, names=self.sample.names)
-        if scores is not None:
-            layout = given.points if np.ndim(scores) < 3 else np.asarray(points)
-            require_unmasked(scores, "scores")
-            given = Sample(layout, scores=np.asarray(scores), names=self.sample.names)
-        assert given.scores is not None
-        return given.points, given.scores
+        return _finite(values)[there.points.inverse]
 
 
 @cautious
@@ -310,15 +292,11 @@ def kernel_stein_discrepancy(
         if statistic == "v":
             power, lower, upper = _v_statistic(stein, points, witness)
         else:
-            power, lower, upper = _u_statistic(
-                stein, points, prepared.weighted(weights).probabilities, others, diagonal
-            )
+            shares = prepared.weighted(weights).probabilities
+            power, lower, upper = _u_statistic(stein, points, shares, others, diagonal)
     if statistic == "u" and points.merged:
-        notes += (
-            Caution(
-                "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value"
-            ),
-        )
+        said = "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value"
+        notes += (Caution(said),)
     exponent = stein.exponent
     if not squared:
         power, exponent = math.sqrt(power), 0.5 * exponent
@@ -482,11 +460,8 @@ def thin(
 
 def _numbers(sample: Sample) -> Integers:
     """Number of each draw within its chain, from 0, in the order given; shape (n,)."""
-    if sample.chain is None:
-        return np.arange(len(sample))
     numbers = np.empty(len(sample), dtype=np.int64)
-    for label in np.unique(sample.chain):
-        rows = np.flatnonzero(sample.chain == label)
+    for rows in split_chains(sample)[0]:
         numbers[rows] = np.arange(len(rows))
     return numbers
 

@@ -9,9 +9,8 @@ from support.exact_optimum import solved
 from support.exact_programs import exact_program
 
 import steinkit as sk
-from steinkit.discrepancy.graph import discrepancy as portions
 from steinkit.discrepancy.graph.discrepancy import Answers, solve_in_portions
-from steinkit.discrepancy.graph.engines import Settings, engine_named
+from steinkit.discrepancy.graph.engines import Settings, engine_named, registry
 from steinkit.discrepancy.graph.engines.registry import Case, Forecast, of_call
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import TimeLimitError
@@ -89,7 +88,7 @@ def test_many_coordinates_take_no_more_memory_than_the_sample_where_nothing_ties
 def test_portions_do_not_change_answers(monkeypatch):
     points = np.random.default_rng(1).standard_normal((40, 5))
     whole = sk.graph_stein_discrepancy(points, scores=-points, engine="highs")
-    monkeypatch.setattr(portions, "PORTION", 2)
+    monkeypatch.setattr(registry, "PORTION", 2)
     parts = sk.graph_stein_discrepancy(points, scores=-points, engine="highs")
     for name in ("coordinate_lower", "coordinate_upper", "g", "grad_g"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))

@@ -323,9 +323,9 @@ def test_witness_under_an_operator():
 def test_witness_needs_one_source_of_scores_inside_the_support():
     target = sk.targets.Uniform(dim=2)
     result = sk.kernel_stein_discrepancy(np.random.default_rng(0).random((9, 2)), target)
-    with pytest.raises(sk.UsageError, match="received 0"):
+    with pytest.raises(sk.UsageError, match="needs the target's score"):
         result.witness_at([[0.5, 0.5]])
-    with pytest.raises(sk.UsageError, match="received 2"):
+    with pytest.raises(sk.UsageError, match="a target was given too"):
         result.witness_at([[0.5, 0.5]], target, scores=[[0.0, 0.0]])
     with pytest.raises(sk.InputError, match="outside the support"):
         result.witness_at([[0.5, 1.5]], scores=[[0.0, 0.0]])

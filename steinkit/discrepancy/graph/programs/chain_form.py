@@ -50,19 +50,7 @@ from functools import cached_property
 import numpy as np
 
 from steinkit import double_double
-from steinkit.discrepancy.graph.programs.chain_form_kernels import (
-    BOUNDED,
-    EDGE,
-    FAR_UNDERFLOW,
-    FREE,
-    LIPSCHITZ_EDGE,
-    SMALLEST_BOX,
-    Chain,
-    Trace,
-    costate_bound,
-    trace,
-    two_product,
-)
+from steinkit.discrepancy.graph.programs import chain_form_kernels as kernels
 from steinkit.discrepancy.graph.programs.matrix_form import SMALLEST
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError
@@ -121,14 +109,14 @@ class ChainProgram:
         self.order, self.sign = order, sign
         self._followed: tuple[Floats, Floats, Floats] | None = None  # a feasible point, and its gamma and Gamma
 
-        kind = np.full(len(points), EDGE)
+        kind = np.full(len(points), kernels.EDGE)
         step, step_low = np.concatenate([[0.0], lengths]), np.concatenate([[0.0], lengths_low])
-        kind[step < c.value_reach] = LIPSCHITZ_EDGE
+        kind[step < c.value_reach] = kernels.LIPSCHITZ_EDGE
         starts = np.concatenate([[0], cuts]).astype(np.int64)
-        kind[starts], step[starts], step_low[starts] = FREE, 0.0, 0.0
+        kind[starts], step[starts], step_low[starts] = kernels.FREE, 0.0, 0.0
         with np.errstate(over="ignore"):  # a bound that far off restricts nothing
             box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
-        box = np.where(box < SMALLEST_BOX, 0.0, box)  # it may have underflowed
+        box = np.where(box < kernels.SMALLEST_BOX, 0.0, box)  # it may have underflowed
         objective, low = (np.ascontiguousarray(part.reshape(2, -1)[:, order]) for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
         value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is
@@ -136,14 +124,14 @@ class ChainProgram:
         near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
         for start, (distance, rest) in near:
             if distance < c.taylor_reach:
-                kind[start], step[start], step_low[start], box[start] = BOUNDED, distance, rest, c.value
+                kind[start], step[start], step_low[start], box[start] = kernels.BOUNDED, distance, rest, c.value
         far, far_low, far_radius = -1.0, 0.0, 0.0
         if not len(cuts) and ends[1][0] < c.taylor_reach:
             far, far_low = ends[1]
             far_radius = float(c.taylor_radius(far))
             if far_radius < _SMALLEST_SQUARE:
-                far_radius = max(0.0, far_radius - FAR_UNDERFLOW * (1.0 + c.smoothness))
-        self.chain = Chain(
+                far_radius = max(0.0, far_radius - kernels.FAR_UNDERFLOW * (1.0 + c.smoothness))
+        self.chain = kernels.Chain(
             kind.astype(np.int64), step, box, value, slope,
             c.value, c.gradient, c.smoothness, far, far_radius,
             step_low, value_low, slope_low, far_low,
@@ -158,7 +146,7 @@ class ChainProgram:
             for pair in ((chain.value, chain.value_low), (chain.slope, chain.slope_low))
         )
         with np.errstate(over="ignore"):  # then it is infinite
-            terms = (self._own_box + SMALLEST_BOX) * (np.abs(chain.value) + value_error)
+            terms = (self._own_box + kernels.SMALLEST_BOX) * (np.abs(chain.value) + value_error)
             terms += chain.c2 * (np.abs(chain.slope) + slope_error)
         return _sum_up(terms) + 2.0 * len(terms) * SMALLEST
 
@@ -188,7 +176,7 @@ class ChainProgram:
         largest = float(np.abs(y).max())
         if largest > 1.0:  # so that nothing below overflows
             y = y / largest
-        found = trace(self.chain, y, values, slopes)
+        found = kernels.trace(self.chain, y, values, slopes)
         slack, loss = 0.0, 0.0
         if self.chain.far >= 0.0:
             y, found, slack, loss = self._mend(y, found, values, slopes)
@@ -209,7 +197,7 @@ class ChainProgram:
 
     def costate_bound(self, p: Floats) -> float:
         """That cost, be it more than the boxes'; it may be no number."""
-        return float(costate_bound(self.chain, p, np.empty(0)))
+        return float(kernels.costate_bound(self.chain, p, np.empty(0)))
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Map variables to g, shape (n,), and its derivative, shape (n, 1), in the order of the sample."""
@@ -217,13 +205,15 @@ class ChainProgram:
             _, values, slopes = self._followed
         else:
             values, slopes = np.empty(self.n_points), np.empty(self.n_points)
-            trace(self.chain, y, values, slopes)
+            kernels.trace(self.chain, y, values, slopes)
         g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
         g[self.order] = self.sign * values
         gradient[self.order, 0] = slopes
         return g, gradient
 
-    def _mend(self, y: Floats, found: Trace, values: Floats, slopes: Floats) -> tuple[Floats, Trace, float, float]:
+    def _mend(
+        self, y: Floats, found: kernels.Trace, values: Floats, slopes: Floats
+    ) -> tuple[Floats, kernels.Trace, float, float]:
         """Make the far bound's rows hold by a shift of all residuals, or by scaling where that takes less.
 
         Returns
@@ -235,7 +225,7 @@ class ChainProgram:
         """
         chain = self.chain
         excess = self._far_excess(found)
-        edges = chain.kind >= EDGE
+        edges = chain.kind >= kernels.EDGE
         radii = np.where(edges, chain.c3 * (0.5 * chain.step) * chain.step, 0.0)  # the square alone may be no double
         gains = np.cumsum(radii)  # of each gamma, by a shift of one
         gain = float(gains[-1])
@@ -248,7 +238,7 @@ class ChainProgram:
             if shift == 0.0 or not total < excess:
                 break
             mended = np.where(np.repeat(edges, 2), mended + shift / gain, mended)
-            shifted = trace(chain, mended, values, slopes)
+            shifted = kernels.trace(chain, mended, values, slopes)
         shift, error = self._far_shift(shifted)
         kappa = (abs(shift) + error) / gain * (1.0 + 2.0 * self.n_points * 2.0**-53) * _OUTWARD
         if not total + kappa < excess:
@@ -257,7 +247,7 @@ class ChainProgram:
         slack = kappa * max(1.0, gain / chain.c1, widest / chain.c2)
         return mended, shifted, slack, kappa * _sum_up(gains * np.abs(chain.value))
 
-    def _far_shift(self, found: Trace) -> tuple[float, float]:
+    def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
         """What the last gamma lacks to satisfy the far bound's rows, and an error bound.
 
         A shift that makes them hold exactly lies within the error; both rows move with gamma. They may be exceeded as
@@ -274,17 +264,17 @@ class ChainProgram:
             return 0.5 * (below + above), 0.5 * (below - above) + error
         return min(max(0.0, below), above), error
 
-    def _far_row(self, found: Trace) -> tuple[float, float]:
+    def _far_row(self, found: kernels.Trace) -> tuple[float, float]:
         """The far bound's row gamma + t Gamma at the last node, and its error."""
         far, (slope, slope_low) = self.chain.far, found.end_slope
-        turn, turn_low = two_product(far, slope)
+        turn, turn_low = kernels.two_product(far, slope)
         row = math.fsum([*found.end_value, turn, turn_low, far * slope_low, self.chain.far_low * slope])
         error = (
             found.end_value_error + far * _OUTWARD * found.end_slope_error + 2.0**-100 * abs(turn) + 2.0**-52 * abs(row)
         )
         return row, error
 
-    def _far_excess(self, found: Trace) -> float:
+    def _far_excess(self, found: kernels.Trace) -> float:
         """Amount by which the far bound's rows exceed one, in units of their radii."""
         row, row_error = self._far_row(found)
         value = abs(found.end_value[0]) * _OUTWARD + found.end_value_error

@@ -148,9 +148,8 @@ class CoordinateProgram:
 
         It is made anew each time: kept, it would take as much memory for every coordinate as A for all of them.
         """
-        magnitudes = sparse.csr_array(abs(self.matrix))
-        magnitudes.data = np.maximum(magnitudes.data, _LEAST_MAGNITUDE)
-        return magnitudes
+        sizes = np.maximum(np.abs(self.matrix.data), _LEAST_MAGNITUDE)
+        return sparse.csr_array((sizes, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Map variables back to g_j, shape (n,), and its gradient, shape (n, d)."""
@@ -240,6 +239,6 @@ def _dot(limits: Floats, magnitudes: Floats) -> float:
 def _sum(terms: Floats) -> float:
     """Exactly rounded sum; infinite where it overflows."""
     try:
-        return math.fsum(terms)
+        return math.fsum(terms.tolist())  # sooner than NumPy's numbers
     except (OverflowError, ValueError):  # beyond the largest number, or infinities of both signs among the terms
         return math.inf

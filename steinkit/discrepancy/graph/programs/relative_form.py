@@ -138,24 +138,21 @@ class RelativeForm:
         apart = self._anchor[i] != self._anchor[k]  # the function at the others is the same: |Gamma| <= c2 is enough
         self._add_edges(rows, i[apart], k[apart], _edge_lengths(program)[apart])
         i = np.flatnonzero(self.forest.parent >= 0)
-        rows.add(np.full(len(i), c.value), self._affine(i, program.points[i]))
+        rows.add(np.full(len(i), c.value), self._sum(self.forest.lineage[i], program.points[i], 1.0))
         for coordinate in range(program.dim):
             rows.add(np.full(len(i), c.gradient), self._slope(i, coordinate))
         return rows.assemble()
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows restricts nothing, or else proves nothing
     def coordinate(self, j: int) -> RelativeProgram:
         """The linear program of coordinate j."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows restricts nothing, or else proves nothing
-            return self._coordinate(j)
-
-    def _coordinate(self, j: int) -> RelativeProgram:
         program = self.program
         box = self._boxes()
         rows, box_error = Rows(box.size), np.where(self._held, box + 2.0 * SMALLEST, 0.0)
         box = np.where(self._held, 0.0, box)
         for bound in program.finite_bounds(j):
             self._add_bound(j, bound, box, box_error, rows)
-        matrix, radius = rows.below(*self.edge_rows)
+        matrix, radius = rows.assemble(*self.edge_rows)
         radius_error = program.radius_error(radius)
         # what may underflow in a box is allowed for here, since the units below hide how small it is
         box_error += np.where((box > 0.0) & (box < NOTICEABLE), 2.0 * SMALLEST, 0.0)
@@ -230,14 +227,14 @@ class RelativeForm:
         near = self.program.nearer(distance, c.value_reach)
         rows.add(c.gradient * distance[near], self._value_difference(i[near], k[near]))
         near = self.program.nearer(distance, c.gradient_reach)
+        above, below = self._apart(i[near], k[near])
         for coordinate in range(self.program.dim):
-            above, below = self._apart(i[near], k[near])
             terms = _slopes(above, coordinate, self.program.n_points, 1.0)
             terms += _slopes(below, coordinate, self.program.n_points, -1.0)
             rows.add(c.smoothness * distance[near], terms)
         near = self.program.nearer(distance, c.taylor_reach)
+        above, below = self._apart(i[near], k[near])
         for end in (i, k):
-            above, below = self._apart(i[near], k[near])
             at = points[end[near]]
             terms = self._sum(above, at, 1.0) + self._sum(below, at, -1.0)
             rows.add(c.taylor_radius(distance[near]), terms)
@@ -260,7 +257,7 @@ class RelativeForm:
         unmoved = root & ~moved
         box[0, unmoved] = np.minimum(box[0, unmoved], allowed[unmoved])
         i = np.flatnonzero(~unmoved & ((allowed < c.value) | here) & ~held)
-        rows.add(np.minimum(c.value, allowed[i]), self._affine(i, points[i]))
+        rows.add(np.minimum(c.value, allowed[i]), self._sum(self.forest.lineage[i], points[i], 1.0))
 
         slope = times_distance(c.smoothness, distance)
         for k in range(self.program.dim):
@@ -273,7 +270,7 @@ class RelativeForm:
         i = np.flatnonzero(~here & (distance < c.taylor_reach))
         projection = points[i].copy()
         projection[:, j] = bound
-        rows.add(taylor[i], self._affine(i, projection))
+        rows.add(taylor[i], self._sum(self.forest.lineage[i], projection, 1.0))
 
     def _apart(self, i: Integers, k: Integers) -> tuple[Integers, Integers]:
         """Lineages of i and of k without what they have in common, -1 in its place."""
@@ -290,10 +287,6 @@ class RelativeForm:
         for coordinate in range(self.program.dim):
             terms += _slopes(common, coordinate, n, (points[i] - points[k])[:, coordinate])
         return terms
-
-    def _affine(self, i: Integers, at: Floats) -> Terms:
-        """Terms of F_i at points."""
-        return self._sum(self.forest.lineage[i], at, 1.0)
 
     def _slope(self, i: Integers, coordinate: int) -> Terms:
         """Terms of Gamma_i in a coordinate."""
@@ -312,39 +305,27 @@ class RelativeForm:
 
 
 @dataclass(frozen=True, eq=False)
-class FormAlone:
-    """The form of a coordinate in a program that is loose: that of the coordinate's program alone."""
+class OwnForm:
+    """The form of one coordinate in a program of its own.
 
-    form: SteinProgram | RelativeForm | NarrowForm
-
-    @property
-    def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """None."""
-        return self.form.edge_rows
-
-    def coordinate(self, j: int) -> CoordinateProgram:
-        """The linear program."""
-        return self.form.coordinate(0)
-
-
-@dataclass(frozen=True, eq=False)
-class NarrowForm:
-    """The form of a coordinate whose bounds are near each other, in units of their distance."""
+    That has no other coordinates where the whole is loose; or it is in units of the distance between two near bounds.
+    """
 
     form: SteinProgram | RelativeForm
-    exponents: tuple[int, int]
+    place: int
+    exponents: tuple[int, int] = (0, 0)
 
     @property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Those of the coordinate's form."""
+        """Those of the program."""
         return self.form.edge_rows
 
     def coordinate(self, j: int) -> CoordinateProgram:
         """The linear program."""
-        return replace(self.form.coordinate(j), exponents=self.exponents)
+        return replace(self.form.coordinate(self.place), exponents=self.exponents)
 
 
-AnyForm: TypeAlias = SteinProgram | RelativeForm | FormAlone | NarrowForm
+AnyForm: TypeAlias = SteinProgram | RelativeForm | OwnForm
 
 
 def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
@@ -353,32 +334,30 @@ def suitable_forms(program: SteinProgram, near: float | None = None) -> list[Any
     Close is less than `near`, `NEAR` if not given, in units of sqrt(c1/c3). Coordinates that share their edges' rows
     share the object; `edge_rows` and `coordinate(j)` are what matters of it. They are found once for a program.
     """
-    kept = "forms", near
+    kept, share = ("forms", near), NEAR if near is None else near
     if kept not in program.known:
-        program.known[kept] = _forms_alone(program, near) if program.is_loose else _forms(program, near)
+        alone = [program.alone(j) for j in range(program.dim)] if program.is_loose else []
+        own = [form for each in alone for form in _forms(each, share)]
+        found = [form if isinstance(form, OwnForm) else OwnForm(form, 0) for form in own]
+        program.known[kept] = found or _forms(program, share)
     forms: list[AnyForm] = program.known[kept]
     return forms
 
 
-def _forms_alone(program: SteinProgram, near: float | None) -> list[FormAlone]:
-    return [FormAlone(*_forms(program.alone(j), near)) for j in range(program.dim)]
-
-
-def _forms(program: SteinProgram, near: float | None) -> list[SteinProgram | RelativeForm | NarrowForm]:
-    share = NEAR if near is None else near
+def _forms(program: SteinProgram, share: float) -> list[AnyForm]:
     nearness = share * _unit(program.factors)
     forest = find_forest(program, nearness)
     shared = _form(program, forest)
-    forms: list[SteinProgram | RelativeForm | NarrowForm] = []
+    forms: list[AnyForm] = []
     for j in range(program.dim):
         narrow, exponents = _in_units_of_width(program, j, nearness)
-        if narrow is not program:
+        if narrow is program:
+            moved = move_to_bounds(forest, program, j, nearness)
+            forms.append(shared if moved is forest else RelativeForm(program, moved))
+        else:
             narrower = share * _unit(narrow.factors)
             moved = move_to_bounds(find_forest(narrow, narrower), narrow, j, narrower)
-            forms.append(NarrowForm(_form(narrow, moved), exponents))
-            continue
-        moved = move_to_bounds(forest, program, j, nearness)
-        forms.append(shared if moved is forest else RelativeForm(program, moved))
+            forms.append(OwnForm(_form(narrow, moved), j, exponents))
     return forms
 
 

@@ -217,13 +217,11 @@ class SteinProgram:
         return replace(self, points=points, scores=scores, graph=unjoined(self.n_points), bounds=bounds)
 
     @property
-    def _edges_with_rows(self) -> tuple[int, int, int]:
+    def _edges_with_rows(self) -> list[int]:
         """How many edges add a row of values, rows of gradients, Taylor rows."""
         c = self.factors
-        values, gradients, taylor = (
-            len(self.nearer(self.graph.lengths, reach)) for reach in (c.value_reach, c.gradient_reach, c.taylor_reach)
-        )
-        return values, gradients, taylor
+        reaches = c.value_reach, c.gradient_reach, c.taylor_reach
+        return [len(self.nearer(self.graph.lengths, reach)) for reach in reaches]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -291,7 +289,7 @@ class SteinProgram:
         rows = Rows(box.size)
         for bound in self.finite_bounds(j):
             self._add_bound(j, bound, box, rows)
-        matrix, radius = rows.below(*self.edge_rows)
+        matrix, radius = rows.assemble(*self.edge_rows)
         objective, low = self.objective(j)
         return CoordinateProgram(
             matrix,
@@ -363,15 +361,13 @@ class Rows:
         self.radii.append(radii)
         self.count += len(radii)
 
-    def assemble(self) -> tuple[sparse.csr_array, Floats]:
-        """The matrix, without explicit zeros, and the radii."""
+    def assemble(
+        self, matrix: sparse.csr_array | None = None, radii: Floats | None = None
+    ) -> tuple[sparse.csr_array, Floats]:
+        """The matrix, without explicit zeros, and the radii; below a matrix and its radii where these are given."""
+        above = sparse.csr_array((0, self.columns)) if matrix is None else matrix
+        radii_above = np.empty(0) if radii is None else radii
         if not self.count:
-            return sparse.csr_array((0, self.columns)), np.empty(0)
-        return sparse.csr_array(sparse.vstack(self.blocks, format="csr")), np.concatenate(self.radii)
-
-    def below(self, matrix: sparse.csr_array, radii: Floats) -> tuple[sparse.csr_array, Floats]:
-        """A matrix and its radii with the rows collected here added to them."""
-        if not self.count:
-            return matrix, radii
-        rows, more_radii = self.assemble()
-        return sparse.csr_array(sparse.vstack([matrix, rows], format="csr")), np.concatenate([radii, more_radii])
+            return above, radii_above
+        blocks = [above, *self.blocks] if above.shape[0] else self.blocks
+        return sparse.csr_array(sparse.vstack(blocks, format="csr")), np.concatenate([radii_above, *self.radii])

@@ -151,14 +151,22 @@ def _has_path(
 
 @inner_kernel
 def has_path(
-    graph: Adjacency, columns: Floats, u: int, v: int, reach: float, dilation: float, weight: float, frontier: Frontier
+    graph: Adjacency,
+    columns: Floats,
+    u: int,
+    v: int,
+    limits: tuple[float, float],
+    dilation: float,
+    weight: float,
+    frontier: Frontier,
 ) -> bool:
-    """Whether u and v, a pair that all shorter ones have gone before, are joined within a reach.
+    """Whether u and v, a pair that all shorter ones have gone before, are joined within the first limit.
 
-    It is enough to come to a point so near to v that a path of the dilation stays within the reach from there: the
-    shorter pair of that point and v has one. Nodes are taken in order of the path so far plus ``weight`` times the
-    distance from v, none twice; all paths count if the weight is 1.
+    It is enough to come to a point so near to v that a path of the dilation stays within it from there: the shorter
+    pair of that point and v has one. Nodes are taken in order of the path so far plus ``weight`` times the distance
+    from v, none twice. If the weight is 1 all paths count, and v is labelled if there is one within the second limit.
     """
+    reach, furthest = limits
     start, degree, to, length = graph
     label(frontier, u, 0.0)
     distance, counts, found = frontier.distance, frontier.counts, False
@@ -170,7 +178,7 @@ def has_path(
         frontier.closed[node] = True
         for k in range(start[node], start[node] + degree[node]):
             through, other = distance[node] + length[k], to[k]
-            if through > reach:
+            if through > furthest:
                 break
             if frontier.closed[other] or through >= distance[other]:
                 continue
@@ -178,7 +186,7 @@ def has_path(
             if through + dilation * left <= reach:
                 found = True
                 break
-            if through + left > reach:
+            if through + left > furthest:
                 continue
             if distance[other] == np.inf:
                 frontier.touched[counts[N_TOUCHED]] = other
@@ -186,7 +194,6 @@ def has_path(
             distance[other] = through
             key = through + weight * left
             counts[HEAP_SIZE] = heap_push(frontier.keys, frontier.nodes, counts[HEAP_SIZE], key, other)
-    clear(frontier)
     return found
 
 
@@ -206,7 +213,8 @@ def insert_empty_boxes(
     Returns which pairs were linked; the numbers of those that were not though no path falls short of that by `slack`;
     and how many pairs were gone through: all, unless it was told to stop or more than `MOST_TIES` are of that kind.
 
-    A search that makes straight for the other end finds most pairs joined within a few links.
+    A search that makes straight for the other end finds most pairs joined within a few links. What is no path within
+    slack of the limit is no tie.
     """
     n_pairs, frontier = len(lengths), new_frontier(graph)
     linked, ties, count = np.zeros(n_pairs, np.bool_), np.empty(MOST_TIES + 1, np.int64), 0
@@ -215,11 +223,16 @@ def insert_empty_boxes(
             return linked, ties[:count], c
         u, v = pairs[c]
         reach = dilation * lengths[c]
-        if has_path(graph, columns, u, v, reach - slack, dilation, dilation, frontier):
+        is_joined_surely = is_near = False
+        for weight in (dilation, 1.0):
+            if not is_joined_surely:
+                limits = reach - slack, reach + slack
+                is_joined_surely = has_path(graph, columns, u, v, limits, dilation, weight, frontier)
+                is_near = frontier.distance[v] < np.inf
+                clear(frontier)
+        if is_joined_surely:
             continue
-        if has_path(graph, columns, u, v, reach - slack, dilation, 1.0, frontier):
-            continue
-        if is_joined(graph, u, v, reach, frontier):
+        if is_near and is_joined(graph, u, v, reach, frontier):
             ties[count] = c
             count += 1
         else:

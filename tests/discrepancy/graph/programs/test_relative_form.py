@@ -15,7 +15,7 @@ from steinkit.discrepancy.graph.engines.block import newton_system as block
 from steinkit.discrepancy.graph.programs import relative_form
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.relative_form import (
-    NarrowForm,
+    OwnForm,
     RelativeForm,
     RelativeProgram,
     find_forest,
@@ -144,7 +144,7 @@ def test_two_bounds_near_each_other_leave_c1_and_c2_nothing_to_say(seed):
     factors = tuple(rng.choice([0.5, 1.0, 3.0], 3))
     program = program_on(points, bounds, complete_graph(points), factors, scores=rng.normal(size=points.shape) / points)
     form = suitable_forms(program)[0]
-    assert isinstance(form, NarrowForm)
+    assert isinstance(form, OwnForm)
     narrow = form.form if isinstance(form.form, SteinProgram) else form.form.program
     value = solved(exact_program(program, 0, all_rows=True)).value
     assert value > 0
@@ -179,7 +179,7 @@ def test_between_near_bounds_derivatives_across_stay_as_small_as_the_bounds_say(
 
 def test_a_score_that_other_units_would_round_keeps_its_own():
     points, bounds = np.array([[0.0], [2.0**-501]]), np.array([[0.0, 2.0**-500]])
-    for score, form in ((3.0, NarrowForm), (3.0 * 2.0**-1074, RelativeForm)):
+    for score, form in ((3.0, OwnForm), (3.0 * 2.0**-1074, RelativeForm)):
         assert isinstance(suitable_forms(program_on(points, bounds, scores=np.full((2, 1), score)))[0], form)
 
 

@@ -102,9 +102,11 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
     runs = np.sort(np.pad(y, (0, -len(y) % RUN), constant_values=np.inf).reshape(-1, RUN), axis=1).ravel()
     pairs = np.empty((ROOM * len(points), 2), dtype=np.int64)
     count = list_empty_boxes(x, y, runs, pairs, stop)
+    if count > len(pairs):
+        return None
     ends = rank[pairs[:count]].T
     numbers = np.sort(np.minimum(*ends) * len(points) + np.maximum(*ends))
-    return None if count > len(pairs) else np.column_stack(np.divmod(numbers, len(points)))
+    return np.column_stack(np.divmod(numbers, len(points)))
 
 
 def _form_chains(points: Floats, ties: Integers) -> bool:

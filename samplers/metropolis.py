@@ -23,7 +23,7 @@ The loop over steps stands in `steinkit.samplers.chains.run`, the tests in `stei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
@@ -31,25 +31,15 @@ from steinkit.posterior import Posterior
 from steinkit.samplers.acceptance.interface import AcceptanceTest, BarkerTest, MetropolisTest
 from steinkit.samplers.acceptance.minibatch_barker import MinibatchBarkerTest
 from steinkit.samplers.acceptance.sequential import AusterityTest, Bound, ConcentrationTest
-from steinkit.samplers.chains.draws import Draws, RunOptions, Temperature
+from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, Temperature, takes_run_options
 from steinkit.samplers.chains.gradients import Langevin, Proposal, RandomWalk
 from steinkit.samplers.chains.run import run_chains
 from steinkit.target import Target
 
 
+@takes_run_options
 def rwmh(
-    target: Target,
-    *,
-    proposal_scale: ArrayLike,
-    temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    target: Target, *, proposal_scale: ArrayLike, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]
 ) -> Draws:
     """Random-walk Metropolis, exact: each test reads all the data.
 
@@ -93,23 +83,12 @@ def rwmh(
     N. Metropolis, A. W. Rosenbluth, M. N. Rosenbluth, A. H. Teller and E. Teller (1953), "Equation of state
     calculations by fast computing machines".
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
-    return run_chains("rwmh", target, RandomWalk(proposal_scale), MetropolisTest(), options, temperature)
+    return run_chains("rwmh", target, RandomWalk(proposal_scale), MetropolisTest(), RunOptions(**run), temperature)
 
 
+@takes_run_options
 def barker(
-    target: Target,
-    *,
-    proposal_scale: ArrayLike,
-    temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    target: Target, *, proposal_scale: ArrayLike, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]
 ) -> Draws:
     """Random walk with Barker's acceptance test of 1965, exact: each test reads all the data.
 
@@ -160,24 +139,11 @@ def barker(
     A. A. Barker (1965), "Monte Carlo calculations of the radial distribution functions for a proton-electron
     plasma".
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
-    return run_chains("barker", target, RandomWalk(proposal_scale), BarkerTest(), options, temperature)
+    return run_chains("barker", target, RandomWalk(proposal_scale), BarkerTest(), RunOptions(**run), temperature)
 
 
-def mala(
-    target: Target,
-    *,
-    step_size: float,
-    temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
-) -> Draws:
+@takes_run_options
+def mala(target: Target, *, step_size: float, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]) -> Draws:
     """Metropolis-adjusted Langevin algorithm, exact: each step reads all the data.
 
     Parameters
@@ -220,24 +186,17 @@ def mala(
     G. O. Roberts and R. L. Tweedie (1996), "Exponential convergence of Langevin distributions and their discrete
     approximations".
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
-    return run_chains("mala", target, Langevin(step_size), MetropolisTest(), options, temperature)
+    return run_chains("mala", target, Langevin(step_size), MetropolisTest(), RunOptions(**run), temperature)
 
 
+@takes_run_options
 def metropolis_hastings(
     target: Target,
     *,
     proposal: Proposal,
     test: AcceptanceTest,
     temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    **run: Unpack[RunKeywords],
 ) -> Draws:
     """Metropolis-Hastings chains with the proposal and the acceptance test of your choice.
 
@@ -284,10 +243,10 @@ def metropolis_hastings(
     ----------
     W. K. Hastings (1970), "Monte Carlo sampling methods using Markov chains and their applications".
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
-    return run_chains("metropolis_hastings", target, proposal, test, options, temperature)
+    return run_chains("metropolis_hastings", target, proposal, test, RunOptions(**run), temperature)
 
 
+@takes_run_options
 def approximate_mh(
     posterior: Posterior,
     *,
@@ -296,14 +255,7 @@ def approximate_mh(
     batch_size: int | None = None,
     alpha: float = 0.5,
     temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    **run: Unpack[RunKeywords],
 ) -> Draws:
     """Random walk with the austerity test, which reads no more data than its decision seems to need.
 
@@ -359,11 +311,11 @@ def approximate_mh(
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     algorithm 1.
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     test = AusterityTest(epsilon, batch_size, alpha)
-    return run_chains("approximate_mh", posterior, RandomWalk(proposal_scale), test, options, temperature)
+    return run_chains("approximate_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)
 
 
+@takes_run_options
 def subsampling_mh(
     posterior: Posterior,
     *,
@@ -374,14 +326,7 @@ def subsampling_mh(
     factor: float = 2.0,
     power: float = 2.0,
     temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    **run: Unpack[RunKeywords],
 ) -> Draws:
     """Random walk with the concentration test, whose error is bounded at every sample size.
 
@@ -437,11 +382,11 @@ def subsampling_mh(
     R. Bardenet, A. Doucet and C. Holmes (2014), "Towards scaling up Markov chain Monte Carlo: an adaptive subsampling
     approach".
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     test = ConcentrationTest(epsilon, batch_size, bound, factor, power)
-    return run_chains("subsampling_mh", posterior, RandomWalk(proposal_scale), test, options, temperature)
+    return run_chains("subsampling_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)
 
 
+@takes_run_options
 def barker_mh(
     posterior: Posterior,
     *,
@@ -452,14 +397,7 @@ def barker_mh(
     temperature: Temperature = 1.0,
     clt_bound: bool = False,
     delta: float | None = None,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    **run: Unpack[RunKeywords],
 ) -> Draws:
     """Random walk with Barker's acceptance test of 1965 on a minibatch.
 
@@ -520,6 +458,5 @@ def barker_mh(
     D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings",
     algorithm 1.
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     test = MinibatchBarkerTest(batch_size, sigma, growth, clt_bound, delta)
-    return run_chains("barker_mh", posterior, RandomWalk(proposal_scale), test, options, temperature)
+    return run_chains("barker_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)

@@ -13,11 +13,10 @@ mixture. The test reads data in an order independent of X: on X itself it would 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steinkit.arguments import batch_within, number, positive
 from steinkit.errors import UsageError
@@ -31,10 +30,12 @@ from steinkit.samplers.chains.draws import (
     Kind,
     Noise,
     Recorder,
+    RunKeywords,
     RunOptions,
     Temperature,
     describe_temperature,
     normals,
+    takes_run_options,
     temperatures,
 )
 from steinkit.samplers.chains.gradients import (
@@ -56,6 +57,7 @@ from steinkit.samplers.chains.likelihood_terms import (
 from steinkit.samplers.chains.run import run_chains
 
 
+@takes_run_options
 def sgld(
     posterior: Posterior,
     *,
@@ -65,14 +67,7 @@ def sgld(
     decay_offset: float = 1.0,
     control_variates: bool = False,
     temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    **run: Unpack[RunKeywords],
 ) -> Draws:
     """Stochastic gradient Langevin dynamics, with constant or decreasing steps.
 
@@ -129,7 +124,7 @@ def sgld(
     and 11. J. Baker, P. Fearnhead, E. B. Fox and C. Nemeth (2019), "Control variates for stochastic gradient MCMC",
     algorithm 1.
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    options = RunOptions(**run)
     positive(step_size, "step_size")
     number(decay, "decay", lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
     positive(decay_offset, "decay_offset")
@@ -137,10 +132,10 @@ def sgld(
         raise UsageError(f"control_variates must be True or False; received {control_variates!r}")
     model = as_posterior_model(posterior)
     batch = batch_within(batch_size, 1, model.size)
-    states = start_states(posterior, start, options.chains)
+    states = start_states(posterior, options.start, options.chains)
     posterior.check_shapes(states[0])
     mode = Mode.of(model, states[0]) if control_variates else None
-    if mode is not None and start is None:
+    if mode is not None and options.start is None:
         states[:] = mode.state
     step_cost, before = (batch, 0) if mode is None else (2 * batch, mode.cost)
     options.require_budget(step_cost, before)
@@ -169,6 +164,7 @@ def sgld(
     return recorder.draws(model.names, settings)
 
 
+@takes_run_options
 def corrected_sgld(
     posterior: Posterior,
     *,
@@ -177,14 +173,7 @@ def corrected_sgld(
     epsilon: float = 0.05,
     test: AcceptanceTest | None = None,
     temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    **run: Unpack[RunKeywords],
 ) -> Draws:
     """Langevin proposals on minibatches, each judged by an acceptance test.
 
@@ -234,7 +223,7 @@ def corrected_sgld(
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     section 6.4.
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    options = RunOptions(**run)
     judge = AusterityTest(epsilon, batch_size) if test is None else test
     return run_chains("corrected_sgld", posterior, Langevin(step_size, batch_size), judge, options, temperature)
 

@@ -119,11 +119,8 @@ def _members(meant: Any) -> Iterator[_Kind]:
         yield _KINDS[meant]
     elif origin in _GENERIC:
         yield _GENERIC[origin]
-    elif origin in (Sequence, Iterable, Collection) or (origin is tuple and inside[-1] is ...):
+    elif origin in (Sequence, Iterable, Collection, tuple):  # whose length the function knows
         yield _sequence_of(inside[0])
-    elif origin is tuple:
-        each = [tuple(_members(part)) for part in inside]
-        yield _Kind(_count(each), lambda value: _is_row(value, each))
     elif isinstance(meant, type) and not origin and meant not in _UNTOLD and not getattr(meant, "_is_protocol", False):
         yield _instance_of(meant)
     else:
@@ -148,22 +145,6 @@ def _is_sequence(value: Any, of: tuple[_Kind, ...]) -> bool:
     if not of or iter(value) is value:
         return True
     return all(any(kind.accepts(member) for kind in of) for member in value)
-
-
-def _is_row(value: Any, each: list[tuple[_Kind, ...]]) -> bool:
-    if not _is_sequence(value, ()):
-        return False
-    members = list(value)
-    return len(members) == len(each) and all(
-        any(kind.accepts(member) for kind in kinds) for member, kinds in zip(members, each, strict=True)
-    )
-
-
-def _count(each: list[tuple[_Kind, ...]]) -> str:
-    """Two numbers, three values."""
-    words = {kinds[0].words for kinds in each}
-    count = {2: "two", 3: "three"}.get(len(each), str(len(each)))
-    return f"{count} {_PLURALS.get(words.pop(), 'values') if len(words) == 1 else 'values'}"
 
 
 def _instance_of(wanted: type) -> _Kind:

@@ -119,7 +119,15 @@ class MissingDependencyError(SteinkitError, ImportError):
 
 
 class InputError(SteinkitError, ValueError):
-    """Data that cannot be scored: a missing file, a NaN, a draw outside the support."""
+    """Data that cannot be scored: a missing file, a NaN, a draw outside the support.
+
+    Attributes
+    ----------
+    cell : (str, int, int, str) or None
+        Of a number that no sample can hold: its array, row and column, and what is wrong with it.
+    """
+
+    cell: tuple[str, int, int, str] | None = None
 
 
 class OutputError(SteinkitError, OSError):

@@ -7,7 +7,7 @@ ravelled in C order. JAX is imported when a function is first made.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -51,72 +51,66 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
         values = []
         for begin in range(0, max(1, len(points)), _SIZES[-1]):
             block = [array[begin : begin + _SIZES[-1]] for array in (points, *beside)]
+            size = next(size for size in _SIZES if size >= len(block[0]))
             with _constants_explained(), double_precision():
-                found = np.array(compiled(*map(_padded, block)), dtype=np.float64)  # JAX lends read-only ones
+                # JAX lends read-only ones
+                found = np.array(compiled(*(_filled(each, size) for each in block)), dtype=np.float64)
             values.append(found[: len(block[0])])
         return values[0] if len(values) == 1 else np.concatenate(values)
 
     return evaluate
 
 
-@dataclass(frozen=True)
-class LikelihoodForms:
+def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..., Floats], ...]:
     """The forms of a likelihood that a `Posterior` takes, made of its term for one state and one datum.
 
     Batches are padded with copies of their first row to a power of two, and states to another, so that few shapes are
     compiled; long batches are taken 8192 rows at a time. What a batch adds up to depends on the shapes by rounding.
+
+    Parameters
+    ----------
+    term : callable, (theta, *row) -> scalar
+    arrays : int
+        Of how many a row is.
+
+    Returns
+    -------
+    tuple of callable
+        The terms of a batch, (d,) -> (b,), and their summed gradient, (d,) -> (d,); both for K states, (K, d) -> (K, b)
+        and (K, d) -> (K, d).
     """
+    jax = jax_module()
+    over_rows = jax.vmap(term, (None, *(0,) * arrays))
 
-    values: Mapping[bool, Callable[..., Any]]
-    gradients: Mapping[bool, Callable[..., Any]]
+    def weighted_sum(theta: Any, weights: Any, *rows: Any) -> Any:
+        return (weights * over_rows(theta, *rows)).sum()
 
-    @classmethod
-    def of(cls, term: Callable[..., Any], arrays: int) -> LikelihoodForms:
-        """Compile a term ``(theta, *row)`` of rows of so many arrays, over states and data, and its gradient.
+    axes = {True: (None,) * arrays, False: (0,) * arrays}  # by whether all states share one batch
+    values = {shared: jax.jit(jax.vmap(over_rows, (0, *of_rows))) for shared, of_rows in axes.items()}
+    slope = jax.grad(weighted_sum)
+    slopes = {shared: jax.jit(jax.vmap(slope, (0, None, *of_rows))) for shared, of_rows in axes.items()}
 
-        Each by whether all states share one batch, or have one of their own.
-        """
-        jax = jax_module()
-        over_rows = jax.vmap(term, (None, *(0,) * arrays))
-
-        def weighted_sum(theta: Any, weights: Any, *rows: Any) -> Any:
-            return (weights * over_rows(theta, *rows)).sum()
-
-        gradient = jax.grad(weighted_sum)
-        axes = {True: (None,) * arrays, False: (0,) * arrays}
-        return cls(
-            {shared: jax.jit(jax.vmap(over_rows, (0, *of_rows))) for shared, of_rows in axes.items()},
-            {shared: jax.jit(jax.vmap(gradient, (0, None, *of_rows))) for shared, of_rows in axes.items()},
-        )
-
-    def log_likelihood(self, theta: Floats, *batch: NDArray[Any]) -> Floats:
-        """The terms of a batch, (d,) -> (b,)."""
-        terms: Floats = self.log_likelihood_many(theta[None], *(array[None] for array in batch))[0]
-        return terms
-
-    def grad_log_likelihood(self, theta: Floats, *batch: NDArray[Any]) -> Floats:
-        """Their gradient, summed over the batch, (d,) -> (d,)."""
-        gradient: Floats = self.grad_log_likelihood_many(theta[None], *(array[None] for array in batch))[0]
-        return gradient
-
-    def log_likelihood_many(self, thetas: Floats, *batches: NDArray[Any]) -> Floats:
-        """The terms of a batch for each of K states, (K, d) -> (K, b)."""
+    def terms(thetas: Floats, *batches: NDArray[Any]) -> Floats:
         found = []
         for rows, size, shared in _blocks_of_rows(batches):
             with _constants_explained(), double_precision():
-                values = np.array(self.values[shared](*_padded_states(thetas, rows, size, shared)), dtype=np.float64)
-            found.append(values[: len(thetas), : rows[0].shape[1]])
+                block = np.array(values[shared](*_padded_states(thetas, rows, size, shared)), dtype=np.float64)
+            found.append(block[: len(thetas), : rows[0].shape[1]])
         return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
-    def grad_log_likelihood_many(self, thetas: Floats, *batches: NDArray[Any]) -> Floats:
-        """Gradients summed over a batch for each of K states, (K, d) -> (K, d)."""
+    def gradients(thetas: Floats, *batches: NDArray[Any]) -> Floats:
         total = np.zeros(thetas.shape)
         for rows, size, shared in _blocks_of_rows(batches):
             states, *padded = _padded_states(thetas, rows, size, shared)
             weights = (np.arange(size) < rows[0].shape[1]).astype(np.float64)  # nothing from what pads the batch
             with _constants_explained(), double_precision():
-                total += np.asarray(self.gradients[shared](states, weights, *padded), dtype=np.float64)[: len(thetas)]
+                total += np.asarray(slopes[shared](states, weights, *padded), dtype=np.float64)[: len(thetas)]
         return total
+
+    def of_one(many: Callable[..., Floats]) -> Callable[..., Floats]:
+        return lambda theta, *batch: many(theta[None], *(array[None] for array in batch))[0]
+
+    return of_one(terms), of_one(gradients), terms, gradients
 
 
 def _blocks_of_rows(batches: Sequence[NDArray[Any]]) -> Iterator[tuple[list[NDArray[Any]], int, bool]]:
@@ -143,6 +137,8 @@ def _filled(array: NDArray[Any], length: int, axis: int = 0) -> NDArray[Any]:
     missing = length - array.shape[axis]
     if not missing:
         return array
+    if not array.shape[axis]:
+        return np.zeros((length, *array.shape[1:]))
     first = np.take(array, [0], axis=axis)
     return np.concatenate([array, np.repeat(first, missing, axis=axis)], axis=axis)
 
@@ -170,14 +166,6 @@ def _constants_explained() -> Iterator[None]:
 def fresh(arguments: Any) -> Any:
     """A pytree with copies of its NumPy arrays, of which JAX has kept no form in another precision."""
     return jax_module().tree_util.tree_map(lambda x: x.copy() if type(x) is np.ndarray else x, arguments)
-
-
-def _padded(block: NDArray[Any]) -> NDArray[Any]:
-    """The points, the last one repeated up to the next of the sizes; zeros where there is none."""
-    if not len(block):
-        return np.zeros((_SIZES[0], *block.shape[1:]))
-    size = next(size for size in _SIZES if size >= len(block))
-    return block if size == len(block) else block[np.minimum(np.arange(size), len(block) - 1)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, require_unmasked
+from steinkit.arguments import checked, positive, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, InputError, UsageError, caution
@@ -307,20 +307,20 @@ class Posterior(Target):
         >>> sk.samplers.sgld(posterior, step_size=1e-3, batch_size=10, draws=100, seed=1).points.shape
         (1, 100, 2)
         """
-        from steinkit.jax_functions import LikelihoodForms, in_coordinates, jax_module, vectorised
+        from steinkit.jax_functions import in_coordinates, jax_module, likelihood_forms, vectorised
 
         gradient = jax_module().grad
         dim, names, (log_likelihood, log_prior) = in_coordinates(like, dim, names, log_likelihood, log_prior)
         arrays = _as_data(data)
-        forms = LikelihoodForms.of(log_likelihood, len(arrays))
+        single, grad_single, many, grad_many = likelihood_forms(log_likelihood, len(arrays))
         return cls(
             arrays,
-            forms.log_likelihood,
-            forms.grad_log_likelihood,
+            single,
+            grad_single,
             vectorised(log_prior),
             vectorised(gradient(log_prior)),
-            log_likelihood_many=forms.log_likelihood_many,
-            grad_log_likelihood_many=forms.grad_log_likelihood_many,
+            log_likelihood_many=many,
+            grad_log_likelihood_many=grad_many,
             dim=dim,
             names=names,
             bounds=bounds,
@@ -391,11 +391,7 @@ class Posterior(Target):
         UsageError
             If the temperature is not a positive number.
         """
-        if isinstance(temperature, bool) or not isinstance(temperature, int | float | np.number):
-            raise UsageError(f"temperature must be a positive number; received {temperature!r}")
-        divisor = float(temperature)
-        if not 0.0 < divisor < math.inf:
-            raise UsageError(f"temperature must be a positive number; received {divisor:g}")
+        divisor = positive(temperature, "temperature")
         per_unit = partial(partial, _divided, divisor)
         many, grad_many = self.log_likelihood_many, self.grad_log_likelihood_many
         hot = Posterior(

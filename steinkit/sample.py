@@ -23,8 +23,7 @@ from steinkit.errors import InputError, look_alikes, printable
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
-_SHIFTS = np.array([30, 27], dtype=np.uint64)
+_LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
 
 
 @checked
@@ -412,15 +411,22 @@ def _floats(values: ArrayLike, what: str) -> Floats:
         raise InputError(f"{what} must be an array of real numbers; received {error}") from None
 
 
-def _finite(array: Floats, what: str, names: tuple[str, ...]) -> Floats:
-    if np.isfinite(array).all():
-        return array
-    bad = np.argwhere(~np.isfinite(array))
-    row, column = bad[0]
-    others = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
-    raise InputError(
-        f"{what}: row {row + 1}, column {names[column]!r} is {array[row, column]}{others}; drop or repair that draw"
-    )
+def _refuse(values: Floats, bad: NDArray[np.bool_], what: str, remedy: str, names: Sequence[str] = ()) -> None:
+    """Raise InputError for the first of the values that are bad."""
+    if not bad.any():
+        return
+    row, *rest = map(int, np.argwhere(bad)[0])
+    column = rest[0] if rest else 0
+    others = f" ({bad.sum()} such values in all)" if bad.sum() > 1 else ""
+    said = f"is {values[row, *rest]:.10g}{others}; {remedy}"
+    error = InputError(f"{what}: row {row + 1}{f', column {names[column]!r}' if names else ''} {said}")
+    error.cell = what, row, column, said
+    raise error
+
+
+def _finite(array: Floats, what: str, names: Sequence[str] = ()) -> Floats:
+    _refuse(array, ~np.isfinite(array), what, "drop or repair that draw", names)
+    return array
 
 
 def _scores(
@@ -446,19 +452,13 @@ def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]
         array = array.reshape(-1)
     if array.shape != (n,):
         raise InputError(f"{what} must hold one number a draw, {n} in all; received {np.shape(values)}")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
-        raise InputError(f"{what}: row {bad[0] + 1} is {array[bad[0]]}; it must be a finite number")
-    return array
+    return _finite(array, what)
 
 
 def _weights(weights: Floats | None) -> Floats | None:
     if weights is None:
         return None
-    negative = np.flatnonzero(weights < 0.0)
-    if negative.size:
-        row = negative[0]
-        raise InputError(f"weights: row {row + 1} is {weights[row]:g}; weights must not be negative")
+    _refuse(weights, weights < 0.0, "weights", "a weight must not be negative: correct it or drop that draw")
     if not weights.any():
         raise InputError("all weights are zero; at least one draw must carry weight")
     return weights
@@ -467,10 +467,8 @@ def _weights(weights: Floats | None) -> Floats | None:
 def _integers(column: Floats | None, what: str) -> Integers | None:
     if column is None:
         return None
-    fractional = np.flatnonzero(column != np.rint(column))
-    if fractional.size:
-        row = fractional[0]
-        raise InputError(f"{what}: row {row + 1} is {column[row]:g}; whole numbers are wanted")
+    strange = (column != np.rint(column)) | (np.abs(column) > _LARGEST_WHOLE)
+    _refuse(column, strange, what, f"a {what} label is a whole number of at most 2**53: correct it")
     return column.astype(np.int64)
 
 
@@ -503,19 +501,13 @@ def rectangle_of(sample: Sample) -> tuple[int, int] | None:
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
     """Index of the first of each group of equal rows, in order of appearance, and the group of every row.
 
-    Rows are sorted by a hash; should two that differ share theirs, by all their coordinates, which takes longer.
+    Rows are sorted by their first coordinate; by all of them, which takes longer, where it has ties.
     """
-    hashes = _row_hashes(points)
-    order = np.argsort(hashes, kind="stable")  # equal rows stay in order of appearance
-    first, group = _groups(order, hashes[order[1:]] != hashes[order[:-1]])
-    if len(first) < len(points) and (points != points[first[group]]).any():
+    order = np.argsort(points[:, 0], kind="stable")  # equal rows stay in order of appearance
+    changes = points[order[1:], 0] != points[order[:-1], 0]
+    if not changes.all():
         order = np.lexsort(points.T[::-1])  # stable, too
-        first, group = _groups(order, (points[order[1:]] != points[order[:-1]]).any(axis=1))
-    return first, group
-
-
-def _groups(order: Integers, changes: NDArray[np.bool_]) -> tuple[Integers, Integers]:
-    """The first row of each group and the group of every row, of rows in an order in which groups change somewhere."""
+        changes = (points[order[1:]] != points[order[:-1]]).any(axis=1)
     starts = np.concatenate([[True], changes])
     if starts.all():
         alone = np.arange(len(order))
@@ -526,16 +518,3 @@ def _groups(order: Integers, changes: NDArray[np.bool_]) -> tuple[Integers, Inte
     group = np.empty(len(order), dtype=np.int64)
     group[order] = rank[np.cumsum(starts) - 1]
     return np.sort(leaders), group
-
-
-def _row_hashes(points: Floats) -> NDArray[np.uint64]:
-    """64 bits of each row, the same for rows that are equal as numbers, by the mixing steps of splitmix64."""
-    hashes = np.zeros(len(points), dtype=np.uint64)
-    for column in points.T:
-        bits = (column + 0.0).view(np.uint64)  # -0.0 is 0.0
-        hashes *= _MULTIPLIERS[0]
-        hashes += bits
-        for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS[1:], strict=True):
-            hashes ^= hashes >> shift
-            hashes *= multiplier
-    return hashes

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, require_unmasked
+from steinkit.arguments import checked, require_unmasked, whole
 from steinkit.errors import InputError, SteinkitError, UsageError, warn_user
 from steinkit.sample import Floats, Integers, default_names, require_printable
 
@@ -356,9 +356,7 @@ class Target:
             raise UsageError(f"a cdf is for targets of one dimension; this one has {dim}: pass dim=1 or drop the cdf")
         if tail_integrals is not None and cdf is None:
             raise UsageError("tail_integrals are used beside a cdf; pass cdf= too")
-        if dim is not None and (not isinstance(dim, int | np.integer) or dim < 1):
-            raise UsageError(f"dim must be a positive whole number; received {dim!r}")
-        self.dim: int | None = None if dim is None else int(dim)
+        self.dim: int | None = None if dim is None else whole(dim, "dim", 1)
         self._score: Vectorised = DifferenceScore(self.log_density, self.bounds, label) if score is None else score
 
     def __repr__(self) -> str:

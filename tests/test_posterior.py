@@ -156,7 +156,7 @@ def test_a_tempered_posterior_has_its_likelihood_flattened_and_its_prior_kept():
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, np.inf, np.nan, True, "hot"])
 def test_a_temperature_must_be_a_positive_number(temperature):
-    with pytest.raises(sk.UsageError, match="temperature must be a positive number"):
+    with pytest.raises(sk.UsageError, match="temperature must be a number, positive and finite"):
         conjugate().tempered(temperature)
 
 

@@ -173,7 +173,7 @@ def test_points_outside_the_support_are_refused_by_draw_and_name():
         ({"bounds": "unit"}, "bounds must be numbers"),
         ({"names": ["a", "b"], "dim": 3}, "2 names for 3 coordinates"),
         ({"cdf": np.tanh, "dim": 2}, "cdf is for targets of one dimension"),
-        ({"dim": 0}, "positive whole number"),
+        ({"dim": 0}, "whole number of at least 1"),
         ({"dim": 2.5}, "dim must be a whole number"),
     ],
 )

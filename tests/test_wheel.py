@@ -67,6 +67,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         "steinkit/report/templates/page.html",
         "steinkit/targets/__init__.pyi",
         "steinkit/samplers/__init__.pyi",
+        "steinkit/sweeps/starting.toml",
         "steinkit/datasets/nodal.csv",
         "steinkit/datasets/gmm100.csv",
         "steinkit/datasets/README.md",

@@ -55,7 +55,7 @@ def plot_bands(
     ax.plot(x, result.median, color=color, linestyle=linestyle, linewidth=1.8, label=printable(label) or None)
     if len(result.replicates) > 1:
         ax.fill_between(x, result.low, result.high, color=color, alpha=0.18, linewidth=0.0)
-    logarithmic(ax, y=_is_positive(result.replicates))
+    logarithmic(ax, "xy" if _is_positive(result.replicates) else "x")
     return ax
 
 
@@ -93,7 +93,7 @@ def plot_risk(
     ax.fill_between(x, *result.interval.T, color=color, alpha=0.18, linewidth=0.0)
     if result.floor > 0.0:
         ax.axhline(result.floor, color="0.4", linestyle=":", linewidth=1.0)
-    logarithmic(ax, y=_is_positive(result.value))
+    logarithmic(ax, "xy" if _is_positive(result.value) else "x")
     return ax
 
 

@@ -334,7 +334,7 @@ def picture(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figu
         row[0].set(ylabel="draws' worth", title=title)
         row[1].set(title=title)
         for ax in row:
-            logarithmic(ax, True)
+            logarithmic(ax, "xy")
             ax.xaxis.set_major_formatter(LogFormatterMathtext())
             ax.xaxis.set_minor_formatter(NullFormatter())
     axes[-1, 0].set_xlabel("likelihood evaluations")

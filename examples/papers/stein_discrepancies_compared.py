@@ -102,7 +102,7 @@ def picture(sizes: list[int], middle: np.ndarray) -> Figure:
             for color, style, name, each in zip(COLOURS, ("-", "--", ":"), MEASURES, values.T, strict=False):
                 ax.plot(sizes, each, style, color=color, linewidth=1.8, label=name)
             ax.set_title(f"{target}, seed {seed}", fontsize=11)
-            logarithmic(ax, y=True)
+            logarithmic(ax, "xy")
     powers = [n for n in (100, 1000, 10_000) if n <= sizes[-1]]
     for ax in axes[-1]:
         ax.set_xlabel("n")

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,7 +41,17 @@ from steinkit.errors import InputError, UsageError
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, BarkerTest
-from steinkit.samplers.chains.draws import Draws, Kind, Noise, Recorder, RunOptions, normals, uniforms
+from steinkit.samplers.chains.draws import (
+    Draws,
+    Kind,
+    Noise,
+    Recorder,
+    RunKeywords,
+    RunOptions,
+    normals,
+    takes_run_options,
+    uniforms,
+)
 
 States = NDArray[np.uint8]
 
@@ -49,19 +59,8 @@ _LARGEST_ENUMERATED = 20
 _SHUFFLE_SEED = 20140621
 
 
-def approximate_gibbs(
-    field: MarkovField,
-    *,
-    test: AcceptanceTest,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
-) -> Draws:
+@takes_run_options
+def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack[RunKeywords]) -> Draws:
     """Gibbs sampler of a Markov random field, whose updates may read minibatches.
 
     Parameters
@@ -110,7 +109,7 @@ def approximate_gibbs(
     appendix F.
     D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings".
     """
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    options = RunOptions(**run)
     _require_usable(field, test)
     first_batch = field.dim * test.first_batch(field.size)
     options.require_budget(first_batch)

@@ -30,9 +30,8 @@ e^2: what is left is the rounding of one step, however long the chain.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +41,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest, MetropolisTest
-from steinkit.samplers.chains.draws import Draws, RunOptions, Temperature
+from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, Temperature, takes_run_options
 from steinkit.samplers.chains.gradients import Gradient, Proposal
 from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.chains.run import run_chains
@@ -267,20 +266,14 @@ def _as_rows(data: ArrayLike) -> Floats:
     return x
 
 
+@takes_run_options
 def orthogonal_mh(
     posterior: Posterior,
     *,
     proposal_scale: float,
     test: AcceptanceTest | None = None,
     temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    **run: Unpack[RunKeywords],
 ) -> Draws:
     """Metropolis-Hastings on orthogonal matrices, with any acceptance test.
 
@@ -327,9 +320,9 @@ def orthogonal_mh(
     """
     walk = StiefelWalk(proposal_scale)
     dim = as_target(posterior).dim
-    if start is None and dim is not None:
-        start = np.eye(_side(dim)).ravel()
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    if run.get("start") is None and dim is not None:
+        run["start"] = np.eye(_side(dim)).ravel()
+    options = RunOptions(**run)
     judge = MetropolisTest() if test is None else test
     return run_chains("orthogonal_mh", posterior, walk, judge, options, temperature)
 

@@ -77,7 +77,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -439,8 +439,6 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     return float(ndtr(-length * math.sqrt(left / sigma_squared))) if sigma_squared > 0.0 else 0.0
 
 
-_COVARIANCES = ("homoscedastic", "sandwich")
-_CARRIED = ("data", "size", "nothing")
 # Rows weighted at once: bounds the memory of a step on all the data.
 _BLOCK = 65536
 
@@ -569,41 +567,32 @@ def sequential_irls(
     A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", algorithm 1. Theirs is
     ``debias=False, carry="nothing", growth=1``.
     """
-    run = _Run(X, y, loss, smallest_residual, tolerance, max_iterations, max_passes, start)
+    number(smallest_residual, "smallest_residual", lambda c: 0.0 < c < 1.0, "between 0 and 1")
+    positive(tolerance, "tolerance")
+    whole(max_iterations, "max_iterations", 1)
+    most = math.inf if max_passes is None else positive(max_passes, "max_passes")
+    features, responses = regression_data(X, y)
+    chosen = loss_named(loss, responses, smallest_residual)
     number(epsilon, "epsilon", lambda e: 0.0 <= e <= 0.5, "in [0, 1/2]")
     number(growth, "growth", lambda g: 1.0 <= g < math.inf, "at least 1 and finite")
-    _one_of(covariance, "covariance", _COVARIANCES)
-    _one_of(carry, "carry", _CARRIED)
-    N, D = run.X.shape
+    _one_of(covariance, "covariance", "homoscedastic", "sandwich")
+    _one_of(carry, "carry", "data", "size", "nothing")
+    N, D = features.shape
     first = batch_within(batch_size, max(N // 1000, 10 * D), N)
     if first <= D:
         raise UsageError(f"batch_size must be more than the number of coefficients, {D}; received {batch_size}")
-    batches = _Batches(run.X, run.loss.responses, np.random.default_rng(rng), renew=carry != "data")
-    begin = first
-
-    def step(theta: Floats) -> _Step:
-        nonlocal begin
-        system = NormalEquations(N, D, keep_rows=covariance == "sandwich")
-        batches.begin(begin)
-        n = begin
-        while True:
-            run.read(system, theta, *batches.take(system.seen, n))
-            if n == N:
-                found = run.full_step(system, theta)
-                break
-            solution = system.solve()
-            if solution is not None and not system.separated:
-                delta = wrong_direction_probability(solution[0], system.covariance(*solution), debias=debias)
-                if delta < epsilon:
-                    advance = run.loss.advance(theta, solution[0], *batches.take(0, n))
-                    if not advance.separated:
-                        found = _Step(solution[0], n, delta, advance.share)
-                        break
-            n = min(N, max(n + first, math.ceil(growth * n)))
-        begin = first if carry == "nothing" else n
-        return found
-
-    return run.iterate(step)
+    drawn = np.random.default_rng(rng)
+    batches = _Batches(features, chosen, drawn, first, growth, epsilon, debias, covariance == "sandwich", carry)
+    origin = theta = start_vector(start, D)
+    began, read, converged, taken = time.perf_counter(), 0, False, list[tuple[Floats, int, float, float]]()
+    while not converged and len(taken) < max_iterations and read < most * N:
+        step, n, delta, share = batches.step(theta)
+        theta, read = theta + share * step, read + n
+        converged = n == N and _length(step) <= tolerance * _length(theta)
+        taken.append((theta, n, delta, time.perf_counter() - began))
+    path, sizes, deltas, seconds = map(np.array, zip(*taken, strict=True))
+    warnings = () if converged else (_not_converged(chosen, features, origin, theta, step, n),)
+    return IRLSResult(theta, path, sizes, deltas, np.cumsum(sizes) / N, seconds, converged, warnings)
 
 
 @checked
@@ -649,150 +638,94 @@ def batch_irls(
     UsageError, InputError
         As for `sequential_irls`.
     """
-    run = _Run(X, y, loss, smallest_residual, tolerance, max_iterations, max_passes, start)
-
-    def step(theta: Floats) -> _Step:
-        system = NormalEquations(*run.X.shape, keep_rows=False)
-        run.read(system, theta, run.X, run.loss.responses)
-        return run.full_step(system, theta)
-
-    return run.iterate(step)
+    size = max(1, as_reals(y, "y").size)
+    stops: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations, "max_passes": max_passes}
+    return sequential_irls(X, y, loss=loss, batch_size=size, smallest_residual=smallest_residual, start=start, **stops)
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A step, the number of data it was computed from, its delta, and the share of it that is taken."""
+def _not_converged(loss: Loss, X: Floats, start: Floats, theta: Floats, step: Floats, seen: int) -> str:
+    """Say so; or refuse to give an answer that is worse than the start."""
+    at_start, at_end = (loss.mean(point, X, loss.responses) for point in (start, theta))
+    if not at_end <= at_start:
+        raise InputError(
+            f"the steps of small batches led astray: the mean loss rose from {at_start:.3g} at the start to "
+            f"{at_end:.3g} after {seen} of {len(X)} data in the last step; give a batch_size several "
+            'times as large, with carry="data" and more max_iterations or max_passes, or use batch_irls, which '
+            "never lets it rise"
+        )
+    return (
+        f"not converged: the last step, on {seen} of {len(X)} data, was {_length(step):.1e} long, "
+        f"the coefficients are {_length(theta):.1e}; allow more iterations or passes, or a larger tolerance"
+    )
 
-    step: Floats
-    seen: int
-    wrong_direction: float
-    share: float
 
-    @property
-    def taken(self) -> Floats:
-        return self.share * self.step
+@dataclass
+class _Batches:
+    """Steps of batches of data in random order, drawn without replacement within an iteration."""
 
+    X: Floats
+    loss: Loss
+    rng: np.random.Generator
+    first: int  # data of the first look
+    growth: float
+    epsilon: float
+    debias: bool
+    sandwich: bool
+    carry: str
 
-class _Run:
-    """Data, loss, and when to stop."""
+    def __post_init__(self) -> None:
+        N, self.y, self.begin, self.behind = len(self.X), self.loss.responses, self.first, 0
+        self.renew = self.carry != "data" and self.first < N
+        if self.first < N:
+            self.order: Integers = self.rng.permutation(N)
+            if not self.renew:
+                self.X, self.y = self.X[self.order], self.y[self.order]
 
-    def __init__(
-        self,
-        features: ArrayLike,
-        responses: ArrayLike,
-        loss: str,
-        smallest_residual: float,
-        tolerance: float,
-        max_iterations: int,
-        max_passes: float | None,
-        start: ArrayLike | None,
-    ) -> None:
-        number(smallest_residual, "smallest_residual", lambda c: 0.0 < c < 1.0, "between 0 and 1")
-        self.tolerance = positive(tolerance, "tolerance")
-        self.max_iterations = whole(max_iterations, "max_iterations", 1)
-        self.max_passes = math.inf if max_passes is None else positive(max_passes, "max_passes")
-        self.X, y = regression_data(features, responses)
-        self.loss = loss_named(loss, y, smallest_residual)
-        self.start = start_vector(start, self.X.shape[1])
-
-    def read(self, system: NormalEquations, theta: Floats, X: Floats, y: Floats) -> None:
-        """Add data to the normal equations at theta, block by block."""
-        for first in range(0, len(X), _BLOCK):
-            block = slice(first, first + _BLOCK)
-            system.add(self.loss.working_rows(theta, X[block], y[block]))
-
-    def full_step(self, system: NormalEquations, theta: Floats) -> _Step:
-        """Step of all the data."""
+    def step(self, theta: Floats) -> tuple[Floats, int, float, float]:
+        """A step from theta, the number of data it was computed from, its delta, and the share of it to take."""
+        N, D = self.X.shape
+        system, n = NormalEquations(N, D, keep_rows=self.sandwich), self.begin
+        if self.renew and self.behind + n > N:  # too few data are left for the first look
+            self.order, self.behind = self.rng.permutation(N), 0
+        while True:
+            X, y = self._take(system.seen, n)
+            for block in (slice(k, k + _BLOCK) for k in range(0, len(X), _BLOCK)):
+                system.add(self.loss.working_rows(theta, X[block], y[block]))
+            solution = system.solve()
+            if n == N:
+                break
+            if solution is not None and not system.separated:
+                delta = wrong_direction_probability(solution[0], system.covariance(*solution), debias=self.debias)
+                if delta < self.epsilon:
+                    share, separated = self.loss.advance(theta, solution[0], *self._take(0, n))
+                    if not separated:
+                        self._end(n)
+                        return solution[0], n, delta, share
+            n = min(N, max(n + self.first, math.ceil(self.growth * n)))
         if system.separated:
             raise InputError(
                 "a hyperplane separates the two classes of y, but for data on it: the coefficients of a logistic "
                 "regression grow without bound; drop features, or "
                 "give the coefficients a prior (steinkit.targets.LogisticRegression)"
             )
-        solution = system.solve()
         if solution is None:
             raise system.dependence()
-        share = self.loss.advance(theta, solution[0], self.X, self.loss.responses).share
-        return _Step(solution[0], system.seen, 0.0, share)
+        self._end(n)
+        return solution[0], N, 0.0, self.loss.advance(theta, solution[0], self.X, self.y).share
 
-    def iterate(self, step: Callable[[Floats], _Step]) -> IRLSResult:
-        """Take steps until one on all the data is short, or no more may be taken."""
-        N, began = len(self.X), time.perf_counter()
-        theta, read, converged = self.start, 0, False
-        path: list[Floats] = []
-        steps: list[_Step] = []
-        seconds: list[float] = []
-        while not converged and len(path) < self.max_iterations and read < self.max_passes * N:
-            found = step(theta)
-            theta = theta + found.taken
-            read += found.seen
-            converged = found.seen == N and _length(found.step) <= self.tolerance * _length(theta)
-            path.append(theta)
-            steps.append(found)
-            seconds.append(time.perf_counter() - began)
-        warnings = () if converged else (self._not_converged(steps[-1], theta),)
-        return IRLSResult(
-            coefficients=theta,
-            path=np.array(path),
-            batch_sizes=np.array([found.seen for found in steps]),
-            wrong_direction=np.array([found.wrong_direction for found in steps]),
-            data_passes=np.cumsum([found.seen for found in steps]) / N,
-            seconds=np.array(seconds),
-            converged=converged,
-            warnings=warnings,
-        )
+    def _take(self, seen: int, wanted: int) -> tuple[Floats, Floats]:
+        """Data ``seen`` to ``wanted`` of this iteration: those of the last one, or behind them, round and round."""
+        if not self.renew:
+            return self.X[seen:wanted], self.y[seen:wanted]
+        chosen = self.order[np.arange(self.behind + seen, self.behind + wanted) % len(self.order)]
+        return self.X[chosen], self.y[chosen]
 
-    def _not_converged(self, last: _Step, theta: Floats) -> str:
-        """Say so; or refuse to give an answer that is worse than the start."""
-        at_start, at_end = (self.loss.mean(point, self.X, self.loss.responses) for point in (self.start, theta))
-        if not at_end <= at_start:
-            raise InputError(
-                f"the steps of small batches led astray: the mean loss rose from {at_start:.3g} at the start to "
-                f"{at_end:.3g} after {last.seen} of {len(self.X)} data in the last step; give a batch_size several "
-                'times as large, with carry="data" and more max_iterations or max_passes, or use batch_irls, which '
-                "never lets it rise"
-            )
-        return (
-            f"not converged: the last step, on {last.seen} of {len(self.X)} data, was {_length(last.step):.1e} long, "
-            f"the coefficients are {_length(theta):.1e}; allow more iterations or passes, or a larger tolerance"
-        )
+    def _end(self, seen: int) -> None:
+        self.behind += seen
+        self.begin = self.first if self.carry == "nothing" else seen
 
 
-class _Batches:
-    """Data in random order, handed out without replacement within an iteration.
-
-    Parameters
-    ----------
-    X : ndarray, shape (N, D)
-    y : ndarray, shape (N,)
-    rng : numpy.random.Generator
-    renew : bool
-        Whether an iteration begins behind the data of the last one, round and round, or with the same.
-    """
-
-    def __init__(self, X: Floats, y: Floats, rng: np.random.Generator, *, renew: bool) -> None:
-        self._rng = rng
-        self._renew = renew
-        self._order: Integers = rng.permutation(len(X))
-        self._X, self._y = (X, y) if renew else (X[self._order], y[self._order])
-        self._first = self._end = 0
-
-    def begin(self, needed: int) -> None:
-        """Begin an iteration; in a new order if too few data are left for its first look."""
-        if self._renew and self._end + needed > len(self._order):
-            self._order, self._end = self._rng.permutation(len(self._order)), 0
-        self._first = self._end
-
-    def take(self, seen: int, wanted: int) -> tuple[Floats, Floats]:
-        """Data ``seen`` to ``wanted`` of this iteration."""
-        if not self._renew:
-            return self._X[seen:wanted], self._y[seen:wanted]
-        self._end = self._first + wanted
-        chosen = self._order[np.arange(self._first + seen, self._end) % len(self._order)]
-        return self._X[chosen], self._y[chosen]
-
-
-def _one_of(value: str, name: str, allowed: tuple[str, ...]) -> None:
+def _one_of(value: str, name: str, *allowed: str) -> None:
     if value not in allowed:
         listed = ", ".join(f'"{choice}"' for choice in allowed)
         raise UsageError(f"{name} must be one of {listed}; received {value!r}{did_you_mean(str(value), allowed)}")

@@ -46,7 +46,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,12 +56,13 @@ from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, MetropolisTest
-from steinkit.samplers.chains.draws import Draws, RunOptions, Temperature
+from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, Temperature, takes_run_options
 from steinkit.samplers.chains.gradients import Gradient, Proposal
 from steinkit.samplers.chains.run import run_chains
 from steinkit.targets.regression import LogisticRegression
 
 
+@takes_run_options
 def select_variables(
     posterior: SparseLogisticRegression,
     *,
@@ -70,14 +71,7 @@ def select_variables(
     update_probability: float = 1.0 / 3.0,
     test: AcceptanceTest | None = None,
     temperature: Temperature = 1.0,
-    chains: int = 1,
-    draws: int | None = None,
-    budget: int | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int | Sequence[int] = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    **run: Unpack[RunKeywords],
 ) -> VariableSelection:
     """Reversible-jump chains over the sets of features of a logistic regression.
 
@@ -138,9 +132,9 @@ def select_variables(
             f"variable selection needs a samplers.SparseLogisticRegression; received {type(posterior).__name__}"
         )
     moves = JumpMoves(update_scale, birth_scale, update_probability)
-    if start is None:
-        start = _steepest_feature(posterior, birth_scale)
-    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    if run.get("start") is None:
+        run["start"] = _steepest_feature(posterior, birth_scale)
+    options = RunOptions(**run)
     judge = MetropolisTest() if test is None else test
     return VariableSelection(run_chains("select_variables", posterior, moves, judge, options, temperature))
 

@@ -56,13 +56,11 @@ from steinkit.samplers.chains.likelihood_terms import (
 from steinkit.samplers.chains.random_order_kernels import TOGETHER
 from steinkit.samplers.chains.readers import begin_walk
 
-# Steps whose noise is drawn together, and the most numbers.
-_BLOCK_STEPS = 1 << 10
+# Steps whose noise is drawn together: in the first call, and the most, of so many numbers; in between as many as take
+# so many seconds, since a user's likelihood may take a nanosecond a datum, or a millisecond.
+_FIRST_STEPS, _BLOCK_STEPS = 1 << 4, 1 << 10
 _BLOCK_NUMBERS = 1 << 14
-# Floats of data read in the first call, and the most in any, after which the caller listens; in between as many as
-# take so many seconds, since a user's likelihood may take a nanosecond a datum, or a millisecond.
-_FIRST_FLOATS, _CALL_FLOATS = 1 << 8, 1 << 22
-_CALL_SECONDS = 0.04
+_BLOCK_SECONDS = 0.04
 
 
 class CompiledChains(ABC):
@@ -72,8 +70,8 @@ class CompiledChains(ABC):
 
     Parameters
     ----------
-    advance : kernel, (Machine, Block, int) -> int
-        Runs a chain on for about as many data, and says why it stopped, an `Outcome`.
+    advance : kernel, (Machine, Block) -> int
+        Runs the steps of a block, and says why it stopped, an `Outcome`.
     rule : Rule, optional
         The test; none for a sampler that does not reject.
     **plan : Any
@@ -105,8 +103,7 @@ class CompiledChains(ABC):
         longest = max(terms.slice_rows, int(self.plan["gradient_batch"][0]))
         self.rows = np.empty(min(longest, model.size), dtype=np.int64)
         self.bounds = np.empty((0, 2)) if model.bounds is None else np.array(model.bounds, dtype=np.float64)
-        self.quota = max(1, min(_FIRST_FLOATS, _CALL_FLOATS) // model.width)
-        self.clock = perf_counter()
+        self.length = _FIRST_STEPS
 
     def run(self, states: Floats) -> None:
         """Run all chains from their first states, (K, d), to their ends, and record them."""
@@ -128,11 +125,18 @@ class CompiledChains(ABC):
                 first = int(self.record["step"])
                 paid = (plan["budget"] - self.record["spent"]) // (plan["step_cost"] + dearest)
                 self._begin_block(first, min(int(plan["steps"]) - first, int(paid)))
-                outcome = self._run_block()
+                began = perf_counter()
+                outcome = Outcome(self.advance(self.machine, self.block))
+                seconds, taken = perf_counter() - began, int(self.record["step"]) - first
+                self.bar.update(taken)
+                self.stop.require("the next steps of a chain")
                 if outcome not in (Outcome.NOISE_USED, Outcome.FINISHED):
                     self.explain(outcome, k)
-                taken = int(self.record["step"]) - first
                 self.recorder.extend(k, first, points=self.block.points[:taken], **self.columns(first, taken))
+                if seconds > _BLOCK_SECONDS:
+                    self.length = max(1, int(self.length * _BLOCK_SECONDS / seconds))
+                elif seconds < 0.5 * _BLOCK_SECONDS:
+                    self.length = min(2 * self.length, _BLOCK_STEPS)
 
     @abstractmethod
     def begin(self, k: int) -> None:
@@ -152,7 +156,7 @@ class CompiledChains(ABC):
 
     def _turn_to(self, k: int, state: Floats) -> None:
         (dim,), size, seed, plan = state.shape, self.model.size, self.options.seeds[k], self.plan[0]
-        self.vectors, self.shown = np.zeros((len(Vector), dim)), 0
+        self.vectors = np.zeros((len(Vector), dim))
         self.vectors[Vector.STATE] = state
         self.machine = Machine(
             self.plan,
@@ -179,34 +183,11 @@ class CompiledChains(ABC):
     def _begin_block(self, first: int, most: int) -> None:
         """Begin a block of as many steps as are together drawn, if ``most`` are still to come."""
         dim = self.vectors.shape[1]
-        length = max(1, min(_BLOCK_STEPS, _BLOCK_NUMBERS // dim, most))
+        length = max(1, min(self.length, _BLOCK_NUMBERS // dim, most))
         self.record["block_start"] = first
         heat = temperatures(self.temperature, np.arange(first, first + length)) * self.terms.temperature
         moves, levels, normals = self.noise(first, length)
         self.block = Block(moves, heat, levels, normals, np.empty((length, dim)), np.empty((length, 4), dtype=np.int64))
-        self.clock = perf_counter()
-
-    def _run_block(self) -> Outcome:
-        """Run the steps of the block, listening now and then; say why the chain stopped."""
-        while True:
-            outcome = Outcome(self.advance(self.machine, self.block, self.quota))
-            if outcome in (Outcome.PAUSED, Outcome.FINISHED, Outcome.NOISE_USED):
-                self.listen()
-            if outcome != Outcome.PAUSED:
-                return outcome
-
-    def listen(self) -> None:
-        """Show progress, give up if time is, and let the next call take about as long as it should."""
-        step = int(self.record["step"])
-        self.bar.update(step - self.shown)
-        self.shown = step
-        self.stop.require("the next steps of a chain")
-        now = perf_counter()
-        if now - self.clock > _CALL_SECONDS:
-            self.quota = max(1, int(self.quota * _CALL_SECONDS / (now - self.clock)))
-        elif now - self.clock < 0.5 * _CALL_SECONDS:
-            self.quota = min(2 * self.quota, max(1, _CALL_FLOATS // self.model.width))
-        self.clock = now
 
 
 class MetropolisChains(CompiledChains):

@@ -1,9 +1,8 @@
 """One chain in compiled code, by Metropolis-Hastings or by stochastic gradient Langevin dynamics.
 
-The steps are those of `steinkit.samplers.chains.run` and of `stochastic_langevin`, in their order. A call goes on where
-the last one stopped, and comes back when the chain is finished, noise is used up, or enough has been done for the
-caller to look at the time. Tests are those of `steinkit.samplers.acceptance.rules`, moves those of
-`steinkit.samplers.chains.gradients`; sums over a posterior's terms are made slice by slice, and
+The steps are those of `steinkit.samplers.chains.run` and of `stochastic_langevin`, in their order. A call takes the
+steps of a block; the next one goes on where it stopped. Tests are those of `steinkit.samplers.acceptance.rules`, moves
+those of `steinkit.samplers.chains.gradients`; sums over a posterior's terms are made slice by slice, and
 `steinkit.compiled_terms` says what is called.
 """
 
@@ -29,7 +28,7 @@ class Outcome(IntEnum):
 
     GO_ON = -1  # inside only
     FINISHED = 0
-    PAUSED = 1  # to let the caller look at the time and at control-C
+    STOPPED = 1  # since ``Terms.stop`` said so
     NOISE_USED = 2
     STATE_NOT_FINITE = 3
     RATIO_NO_NUMBER = 4
@@ -72,10 +71,7 @@ PLAN = _record(
     "size drift gradient_batch variates reads_all first_batch scans steps budget step_cost patience", "step_size bound"
 )
 #: Where a chain is. ``wrong`` is the number that an error is about.
-CHAIN = _record(
-    "step block_start spent outside testing number target count scanned",
-    "log_prior proposed_log_prior offset mean squares bound log_likelihood proposed_log_likelihood wrong",
-)
+CHAIN = _record("step block_start spent outside scanned", "log_prior log_likelihood wrong")
 
 
 class Terms(NamedTuple):
@@ -158,6 +154,7 @@ class Block(NamedTuple):
     results: Integers
 
 
+Given = tuple[float, float, float, float]
 # Entries of the addresses.
 _TABLE, _RATIOS, _LIKELIHOOD, _GRADIENT, _PRIOR, _PRIOR_GRADIENT = range(6)
 
@@ -271,69 +268,55 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 
 
 @array_kernel
-def advance_metropolis(machine: Machine, block: Block, quota: int) -> Outcome:
-    """Run the chain on, and say why it stopped: after ``quota`` data, or once ``terms.stop`` holds, at the latest."""
+def advance_metropolis(machine: Machine, block: Block) -> Outcome:
+    """Run the steps of a block, and say why it stopped: once ``terms.stop`` holds, at the latest."""
     # handed on one by one: to take an array out of a tuple, which counts it, costs as much as a term of the likelihood
-    plan, chain, terms, vectors, read = machine.plan[0], machine.chain[0], machine.terms, machine.vectors, 0
+    plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
     noise, temperatures, levels, normals, points, results = block
-    digits, rows, values, stop = machine.digits, terms.rows, terms.values, terms.stop
-    while True:
+    digits = machine.digits
+    while chain.step < plan.steps and chain.spent + plan.first_batch + plan.step_cost <= plan.budget:
         now = chain.step - chain.block_start
-        if not chain.testing:
-            if chain.step == plan.steps or chain.spent + plan.first_batch + plan.step_cost > plan.budget:
-                return Outcome.FINISHED
-            if now == len(levels):
-                return Outcome.NOISE_USED
-            if read >= quota:
-                return Outcome.PAUSED
-            read += 1
-            if plan.drift == Drift.NONE:
-                for j in range(len(scale)):
-                    vectors[Vector.PROPOSED, j] = _add_noise(vectors[Vector.STATE, j], scale[j], noise[now, j])
-            else:
-                propose_along_gradient(plan, terms, vectors, noise[now], temperatures[now], gradient_walk, digits)
-                read += 2 * plan.gradient_batch if plan.drift == Drift.MINIBATCH else plan.size
-            outcome = weigh_proposal(plan, chain, terms, vectors, temperatures[now])
-            if stop[0]:
-                return Outcome.PAUSED
+        if now == len(levels):
+            return Outcome.NOISE_USED
+        heat, proposed = temperatures[now], vectors[Vector.PROPOSED]
+        if plan.drift == Drift.NONE:
+            for j in range(len(scale)):
+                proposed[j] = _add_noise(vectors[Vector.STATE, j], scale[j], noise[now, j])
+        else:
+            propose_along_gradient(plan, terms, vectors, noise[now], heat, gradient_walk, digits)
+        for j in range(len(proposed)):
+            if not math.isfinite(proposed[j]):
+                return Outcome.STATE_NOT_FINITE
+        prior, offset = log_prior(terms, proposed), -np.inf
+        if prior != -np.inf:
+            ratio = 0.0 if plan.drift == Drift.NONE else way_back(plan, terms, vectors, heat)
+            offset = prior - chain.log_prior + ratio
+        if terms.stop[0]:
+            return Outcome.STOPPED
+        if not offset < np.inf:
+            chain.wrong = offset
+            return Outcome.RATIO_NO_NUMBER
+        accepted, count, likelihood = False, 0, 0.0
+        if offset > -np.inf:
+            given = (offset, heat, levels[now], normals[now] if len(normals) else 0.0)
+            outcome, accepted, count, likelihood = judge(plan, chain, terms, vectors, rule, test_walk, digits, given)
             if outcome != Outcome.GO_ON:
                 return outcome  # type: ignore[no-any-return]
-            if chain.offset == -np.inf:
-                conclude(plan, chain, vectors, points, results, False)
-                chain.outside += 1
-                if chain.outside >= plan.patience:
-                    return Outcome.LOST
-                continue
-            if plan.scans:
-                read += plan.size
-            continue
-        if read >= quota:
-            return Outcome.PAUSED
-        count = min(chain.target - chain.count, terms.longest)
-        read += count
-        if plan.reads_all:
-            chain.proposed_log_likelihood += slice_log_likelihood(terms, vectors[Vector.PROPOSED], chain.count, count)
-            chain.count += count
-        else:
-            take_rows(test_walk, 0, rows[:count], digits)
-            log_ratios(terms, vectors[Vector.STATE], vectors[Vector.PROPOSED], count)
-            if not add_values(chain, values, count):
-                return Outcome.LIKELIHOOD_NO_NUMBER
-        if chain.count == chain.target:
-            if plan.reads_all:
-                if not chain.proposed_log_likelihood < np.inf:
-                    chain.wrong = chain.proposed_log_likelihood
-                    return Outcome.LIKELIHOOD_NO_NUMBER
-                chain.mean = (chain.proposed_log_likelihood - chain.log_likelihood) / plan.size
-            decided, accepted = True, False
-            if chain.mean != -np.inf:  # else some datum has no likelihood at the proposal
-                normal = normals[now] if len(normals) else 0.0
-                decided, accepted = look_at(plan, chain, rule, levels[now], normal, temperatures[now])
-            if decided:
-                conclude(plan, chain, vectors, points, results, accepted)
-                if not plan.reads_all:
-                    end_reading(test_walk, 0)
+        chain.outside = 0 if offset > -np.inf else chain.outside + 1
+        if accepted:
+            copy_row(vectors, Vector.PROPOSED, vectors, Vector.STATE)
+            chain.log_prior, chain.log_likelihood = prior, likelihood
+            if plan.drift == Drift.ALL_DATA:
+                copy_row(vectors, Vector.PROPOSED_PRIOR_GRADIENT, vectors, Vector.PRIOR_GRADIENT)
+                copy_row(vectors, Vector.PROPOSED_DATA_GRADIENT, vectors, Vector.DATA_GRADIENT)
+        chain.step += 1
+        chain.spent += count + plan.step_cost
+        copy_row(vectors, Vector.STATE, points, now)
+        results[now, 0], results[now, 1], results[now, 2], results[now, 3] = chain.spent, accepted, count, chain.scanned
+        if chain.outside >= plan.patience:
+            return Outcome.LOST
+    return Outcome.FINISHED
 
 
 @array_kernel
@@ -382,36 +365,6 @@ def way_back(plan: Any, terms: Terms, vectors: Floats, temperature: float) -> fl
 
 
 @array_kernel
-def weigh_proposal(plan: Any, chain: Any, terms: Terms, vectors: Floats, temperature: float) -> Outcome:
-    """Find the proposal's offset, and begin its test; minus infinity outside the support."""
-    proposed = vectors[Vector.PROPOSED]
-    for j in range(len(proposed)):
-        if not math.isfinite(proposed[j]):
-            return Outcome.STATE_NOT_FINITE
-    chain.number = chain.count = 0
-    chain.mean = chain.squares = chain.proposed_log_likelihood = 0.0
-    chain.proposed_log_prior = log_prior(terms, proposed)
-    if chain.proposed_log_prior == -np.inf:
-        chain.offset = -np.inf
-        return Outcome.GO_ON
-    ratio = 0.0 if plan.drift == Drift.NONE else way_back(plan, terms, vectors, temperature)
-    chain.offset = chain.proposed_log_prior - chain.log_prior + ratio
-    if not chain.offset < np.inf:
-        chain.wrong = chain.offset
-        return Outcome.RATIO_NO_NUMBER
-    if chain.offset == -np.inf:
-        return Outcome.GO_ON
-    chain.outside = 0
-    chain.target = plan.first_batch
-    chain.testing = 1
-    chain.bound = plan.bound
-    if plan.scans:
-        chain.scanned += plan.size
-        chain.bound = largest_log_ratio(terms, vectors[Vector.STATE], proposed)
-    return Outcome.GO_ON
-
-
-@array_kernel
 def sum_of(values: Floats, count: int) -> float:
     """Sum of the first values: four sums side by side, since each addition waits for the one before."""
     first = second = third = fourth = 0.0
@@ -427,37 +380,55 @@ def sum_of(values: Floats, count: int) -> float:
 
 
 @array_kernel
-def add_values(chain: Any, values: Floats, count: int) -> bool:
-    """Merge a slice's mean and squares with those before (Chan, Golub and LeVeque 1983); False if it is no number.
+def judge(
+    plan: Any, chain: Any, terms: Terms, vectors: Floats, rule: Rule, walk: Any, digits: Any, given: Given
+) -> tuple[Outcome, bool, int, float]:
+    """Let the test look until it is decided: whether it accepts, how many data it read, and all their log likelihood.
 
-    The values become squares of their deviations.
+    ``given`` are offset, temperature, level and normal number. Means and squares of slices are merged with those before
+    (Chan, Golub and LeVeque 1983); the values of a slice become squares of their deviations.
     """
-    mean = sum_of(values, count) / count
-    if not mean < np.inf:
-        chain.wrong = mean
-        return False
-    for i in range(count):
-        values[i] = (values[i] - mean) ** 2
-    squares = sum_of(values, count)
-    if chain.mean != -np.inf:
-        share = count / (chain.count + count)
-        difference = mean - chain.mean
-        chain.mean += difference * share
-        chain.squares += squares + difference * difference * (chain.count * share)
-    chain.count += count
-    return True
-
-
-@array_kernel
-def look_at(plan: Any, chain: Any, rule: Rule, level: float, normal: float, temperature: float) -> tuple[bool, bool]:
-    """Let the test decide, or ask for more data."""
-    N, b = plan.size, chain.count
-    variance = chain.squares / max(b - 1, 1)
-    look = Look(N, chain.number, b, chain.mean, variance, chain.offset, temperature, level, normal, chain.bound, None)
-    decided, accepted, wanted = decide(rule, look)
-    chain.number += 1
-    chain.target = min(wanted, N)
-    return decided, accepted
+    values, state, proposed = terms.values, vectors[Vector.STATE], vectors[Vector.PROPOSED]
+    count, number, wanted, mean, squares, likelihood, bound = 0, 0, plan.first_batch, 0.0, 0.0, 0.0, plan.bound
+    if plan.scans:
+        chain.scanned += plan.size
+        bound = largest_log_ratio(terms, state, proposed)
+    while True:
+        while count < wanted:
+            if terms.stop[0]:
+                return Outcome.STOPPED, False, count, likelihood
+            some = min(wanted - count, terms.longest)
+            if plan.reads_all:
+                likelihood += slice_log_likelihood(terms, proposed, count, some)
+            else:
+                take_rows(walk, 0, terms.rows[:some], digits)
+                log_ratios(terms, state, proposed, some)
+                here = sum_of(values, some) / some
+                if not here < np.inf:
+                    chain.wrong = here
+                    return Outcome.LIKELIHOOD_NO_NUMBER, False, count, likelihood
+                for i in range(some):
+                    values[i] = (values[i] - here) ** 2
+                if mean != -np.inf:
+                    share, difference = some / (count + some), here - mean
+                    mean += difference * share
+                    squares += sum_of(values, some) + difference * difference * (count * share)
+            count += some
+        if plan.reads_all:
+            if not likelihood < np.inf:
+                chain.wrong = likelihood
+                return Outcome.LIKELIHOOD_NO_NUMBER, False, count, likelihood
+            mean = (likelihood - chain.log_likelihood) / plan.size
+        decided, accepted = True, False
+        if mean != -np.inf:  # else some datum has no likelihood at the proposal
+            variance = squares / max(count - 1, 1)
+            look = Look(plan.size, number, count, mean, variance, *given, bound, None)
+            decided, accepted, wanted = decide(rule, look)
+        number, wanted = number + 1, min(wanted, plan.size)
+        if decided:
+            if not plan.reads_all:
+                end_reading(walk, 0)
+            return Outcome.GO_ON, accepted, count, likelihood
 
 
 @array_kernel
@@ -468,30 +439,9 @@ def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
 
 
 @array_kernel
-def conclude(plan: Any, chain: Any, vectors: Floats, points: Floats, results: Integers, accepted: bool) -> None:
-    """Move if the test accepted, and record the step."""
-    now = chain.step - chain.block_start
-    if accepted:
-        copy_row(vectors, Vector.PROPOSED, vectors, Vector.STATE)
-        chain.log_prior = chain.proposed_log_prior
-        chain.log_likelihood = chain.proposed_log_likelihood
-        if plan.drift == Drift.ALL_DATA:
-            copy_row(vectors, Vector.PROPOSED_PRIOR_GRADIENT, vectors, Vector.PRIOR_GRADIENT)
-            copy_row(vectors, Vector.PROPOSED_DATA_GRADIENT, vectors, Vector.DATA_GRADIENT)
-    chain.testing = 0
-    chain.step += 1
-    chain.spent += chain.count + plan.step_cost
-    copy_row(vectors, Vector.STATE, points, now)
-    results[now, 0] = chain.spent
-    results[now, 1] = accepted
-    results[now, 2] = chain.count
-    results[now, 3] = chain.scanned
-
-
-@array_kernel
-def advance_langevin(machine: Machine, block: Block, quota: int) -> Outcome:
-    """Run the chain on, and say why it stopped, as `advance_metropolis`; levels are the sizes of the steps."""
-    plan, chain, terms, vectors, read = machine.plan[0], machine.chain[0], machine.terms, machine.vectors, 0
+def advance_langevin(machine: Machine, block: Block) -> Outcome:
+    """Run the steps of a block, as `advance_metropolis` does; levels are the sizes of the steps."""
+    plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch
     walk, digits, rows = machine.gradient_walk, machine.digits, terms.rows[:batch]
@@ -501,9 +451,6 @@ def advance_langevin(machine: Machine, block: Block, quota: int) -> Outcome:
         now = chain.step - chain.block_start
         if now == len(temperatures):
             return Outcome.NOISE_USED
-        if read >= quota:
-            return Outcome.PAUSED
-        read += batch
         take_rows(walk, 0, rows, digits)
         end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
@@ -513,7 +460,7 @@ def advance_langevin(machine: Machine, block: Block, quota: int) -> Outcome:
             for j in range(len(state)):
                 data[j] = (data[j] - proposed[j]) + batch / plan.size * at_mode[j]
         if terms.stop[0]:
-            return Outcome.PAUSED
+            return Outcome.STOPPED
         factor, step = plan.size / batch / temperatures[now], levels[now]
         for j in range(len(state)):
             prior[j] += factor * data[j]

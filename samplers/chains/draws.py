@@ -11,10 +11,12 @@ size of the blocks either.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from functools import wraps
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -372,6 +374,38 @@ class RunOptions:
             "seed": self.seed if np.ndim(self.seed) == 0 else list(self.seeds),
             "start": None if self.start is None else np.asarray(self.start).tolist(),
         }
+
+
+class RunKeywords(TypedDict, total=False):
+    """The options of `RunOptions`, as samplers take them."""
+
+    chains: int
+    draws: int | None
+    budget: int | None
+    burn_in: int
+    thin: int
+    seed: int | Sequence[int]
+    start: ArrayLike | None
+    progress: bool
+
+
+_Sampler = TypeVar("_Sampler", bound=Callable[..., Any])
+
+
+def takes_run_options(sampler: _Sampler) -> _Sampler:
+    """Write the options of `RunOptions` into the signature of a sampler, which takes them as ``**run``."""
+    own, options = inspect.signature(sampler), inspect.signature(RunOptions).parameters.values()
+    parameters = [*list(own.parameters.values())[:-1], *(each.replace(kind=each.KEYWORD_ONLY) for each in options)]
+    signature = own.replace(parameters=parameters)
+
+    @wraps(sampler)
+    def run(*args: Any, **given: Any) -> Any:
+        if unknown := given.keys() - signature.parameters.keys():
+            raise TypeError(f"{sampler.__name__}() got an unexpected keyword argument {min(unknown)!r}")
+        return sampler(*args, **given)
+
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    return run  # type: ignore[return-value]
 
 
 def temperatures(temperature: Temperature, steps: Integers) -> Floats:

@@ -287,6 +287,13 @@ def require_start(values: Floats, states: Floats, what: str, remedy: str) -> Non
         )
 
 
+def require_numbers(values: Floats, chains: Array, steps: Array, proposed: Floats, what: str) -> None:
+    """Raise InputError, naming chain, step and state, if a value at a proposal is NaN or plus infinity."""
+    if not math.isfinite(np.add.reduce(values)) and not (values < np.inf).all():
+        bad = int(np.flatnonzero(~(values < np.inf))[0])
+        raise no_number(int(chains[bad]), int(steps[bad]), what, values[bad], proposed[bad])
+
+
 def no_number(chain: int, step: int, what: str, value: float, proposed: Floats) -> InputError:
     """The error of a proposal at which something is NaN or plus infinity; chain and step count from 0."""
     return InputError(

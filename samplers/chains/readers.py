@@ -1,4 +1,4 @@
-"""What lets the tests of chains read data: all of them at once, or minibatches.
+"""What lets the tests of chains read minibatches of data.
 
 **Minibatches** are drawn without replacement, by walking through shuffled data. A test (or a step) reads its data from
 where the last one of its chain stopped, in contiguous slices, and round and round: until it has seen all N, no datum
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +23,8 @@ from numpy.typing import NDArray
 
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Moves
-from steinkit.samplers.chains.draws import Kind, RunOptions, seed_sequence
-from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel, no_number, require_start
+from steinkit.samplers.chains.draws import Kind, seed_sequence
+from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_numbers
 
 Array = NDArray[Any]
 
@@ -124,180 +122,70 @@ _SLICE_ROWS = (1 << 9, 1 << 13)
 _TOGETHER_FLOATS = 1 << 20
 
 
-@dataclass
-class Chains:
-    """The chains that are not finished, an entry each."""
+class Seen:
+    """What the tests of n moves have seen of the data: count, mean and squared deviations of the l_i.
 
-    chain: Integers  # number
-    step: Integers  # steps finished
-    spent: Integers
-    outside: Integers  # proposals outside the support since the last one inside
-    state: Floats  # (n, d)
-    proposed: Floats  # (n, d)
-    log_prior: Floats
-    proposed_log_prior: Floats
-    offset: Floats  # log prior ratio and log proposal ratio
-    temperature: Floats
-    level: Floats
-    normal: Floats
-    number: Integers  # of the coming look
-    target: Integers  # data it wants
-    count: Integers  # data seen in the test
-    mean: Floats  # of the l_i seen
-    squares: Floats  # sum of squared deviations from it
-    bound: Floats  # what the test made of the move, where it wants that
-    log_likelihood: Floats  # of the state, over all data, where the test wants that
-    done: Any  # whether finished
+    Parameters
+    ----------
+    chain, step : ndarray of int, shape (n,)
+        Numbers of the chains, and of their steps.
+    states, proposed : ndarray, shape (n, d)
+    """
 
-    @classmethod
-    def begin(cls, states: Floats, log_prior: Floats) -> Chains:
-        """Chains at their first states, (n, d)."""
-        n = len(states)
-        columns: dict[str, Any] = {entry.name: np.zeros(n) for entry in fields(cls)}
-        for name in ("step", "spent", "outside", "number", "target", "count"):
-            columns[name] = np.zeros(n, dtype=np.int64)
-        columns |= {"chain": np.arange(n), "done": np.zeros(n, dtype=bool), "log_prior": log_prior.copy()}
-        return cls(**columns | {"state": states.copy(), "proposed": states.copy()})
+    def __init__(self, chain: Integers, step: Integers, states: Floats, proposed: Floats) -> None:
+        self.chain, self.step, self.states, self.proposed = chain, step, states, proposed
+        self.mean, self.squares = np.zeros((2, len(chain)))
+        self.count = np.zeros(len(chain), dtype=np.int64)
+        self.values: list[list[Floats]] = []  # slices of each test, where tests want them
 
-    def keep(self, rows: Any) -> None:
-        """Drop all other chains."""
-        for entry in fields(self):
-            setattr(self, entry.name, getattr(self, entry.name)[rows])
+    def moments(self, rows: Integers) -> tuple[Integers, Floats, Floats]:
+        """Number, mean and variance of the l_i that these tests have seen."""
+        count = self.count[rows]
+        return count, self.mean[rows], self.squares[rows] / np.maximum(count - 1, 1)
 
-    def require_numbers(self, values: Floats, rows: Any, proposed: Floats, what: str) -> None:
-        """Refuse NaN and plus infinity, naming chain, step and state."""
-        if not math.isfinite(np.add.reduce(values)) and not (values < np.inf).all():
-            bad = int(np.flatnonzero(~(values < np.inf))[0])
-            raise no_number(int(self.chain[rows][bad]), int(self.step[rows][bad]), what, values[bad], proposed[bad])
+    def terms(self, rows: Integers) -> list[Floats] | None:
+        """The l_i that these tests have seen, where they were kept."""
+        return [np.concatenate(self.values[row]) for row in rows.tolist()] if self.values else None
 
 
-class Reader:
-    """Lets the tests of chains read data."""
+class MinibatchReader:
+    """Reads a posterior's data for tests batch by batch, each datum at most once a test."""
 
-    model: Model
-
-    def begin_run(self, live: Chains) -> None:
-        """Prepare for chains at their first states."""
-
-    def begin_tests(self, live: Chains, rows: Integers, first_batch: int) -> None:
-        """Prepare the tests of these chains, which have just proposed."""
-        live.target[rows] = first_batch
-
-    def read(self, live: Chains) -> None:
-        """Let every chain read the next data of its test."""
-        raise NotImplementedError
-
-    def values(self, live: Chains, rows: Any) -> list[Floats] | None:
-        """The l_i that the tests of these chains have seen, where they want them."""
-        return None
-
-    def end_tests(self, live: Chains, rows: Integers, moved: Integers, reported: dict[str, Floats]) -> None:
-        """End the tests of these chains, some of which have moved, and complete what is reported of them."""
-
-
-class FullDataReader(Reader):
-    """Reads all the data of a target, or of a posterior, at once."""
-
-    def __init__(self, model: Model, test: AcceptanceTest) -> None:
-        self.model, self._scans = model, "oracle_cost" in test.diagnostics
-
-    def begin_run(self, live: Chains) -> None:
-        """Evaluate the first states."""
-        values = self.model.total_log_likelihood(live.state)
-        require_start(values, live.state, "the log likelihood", "give another start=")
-        live.log_likelihood = values
-        self._proposed = np.zeros(len(values))
-
-    def begin_tests(self, live: Chains, rows: Integers, first_batch: int) -> None:
-        """Every test wants all the data."""
-        live.target[rows] = self.model.size
-
-    def read(self, live: Chains) -> None:
-        """Evaluate all proposals."""
-        size = self.model.size
-        self._proposed = self.model.total_log_likelihood(live.proposed)
-        live.require_numbers(self._proposed, slice(None), live.proposed, "the log likelihood")
-        live.mean = (self._proposed - live.log_likelihood) / size
-        live.count = np.full(len(live.chain), size)
-
-    def end_tests(self, live: Chains, rows: Integers, moved: Integers, reported: dict[str, Floats]) -> None:
-        """Keep the log likelihood of the proposals that became states. There is nothing to scan for."""
-        if self._scans:
-            reported["oracle_cost"] = np.zeros(len(rows))
-        if moved.size:
-            live.log_likelihood[moved] = self._proposed[moved]
-
-
-class MinibatchReader(Reader):
-    """Reads a posterior's data batch by batch, each datum at most once a test."""
-
-    model: PosteriorModel
-
-    def __init__(self, model: PosteriorModel, test: AcceptanceTest, options: RunOptions) -> None:
-        self.model, self.test = model, test
+    def __init__(self, model: PosteriorModel, seeds: Sequence[int], *, keeps_values: bool) -> None:
+        self._model, self._keeps_values = model, keeps_values
         lowest, highest = _SLICE_ROWS
-        self._longest = min(max(_SLICE_FLOATS // self.model.width, lowest), highest)
-        self._walk = DataWalk(self.model.data, options.seeds, Kind.TEST_ORDER)
-        self._seen: list[list[Floats]] = [[] for _ in range(options.chains)]
-        self._oracle_cost = np.zeros(options.chains)
+        self._longest = min(max(_SLICE_FLOATS // model.width, lowest), highest)
+        self._walk = DataWalk(model.data, seeds, Kind.TEST_ORDER)
+        self.close = self._walk.close
 
-    def begin_tests(self, live: Chains, rows: Integers, first_batch: int) -> None:
-        """Forget the values of the tests before; let the new ones look at their moves, where they want that."""
-        super().begin_tests(live, rows, first_batch)
-        chain = live.chain[rows]
-        if self.test.needs_values:
-            for k in chain.tolist():
-                self._seen[k] = []
-        if self.test.needs_bound:
-            entries = (getattr(live, name)[rows] for name in ("state", "proposed", "offset", "temperature", "level"))
-            moves = Moves(self.model, self._oracle_cost[chain], *entries)
-            live.bound[rows] = self.test.bounds(moves)
-            self._oracle_cost[chain] = moves.scanned
+    def read(self, seen: Seen, rows: Integers, wanted: Integers) -> None:
+        """Let these tests see so many data each, slice by slice, in few calls."""
+        while (lacking := wanted > seen.count[rows]).any():
+            rows, wanted = rows[lacking], wanted[lacking]
+            sizes = np.minimum(wanted - seen.count[rows], self._longest)
+            for size in set(sizes.tolist()):
+                together, group = max(1, _TOGETHER_FLOATS // (size * self._model.width)), rows[sizes == size]
+                for first in range(0, len(group), together):
+                    self._read_slice(seen, group[first : first + together], size)
 
-    def read(self, live: Chains) -> None:
-        """Read a slice for every chain, in few calls."""
-        sizes = np.minimum(live.target - live.count, self._longest).tolist()
-        for size in set(sizes):
-            together = max(1, _TOGETHER_FLOATS // (size * self.model.width))
-            group = [row for row, wanted in enumerate(sizes) if wanted == size]
-            for first in range(0, len(group), together):
-                some = group[first : first + together]
-                self._read_slice(live, slice(None) if len(some) == len(sizes) else np.array(some), size)
-
-    def _read_slice(self, live: Chains, rows: Any, size: int) -> None:
-        """Read the next ``size`` data of these chains, and merge mean and squares of the l_i with those before.
+    def _read_slice(self, seen: Seen, rows: Integers, size: int) -> None:
+        """Read the next ``size`` data for these tests, and merge mean and squares of the l_i with those before.
 
         With the slice's mean m' and squares q' (Chan, Golub and LeVeque 1983), and count, mean, squares b, m, q:
         m += (m' - m) size / (b + size),    q += q' + (m' - m)^2 b size / (b + size).
         """
-        chain = live.chain[rows]
-        batches = self._walk.take(chain, size)
-        proposed, states = live.proposed[rows], live.state[rows]
-        terms = self.model.log_ratios(proposed, states, batches)
+        chain, proposed = seen.chain[rows], seen.proposed[rows]
+        terms = self._model.log_ratios(proposed, seen.states[rows], self._walk.take(chain, size))
         mean = np.add.reduce(terms, axis=1) / size
-        live.require_numbers(mean, rows, proposed, "the log likelihood")
+        require_numbers(mean, chain, seen.step[rows], proposed, "the log likelihood")
         deviations = terms - mean[:, None]
         squares = np.add.reduce(deviations * deviations, axis=1)
-        count = live.count[rows]
-        share = size / (count + size)
-        before = live.mean[rows]
-        difference = mean - before
-        live.mean[rows] = np.where(before == -np.inf, before, before + difference * share)
-        live.squares[rows] += squares + difference * difference * (count * share)
-        live.count[rows] = count + size
-        if self.test.needs_values:
-            for k, values in zip(chain.tolist(), terms, strict=True):
-                self._seen[k].append(values)
-
-    def values(self, live: Chains, rows: Any) -> list[Floats] | None:
-        """The l_i seen in the tests of these chains."""
-        if not self.test.needs_values:
-            return None
-        return [np.concatenate(self._seen[k]) for k in live.chain[rows].tolist()]
-
-    def end_tests(self, live: Chains, rows: Integers, moved: Integers, reported: dict[str, Floats]) -> None:
-        """Turn to the data of the next tests."""
-        chain = live.chain[rows]
-        self._walk.close(chain)
-        if "oracle_cost" in self.test.diagnostics:
-            reported["oracle_cost"] = self._oracle_cost[chain]
+        count, before = seen.count[rows], seen.mean[rows]
+        share, difference = size / (count + size), mean - before
+        seen.mean[rows] = np.where(before == -np.inf, before, before + difference * share)
+        seen.squares[rows] += squares + difference * difference * (count * share)
+        seen.count[rows] = count + size
+        if self._keeps_values:
+            seen.values = seen.values or [[] for _ in seen.count]
+            for row, values in zip(rows.tolist(), terms, strict=True):
+                seen.values[row].append(values)

@@ -1,8 +1,8 @@
-"""Metropolis-Hastings chains, many at once, each at its own pace: any proposal, any acceptance test.
+"""Metropolis-Hastings chains, many at once: any proposal, any acceptance test.
 
-In a round every chain that is not finished reads the next minibatch of its own current test, or all the data. A chain
-whose test is decided records its state and proposes anew, whatever the others do, until it has its own number of draws
-or has spent its own budget: to stop all chains together would cut off the long tests and bias what is left.
+In a round every chain that is not finished takes one step: it proposes, and its test looks at more and more of the data
+until it is decided. A chain steps until it has its own number of draws or has spent its own budget: to stop all chains
+together would cut off the long tests and bias what is left.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves
 from steinkit.samplers.chains.draws import (
     Draws,
     Kind,
@@ -35,11 +36,12 @@ from steinkit.samplers.chains.likelihood_terms import (
     as_model,
     as_posterior_model,
     lost,
+    require_numbers,
     require_start,
     require_states,
     start_states,
 )
-from steinkit.samplers.chains.readers import Chains, FullDataReader, MinibatchReader, Reader
+from steinkit.samplers.chains.readers import MinibatchReader, Seen
 from steinkit.target import Target
 
 # Proposals outside the support in a row after which a chain is given up.
@@ -89,7 +91,7 @@ def run_chains(
 
 
 class Run:
-    """Proposing, looking, concluding and recording; `Reader` reads."""
+    """Proposing, judging and recording; `MinibatchReader` reads."""
 
     def __init__(
         self,
@@ -126,137 +128,111 @@ class Run:
 
             MetropolisChains(self, _LOST).run(self.states)
         else:
-            self._begin()
             self._advance_together()
 
-    def _begin(self) -> None:
-        """Prepare to run all chains together."""
+    def _advance_together(self) -> None:
+        """Step with all chains that are not finished, until none is left."""
+        from steinkit.runtime.compilation import announced_compilation
         from steinkit.samplers.acceptance.rules import rule_of, verdicts
 
-        test, seeds = self.test, self.options.seeds
+        test, options, live = self.test, self.options, np.arange(self.options.chains)
         self._verdicts = partial(verdicts, test, rule_of(test, self.model.size))
-        self.reader: Reader = FullDataReader(self.model, test)
-        if isinstance(self.model, PosteriorModel) and not self.reads_all:
-            self.reader = MinibatchReader(self.model, test, self.options)
-        self._moves = Noise(seeds, Kind.PROPOSAL, self._noise_width, normals)
-        self._levels = Noise(seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
-        self._normals = Noise(seeds, Kind.TEST, 1, normals) if test.needs_normal else None
-        self.live = Chains.begin(self.states, self.log_prior)
-        self.live.temperature = temperatures(self.temperature, self.live.step)
-        self._finished = False  # whether a chain has finished in this round
-        self.gradient = self._make_gradient(self.states, self._gradient_batch)
-        self.reader.begin_run(self.live)
-
-    def _advance_together(self) -> None:
-        from steinkit.runtime.compilation import announced_compilation
-
-        live, options = self.live, self.options
+        self._gradient = self._make_gradient()
+        self._moves = Noise(options.seeds, Kind.PROPOSAL, self._noise_width, normals)
+        self._levels = Noise(options.seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
+        self._normals = Noise(options.seeds, Kind.TEST, 1 if test.needs_normal else 0, normals)
+        self._step, self._spent, self._outside = np.zeros((3, options.chains), dtype=np.int64)
+        self._scanned = np.zeros(options.chains)
+        if self.reads_all:
+            self._likelihoods = self.model.total_log_likelihood(self.states)
+            require_start(self._likelihoods, self.states, "the log likelihood", "give another start=")
+        elif isinstance(self.model, PosteriorModel):
+            self._reader = MinibatchReader(self.model, options.seeds, keeps_values=test.needs_values)
         total = options.chains * (options.steps or 0) or None
         shown = progress_bar("sampling", total, shown=options.progress, unit=" steps")
-        with announced_compilation(), shown as self.bar:
-            self._propose(np.arange(len(live.chain)))
-            while len(live.chain):
-                if self._finished:
-                    live.keep(~live.done)
-                    self._finished = False
-                else:
-                    self.reader.read(live)
-                    self._look()
+        with announced_compilation(), shown as bar:
+            while live.size:
+                self._take_step(live)
+                bar.update(len(live))
+                finished = np.zeros(len(live), dtype=bool)
+                if options.steps is not None:
+                    finished |= self._step[live] >= options.steps
+                if options.budget is not None:
+                    finished |= self._spent[live] + self.first_batch + self.proposal_cost > options.budget
+                live = live[~finished]
 
-    def _make_gradient(self, states: Floats, batch: int) -> FullGradient | BatchGradient | None:
+    def _make_gradient(self) -> FullGradient | BatchGradient | None:
         if not self.proposal.needs_gradient:
             return None
-        if batch and isinstance(self.model, PosteriorModel):
-            return BatchGradient(self.model, batch, self.options.seeds)
-        return FullGradient(self.model, states)
+        if self._gradient_batch and isinstance(self.model, PosteriorModel):
+            return BatchGradient(self.model, self._gradient_batch, self.options.seeds)
+        return FullGradient(self.model, self.states)
 
-    def _propose(self, rows: Integers) -> None:
-        """Propose for these chains, until each has a proposal inside the support or is finished."""
-        live = self.live
-        while rows.size:
-            chain, step, states = live.chain[rows], live.step[rows], live.state[rows]
-            if callable(self.temperature):
-                live.temperature[rows] = temperatures(self.temperature, step)
-            gradient = None if self.gradient is None else self.gradient.turn_to(chain, states, live.temperature[rows])
-            proposed, ratio = self.proposal.propose(states, self._moves.take(chain, step), gradient)
-            require_states(proposed, chain, step, "the proposed state")
-            log_prior = self.model.log_prior(proposed)
-            # outside the support a proposal's gradient, and so its ratio, may be anything
-            offset = np.where(log_prior == -np.inf, -np.inf, log_prior - live.log_prior[rows] + ratio)
-            live.require_numbers(offset, rows, proposed, "the log prior or the proposal's log ratio")
-            live.proposed[rows], live.proposed_log_prior[rows], live.offset[rows] = proposed, log_prior, offset
-            live.level[rows] = self._levels.take(chain, step)[:, 0]
-            if self._normals is not None:
-                live.normal[rows] = self._normals.take(chain, step)[:, 0]
-            live.number[rows] = live.count[rows] = 0
-            live.mean[rows] = live.squares[rows] = 0.0
-            outside = offset == -np.inf
-            if not outside.any():
-                live.outside[rows] = 0
-                self.reader.begin_tests(live, rows, self.first_batch)
-                return
-            self.reader.begin_tests(live, rows[~outside], self.first_batch)
-            live.outside[rows] = np.where(outside, live.outside[rows] + 1, 0)
-            self._require_not_lost(rows)
-            rows = self._conclude(rows[outside], np.zeros(int(outside.sum()), dtype=bool), {})
+    def _take_step(self, live: Integers) -> None:
+        """Propose, judge, move and record, for these chains."""
+        step, states = self._step[live], self.states[live]
+        heat = temperatures(self.temperature, step)
+        gradient = None if self._gradient is None else self._gradient.turn_to(live, states, heat)
+        proposed, ratio = self.proposal.propose(states, self._moves.take(live, step), gradient)
+        require_states(proposed, live, step, "the proposed state")
+        log_prior = self.model.log_prior(proposed)
+        # outside the support a proposal's gradient, and so its ratio, may be anything
+        offset = np.where(log_prior == -np.inf, -np.inf, log_prior - self.log_prior[live] + ratio)
+        require_numbers(offset, live, step, proposed, "the log prior or the proposal's log ratio")
+        level, normal = self._levels.take(live, step)[:, 0], self._normals.take(live, step).sum(axis=1)
+        seen = Seen(live, step, states, proposed)
+        accepted, reported = self._judge(seen, np.flatnonzero(offset > -np.inf), offset, heat, level, normal)
+        self._outside[live] = np.where(offset > -np.inf, 0, self._outside[live] + 1)
+        if (strayed := live[self._outside[live] >= _LOST]).size:
+            raise lost(int(strayed[0]), _LOST, self.states[strayed[0]])
+        moved = live[accepted]
+        self.states[moved], self.log_prior[moved] = proposed[accepted], log_prior[accepted]
+        if self._gradient is not None:
+            self._gradient.accept(moved)
+        self._step[live] += 1
+        self._spent[live] += seen.count + self.proposal_cost
+        if "oracle_cost" in reported:
+            reported["oracle_cost"] = self._scanned[live]
+        columns = {"points": self.states[live], "cost": self._spent[live], "batch_sizes": seen.count}
+        self.recorder.record(live, step + 1, accepted=accepted, **columns, **reported)
 
-    def _look(self) -> None:
-        """Let the tests that have the data they wanted decide."""
-        live = self.live
-        ready = live.count == live.target
-        if not ready.any():  # a batch longer than a slice takes several rounds
-            return
-        rows = slice(None) if ready.all() else np.flatnonzero(ready)
-        mean, seen = live.mean[rows], live.count[rows]
-        variance = live.squares[rows] / np.maximum(seen - 1, 1)
-        given = (live.offset, live.temperature, live.level, live.normal, live.bound)
-        columns = (live.number[rows], seen, mean, variance, *(column[rows] for column in given))
-        looks = Look._make((self.model.size, *columns, self.reader.values(live, rows)))
-        verdict = self._verdicts(looks)
-        impossible = mean == -np.inf  # some datum has no likelihood at the proposal
-        decided, accepted = verdict.decided | impossible, verdict.accepted & ~impossible
-        live.target[rows] = np.minimum(verdict.wanted, self.model.size)
-        live.number[rows] += 1
-        which = np.flatnonzero(decided)
-        if which.size:
-            reported = {name: values[which] for name, values in verdict.diagnostics.items()}
-            chosen = which if isinstance(rows, slice) else rows[which]
-            self._propose(self._conclude(chosen, accepted[which], reported))
+    def _judge(self, seen: Seen, rows: Integers, *given: Floats) -> tuple[NDArray[np.bool_], dict[str, Floats]]:
+        """Whether each move is accepted, and what is reported of it; these rows are looked at until they are decided.
 
-    def _conclude(self, rows: Integers, accepted: Any, reported: dict[str, Floats]) -> Integers:
-        """Move the chains that accepted, record all; return those that are not finished."""
-        live, options = self.live, self.options
-        moved = rows[accepted]
-        live.state[moved] = live.proposed[moved]
-        live.log_prior[moved] = live.proposed_log_prior[moved]
-        if self.gradient is not None:
-            self.gradient.accept(live.chain[moved])
-        self.reader.end_tests(live, rows, moved, reported)
-        # of a proposal that was rejected without a look nothing is known
-        reported = {name: np.full(len(rows), np.nan) for name in self.test.diagnostics} | reported
-        count = live.count[rows]
-        live.step[rows] += 1
-        live.spent[rows] += count + self.proposal_cost
-        chain, step, spent = live.chain[rows], live.step[rows], live.spent[rows]
-        self.recorder.record(
-            chain, step, points=live.state[rows], cost=spent, accepted=accepted, batch_sizes=count, **reported
-        )
-        self.bar.update(len(rows))
-        finished = np.zeros(len(rows), dtype=bool)
-        if options.steps is not None:
-            finished |= step >= options.steps
-        if options.budget is not None:
-            finished |= spent + self.first_batch + self.proposal_cost > options.budget
-        if not finished.any():
-            return rows
-        live.done[rows] = finished
-        self._finished = True
-        return rows[~finished]
-
-    def _require_not_lost(self, rows: Integers) -> None:
-        strayed = rows[self.live.outside[rows] >= _LOST]
-        if strayed.size:
-            raise lost(int(self.live.chain[strayed[0]]), _LOST, self.live.state[strayed[0]])
+        ``given`` are offset, temperature, level and normal number of each move. Those of other rows are rejected
+        without a look, and nothing is known of them.
+        """
+        test, size, chain, bound = self.test, self.model.size, seen.chain, np.zeros(len(seen.chain))
+        accepted = np.zeros(len(chain), dtype=bool)
+        reported = {name: np.full(len(chain), np.nan) for name in test.diagnostics}
+        if self.reads_all:
+            proposed = seen.proposed[rows]
+            likelihoods = self.model.total_log_likelihood(proposed)
+            require_numbers(likelihoods, chain[rows], seen.step[rows], proposed, "the log likelihood")
+            before, seen.count[rows] = self._likelihoods[chain[rows]], size
+            seen.mean[rows] = (likelihoods - before) / size
+        elif test.needs_bound and rows.size:
+            entries = (entry[rows] for entry in (seen.states, seen.proposed, *given[:3]))
+            moves = Moves(self.model, self._scanned[chain[rows]], *entries)
+            bound[rows], self._scanned[chain[rows]] = test.bounds(moves), moves.scanned
+        looking, wanted, number = rows, np.full(len(rows), self.first_batch), 0
+        while looking.size:
+            if not self.reads_all:
+                self._reader.read(seen, looking, wanted)
+            columns: list[Any] = [np.full(len(looking), number), *seen.moments(looking)]
+            columns += [column[looking] for column in (*given, bound)]
+            verdict = self._verdicts(Look._make((size, *columns, seen.terms(looking))))
+            impossible = seen.mean[looking] == -np.inf  # some datum has no likelihood at the proposal
+            decided = verdict.decided | impossible
+            accepted[looking] = decided & verdict.accepted & ~impossible
+            for name, values in verdict.diagnostics.items():
+                reported[name][looking] = values
+            looking, wanted, number = looking[~decided], np.minimum(verdict.wanted, size)[~decided], number + 1
+        if self.reads_all:
+            self._likelihoods[chain[rows]] = np.where(accepted[rows], likelihoods, before)
+        else:
+            self._reader.close(chain)
+        return accepted, reported
 
 
 def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest) -> bool:

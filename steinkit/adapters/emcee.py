@@ -17,20 +17,20 @@ J. Goodman and J. Weare (2010), "Ensemble samplers with affine invariance".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import check, some_of
+from steinkit.arguments import whole
 from steinkit.containers.objects import ensemble_names
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target, Vectorised, as_bounds
 
 _NEAR = 0.1  # standard deviations beyond the outermost draw within which an edge of the support matters
-_BISECTIONS = 60
 
 
 def from_emcee(
@@ -101,12 +101,10 @@ def _stored(sampler: Any, discard: int, thin: int) -> tuple[Floats, Floats]:
             f"an emcee.EnsembleSampler is wanted; received {type(sampler).__name__}. Of a backend alone make a Sample "
             "of get_chain().transpose(1, 0, 2), and give a target"
         )
-    for value, name, least in ((discard, "discard", 0), (thin, "thin", 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise UsageError(f"{name} is a number of steps, {least} or more; received {value!r}")
+    kept = {"discard": whole(discard, "discard", 0), "thin": whole(thin, "thin", 1)}
     try:
-        chain = np.asarray(sampler.get_chain(discard=discard, thin=thin), dtype=np.float64)
-        stored = np.asarray(sampler.get_log_prob(discard=discard, thin=thin), dtype=np.float64)
+        chain = np.asarray(sampler.get_chain(**kept), dtype=np.float64)
+        stored = np.asarray(sampler.get_log_prob(**kept), dtype=np.float64)
     except AttributeError as error:
         raise InputError(f"the sampler holds no draws ({error}); run it first") from None
     if not len(chain):
@@ -150,48 +148,22 @@ def _require_same(log_density: Callable[[Floats], Floats], points: Floats, store
 
 
 def _require_bounds(log_density: Callable[[Floats], Floats], sample: Sample, bounds: Floats | None) -> None:
-    """Raise InputError, with the bounds to give, if the support ends next to the draws where no bound is given."""
-    limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if bounds is None else bounds.copy()
-    edges = list(_edges(log_density, sample.points, limits))
-    if not edges:
-        return
-    for column, side, place, _ in edges:
-        limits[column, side] = place
-    listed = "; ".join(
-        f"{sample.names[column]} {('below', 'above')[side]} {place:.6g} (the outermost draw is {draw:.6g})"
-        for column, side, place, draw in edges
-    )
-    wanted = ", ".join(f"({lower:.6g}, {upper:.6g})" for lower, upper in limits).replace("inf", "np.inf")
-    raise InputError(
-        f"the log density is -inf next to the draws, for {listed}: the support ends there, where the density need not "
-        f"vanish. Give bounds=[{wanted}], or better the exact ones of your prior; if the support is not a box, "
-        "sample transformed parameters"
-    )
-
-
-def _edges(
-    log_density: Callable[[Floats], Floats], points: Floats, bounds: Floats
-) -> Iterator[tuple[int, int, float, float]]:
-    """Edges of the support near the draws: coordinate, side (0 lower, 1 upper), place, and the outermost draw."""
-    scale = points.std(axis=0)
-    for side, outermost in ((0, points.argmin(axis=0)), (1, points.argmax(axis=0))):
-        columns = np.flatnonzero(scale > 0.0)
-        inside = points[outermost[columns], columns]
-        outside = inside + (-1.0, 1.0)[side] * _NEAR * scale[columns]
-        free = (outside > bounds[columns, 0]) & (outside < bounds[columns, 1])
-        columns, inside, outside = columns[free], inside[free], outside[free]
-
-        def at(values: Floats, columns: Any = columns, outermost: Any = outermost) -> Any:
-            moved = points[outermost[columns]]
-            moved[np.arange(len(columns)), columns] = values
+    """Raise InputError if the support ends next to the draws where no bound is given."""
+    points, found = sample.points, list[str]()
+    limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if bounds is None else bounds
+    for column, scale in enumerate(points.std(axis=0)):
+        rows = points[:, column].argmin(), points[:, column].argmax()
+        for row, way, side in zip(rows, (-_NEAR, _NEAR), ("below", "above"), strict=True):
+            place = points[row].copy()
+            place[column] += way * scale
+            if scale == 0.0 or not limits[column, 0] < place[column] < limits[column, 1]:
+                continue
             with np.errstate(all="ignore"):
-                return np.isfinite(log_density(moved)) if len(columns) else np.ones(0, dtype=bool)
-
-        ends = ~at(outside)
-        draws = inside.copy()
-        for _ in range(_BISECTIONS if ends.any() else 0):
-            middle = 0.5 * (inside + outside)
-            within = at(middle)
-            inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-        for k in np.flatnonzero(ends):
-            yield int(columns[k]), side, float(outside[k]), float(draws[k])
+                if not np.isfinite(log_density(place[None])[0]):
+                    found.append(f"{sample.names[column]} {side} the outermost draw, {points[row, column]:.6g}")
+    if found:
+        raise InputError(
+            f"the log density is -inf next to the draws, for {'; '.join(found)}: the support ends there, where the "
+            "density need not vanish. Give bounds=, the (lower, upper) of your prior for each coordinate; if the "
+            "support is not a box, sample transformed parameters"
+        )

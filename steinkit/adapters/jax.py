@@ -22,15 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import Model, Parameter, as_floats, check, compare_stored, from_stored, refuse_discrete
+from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored, refuse_discrete
 from steinkit.containers.reading import require_dims
 from steinkit.errors import InputError, SteinkitError, UsageError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
-
-_ROUNDING = 1e-5  # relative to the largest entry of a draw: what single precision leaves of a way there and back
 
 
 def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
@@ -84,7 +82,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     gradients = draws.get_extra_fields(group_by_chain=True).get("z_grad") if is_run else None
     if isinstance(gradients, Mapping) and all(each.name in gradients for each in made.parameters):
         columns = [-np.asarray(gradients[each.name]).reshape(len(sample), -1) for each in made.parameters]
-        compare_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
+        hold_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
     return target, sample
 
 
@@ -151,7 +149,7 @@ class _Space:
             Parameter(name, shape, _space(sites[name]["fn"].support), free_shape)
             for name, (shape, free_shape) in zip(self.sites, shapes, strict=True)
         )
-        self._there_and_back = vectorised(self._there_and_back_of_one)
+        self._there = vectorised(lambda vector: self._ravelled(self._free(self._sites_of(vector))))
         self._back = vectorised(lambda vector: self._ravelled(self._constrained(self.position(vector))))
 
     def position(self, vector: Any) -> dict[str, Any]:
@@ -161,11 +159,7 @@ class _Space:
     def unconstrain(self, values: dict[str, Floats]) -> Floats:
         """Draws by site, {name: (n, *shape)}, in unconstrained space, (n, d)."""
         n = len(values[self.sites[0]])
-        points = self._values.ravel([values[name] for name in self.sites], (n,))
-        dim = self._coordinates.dim
-        found = self._there_and_back(points)
-        self._require_return(found[:, :dim], points, found[:, dim:])
-        return found[:, :dim]
+        return self._there(self._values.ravel([values[name] for name in self.sites], (n,)))
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
         """The way back, (n, d) -> {name: (n, *shape)}."""
@@ -174,32 +168,13 @@ class _Space:
             values[each.name] = found[:, begin : (begin := begin + int(np.prod(each.shape)))]
         return values
 
-    def _there_and_back_of_one(self, vector: Any) -> Any:
-        free = self._free(dict(zip(self.sites, self._values.unravel(vector), strict=True)))
-        return self._ravelled(free, self._constrained(free))
+    def _sites_of(self, vector: Any) -> dict[str, Any]:
+        """Values by site."""
+        return dict(zip(self.sites, self._values.unravel(vector), strict=True))
 
-    def _ravelled(self, *values: Mapping[str, Any]) -> Any:
+    def _ravelled(self, values: Mapping[str, Any]) -> Any:
         jnp = jax_module().numpy
-        return jnp.concatenate([jnp.ravel(each[name]) for each in values for name in self.sites])
-
-    def _require_return(self, free: Floats, points: Floats, back: Floats) -> None:
-        """Refuse draws off the support that transforms do not notice, as a simplex whose entries do not sum to one."""
-        begin = 0
-        for parameter in self.parameters:
-            columns = slice(begin, begin := begin + int(np.prod(parameter.shape)))
-            given, returned = points[:, columns], back[:, columns]
-            if not given.size:
-                continue
-            off = np.abs(returned - given).max(axis=1) > _ROUNDING * np.abs(given).max(axis=1)
-            off &= np.isfinite(free).all(axis=1)  # the others are told of by what they are
-            if off.any():
-                row = int(off.argmax())
-                raise InputError(
-                    f"draw {row + 1} of {parameter.name} is {given[row].tolist()}, which NumPyro's transform to "
-                    f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
-                    f"lies outside the model's support ({parameter.space}); were the draws rounded, or made by "
-                    "another model?"
-                )
+        return jnp.concatenate([jnp.ravel(values[name]) for name in self.sites])
 
 
 def _traced(model: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Callable[..., Any], Mapping[str, Any]]:
@@ -467,7 +442,7 @@ def from_blackjax(
     target = Target.from_jax(logdensity, like=example, label="BlackJAX log density")
     check(target, sample)
     if scores is not None:
-        compare_stored(target, sample, scores.reshape(sample.points.shape))
+        hold_stored(target, sample, scores.reshape(sample.points.shape))
     return target, sample
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from steinkit.errors import Caution, InputError, caution, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Target
 
-_SUM = 1e-5  # by which the entries of a simplex may miss one: what single precision leaves
+_ROUNDING = 1e-5  # relative to the largest entry of a draw: what single precision leaves of a way there and back
 _CHECKED = 5  # draws at which what a model says is compared with something else
 
 # What an unconstrained coordinate is called, by the space that it comes from; coordinates of others keep their name.
@@ -110,6 +110,10 @@ class Model:
         """Of the unconstrained coordinates, numbered where the model has no labels for them."""
         return self._names({})
 
+    @cached_property
+    def _back(self) -> Callable[[Floats], Mapping[str, Floats]] | None:
+        return None if self.constrain is None else _remembered(self.constrain)
+
     @property
     def target(self) -> Target:
         """The posterior in unconstrained space, with these names."""
@@ -121,8 +125,8 @@ class Model:
         Its functions are the entries of the model's parameters on their own scale, those that vary in the sample.
         """
         target = self.make_target(sample.names, self.label)
-        if self.constrain is not None:
-            target.functions = self._on_own_scale(sample, _remembered(self.constrain))
+        if self._back is not None:
+            target.functions = self._on_own_scale(sample, self._back)
         return target
 
     def _on_own_scale(self, sample: Sample, constrain: Callable[[Floats], Mapping[str, Floats]]) -> Functions:
@@ -167,11 +171,9 @@ class Model:
         given = read_draws(draws, dims=dims, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, given) for each in self.parameters}
         names = self._names({name: variable.labels for name, variable in found.items()})
-        for each in self.parameters:
-            if each.space == "simplex":
-                _require_simplex(found[each.name])
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
         self._require_inside(points, names, found)
+        self._require_return(points, found)
         kept = {name: getattr(given, name) for name in ("weights", "cost", "chain", "draw")}
         return Sample(points=points, names=names, **kept)
 
@@ -228,6 +230,23 @@ class Model:
             "on its edge; drop it"
         )
 
+    def _require_return(self, points: Floats, found: Mapping[str, Variable]) -> None:
+        """Refuse draws off the support that transforms do not notice, as a simplex whose entries do not sum to one."""
+        if self._back is None:
+            return
+        back = self._back(points)
+        for each in self.parameters:
+            draws = found[each.name].rows
+            given, returned = (array.reshape(len(points), -1) for array in (draws, back[each.name]))
+            off = (np.abs(returned - given) > _ROUNDING * np.abs(given).max(axis=1, initial=0.0)[:, None]).any(axis=1)
+            if off.any():
+                row = int(off.argmax())
+                raise InputError(
+                    f"draw {row + 1} of {each.name} is {draws[row].tolist()}, which the model's transform to "
+                    f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
+                    f"lies outside the model's support ({each.space}); were draws rounded, or made by another model?"
+                )
+
 
 def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[[Floats], Mapping[str, Floats]]:
     """The function, which is not called again for the points that it was called for last."""
@@ -240,18 +259,6 @@ def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[
         return found
 
     return called
-
-
-def _require_simplex(variable: Variable) -> None:
-    """Refuse draws whose entries do not sum to one, of which a transform by ratios takes no notice."""
-    off = np.abs(variable.rows.sum(axis=-1, dtype=np.float64) - 1.0).reshape(len(variable.rows), -1).max(axis=1)
-    if (off > _SUM).any():
-        row = int((off > _SUM).argmax())
-        raise InputError(
-            f"draw {row + 1} of {variable.name} is {variable.rows[row].tolist()}, whose entries do not sum to 1 "
-            f"({int((off > _SUM).sum())} such draws): it lies outside the model's support (simplex); were the draws "
-            "rounded, or made by another model?"
-        )
 
 
 def check(target: Target, sample: Sample) -> None:
@@ -288,8 +295,7 @@ _FACTOR = 1.5  # from which on a scale is said to be wrong; a spread that is off
 _FEWEST = 20  # draws from which the check can tell anything
 _COMPARED = 100  # draws at which stored gradients are held to a target's score
 _SAME = 0.01  # largest median difference between these, relative to the score: samplers store single precision
-_HELD = 20  # draws at which gradients in double precision are held to it
-_ACCURACY = 1e-6  # of the gradients of one model that two compilers make, relative to a coordinate's largest
+_ACCURACY = 1e-6  # of the gradients of one model that two compilers make
 
 
 def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
@@ -335,72 +341,52 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
     return target, sample
 
 
-def compare_stored(target: Target, sample: Sample, stored: Floats) -> None:
-    """Compare gradients that a sampler stored at a sample's draws with a target's score there.
+def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: str = "") -> None:
+    """Hold gradients that a sampler stored at a sample's draws to a target's score there.
 
     Parameters
     ----------
     target : Target
     sample : Sample
-    stored : ndarray, shape (n, d)
-
-    Warns
-    -----
-    SteinkitWarning
-        If in some coordinate they differ at most draws: the sampler had another density than the target's.
-    """
-    places = some_of(len(sample), _COMPARED)
-    score, found = target.score(sample.points[places]), stored[places]
-    scale = np.abs(score) + np.median(np.abs(score), axis=0)
-    difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
-    off = np.median(difference, axis=0)
-    if off.max() <= _SAME:
-        return
-    column = int(off.argmax())
-    row = int(difference[:, column].argmax())
-    caution(
-        [
-            Caution(
-                f"the gradients that the sampler stored are not those of {target.label}: at draw {places[row] + 1}, "
-                f"coordinate {sample.names[column]!r}, it stored {found[row, column]:.6g}, and the score is "
-                f"{score[row, column]:.6g}; the draws were made for another density: other priors, or other data?"
-            )
-        ]
-    )
-
-
-def require_same_scores(target: Target, sample: Sample, remedy: str) -> None:
-    """Hold the scores of a sample, stored in double precision as its draws were made, to the target's.
-
-    Parameters
-    ----------
-    target : Target
-    sample : Sample
-        Without scores nothing is said.
+    stored : ndarray, shape (n, d), or None
+        Without them nothing is said.
     remedy : str
-        What to do if they are not the same.
+        What to do if they are not the same. Then they must be so to the accuracy of two compilers; else, in whatever
+        precision they are, about so at most draws.
 
     Raises
     ------
     InputError
-        If they are those of another density.
+        If they are those of another density, and there is a remedy.
+
+    Warns
+    -----
+    SteinkitWarning
+        The same, without one.
     """
-    if sample.scores is None:
+    if stored is None:
         return
-    places = some_of(len(sample), _HELD)
-    score, found = target.score(sample.points[places]), sample.scores[places]
-    difference = np.abs(found - score) / np.abs(score).max(axis=0).clip(min=np.finfo(np.float64).tiny)
-    row, column = np.unravel_index(int(difference.argmax()), difference.shape)
-    if difference[row, column] > _ACCURACY:
-        raise InputError(
-            f"the stored gradients are not those of the model: at draw {places[row] + 1}, coordinate "
-            f"{sample.names[column]!r}, {found[row, column]:.6g} was stored and the model says "
-            f"{score[row, column]:.6g}; another model made the draws, or one with other data: {remedy}"
-        )
+    places = some_of(len(sample), _COMPARED)
+    score, found = target.score(sample.points[places]), stored[places]
+    scale = np.abs(score) + np.median(np.abs(score), axis=0)
+    difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
+    off = difference.max(axis=0) if remedy else np.median(difference, axis=0)
+    if off.max() <= (_ACCURACY if remedy else _SAME):
+        return
+    column = int(off.argmax())
+    row = int(difference[:, column].argmax())
+    said = (
+        f"the gradients that the sampler stored are not those of {target.label}: at draw {places[row] + 1}, coordinate "
+        f"{sample.names[column]!r}, it stored {found[row, column]:.6g}, and the score is {score[row, column]:.6g}; the "
+        f"draws were made for another density: other priors, or other data{f'; {remedy}' if remedy else '?'}"
+    )
+    if remedy:
+        raise InputError(said)
+    caution([Caution(said)])
 
 
 def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
-    """Hold stored scores to Stein's identity, and to the stored log densities where there are some.
+    """Hold stored scores to Stein's identity, or to the stored log densities where there are some.
 
     Raises
     ------
@@ -413,37 +399,25 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
         If by the moments alone they seem to have another scale: draws that are too wide or too narrow in every
         coordinate alike look the same.
     """
-    if sample.scores is None or len(sample) < _FEWEST:
+    assert sample.scores is not None
+    if len(sample) < _FEWEST:
         return
     if log_density is not None:
         _against_log_density(sample.points, sample.scores, log_density)
         return
-    moments = _stein_moments(sample)
-    middle = float(np.median(moments))
-    if middle < 0.0:
-        raise InputError(
-            f"the stored gradients have the wrong sign: the median over coordinates of E (x - E x) s is {-middle:.3g}, "
-            "and -1 for draws from the target; were gradients of the potential energy, -log p, stored? Negate them"
-        )
-    if not 1.0 / _FACTOR < middle < _FACTOR:
-        caution(
-            [
-                Caution(
-                    f"the stored gradients look {middle:.3g} times what they should be (the median over coordinates of "
-                    "E (x - E x) s, which is -1 for draws from the target): either they belong to another scale of the "
-                    "parameters, or the draws are that much too wide or too narrow in most coordinates"
-                )
-            ]
-        )
-
-
-def _stein_moments(sample: Sample) -> Floats:
-    """-E (x_j - E x_j) s_j of every coordinate that varies: 1 for draws from the target."""
-    assert sample.scores is not None
     weights = sample.probabilities[:, None]
     spread = sample.points - (weights * sample.points).sum(axis=0)
-    moments = -(weights * spread * sample.scores).sum(axis=0)
-    return moments[np.ptp(sample.points, axis=0) > 0.0] if np.ptp(sample.points) > 0.0 else np.ones(1)
+    varies = np.ptp(sample.points, axis=0) > 0.0
+    moment = float(np.median((weights * spread * sample.scores).sum(axis=0)[varies])) if varies.any() else -1.0
+    found = f"the median over coordinates of E (x - E x) s is {moment:.3g}, and -1 for draws from the target"
+    if moment > 0.0:
+        raise InputError(
+            f"the stored gradients have the wrong sign: {found}; were gradients of the potential energy, -log p, "
+            "stored? Negate them"
+        )
+    if not 1.0 / _FACTOR < -moment < _FACTOR:
+        said = f"the stored gradients have another scale than the draws: {found}; are they of other parameters?"
+        caution([Caution(said)])
 
 
 def _against_log_density(points: Floats, scores: Floats, log_density: Floats) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import Model, Parameter, check, from_stored, refuse_discrete, require_same_scores
+from steinkit.adapters.model import Model, Parameter, check, from_stored, hold_stored, refuse_discrete
 from steinkit.containers.named_draws import Labels, NamedDraws, positions
 from steinkit.containers.objects import is_tree
 from steinkit.containers.reading import read_draws
@@ -559,7 +559,7 @@ def _of_model(
     )
     target = described.target_of(sample)
     check(target, sample)
-    require_same_scores(target, sample, "hand over the model that was compiled")
+    hold_stored(target, sample, sample.scores, "hand over the model that was compiled")
     return target, sample
 
 

@@ -35,19 +35,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, require_same_scores
+from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored
 from steinkit.containers.named_draws import Labels, gather
 from steinkit.containers.objects import stan_fit_lengths
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError, imported, listed
 from steinkit.files import matching_files, read_sample
-from steinkit.files.stan import is_log_prob, latent_columns, parameter_of, read_stan_columns, readable, stan_header
+from steinkit.files.stan import is_log_prob, latent_columns, parameter_of, read_stan_file, readable
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 _PROBES = 16  # points at which values in both spaces are compared
-_METHODS = ("log_density_gradient", "param_unconstrain", "param_unc_names")
+_METHODS = ("log_density_gradient", "param_names", "param_unc_names", "param_constrain", "param_unconstrain")
 
 
 def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
@@ -56,9 +56,8 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     Parameters
     ----------
     model : bridgestan.StanModel
-        Or any object with its methods `log_density_gradient`, `param_unconstrain` and `param_unc_names`. Without
-        `param_names` it has no parameters with more entries than coordinates, as a simplex has; `param_constrain` lets
-        all coordinates be named by their transforms.
+        Or any object with its methods `log_density_gradient`, `param_names`, `param_unc_names`, `param_constrain` and
+        `param_unconstrain`.
     draws : object with draws of every parameter, by name
         A sample that `read_sample` read from CmdStan's files, PyStan's fit, InferenceData, a dict of arrays, a data
         frame. Transformed parameters and generated quantities are left out.
@@ -125,31 +124,14 @@ def bridgestan_model(model: Any) -> Model:
         parameters=found.parameters,
         make_target=lambda names, label: Target(score=score, log_density=log_density, names=names, label=label),
         unconstrain=lambda values: _unconstrain(model, found, values),
-        constrain=constrain if _has(model, "param_constrain") and _has(model, "param_names") else None,
+        constrain=constrain,
     )
 
 
 def _parameters(model: Any) -> StanParameters:
-    free_names = list(model.param_unc_names())
-    names = list(model.param_names()) if _has(model, "param_names") else free_names
-    values, free = _probes(model, len(names), len(free_names))
-    return stan_parameters(names, free_names, values, free)
-
-
-def _probes(model: Any, entries: int, dim: int) -> tuple[Floats, Floats]:
-    """A few points in both spaces, (k, entries) and (k, dim); none where Stan has no way to them."""
-    make = np.random.default_rng(1)
-    if _has(model, "param_constrain") and _has(model, "param_names"):
-        free = make.uniform(-2.0, 2.0, (_PROBES, dim))  # as Stan makes initial values
-        return _rows(model.param_constrain, free, entries), free
-    values = make.random((_PROBES, entries))  # free, positive and of the unit interval
-    try:
-        with np.errstate(all="ignore"):
-            free = _rows(model.param_unconstrain, values, dim)
-    except (RuntimeError, ValueError):  # not for simplices, ordered vectors, other bounds
-        free = np.full((_PROBES, dim), np.nan)
-    known = np.isfinite(free).all(axis=1)
-    return values[known], free[known]
+    names, free_names = list(model.param_names()), list(model.param_unc_names())
+    free = np.random.default_rng(1).uniform(-2.0, 2.0, (_PROBES, len(free_names)))  # as Stan makes initial values
+    return stan_parameters(names, free_names, _rows(model.param_constrain, free, len(names)), free)
 
 
 def _rows(transform: Callable[[Floats], Any], points: Floats, dim: int) -> Floats:
@@ -328,11 +310,8 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     if model is None:
         return stored
     target = _target(model, found)
-    require_same_scores(
-        target,
-        sample,
-        "to judge this fit against it, take the sample of from_pystan(fit) and the target of the model's own fit",
-    )
+    remedy = "to judge this fit against it, take the sample of from_pystan(fit) and the target of the model's own fit"
+    hold_stored(target, sample, sample.scores, remedy)
     check(target, sample)
     return target, sample
 
@@ -450,17 +429,19 @@ def _diagnostics(files: list[str]) -> tuple[Sample, Floats]:
             f"{files[0]} holds draws and no gradients; let CmdStan write them with output diagnostic_file=FILE, or "
             "give gradients=, the output of its method log_prob"
         )
-    return sample, np.concatenate([_columns(file, ["lp__"])[:, 0] for file in files])
+    found = [read_stan_file(_bytes(file), file) for file in files]
+    return sample, np.concatenate([each.values[:, each.header.index("lp__")] for each in found])
 
 
 def _log_prob(draws: Any, files: list[str]) -> tuple[Sample, Floats]:
-    header = stan_header(_bytes(files[0]), files[0])
+    found = [read_stan_file(_bytes(file), file) for file in files]
+    header = found[0].header
     if not is_log_prob(header):
         raise InputError(
             f"{files[0]} is not the output of CmdStan's log_prob, whose columns are lp__ and g_NAME for every "
             f"coordinate; its columns begin {', '.join(header[:4])}"
         )
-    values = np.concatenate([_columns(file, header) for file in files])
+    values = np.concatenate([each.values for each in found])
     names = [readable(name.removeprefix("g_")) for name in header[1:]]
     sample = _unconstrained(draws, names)
     if len(sample) != len(values):
@@ -519,10 +500,6 @@ def _files(given: Any) -> list[str]:
             f"a path or several are wanted; received {type(given).__name__}. Draws in memory go with gradients="
         )
     return [file for each in several for file in matching_files(each) or [os.fspath(each)]]
-
-
-def _columns(file: str, names: list[str]) -> Floats:
-    return read_stan_columns(_bytes(file), file, names)
 
 
 def _bytes(file: _Path) -> bytes:

@@ -55,7 +55,7 @@ built-in target takes its dimension from the first FILE that can be read.
 @all_option
 def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if all could be measured."""
-    request = Request.of(files, options, "a comparison takes each file once")
+    request = Request(files, options, "a comparison takes each file once")
     judging = request.judging
     with apart_from_results():
         samples, unread = _read(request)
@@ -165,7 +165,7 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
 @output_options
 def curve(files: tuple[str, ...], **options: Any) -> int:
     """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
-    request = Request.of(files, options, "replicates are different samples, each a FILE of its own")
+    request = Request(files, options, "replicates are different samples, each a FILE of its own")
     if len(request.measures) > 1:
         names = " --measure ".join(measure.name for measure in request.measures)
         raise UsageError(f"a curve is of one measure; received --measure {names}")

@@ -65,7 +65,6 @@ def draws_options(format_flag: str) -> Decorator:
             "-o",
             "--output",
             required=True,
-            metavar="FILE",
             type=click.Path(dir_okay=False, allow_dash=True),
             help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
         ),

@@ -30,27 +30,17 @@ class GroupedOption(click.Option):
         The heading under which help lists it.
     everyday : bool
         False of what ``--help`` only names, and ``--help-all`` explains.
-    otherwise : str
-        Of a pair of flags, the first of which holds by default: what ``--help`` says of the second.
     """
 
-    def __init__(self, *args: Any, group: str, everyday: bool = True, otherwise: str = "", **settings: Any) -> None:
+    def __init__(self, *args: Any, group: str, everyday: bool = True, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.group, self.everyday, self.otherwise = group, everyday, otherwise
+        self.group, self.everyday = group, everyday
 
     @property
     def summary(self) -> str:
         """What ``--help`` says: the first sentence of its help."""
-        if self.otherwise:
-            return self.otherwise
         first, stop, _ = (self.help or "").partition(". ")
         return f"{first}." if stop else first
-
-    def term(self, ctx: click.Context) -> str:
-        """What ``--help`` calls it."""
-        if self.otherwise:
-            return self.secondary_opts[0]
-        return (self.get_help_record(ctx) or ("",))[0]
 
     @property
     def is_told_in_brief(self) -> bool:
@@ -104,14 +94,15 @@ class ScreenCommand(click.Command):
         groups = self._groups(ctx)
         if self._has_more:
             del groups[_HELP]
-        terms = {each.name: each.term(ctx) for options in groups.values() for each in options if each.everyday}
+        shown = [each for options in groups.values() for each in options if each.everyday]
+        terms = {each.name: (each.get_help_record(ctx) or ("",))[0] for each in shown}
         width = max(map(len, terms.values()))
         for heading, options in groups.items():
             with formatter.section(heading):
-                shown = [(terms[each.name].ljust(width), each.summary) for each in options if each.everyday]
-                if shown:
-                    formatter.write_dl(shown, col_max=width)
-                others = ", ".join((each.secondary_opts or each.opts)[0] for each in options if not each.everyday)
+                lines = [(terms[each.name].ljust(width), each.summary) for each in options if each.everyday]
+                if lines:
+                    formatter.write_dl(lines, col_max=width)
+                others = ", ".join(each.opts[0] for each in options if not each.everyday)
                 if others:
                     _write_names(formatter, f"also {others}")
         if self._has_more:

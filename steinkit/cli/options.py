@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,10 +18,7 @@ from steinkit.describe.verdict import WORST
 from steinkit.describe.writing import alternatives, listed
 from steinkit.files import format_names
 from steinkit.measures import all_options, find_measure, measure_names, takers_of
-from steinkit.measures.options import BOUNDS, UNIT_WORDS, UNITS, Option
-
-if TYPE_CHECKING:
-    from steinkit.discrepancy.verdict import Verdict
+from steinkit.measures.options import BOUNDS, Option
 
 Decorator: TypeAlias = Callable[[Any], Any]
 
@@ -36,26 +33,7 @@ def complete_target(context: click.Context, parameter: click.Parameter, word: st
     from steinkit.targets import target_table
 
     names = [CompletionItem(name, help=summary) for name, _, summary in target_table() if name.startswith(word)]
-    return [_files(word), *names]
-
-
-def complete_target_option(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """KEY= of each option that the built-in target named before takes."""
-    from steinkit.targets import target_table
-
-    options = {name: shown for name, shown, _ in target_table()}.get(context.params.get("target") or "", "")
-    names = [each.strip("[]") for each in options.split()]
-    return [CompletionItem(f"{name}=") for name in names if name.startswith(word)]
-
-
-def complete_units(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """The words for units, and files, which may hold a scale."""
-    return [_files(word), *(CompletionItem(name) for name in UNIT_WORDS if name.startswith(word))]
-
-
-def _files(word: str) -> CompletionItem:
-    """Names of files, which the shell completes itself; first in a list, for bash drops what stands before it."""
-    return CompletionItem(word, type="file")
+    return [CompletionItem(word, type="file"), *names]  # files first, for bash drops what stands before them
 
 
 def name_list(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
@@ -63,20 +41,15 @@ def name_list(context: click.Context, parameter: click.Parameter, text: str | No
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def as_threshold(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """Read a threshold; nothing exceeds NaN, so that it would let everything pass."""
-    if value is not None and math.isnan(value):
-        raise click.BadParameter("a number is wanted; received nan")
-    return value
+class Threshold(click.FloatRange):
+    """A number that something may exceed, which nothing does of NaN: it would let everything pass."""
 
-
-def off_by(verdict: Verdict, delta: float | None) -> tuple[int, tuple[str, ...]]:
-    """The exit code of --fail-if-off for a sample with enough draws, and what it cannot tell."""
-    if delta is None or (verdict.bias is not None and verdict.bias.is_off_by(delta)):
-        return int(delta is not None), ()
-    known = verdict.bias is not None and verdict.bias.trusted.all()
-    unsure = "--fail-if-off: how far some means are off is not known, so that they neither passed nor failed"
-    return 0, () if known else (unsure,)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number."""
+        found = float(super().convert(value, param, ctx))
+        if math.isnan(found):
+            self.fail("a number is wanted; received nan", param, ctx)
+        return found
 
 
 def target_option(said: str, **settings: Any) -> Decorator:
@@ -100,7 +73,6 @@ def pairs_option(name: str, **settings: Any) -> Decorator:
         name,
         multiple=True,
         metavar="KEY=VALUE",
-        shell_complete=complete_target_option,
         help="Option of a built-in target; repeatable.",
         **settings,
     )
@@ -113,15 +85,14 @@ target_options = in_order(
     pairs_option("options"),
     option(
         INPUT,
-        "--check/--no-check",
+        "--no-check",
         everyday=False,
-        default=True,
-        show_default=True,
-        help="Check the score of a target of your own. It is held against finite differences of its log density, "
-        "at a few draws.",
+        is_flag=True,
+        help="Do not check the score of a target of your own. By default it is held against finite differences of its "
+        "log density, at a few draws.",
     ),
 )
-"""``--target``, ``-p`` and ``--check``."""
+"""``--target``, ``-p`` and ``--no-check``."""
 
 
 file_options = in_order(
@@ -192,8 +163,6 @@ def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
         how["multiple"] = True
     elif isinstance(default, tuple):
         default = ",".join(f"{each:g}" for each in default)
-    if setting is UNITS:
-        how["shell_complete"] = complete_units
     said = setting.help() if callable(setting.help) else setting.help
     takers = takers_of(name)
     return option(
@@ -269,9 +238,8 @@ reference_options = in_order(
 matters_option = option(
     MEASURE,
     "--matters",
-    type=click.FloatRange(min=0.0),
+    type=Threshold(min=0.0),
     metavar="DELTA",
-    callback=as_threshold,
     help="Say whether a mean is off by more than DELTA sd. In standard deviations, with its margin; where that "
     "cannot be said, whether a location, spread or correlation is, in standard units.",
 )
@@ -281,12 +249,10 @@ matters_option = option(
 verdict_options = in_order(
     option(
         MEASURE,
-        "--verdict/--no-verdict",
-        default=True,
-        show_default=True,
-        otherwise="Measure only; do not judge the draws.",
-        help="Judge the draws: whether they are from the target, and what is wrong if not. They must be in the "
-        "order in which they were made.",
+        "--no-verdict",
+        is_flag=True,
+        help="Measure only; do not judge the draws. By default they are judged: whether they are from the target, and "
+        "what is wrong if not. They must be in the order in which they were made.",
     ),
     matters_option,
     option(
@@ -299,7 +265,7 @@ verdict_options = in_order(
         "multiplies its p-values by K. Default: 1.",
     ),
 )
-"""``--verdict``, ``--matters`` and ``--looks``."""
+"""``--no-verdict``, ``--matters`` and ``--looks``."""
 
 
 def json_option(said: str) -> Decorator:
@@ -314,14 +280,12 @@ output_options = in_order(
         "-o",
         "--output",
         type=click.Path(dir_okay=False),
-        metavar="FILE",
         help="Write the JSON to this file as well.",
     ),
     option(
         OUTPUT,
         "--plot",
         type=click.Path(dir_okay=False),
-        metavar="FILE",
         help="Save the picture (.png, .pdf, .svg).",
     ),
 )
@@ -338,15 +302,25 @@ all_option = option(
 """``--all``: "everything"."""
 
 
+def fail_if_biased_option(said: str) -> Decorator:
+    """``--fail-if-biased``, with when it fails."""
+    return option(
+        OUTPUT,
+        "--fail-if-biased",
+        type=Threshold(0.0, 1.0, min_open=True, max_open=True),
+        metavar="ALPHA",
+        help=f"Exit with 1 if {said}",
+    )
+
+
 def fail_if_off_option(*, everyday: bool) -> Decorator:
     """``--fail-if-off``."""
     return option(
         OUTPUT,
         "--fail-if-off",
         everyday=everyday,
-        type=click.FloatRange(min=0.0),
+        type=Threshold(min=0.0),
         metavar="DELTA",
-        callback=as_threshold,
         help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its "
         "margin.",
     )

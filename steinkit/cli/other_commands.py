@@ -13,9 +13,9 @@ import click
 from click.shell_completion import get_completion_class
 
 from steinkit.cli.help_screens import INPUT, OUTPUT, command, option
-from steinkit.cli.terminal import apart_from_results, say, say_aside, say_next
+from steinkit.cli.terminal import apart_from_results, require_place, say, say_aside, say_next
 from steinkit.describe.writing import one_line
-from steinkit.errors import OutputError, SteinkitWarning, UsageError, printable
+from steinkit.errors import SteinkitWarning, printable
 
 _REPORT = """Write a page of HTML about one or more results.
 
@@ -44,7 +44,6 @@ RESULT is the folder of 'steinkit sweep' or 'tune', or a file (or '-', standard 
     "-o",
     "--output",
     required=True,
-    metavar="FILE",
     type=click.Path(dir_okay=False),
     help="Where the page goes, such as report.html.",
 )
@@ -52,28 +51,15 @@ RESULT is the folder of 'steinkit sweep' or 'tune', or a file (or '-', standard 
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
     """Write the page."""
     from steinkit.report.page import write_report
+    from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, TUNING
 
-    _require_place(results, output)
+    for result in results:
+        kept = [Path(result, name) for name in (CONFIGURATION, RECORDS, RESULT, TUNING)]
+        for source in kept if Path(result).is_dir() else [result]:
+            require_place("-o", output, str(source), "name a file, such as report.html")
     with apart_from_results():
         write_report(results, output, title=title, target=target)
     say_aside(f"next: open {printable(output)} in a browser")
-
-
-def _require_place(results: tuple[str, ...], output: str) -> None:
-    """Refuse, before any work is done, a file that cannot be written or would cost the user another."""
-    from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, TUNING
-
-    if output == "-":
-        raise UsageError("-o names a file; a page is not printed on standard output")
-    place = Path(output).resolve()
-    if not place.parent.is_dir():
-        raise OutputError(f"{output} cannot be written: there is no folder {Path(output).parent}; make it first")
-    for result in results:
-        source = Path(result).resolve()
-        if place == source or (
-            place.exists() and source in place.parents and place.name in (CONFIGURATION, RECORDS, RESULT, TUNING)
-        ):
-            raise UsageError(f"-o {output} would overwrite what the page is made from; name another file")
 
 
 @command()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.reference import LongRun
 
 _REFERENCE_BY_DEFAULT = 5
+_CHECKED_DRAWS = 10
 
 
 @dataclass(frozen=True)
@@ -70,33 +71,116 @@ class Task:
     run: LongRun | None = None
 
 
-@dataclass(frozen=True)
-class Request:
-    """The files that a user named, the measures asked for, each once, and all options by their names.
+class NamedTarget:
+    """The target that options name, and samples in its coordinates.
 
-    Where no measure was asked for, the samples' dimension decides: see `Task`.
+    Parameters
+    ----------
+    given : mapping
+        Options of the command line by their names: "target", "options" (``-p``), "no_check", "columns", "group" and
+        "file_format" among them; what a command does not have may be missing.
     """
 
-    files: tuple[str, ...]
-    measures: tuple[Measure, ...]
-    options: Mapping[str, Any]
-    named_target: NamedTarget
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.given = given
+        self.name: str | None = given["target"]
 
-    @classmethod
-    def of(cls, files: tuple[str, ...], options: Mapping[str, Any], why_once: str = "") -> Request:
-        """A request; UsageError or OutputError if it cannot be honoured."""
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of a built-in target, as given."""
+        return key_values(self.given.get("options", ()))
+
+    @property
+    def is_user_code(self) -> bool:
+        """Whether the target is meant as ``path.py:attribute``; no built-in target has such a name."""
+        return self.name is not None and (":" in self.name or self.name.endswith(".py"))
+
+    def read(self, *files: str) -> Sample:
+        """A sample of one file, or of several with its chains, in the coordinates of the model if one was named."""
+        columns = self.given.get("columns")
+        if self._model is not None and columns is not None:
+            raise UsageError(f"{self.name} is a model, which says what its parameters are; leave out --columns")
+        draws = read_sample(files, format=self.given.get("file_format"), columns=columns, group=self.given.get("group"))
+        return self.in_coordinates(draws, files_label(files))
+
+    def in_coordinates(self, draws: Sample, file: str) -> Sample:
+        """Draws in the coordinates of the model; as they are where none was named."""
+        if self._model is None:
+            return draws
+        try:
+            return self._model.sample(draws)
+        except InputError as error:
+            raise InputError(f"{files_label((file,))}: {error}") from None
+
+    def target(self, dim: int) -> Target:
+        """The target where there is no sample, in a dimension that is used where it fixes none itself."""
+        own = self._own
+        if own is None:
+            assert self.name is not None
+            return make_target(self.name, self.options, dim)
+        return own if isinstance(own, Target) else own.target
+
+    def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> tuple[Target | None, tuple[str, ...]]:
+        """The target for a sample, with doubts about it; None where stored scores serve, or none are needed.
+
+        A target of the user's own that has a log density has its score checked against it at a few draws.
+        """
+        if self.name is not None:
+            target = self.target(sample.dim) if self._model is None else self._model.target_of(sample)
+            unchecked = self._own is None or self.given.get("no_check", True) or not target.can_be_checked
+            return target, () if unchecked else _checked(target, sample)
+        if self.given.get("options"):
+            raise UsageError("-p options need the --target that they belong to")
+        if sample.scores is None and needs_scores:
+            where = files_label((source,))
+            raise UsageError(
+                f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
+                "('steinkit targets' lists them), or your own as path.py:attribute"
+            )
+        return None, ()
+
+    @cached_property
+    def _own(self) -> Target | Model | None:
+        """What the user's file holds; None for a built-in target."""
+        if not self.is_user_code:
+            return None
+        if self.options:
+            raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
+        assert self.name is not None
+        return load_target_or_model(self.name)
+
+    @property
+    def _model(self) -> Model | None:
+        return None if self._own is None or isinstance(self._own, Target) else self._own
+
+
+class Request(NamedTarget):
+    """The files that a user named, the measures asked for, each once, and all options by their names.
+
+    Where no measure was asked for, the samples' dimension decides: see `task`.
+
+    Parameters
+    ----------
+    files : tuple of str
+    given : mapping
+        Options of the command line by their names.
+    why_once : str
+        Why no file may be named twice.
+
+    Raises
+    ------
+    UsageError, OutputError
+        If the request cannot be honoured.
+    """
+
+    def __init__(self, files: tuple[str, ...], given: Mapping[str, Any], why_once: str = "") -> None:
+        super().__init__(given)
         doubled = [file for file in files if files.count(file) > 1]
         if doubled:
             raise UsageError(f"{doubled[0]} is named twice; {why_once}")
         for file in files:
-            require_places(file, options["output"], options["plot"])
-        measures = tuple(map(find_measure, dict.fromkeys(options["measures"])))
-        for name, option in all_options().items():
-            asked = option.of_one_sample and option.help and options.get(name, option.default) != option.default
-            if asked and not any(name in measure.options for measure in measures):
-                (taker,) = map(find_measure, takers_of(name))
-                raise UsageError(f"{flag_of(name)} belongs to the {taker.title}; add --measure {taker.name}")
-        return cls(files, measures, options, NamedTarget(options))
+            require_places(file, given["output"], given["plot"])
+        self.files, self.measures = files, tuple(map(find_measure, dict.fromkeys(given["measures"])))
 
     def _measures_in(self, dim: int) -> tuple[Measure, ...]:
         """The measures asked for, or where none was the one for samples of this dimension.
@@ -104,36 +188,35 @@ class Request:
         Raises
         ------
         UsageError
-            If there is an option that this measure does not read.
+            If there is an option that none of them reads; of measures asked for, one of a single sample.
         """
-        if self.measures:
-            return self.measures
-        chosen = find_measure(default_measure(dim, operator=self.options["operator"]))
+        measures = self.measures or (find_measure(default_measure(dim, operator=self.given["operator"])),)
         for name, option in all_options().items():
-            # another value is asked for, and not only to save time, of the measures of any sample
-            decides = option.changes_value and not option.of_one_sample and option is not MAX_SECONDS
-            given = self.options.get(name, option.default)
-            if name not in chosen.options and decides and given != option.default:
+            # another value is asked for, and not only to save time
+            decides = not self.measures and option.changes_value and option is not MAX_SECONDS
+            asked = option.help and self.given.get(name, option.default) != option.default
+            read = any(name in measure.options for measure in measures)
+            if asked and not read and (decides or option.of_one_sample):
+                by_default = "" if self.measures else f", but in {dim} dimensions the default measure is"
                 raise UsageError(
-                    f"{flag_of(name)} is an option of {listed(takers_of(name))}, but in {dim} dimensions the default "
-                    f"measure is {chosen.name}; add --measure {takers_of(name)[0]}, or leave it out"
+                    f"{flag_of(name)} is an option of {listed(takers_of(name))}{by_default or ', not of'} "
+                    f"{listed([measure.name for measure in measures])}; add --measure {takers_of(name)[0]}, or leave "
+                    "it out"
                 )
-        return (chosen,)
+        return measures
 
     @property
     def needs_scores(self) -> bool:
         """Whether a measure looks at more than the draws, or a verdict is asked for and not merely welcome."""
-        asked = any(
-            self.options.get(name) is not None for name in ("fail_if_biased", "fail_if_off", "matters", "looks")
-        )
+        asked = any(self.given.get(name) is not None for name in ("fail_if_biased", "fail_if_off", "matters", "looks"))
         return asked or not self.measures or any(measure.needs != "draws" for measure in self.measures)
 
     def against(self, *, judged: bool = False) -> str:
         """What the samples are held against, as the user wrote it; scores where a sample could be judged by them."""
-        if self.options["target"] is None:
+        if self.name is None:
             return "the scores stored in the file" if judged or self.needs_scores else "itself"
-        options = ", ".join(self.options["options"])
-        return f"target {self.options['target']}" + (f" ({options})" if options else "")
+        options = ", ".join(self.given["options"])
+        return f"target {self.name}" + (f" ({options})" if options else "")
 
     @property
     def document(self) -> dict[str, Any]:
@@ -141,22 +224,17 @@ class Request:
 
         The target is None where scores stored in the files take its place, or none is needed.
         """
-        target = self.named_target
-        named = None if target.name is None else {"name": target.name, "options": target.options}
+        named = None if self.name is None else {"name": self.name, "options": self.options}
         return {"files": list(self.files), "target": named, "command": command_line()}
-
-    def read(self, *files: str) -> Sample:
-        """A sample as the options say."""
-        return self.named_target.read(*files)
 
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
         """What is to be done with samples like the one that leads, by whose coordinates target and settings go."""
         sample = samples[lead]
         measures = self._measures_in(sample.dim)
-        target, doubts = self.named_target.of_sample(lead, sample, needs_scores=self.needs_scores)
-        repeats = self._repeats(target) if "reference" in self.options else 0
+        target, doubts = self.of_sample(lead, sample, needs_scores=self.needs_scores)
+        repeats = self._repeats(target) if "reference" in self.given else 0
         settings, run = self._settings(sample), self._long_run(target, sample)
-        named = {name: named_as(target, each, self.options["columns"]) for name, each in samples.items()}
+        named = {name: named_as(target, each, self.given["columns"]) for name, each in samples.items()}
         renamed = dict.fromkeys(note for _, notes in named.values() for note in notes)
         under_names = {name: each for name, (each, _) in named.items()}
         return Task(under_names, measures, target, settings, repeats, (*doubts, *renamed), run)
@@ -164,10 +242,10 @@ class Request:
     @property
     def judging(self) -> Judging | None:
         """How samples are to be judged; None if they are not."""
-        alpha, matters, looks = self.options.get("fail_if_biased"), self.options["matters"], self.options["looks"]
-        if self.options["verdict"]:
+        alpha, matters, looks = self.given.get("fail_if_biased"), self.given["matters"], self.given["looks"]
+        if not self.given["no_verdict"]:
             return Judging(LEVEL if alpha is None else alpha, matters, looks or 1)
-        off = self.options.get("fail_if_off")
+        off = self.given.get("fail_if_off")
         asked = {"--fail-if-biased": alpha, "--fail-if-off": off, "--matters": matters, "--looks": looks}
         for flag, value in asked.items():
             if value is not None:
@@ -178,9 +256,9 @@ class Request:
         """The settings that options stand for; bounds by name are those of the sample's coordinates."""
         found: dict[str, Any] = {"progress": on_terminal()}
         for name, option in all_options().items():
-            if name not in self.options:
+            if name not in self.given:
                 continue
-            given = self.options[name]
+            given = self.given[name]
             if option is BOUNDS:
                 found[name] = bounds_for(given, sample)
             elif option is UNITS:
@@ -197,8 +275,8 @@ class Request:
 
     def _repeats(self, target: Target | None) -> int:
         """How many independent samples: those asked for, or some where that costs the user no thought."""
-        asked: int | None = self.options["reference"]
-        if self.options["reference_draws"] is not None:
+        asked: int | None = self.given["reference"]
+        if self.given["reference_draws"] is not None:
             if asked:
                 raise UsageError(
                     f"--reference {asked} draws samples to compare with, and --reference-draws brings them; drop one "
@@ -207,37 +285,36 @@ class Request:
             return 0
         obstacle = self._obstacle(target)
         if asked is None:
-            return 0 if obstacle or self.named_target.is_user_code else _REFERENCE_BY_DEFAULT
+            return 0 if obstacle or self.is_user_code else _REFERENCE_BY_DEFAULT
         if asked and obstacle:
             raise UsageError(f"--reference {asked}: {obstacle}")
         return asked
 
     def _long_run(self, target: Target | None, sample: Sample) -> LongRun | None:
         """The run whose blocks the sample is compared with, of its coordinates, under its names or the target's."""
-        file = self.options.get("reference_draws")
+        file = self.given.get("reference_draws")
         if file is None:
             return None
         from steinkit.discrepancy.reference import LongRun
 
         run, named = (
-            LongRun(self.named_target.in_coordinates(read_sample(file), file), file),
-            named_as(target, sample, self.options["columns"])[0],
+            LongRun(self.in_coordinates(read_sample(file), file), file),
+            named_as(target, sample, self.given["columns"])[0],
         )
         if target is None and sample.scores is not None and run.draws.scores is None:
             raise InputError(f"{file} stores no scores (columns score:NAME), as the sample does; add them, or --target")
         if set(named.names) <= set(run.draws.names):
             return run.like(named)
         run = run.like(sample)
-        return replace(run, draws=named_as(target, run.draws, self.options["columns"])[0])
+        return replace(run, draws=named_as(target, run.draws, self.given["columns"])[0])
 
     def _obstacle(self, target: Target | None) -> str:
         """Why independent draws from the target cannot be had; empty if they can."""
         if target is None:
             return "stored scores cannot be drawn from; name the --target, or leave out --reference"
         if not target.can_sample:
-            name = self.options["target"]
-            return f"{name} cannot be drawn from; pass sampler= to steinkit.Target, or leave out --reference"
-        if self.options["bounds"] and target.bounds is None:
+            return f"{self.name} cannot be drawn from; pass sampler= to steinkit.Target, or leave out --reference"
+        if self.given["bounds"] and target.bounds is None:
             return "a target cut off by --bounds cannot be drawn from; leave out one of the two"
         return ""
 
@@ -305,96 +382,6 @@ def _pair(text: str) -> tuple[float, float]:
     if not lower < upper:
         raise UsageError(f"--bounds: the lower bound must lie below the upper one; received {text!r}")
     return lower, upper
-
-
-_CHECKED_DRAWS = 10
-
-
-class NamedTarget:
-    """The target that options name, and samples in its coordinates.
-
-    Parameters
-    ----------
-    options : mapping
-        "target", "options" (``-p``), "check", "columns", "group" and "file_format" of the command line; what a command
-        does not have may be missing.
-    """
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self.name: str | None = options["target"]
-        self._pairs = tuple(options.get("options", ()))
-        self._check = bool(options.get("check", False))
-        self._columns, self._format = options.get("columns"), options.get("file_format")
-        self._group = options.get("group")
-
-    @property
-    def options(self) -> dict[str, str]:
-        """Options of a built-in target, as given."""
-        return key_values(self._pairs)
-
-    @property
-    def is_user_code(self) -> bool:
-        """Whether the target is meant as ``path.py:attribute``; no built-in target has such a name."""
-        return self.name is not None and (":" in self.name or self.name.endswith(".py"))
-
-    def read(self, *files: str) -> Sample:
-        """A sample of one file, or of several with its chains, in the coordinates of the model if one was named."""
-        if self._model is not None and self._columns is not None:
-            raise UsageError(f"{self.name} is a model, which says what its parameters are; leave out --columns")
-        draws = read_sample(files, format=self._format, columns=self._columns, group=self._group)
-        return self.in_coordinates(draws, files_label(files))
-
-    def in_coordinates(self, draws: Sample, file: str) -> Sample:
-        """Draws in the coordinates of the model; as they are where none was named."""
-        if self._model is None:
-            return draws
-        try:
-            return self._model.sample(draws)
-        except InputError as error:
-            raise InputError(f"{files_label((file,))}: {error}") from None
-
-    def target(self, dim: int) -> Target:
-        """The target where there is no sample, in a dimension that is used where it fixes none itself."""
-        own = self._own
-        if own is None:
-            assert self.name is not None
-            return make_target(self.name, self.options, dim)
-        return own if isinstance(own, Target) else own.target
-
-    def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> tuple[Target | None, tuple[str, ...]]:
-        """The target for a sample, with doubts about it; None where stored scores serve, or none are needed.
-
-        A target of the user's own that has a log density has its score checked against it at a few draws.
-        """
-        if self.name is not None:
-            own = self._own
-            if own is None:
-                return make_target(self.name, self.options, sample.dim), ()
-            target = own if isinstance(own, Target) else own.target_of(sample)
-            return target, _checked(target, sample) if self._check and target.can_be_checked else ()
-        if self._pairs:
-            raise UsageError("-p options need the --target that they belong to")
-        if sample.scores is None and needs_scores:
-            where = files_label((source,))
-            raise UsageError(
-                f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
-                "('steinkit targets' lists them), or your own as path.py:attribute"
-            )
-        return None, ()
-
-    @cached_property
-    def _own(self) -> Target | Model | None:
-        """What the user's file holds; None for a built-in target."""
-        if not self.is_user_code:
-            return None
-        if self.options:
-            raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
-        assert self.name is not None
-        return load_target_or_model(self.name)
-
-    @property
-    def _model(self) -> Model | None:
-        return None if self._own is None or isinstance(self._own, Target) else self._own
 
 
 def _checked(target: Target, sample: Sample) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ import click
 from steinkit import __version__
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
 from steinkit.cli.options import (
+    Threshold,
     all_option,
-    as_threshold,
+    fail_if_biased_option,
     fail_if_off_option,
     file_options,
     files_argument,
@@ -21,7 +22,6 @@ from steinkit.cli.options import (
     matters_option,
     max_seconds_option,
     measure_options,
-    off_by,
     output_options,
     reference_options,
     seed_option,
@@ -35,10 +35,9 @@ from steinkit.describe.verdict import untested_sentence, verdict_blocks, verdict
 from steinkit.describe.writing import count, files_label, filled, one_line
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure, recorded_settings
-from steinkit.measures.scoring import LEVEL, Judgement, Judging, sample_document, score_sample
+from steinkit.measures.scoring import LEVEL, Judging, sample_document, score_sample
 from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
-from steinkit.sample import Sample
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,24 +71,18 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     OUTPUT,
     "--fail-above",
     everyday=False,
-    type=float,
+    type=Threshold(),
     metavar="X",
-    callback=as_threshold,
     help="Exit with 1 if the value certainly exceeds X. Of several measures, the value of the first.",
 )
-@option(
-    OUTPUT,
-    "--fail-if-biased",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    metavar="ALPHA",
-    callback=as_threshold,
-    help="Exit with 1 if the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA "
-    "at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
+@fail_if_biased_option(
+    "the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA at that level, too. "
+    "Too few effective draws neither pass nor fail: a warning, and code 0."
 )
 @fail_if_off_option(everyday=False)
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
-    request, title = Request.of(files, options, "chains are different files"), files_label(files)
+    request, title = Request(files, options, "chains are different files"), files_label(files)
     drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
     with apart_from_results():
         task = request.task({title: request.read(*files)}, title)
@@ -108,7 +101,9 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     notes = list(dict.fromkeys([*task.doubts, *scores.warnings]))
     if lower <= threshold < upper:
         notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
-    code, doubts = _judged(scores.verdict, options)
+    found = scores.verdict
+    biased = found is not None and found.is_biased and (found.p_matters is None or found.p_matters <= found.level)
+    code, doubts = _passed(found, options, biased)
     notes += doubts
     document = {
         **replace(scores, warnings=tuple(notes)).to_dict(),
@@ -136,7 +131,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     return code or int(lower > threshold)
 
 
-def _judged(verdict: Verdict | None, options: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
+def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -> tuple[int, tuple[str, ...]]:
     """The exit code of --fail-if-biased and --fail-if-off, and what they could not tell."""
     biased, delta = options["fail_if_biased"] is not None, options["fail_if_off"]
     if not biased and delta is None:
@@ -147,23 +142,25 @@ def _judged(verdict: Verdict | None, options: dict[str, Any]) -> tuple[int, tupl
     if not verdict.enough_draws:
         few = f"{flag}: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
         return 0, (few,)
-    matters = verdict.p_matters is None or verdict.p_matters <= verdict.level
-    if biased and verdict.is_biased and matters:
+    bias = verdict.bias
+    if (biased and is_biased) or (delta is not None and bias is not None and bias.is_off_by(delta)):
         return 1, ()
-    return off_by(verdict, delta)
+    if delta is None or (bias is not None and bias.trusted.all()):
+        return 0, ()
+    return 0, ("--fail-if-off: how far some means are off is not known, so that they neither passed nor failed",)
 
 
 def _drawn(request: Request) -> int:
     """Which of the measures --plot draws."""
     able = [k for k, measure in enumerate(request.measures) if measure.has_picture]
-    if request.options["plot"] and request.measures and not able:
+    if request.given["plot"] and request.measures and not able:
         raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
     return able[0] if able else 0
 
 
 def _threshold(request: Request) -> float:
     """What --fail-above asks; NaN, which nothing exceeds, if it is not given."""
-    asked = request.options["fail_above"]
+    asked = request.given["fail_above"]
     for first in request.measures[:1]:
         if asked is not None and not first.smaller_is_better:
             raise UsageError(f"--fail-above is for discrepancies, and {first.name} is none; name another measure first")
@@ -205,17 +202,10 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @seed_option("Of the signs of the kernel test, and of the batches.")
 @max_seconds_option("Give up after S seconds. Of each file.")
 @all_option
-@option(
-    OUTPUT,
-    "--fail-if-biased",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    metavar="ALPHA",
-    callback=as_threshold,
-    help="Exit with 1 if draws are accused at level ALPHA.",
-)
+@fail_if_biased_option("draws are accused at level ALPHA.")
 @fail_if_off_option(everyday=True)
 @json_option("Print JSON instead of words.")
-@option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON as well.")
+@option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:
     """Judge samples; the exit code says whether they passed."""
     if len(set(files)) < len(files):
@@ -224,38 +214,41 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
         require_places(file, options["output"], None)
     alpha = options["fail_if_biased"]
     judging = Judging(LEVEL if alpha is None else alpha, options["matters"], 1, options["score_batch"])
-    judged = [_judge(file, judging, options) for file in files]
-    entries = [_entry(*each) for each in judged]
+    judged = {file: _judge(file, judging, options) for file in files}
+    entries = [entry for entry, _ in judged.values()]
     notes = [
-        f"{files_label((file,))}: {note}" if len(files) > 1 else note
-        for file, _, judgement in judged
-        for note in judgement.notes
+        f"{files_label((entry['file'],))}: {note}" if len(files) > 1 else note
+        for entry in entries
+        for note in entry["warnings"]
     ]
     document = {"verdicts": entries, "version": __version__}
     deliver(options, document, lambda: _said(entries, options["everything"]), notes)
-    _say_next(judged, options)
-    return _code(judged, options)
+    found = {file: verdict for file, (_, verdict) in judged.items()}
+    _say_next(found, options)
+    for file, verdict in found.items():
+        if verdict is None:
+            return InputError.exit_code
+        code, doubts = _passed(verdict, options, verdict.is_biased)
+        for doubt in doubts:
+            warn(f"{files_label((file,))}: {doubt}")
+        if code:
+            return code
+    return 0
 
 
-def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[str, Sample, Judgement]:
-    with (
-        apart_from_results(),
-        time_limit(options["max_seconds"]),
-        watched(on_terminal()),
-    ):
+def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[dict[str, Any], Verdict | None]:
+    """The document of a sample, and its verdict."""
+    with apart_from_results(), time_limit(options["max_seconds"]), watched(on_terminal()):
         sample, target, bounds, notes = read_with_target(options, file)
         found = judging.judge(sample, target, {"bounds": bounds}, rng=options["seed"])
-    return file, sample, found._replace(notes=(*notes, *found.notes))
-
-
-def _entry(file: str, sample: Sample, judgement: Judgement) -> dict[str, Any]:
-    return {
+    document = {
         "file": file,
         "sample": sample_document(sample),
-        "verdict": None if judgement.verdict is None else judgement.verdict.to_dict(),
-        "unjudged": judgement.unjudged,
-        "warnings": list(judgement.notes),
+        "verdict": None if found.verdict is None else found.verdict.to_dict(),
+        "unjudged": found.unjudged,
+        "warnings": [*notes, *found.notes],
     }
+    return document, found.verdict
 
 
 def _said(entries: list[dict[str, Any]], everything: bool) -> str:
@@ -273,37 +266,14 @@ def _said(entries: list[dict[str, Any]], everything: bool) -> str:
     return "\n\n".join(blocks)
 
 
-def _say_next(judged: list[tuple[str, Sample, Judgement]], options: dict[str, Any]) -> None:
+def _say_next(found: dict[str, Verdict | None], options: dict[str, Any]) -> None:
     """What mends the first sample that is off, else what measures the first that was judged."""
-    known = [each for each in judged if each[-1].verdict is not None]
-    if not known or any(file == "-" for file, *_ in judged):
+    known = {file: verdict for file, verdict in found.items() if verdict is not None}
+    if not known or "-" in found:
         return
     target = target_words(options["target"], options["options"])
-    for file, _, judgement in known:
-        found = judgement.verdict
-        if found is not None and found.is_biased and found.bias is not None and not found.bias.hidden:
-            words, purpose = ["repair", file, *target, "-o", "repaired.csv"], "mend these draws"
-            break
-    else:
-        words, purpose = ["score", known[0][0], *target], "discrepancies, with their proofs"
+    off = [file for file, each in known.items() if each.is_biased and each.bias is not None and not each.bias.hidden]
+    words, purpose = ["score", next(iter(known)), *target], "discrepancies, with their proofs"
+    if off:
+        words, purpose = ["repair", off[0], *target, "-o", "repaired.csv"], "mend these draws"
     say_next(words, purpose, json_output=options["json_output"])
-
-
-def _code(judged: list[tuple[str, Sample, Judgement]], options: dict[str, Any]) -> int:
-    alpha, delta = options["fail_if_biased"], options["fail_if_off"]
-    for file, _, judgement in judged:
-        found = judgement.verdict
-        if found is None:
-            return InputError.exit_code
-        few = not found.enough_draws and (alpha is not None or delta is not None)
-        if few:
-            warn(f"{files_label((file,))}: {found.effective_draws:.0f} effective draws are too few to pass or to fail")
-        elif alpha is not None and found.is_biased:
-            return 1
-        else:
-            code, unsure = off_by(found, delta)
-            for note in unsure:
-                warn(f"{files_label((file,))}: {note}")
-            if code:
-                return code
-    return 0

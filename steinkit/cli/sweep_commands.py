@@ -18,6 +18,7 @@ from steinkit.sweeps.workers import BACKENDS
 if TYPE_CHECKING:
     from steinkit.sweeps.plan import Plan
     from steinkit.sweeps.result import SweepResult
+    from steinkit.sweeps.run import Workplace
 
 _NOTHING_SCORED = 4
 _MANY_CELLS = 10_000  # of which it takes a second to name each
@@ -105,14 +106,11 @@ _folder = option(
 )
 
 
-def _workers(options: Mapping[str, Any]) -> dict[str, Any]:
-    """How cells are run: what a sweep and tuning take by name."""
-    return {
-        "n_jobs": options["jobs"],
-        "backend": options["backend"],
-        "scheduler": options["scheduler"],
-        "progress": on_terminal(),
-    }
+def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
+    """Where cells are computed and kept."""
+    from steinkit.sweeps.run import Workplace
+
+    return Workplace(folder, options["jobs"], options["backend"], options["scheduler"], on_terminal())
 
 
 @command(help=_SWEEP)
@@ -144,7 +142,6 @@ def _workers(options: Mapping[str, Any]) -> dict[str, Any]:
 @option(
     OUTPUT,
     "--init",
-    metavar="FILE",
     type=click.Path(dir_okay=False),
     is_eager=True,
     expose_value=False,
@@ -167,7 +164,7 @@ def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int
         require_folder(plan, folder, resume=resume, force=force)
         require_runnable(plan)
         try:
-            result = run_plan(plan, directory=folder, racing=options["racing"] or asked_for_racing, **_workers(options))
+            result = run_plan(plan, _workplace(folder, options), options["racing"] or asked_for_racing)
         except KeyboardInterrupt as interrupt:
             for note in getattr(interrupt, "__notes__", ()):
                 tell(note)
@@ -256,9 +253,7 @@ def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
         plan = read_tuning(config)
         require_folder(plan, folder, result=TUNING)
         require_runnable(plan)
-        result = run_tuning(
-            plan, options["cost"], max_seconds=options["max_seconds"], directory=folder, **_workers(options)
-        )
+        result = run_tuning(plan, options["cost"], _workplace(folder, options), options["max_seconds"])
     say(as_json(result.to_dict()) if json_output else result.summary())
     for note in result.warnings:
         warn(note)

@@ -26,23 +26,24 @@ _COLUMNS = 80  # of a terminal that does not say
 def require_places(source: str, json_file: str | None, picture_file: str | None) -> None:
     """Refuse, before any work is done, a file that cannot be written or would cost the user another."""
     if json_file:
-        _require_place("-o", json_file, source, "print JSON there with --json")
+        require_place("-o", json_file, source, "print JSON there with --json")
     if picture_file:
-        _require_place("--plot", picture_file, source, "name a .png, .pdf or .svg file")
+        require_place("--plot", picture_file, source, "name a .png, .pdf or .svg file")
         if not is_device(picture_file) and Path(picture_file).suffix.lower() not in _PICTURES:
             raise UsageError(f"--plot {picture_file}: the ending must be one of {', '.join(_PICTURES)}")
     if json_file and picture_file and Path(json_file).resolve() == Path(picture_file).resolve():
         raise UsageError(f"-o and --plot both name {json_file}; give each a file of its own")
 
 
-def _require_place(option: str, path: str, source: str, remedy: str) -> None:
+def require_place(option: str, path: str, source: str, remedy: str) -> None:
+    """Refuse a place for what is made of a source: standard output, a folder that is not there, the source itself."""
     if path == "-":
         raise UsageError(f"{option} cannot write to standard output; {remedy}")
     folder = Path(path).parent
     if not folder.is_dir():
         raise OutputError(f"{path} cannot be written: there is no folder {folder}; make it first")
     if source != "-" and Path(path).is_file() and Path(source).exists() and os.path.samefile(path, source):
-        raise UsageError(f"{option} {path} would overwrite the sample itself; name another file")
+        raise UsageError(f"{option} {path} would overwrite what it is made from; name another file")
 
 
 def is_device(path: str) -> bool:

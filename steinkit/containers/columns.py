@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ SCORE = "score:"
 
 _BRACKETS = re.compile(r"(?P<name>.+?)\[(?P<index>[^\[\]]*)\]")
 _POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # as Stan counts, from 1
-_LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
 
 
 @dataclass(frozen=True)
@@ -61,34 +60,9 @@ class Columns:
         """The columns that are read, in the order of the file."""
         return sorted({*self.coordinates, *self.scores, *self.reserved.values()})
 
-    def select(self, columns: Sequence[str] | None, source: str) -> Columns:
-        """Keep the coordinates named in ``columns``, in that order; all of them if None."""
-        chosen = choose(self.names, columns, source)
-        return replace(
-            self,
-            names=tuple(self.names[k] for k in chosen),
-            coordinates=tuple(self.coordinates[k] for k in chosen),
-            scores=tuple(self.scores[k] for k in chosen) if self.scores else (),
-        )
 
-
-def sort_table(header: Sequence[str], source: str, columns: Sequence[str] | None) -> Columns:
-    """The columns of a table from anywhere: those of samplers are known, and coordinates named in ``columns`` kept.
-
-    Raises
-    ------
-    InputError
-        As `sort_columns` and `sampler_columns` do.
-    """
-    taken = sampler_columns(header, source, columns)
-    return sort_columns(header, source, taken=taken).select(columns, source)
-
-
-def sort_columns(
-    header: Sequence[str],
-    source: str,
-    reserved: Sequence[str] = RESERVED,
-    taken: Mapping[str, str] | None = None,
+def lay_out(
+    header: Sequence[str], source: str, columns: Sequence[str] | None, reserved: Sequence[str] | None = None
 ) -> Columns:
     """Tell coordinates, scores and reserved columns apart.
 
@@ -98,31 +72,34 @@ def sort_columns(
         Column names in the order of the file.
     source : str
         Name of the file, for messages.
-    reserved : sequence of str
-        Names that are not coordinates here.
-    taken : mapping of str to str, optional
-        Further ones, with what each is taken for.
+    columns : sequence of str or None
+        Coordinates to keep, in this order; all of them if None.
+    reserved : sequence of str, optional
+        Names that are not coordinates here; if not given, `RESERVED` and the columns of samplers.
 
     Raises
     ------
     InputError
-        If a name is empty or stands twice, if no column is a coordinate, or if only some coordinates have a
-        score.
+        If a name is empty or stands twice, if no column is a coordinate, or if only some coordinates have a score; and
+        as `sampler_columns` does.
     """
-    taken = taken or {}
+    taken = sampler_columns(header, source, columns) if reserved is None else {}
+    reserved = RESERVED if reserved is None else reserved
     require_distinct(header, source, unnamed=0 if "" in taken else None)
     position = {name: k for k, name in enumerate(header)}
-    names = tuple(name for name in header if name not in reserved and name not in taken and not name.startswith(SCORE))
+    names = [name for name in header if name not in reserved and name not in taken and not name.startswith(SCORE)]
     if not names:
         raise InputError(
             f"{source} has no coordinate: its columns are {listed(header)}, all of them reserved names; "
             "add a column for each coordinate"
         )
+    scores = _score_columns(position, names, source)
+    chosen = choose(names, columns, source)
     return Columns(
         header=tuple(header),
-        names=names,
-        coordinates=tuple(position[name] for name in names),
-        scores=_score_columns(header, names, source),
+        names=tuple(names[k] for k in chosen),
+        coordinates=tuple(position[names[k]] for k in chosen),
+        scores=tuple(scores[k] for k in chosen) if scores else (),
         reserved={name: position[name] for name in reserved if name in position}
         | {meaning: position[name] for name, meaning in taken.items() if meaning},
         taken=taken,
@@ -167,14 +144,7 @@ def entries_of(name: str, columns: Sequence[str]) -> list[str]:
 
 
 def sample_from_table(
-    values: Floats,
-    columns: Columns,
-    source: str,
-    where: Callable[[int], str],
-    *,
-    chain: NDArray[Any] | None = None,
-    draw: NDArray[Any] | None = None,
-    owned: bool = False,
+    values: Floats, columns: Columns, source: str, where: Callable[[int], str], *, owned: bool = False, **labels: Any
 ) -> Sample:
     """Make a sample of a table, or say which of its cells forbids it.
 
@@ -187,30 +157,33 @@ def sample_from_table(
         Name of the file, for messages.
     where : callable, int -> str
         Names a row of ``values`` the way a reader of the file would: ``"line 18"``.
-    chain, draw : ndarray of int, shape (n,), optional
-        Labels that do not stand in a column.
     owned : bool
         Whether the caller gives the table away: the sample may then keep it, which a large one would have to be
         copied for.
+    **labels : ndarray of int, shape (n,), or None
+        ``chain`` and ``draw``, where they do not stand in a column.
     """
-    if ROW in columns.reserved:
-        position = columns.reserved[ROW]
-        if not np.array_equal(values[:, position], np.arange(1, len(values) + 1)):
-            raise unnamed_column(source, position)
-    _refuse_faults(values, columns, source, where)
-    found: dict[str, Any] = {name: values[:, k] for name, k in columns.reserved.items()}
+    places = {_FIELDS.get(name, name): (k,) for name, k in columns.reserved.items()}
+    (row_names,) = places.pop(ROW, (None,))
+    if row_names is not None and not np.array_equal(values[:, row_names], np.arange(1, len(values) + 1)):
+        raise unnamed_column(source, row_names)
     plain = columns.coordinates == tuple(range(values.shape[1]))
     points = values if plain else values[:, columns.coordinates]
-    return make_sample(
-        source,
-        points=Unshared(points) if owned or not plain else points,
-        scores=Unshared(values[:, columns.scores]) if columns.scores else None,
-        weights=found.get("weight"),
-        cost=found.get("cost"),
-        chain=found.get("chain", chain),
-        draw=found.get("draw", draw),
-        names=columns.names,
-    )
+    fields = labels | {name: values[:, k] for name, (k,) in places.items()}
+    try:
+        return Sample(
+            points=Unshared(points) if owned or not plain else points,
+            scores=Unshared(values[:, columns.scores]) if columns.scores else None,
+            names=columns.names,
+            **fields,
+        )
+    except InputError as error:
+        if error.cell is None:
+            raise InputError(f"{source}: {error}") from None
+        what, row, column, said = error.cell
+        position = places | {"points": columns.coordinates, "scores": columns.scores}
+        name = columns.header[position[what][column]] if what in position else what
+        raise InputError(f'{source}, {where(row)}, column "{name}" {said}') from None
 
 
 def make_sample(source: str, **fields: Any) -> Sample:
@@ -277,57 +250,26 @@ def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -
         raise InputError(f"{source}: {what} has {masked} masked entries; drop those draws first")
 
 
-def _score_columns(header: Sequence[str], names: Sequence[str], source: str) -> tuple[int, ...]:
-    position = {name.removeprefix(SCORE): k for k, name in enumerate(header) if name.startswith(SCORE)}
-    known = set(names)
-    for name in position:
-        if name not in known:
-            raise InputError(
-                f'{source}: column "{SCORE}{name}" belongs to no coordinate{did_you_mean(name, names)}; '
-                f"the coordinates are {listed(names)}"
-            )
-    missing = [name for name in names if name not in position]
-    if position and missing:
+def _score_columns(position: Mapping[str, int], names: Sequence[str], source: str) -> list[int]:
+    """The column of each coordinate's score; none if no coordinate has one."""
+    scores = {name.removeprefix(SCORE): k for name, k in position.items() if name.startswith(SCORE)}
+    stray = next((name for name in scores if name not in set(names)), None)
+    if stray is not None:
+        raise InputError(
+            f'{source}: column "{SCORE}{stray}" belongs to no coordinate{did_you_mean(stray, names)}; '
+            f"the coordinates are {listed(names)}"
+        )
+    missing = [name for name in names if name not in scores]
+    if scores and missing:
         raise InputError(
             f"{source}: coordinate {listed(missing)} has no score column while others have one; "
             f'add "{SCORE}{missing[0]}", or drop all the scores'
         )
-    return tuple(position[name] for name in names) if position else ()
-
-
-def _refuse_faults(values: Floats, columns: Columns, source: str, where: Callable[[int], str]) -> None:
-    """Raise InputError for the first cell, row by row, that no sample can hold."""
-    used = columns.used
-    meaning = {k: name for name, k in columns.reserved.items()}
-    faulty = np.zeros((len(values), len(used)), dtype=bool)
-    for position, k in enumerate(used):
-        column = values[:, k]
-        faulty[:, position] = ~np.isfinite(column)
-        if meaning.get(k) == "weight":
-            faulty[:, position] |= column < 0.0
-        elif meaning.get(k) in ("chain", "draw"):
-            faulty[:, position] |= (column != np.rint(column)) | (np.abs(column) > _LARGEST_WHOLE)
-    if not faulty.any():
-        return
-    row, position = divmod(int(faulty.argmax()), len(used))
-    k = used[position]
-    value = float(values[row, k])
-    others = f" ({faulty.sum()} such values in all)" if faulty.sum() > 1 else ""
-    raise InputError(
-        f'{source}, {where(row)}, column "{columns.header[k]}" is {value:.10g}{others}; '
-        f"{_remedy(meaning.get(k, ''), value)}"
-    )
-
-
-def _remedy(meaning: str, value: float) -> str:
-    if np.isfinite(value) and meaning == "weight":
-        return "a weight must not be negative: correct it or drop that draw"
-    if np.isfinite(value):
-        return f"a {meaning} label is a whole number of at most 2**53: correct it"
-    return "drop or repair that draw"
+    return [scores[name] for name in names] if scores else []
 
 
 ROW = "row names"
+_FIELDS = {"weight": "weights"}  # of a sample, where they are not called as their column
 _LABELS = {
     "chain": (".chain", "chain__"),
     "draw": (".iteration", "draw__", "iter__", ".draw"),

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import require_numbers, sample_from_table, sort_columns, split
+from steinkit.containers.columns import lay_out, require_numbers, sample_from_table, split
 from steinkit.errors import InputError
-from steinkit.sample import Floats, Sample, default_names
+from steinkit.sample import Sample, default_names
 
 Labels = tuple[tuple[str, ...], ...]
 
@@ -225,7 +225,7 @@ class NamedDraws:
         beside = {
             name: column for name, column in (("weight", self.weights), ("cost", self.cost)) if column is not None
         }
-        layout = sort_columns([*header, *beside], self.source, tuple(beside)).select(columns, self.source)
+        layout = lay_out([*header, *beside], self.source, columns, tuple(beside))
         values = np.full((self.lead[0] * self.lead[1], len(layout.header)), np.nan)
         used = set(layout.used)
         for name, span in spans.items():
@@ -233,27 +233,11 @@ class NamedDraws:
                 values[:, span.start : span.stop] = self.variable(name).values.reshape(len(values), -1)
         for name, column in beside.items():
             values[:, layout.reserved[name]] = column
-        self._require_equal_chains(values[:, layout.coordinates[0]].reshape(self.lead), values, layout.coordinates)
         return sample_from_table(values, layout, self.source, self._place, chain=self.chain, draw=self.draw)
 
     def _place(self, row: int) -> str:
         chain = "" if self.chain is None else f"chain {self.chain[row]}, "
         return f"{chain}draw {row + 1 if self.draw is None else self.draw[row]}"
-
-    def _require_equal_chains(self, first: Floats, values: Floats, coordinates: tuple[int, ...]) -> None:
-        """Refuse shorter chains that were filled up with NaN to make a rectangle."""
-        if not np.isnan(first[:, -1]).any():
-            return
-        missing = np.isnan(values[:, coordinates]).all(axis=1).reshape(self.lead)
-        lengths = (~missing).sum(axis=1)
-        draws = missing.shape[1]
-        padded = missing == (np.arange(draws) >= lengths[:, None])
-        if padded.all() and 0 < lengths.min() < lengths.max():
-            short = int(lengths.argmin())
-            raise InputError(
-                f"{self.source}: chain number {short + 1} ends after {lengths[short]} of {draws} draws; cut all "
-                f"chains to {lengths[short]} draws, or store chains of unequal length as .npz or .csv"
-            )
 
 
 def row_labels(chain: Any, draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:

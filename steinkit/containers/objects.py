@@ -19,11 +19,9 @@ from steinkit.errors import InputError, UsageError, did_you_mean, listed
 from steinkit.sample import Sample, rectangle
 
 # Attributes of datasets that steinkit wrote: which of chain and draw the sample itself had, and which variables are
-# no parameters. Files from before have the first one only.
+# no parameters.
 LABELS = "steinkit_labels"
 RESERVED = "steinkit_reserved"
-
-_OF_A_DRAW = ("weight", "cost")
 
 
 def is_xarray(draws: Any) -> bool:
@@ -69,7 +67,7 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
         return array.reshape(*shape, *array.shape[len(lead) :])
 
     given = {str(name): name for name in names}
-    reserved = _reserved(dataset)
+    reserved = dataset.attrs.get(RESERVED, "").split()
     beside = {name: read(name).reshape(-1) for name in names if name in reserved}
     kept = dataset.attrs.get(LABELS, "chain draw").split()
     return NamedDraws(
@@ -152,13 +150,6 @@ def _layout(dataset: Any, lead: Sequence[str]) -> tuple[tuple[int, int], Any, An
     chain, draw = (np.asarray(dataset[dim].values) for dim in ("chain", "draw"))
     axes = rectangle(chain, draw)
     return (1, len(draw)) if axes is None else (len(axes[0]), len(axes[1])), chain, draw
-
-
-def _reserved(dataset: Any) -> tuple[str, ...]:
-    """Which variables steinkit wrote that are no parameters; another's ``weight`` is one."""
-    if LABELS not in dataset.attrs:
-        return ()
-    return tuple(dataset.attrs.get(RESERVED, " ".join(_OF_A_DRAW)).split())
 
 
 def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:

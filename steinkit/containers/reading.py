@@ -14,28 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import checked, require_unmasked
+from steinkit.containers import objects
 from steinkit.containers.columns import (
     choose,
+    lay_out,
     require_distinct,
     require_numbers,
     sample_from_table,
-    sort_table,
     tell_taken,
 )
 from steinkit.containers.named_draws import Entries, NamedDraws, gather, positions, row_labels
-from steinkit.containers.objects import (
-    from_cmdstan_fit,
-    from_ensemble,
-    from_stan_fit,
-    from_xarray,
-    is_cmdstan_fit,
-    is_ensemble,
-    is_stan_fit,
-    is_xarray,
-)
 from steinkit.errors import InputError, UsageError, listed
 from steinkit.sample import Sample, default_names, rectangle_of
 
+_SHOWN = 8  # arrays, in messages
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
 
 
@@ -124,12 +116,19 @@ def from_mapping(
     told = {name: arrays[name] for name in shapes or {} if name in arrays}
     if dims is None and shapes and told:
         dims = _dims_by_shapes(told, shapes, source)
-        lead = next(iter(told.values())).shape[: len(dims)]
-        arrays = {name: each for name, each in arrays.items() if name in told or each.shape[: len(dims)] == lead}
+        first = next(iter(told.values())).shape[: len(dims)]
+        arrays = {name: each for name, each in arrays.items() if name in told or each.shape[: len(dims)] == first}
     if dims is None:
         _require_draws_lead(arrays, source)
         dims = ("draw",)
-    lead = _common_lead(arrays, len(dims), source)
+    leads = {name: each.shape[: len(dims)] for name, each in arrays.items()}
+    lead = next(iter(leads.values()))
+    if len(lead) < len(dims) or len(set(leads.values())) > 1:
+        found = [f'"{name}" {each.shape}' for name, each in arrays.items()]
+        raise InputError(
+            f"{source}: the first {'axis counts' if len(dims) == 1 else 'two axes count'} the draws, and must be the "
+            f"same of all; received {', '.join(found[:_SHOWN])}"
+        )
     if tuple(dims) == ("draw", "chain"):
         arrays, lead = {name: each.swapaxes(0, 1) for name, each in arrays.items()}, lead[::-1]
     chain, draw = (None, None) if len(dims) == 1 else row_labels(range(lead[0]), range(lead[1]))
@@ -159,30 +158,17 @@ def _dims_by_shapes(
     arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]], source: str
 ) -> tuple[str, ...]:
     """Whether one axis or two lead, by the parameters' own shapes."""
-    leads = {name: each.ndim - len(shapes[name]) for name, each in arrays.items()}
-    name, first = next(iter(leads.items()))
-    other = next((each for each, lead in leads.items() if lead != first), None)
-    if other is not None or first not in (1, 2):
-        name = name if other is None else other
+    leads = {each.ndim - len(shapes[name]) for name, each in arrays.items()}
+    if leads not in ({1}, {2}):
+        found = [f'"{name}" {each.shape}, one draw {shapes[name]}' for name, each in arrays.items()]
         raise InputError(
-            f'{source}: "{name}" has shape {arrays[name].shape} where one draw of it has shape {shapes[name]}; one '
-            "axis (draws) or two (chains, draws) must come before those of the parameters, the same of all"
+            f"{source}: one axis (draws) or two (chains, draws) must come before those of the parameters, the same of "
+            f"all; received {', '.join(found[:_SHOWN])}"
         )
-    if first == 2:
-        _require_told(arrays[name].shape, f'"{name}" of shape {arrays[name].shape}')
-    return DIMS[first - 1]
-
-
-def _common_lead(arrays: Mapping[str, NDArray[Any]], lead: int, source: str) -> tuple[int, ...]:
-    """The lengths of the leading axes; InputError unless all arrays have the same."""
-    first, reference = next(iter(arrays.items()))
-    for name, array in arrays.items():
-        if array.ndim < lead or array.shape[:lead] != reference.shape[:lead]:
-            raise InputError(
-                f'{source}: "{name}" has shape {array.shape} and "{first}" {reference.shape}; the first '
-                f"{'axis counts' if lead == 1 else 'two axes count'} the draws, and must be the same of all"
-            )
-    return reference.shape[:lead]
+    if leads == {2}:
+        name, first = next(iter(arrays.items()))
+        _require_told(first.shape, f'"{name}" of shape {first.shape}')
+    return DIMS[leads.pop() - 1]
 
 
 def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
@@ -233,7 +219,7 @@ def from_frame(frame: Any, columns: Sequence[str] | None) -> Sample:
     found = {**_index_levels(frame, source), **_columns(frame, source)}
     if not len(frame):
         raise InputError(f"{source} is empty; at least one draw is wanted")
-    layout = sort_table(tuple(found), source, columns)
+    layout = lay_out(tuple(found), source, columns)
     tell_taken(layout.taken)
     values = np.full((len(frame), len(layout.header)), np.nan)
     for k in layout.used:
@@ -400,9 +386,9 @@ def _read(
     """What a container holds: by parameter where it keeps draws so, else as a sample."""
     dims = require_dims(dims)
     plain = isinstance(draws, Sample | np.ndarray)
-    if not plain and is_xarray(draws):
+    if not plain and objects.is_xarray(draws):
         _refuse_dims(draws, dims)
-        return from_xarray(draws, group)
+        return objects.from_xarray(draws, group)
     if group != "posterior":
         raise UsageError(
             f"group= names a group of an InferenceData or DataTree; received {group!r} and a {type(draws).__name__}"
@@ -424,9 +410,9 @@ def _read(
 
 
 _SAMPLERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], NamedDraws | Sample]], ...] = (
-    (is_stan_fit, from_stan_fit),
-    (is_ensemble, from_ensemble),
-    (is_cmdstan_fit, from_cmdstan_fit),
+    (objects.is_stan_fit, objects.from_stan_fit),
+    (objects.is_ensemble, objects.from_ensemble),
+    (objects.is_cmdstan_fit, objects.from_cmdstan_fit),
 )
 
 

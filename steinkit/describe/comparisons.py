@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from steinkit.describe.bias import compared_biases
 from steinkit.describe.results import (
@@ -106,24 +107,61 @@ def sizes_table(document: Document, most: int | None = WORST) -> Table | None:
     return compared_biases(known, most)
 
 
+class Standing(NamedTuple):
+    """Where a sample stands by a measure.
+
+    Parameters
+    ----------
+    name : str
+    rank : str
+        With "=" where several share it; empty for a sample that was measured and is not put in order.
+    entry : mapping
+        What was measured.
+    draws : int
+    reference : mapping, optional
+        The independent samples that have as many effective draws.
+    """
+
+    name: str
+    rank: str
+    entry: Document
+    draws: int
+    reference: Document | None
+
+
+def standings(document: Document, measure: str) -> list[Standing]:
+    """The samples that a measure could be taken of, best first, then those that it does not put in order."""
+    samples = {each["file"]: each for each in document["samples"]}
+    entries = {
+        name: entry for name, each in samples.items() for entry in each["results"] if entry["measure"] == measure
+    }
+    ranks: dict[str, str] = {}
+    for group in document["ranking"][measure]:
+        ranks |= dict.fromkeys(group, f"{len(ranks) + 1}{'=' * (len(group) > 1)}")
+    found = []
+    for name in dict.fromkeys([*ranks, *entries]):
+        size = samples[name].get("effective_draws") or samples[name]["draws"]
+        references = document["reference"].get(measure, ())
+        alike = (each for each in references if each.get("effective_draws", each["draws"]) == size)
+        found.append(
+            Standing(name, ranks.get(name, ""), entries[name], samples[name]["draws"], next(alike, None)),
+        )
+    return found
+
+
 def comparison_table(document: Document, measure: DescribedMeasure) -> Table:
     """The samples measured, best first, and the independent ones."""
-    results = measured(document, measure.name)
-    places, draws = ranks(document, measure.name), {each["file"]: each["draws"] for each in document["samples"]}
     proof = bracket_column(measure.claim)
     rows = []
-    for name in (*places, *(each for each in results if each not in places)):
-        entry = results[name]
-        row = {"rank": places.get(name, "-"), "sample": name, "draws": str(draws[name])}
-        row["value"] = value_of(entry)
+    for each in standings(document, measure.name):
+        row = {"rank": each.rank or "-", "sample": each.name, "draws": str(each.draws), "value": value_of(each.entry)}
         if proof:
-            row[proof] = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
-        rows.append(row | _coordinates(entry))
+            row[proof] = " and ".join(rounded_outwards(each.entry["lower"], each.entry["upper"]))
+        rows.append(row | _coordinates(each.entry))
     for reference in document["reference"].get(measure.name, ()):
         n, run = len(reference["values"]), reference.get("run")
         what = f"{count(n, 'block')} of the long run" if run else count(n, "independent sample")
-        row = {"sample": f"({what})", "draws": str(reference["draws"])}
-        row["value"] = compact(reference["median"])
+        row = {"sample": f"({what})", "draws": str(reference["draws"]), "value": compact(reference["median"])}
         rows.append(row | {proof: f"{reference['lower']:.4g} and {reference['upper']:.4g}"})
     first = ("rank", "sample", "draws", "value", *([proof] if proof else []))
     columns = tuple(dict.fromkeys((*first, *(name for row in rows for name in row))))
@@ -135,7 +173,9 @@ def comparison_statements(document: Document, measure: DescribedMeasure) -> list
     """What the order by a measure proves, and what it does not."""
     which = f"Which sample, by {measure.title}?"
     groups, has_bracket = document["ranking"][measure.name], measure.claim != "estimated"
-    reasons = unranked(document, measure.name)
+    reasons = {
+        each.name: each.entry["unranked"] for each in standings(document, measure.name) if each.entry.get("unranked")
+    }
     joined = "their brackets overlap" if has_bracket else "they are equal, or within their margins"
     found = [
         Statement("comparison", which, f"{listed(group, of='more')} cannot be told apart: {joined}.", True)
@@ -143,10 +183,10 @@ def comparison_statements(document: Document, measure: DescribedMeasure) -> list
         if len(group) > 1
     ]
     if reasons:
-        names, reason = list(reasons), next(iter(reasons.values()))
+        names = list(reasons)
         of_whom = f" (said of {names[0]})" if len(names) > 1 else ""
         alone = " The others are ranked among themselves." if groups else ""
-        refused = f"It cannot rank {listed(names)}: {reason}{of_whom}.{alone}"
+        refused = f"It cannot rank {listed(names)}: {reasons[names[0]]}{of_whom}.{alone}"
         found.append(Statement("limits", which, refused, True))
     if len(groups) > 1 and has_bracket:
         proved = (
@@ -173,39 +213,36 @@ def comparison_statements(document: Document, measure: DescribedMeasure) -> list
 
 def comparison_grounds(document: Document, find: FindMeasure) -> list[Statement]:
     """All that a page has room for: verdicts, the statements of every measure, the best sample, failures, limits."""
-    which: list[Statement] = []
+    judged = [(each["file"], each["verdict"]) for each in document["samples"] if each.get("verdict")]
+    asked = "May they be used?"
+    found = [Statement("number", asked, f"{name}: {verdict_sentence(verdict)}") for name, verdict in judged]
+    found += [Statement("number", asked, said) for said in _unjudged(document)]
+    found += [Statement("limits", "What was not tested?", _untested(document))] if judged else []
     good: list[Statement] = []
     for measure in map(find, document["ranking"]):
-        if document["ranking"][measure.name] or unranked(document, measure.name):
-            which.append(Statement("number", f"Which sample, by {measure.title}?", _order(document, measure)))
-            if document["reference"].get(measure.name) and document["ranking"][measure.name]:
-                good.append(Statement("comparison", _GOOD, _against(document, measure)))
-            for each in comparison_statements(document, measure):
-                if each.question != _GOOD:
-                    which.append(each)
-                elif each not in good:  # it is the same for every measure
-                    good.append(each)
-    if not any(document["reference"].values()) and not any(each.get("verdict") for each in document["samples"]):
+        known = standings(document, measure.name)
+        if not known:
+            continue
+        found.append(Statement("number", f"Which sample, by {measure.title}?", f"{_first(document, measure)}."))
+        if document["reference"].get(measure.name) and known[0].rank:
+            good.append(Statement("comparison", _GOOD, _against(document, measure, known[0])))
+        for each in comparison_statements(document, measure):
+            if each.question != _GOOD:
+                found.append(each)
+            elif each not in good:  # it is the same for every measure
+                good.append(each)
+    if not any(document["reference"].values()) and not judged:
         unknown = (
             "No independent samples from the target were measured beside them: the order says which is better, not "
             "whether any is good."
         )
         good.append(Statement("limits", _GOOD, unknown))
     errors = [f"{each['file']} was not measured: {each['error']}" for each in document["samples"] if each["error"]]
-    judged = [
-        Statement("number", "May they be used?", f"{each['file']}: {verdict_sentence(each['verdict'])}")
-        for each in document["samples"]
-        if each.get("verdict")
-    ]
-    judged += [Statement("number", "May they be used?", said) for said in _unjudged(document)]
-    any_judged = any(each.get("verdict") for each in document["samples"])
-    untested = [Statement("limits", "What was not tested?", _untested(document))] if any_judged else []
+    failed = errors or ["No: every sample was measured."]
     return [
-        *judged,
-        *untested,
-        *which,
+        *found,
         *good,
-        *(Statement("limits", "Did anything fail?", each) for each in errors or ["No: every sample was measured."]),
+        *(Statement("limits", "Did anything fail?", each) for each in failed),
         Statement("limits", "What does this not prove?", UNVISITED),
     ]
 
@@ -255,31 +292,6 @@ def _first(document: Document, measure: DescribedMeasure) -> str:
     return f"{best[0]} is {better(measure.claim)} than {whom} by {title}"
 
 
-def measured(document: Document, measure: str) -> dict[str, Document]:
-    """The entries of the samples that a measure could be taken of, by their names."""
-    return {
-        sample["file"]: entry
-        for sample in document["samples"]
-        for entry in sample["results"]
-        if entry["measure"] == measure
-    }
-
-
-def ranks(document: Document, measure: str) -> dict[str, str]:
-    """Ranks of the samples that a measure puts in order, best first, with "=" where several share one."""
-    found: dict[str, str] = {}
-    place = 1
-    for group in document["ranking"][measure]:
-        found |= dict.fromkeys(group, f"{place}{'=' * (len(group) > 1)}")
-        place += len(group)
-    return found
-
-
-def unranked(document: Document, measure: str) -> dict[str, str]:
-    """Why some samples are not put in order though they were measured, by their names."""
-    return {name: entry["unranked"] for name, entry in measured(document, measure).items() if entry.get("unranked")}
-
-
 def _coordinates(entry: Document) -> dict[str, str]:
     """Values by coordinate, or the heaviest one's where there are many."""
     found: Sequence[Document] = entry.get("coordinates", ())
@@ -293,41 +305,16 @@ def _coordinates(entry: Document) -> dict[str, str]:
     return {} if worst is None else {"worst coordinate": f"{worst['name']} {compact(worst[key])}"}
 
 
-def _order(document: Document, measure: DescribedMeasure) -> str:
-    results, groups = measured(document, measure.name), document["ranking"][measure.name]
-    if not groups:
-        return f"That cannot be told by {measure.title}."
-    places = [
-        listed([f"{name} ({value_of(results[name])})" for name in group], most=6) + (", tied" if len(group) > 1 else "")
-        for group in groups
-    ]
-    return f"Best first ({preference(measure)}): {'; then '.join(places)}."
-
-
-def reference_of(document: Document, measure: str, name: str) -> Document | None:
-    """The independent samples of a measure that have as many effective draws as the sample of a name."""
-    sizes = {each["file"]: each.get("effective_draws") or each["draws"] for each in document["samples"]}
-    references = document["reference"].get(measure, ())
-    alike = (each for each in references if each.get("effective_draws", each["draws"]) == sizes[name])
-    return next(alike, None)
-
-
-def _against(document: Document, measure: DescribedMeasure) -> str:
+def _against(document: Document, measure: DescribedMeasure, best: Standing) -> str:
     """The best sample beside independent ones of its size."""
-    name = document["ranking"][measure.name][0][0]
-    best = measured(document, measure.name)[name]
-    reference = reference_of(document, measure.name, name) or document["reference"][measure.name][0]
+    reference = best.reference or document["reference"][measure.name][0]
     lowest, highest, median = reference["lower"], reference["upper"], reference["median"]
-    times = f", at {ratio(best['value'] / median)} times their median" if median else ""
+    times = f", at {ratio(best.entry['value'] / median)} times their median" if median else ""
     return (
-        f"By {measure.title}, {name} has {value_of(best)}, "
-        f"{place(best['lower'], best['upper'], lowest, highest)} the range {compact(lowest)} to {compact(highest)} of "
-        f"{right_samples(reference).rstrip(',')}{times}."
+        f"By {measure.title}, {best.name} has {value_of(best.entry)}, "
+        f"{place(best.entry['lower'], best.entry['upper'], lowest, highest)} the range {compact(lowest)} to "
+        f"{compact(highest)} of {right_samples(reference).rstrip(',')}{times}."
     )
-
-
-_INDEPENDENT = -0.5  # rate of independent draws
-_FLAT = -0.25  # a rate above it is nearer to none
 
 
 def curve_text(document: Document, measure: DescribedMeasure) -> str:
@@ -375,16 +362,9 @@ def curve_statements(document: Document, measure: DescribedMeasure) -> list[Stat
 
 
 def curve_grounds(document: Document, measure: DescribedMeasure) -> list[Statement]:
-    """All that a page has room for: both ends of the curve, and its rate beside that of independent draws, as well."""
-    rate, limits = curve_statements(document, measure)
-    ends = Statement(
-        "number", rate.question, f"From {end_of_curve(document, 0)} to {end_of_curve(document, -1)}.", True
-    )
-    if not measure.smaller_is_better:
-        return [rate, ends, limits]
-    said = _beside_independent(document)
-    beside = [Statement("comparison", "What does the rate say?", said)] if said else []
-    return [rate, ends, *beside, limits, Statement("limits", limits.question, UNVISITED)]
+    """All that a page has room for."""
+    found = curve_statements(document, measure)
+    return [*found, *([Statement("limits", found[-1].question, UNVISITED)] if measure.smaller_is_better else [])]
 
 
 def curve_headline(document: Document, measure: DescribedMeasure) -> str:
@@ -404,12 +384,6 @@ def _abscissa(document: Document) -> str:
     return "draws" if document["budget"] is None else "cost"
 
 
-def end_of_curve(document: Document, k: int) -> str:
-    """The curve at one of its ends."""
-    cost = "" if document["cost"] is None else f" (cost {compact(document['cost'][k])})"
-    return f"{compact(document['values'][k])} at {document['n'][k]:g} draws{cost}"
-
-
 def _rate(document: Document) -> str:
     if document["rate"] is None:
         return "No rate could be fitted."
@@ -423,22 +397,4 @@ def _rate(document: Document) -> str:
     return (
         f"Over the last {len(document['tail'])} points the measure goes like the {_abscissa(document)} to the power "
         f"{document['rate']:.2f} ({low:.2f} to {high:.2f}: {source})."
-    )
-
-
-def _beside_independent(document: Document) -> str:
-    """The rate beside that of independent draws."""
-    if document["rate"] is None:
-        return ""
-    low, high = document["rate_interval"]
-    if low > _FLAT:
-        return "This curve is flatter than with independent draws: it levels out, as it does at a bias."
-    if low <= _INDEPENDENT <= high:
-        both = ", and with that of a bias as well" if high > _FLAT else ""
-        return f"It agrees with that of independent draws{both}."
-    if high < _INDEPENDENT:
-        return "This curve falls faster than with independent draws."
-    return (
-        "This curve falls more slowly than with independent draws: a longer one would show whether it levels out at a "
-        "bias."
     )

@@ -19,10 +19,7 @@ from steinkit.describe.results import (
     claimed,
     coordinates_table,
     heaviest_first,
-    right_samples,
     spent,
-    spread,
-    standing,
     times_expected,
 )
 from steinkit.describe.writing import (
@@ -75,13 +72,53 @@ def describe_graph(
 def graph_statements(entry: Document, reference: Document | None, sample: Document) -> tuple[Statement, ...]:
     """The number, the comparison, the coordinates, the draws, and the limits."""
     findings = entry.get("findings", {})
+    beside = (
+        "Compared with what? The number shrinks as draws are added, at a level set by the target. Without independent "
+        "draws from the target (a reference) it only compares samples with one another."
+    )
+    if reference is not None:
+        beside = beside_right_samples(entry, reference, sample, _NO_PRAISE_OF_GRAPH)
+    hints = [_DIRECTIONS.get(each, "") for each in findings.get("directions", ())]
     return (
         Statement("number", _WHAT, _number(entry, findings, sample)),
-        Statement("comparison", _GOOD, _comparison(entry, reference, sample)),
-        Statement("blame", _WHERE, _coordinates(entry, findings, reference)),
+        Statement("comparison", _GOOD, beside),
+        Statement("blame", _WHERE, _blame_of(entry, reference, hints, _UNCLEAR if findings else "", any(hints))),
         *([Statement("draws", "Which draws weigh most?", _draws(entry, findings, sample))] if findings else []),
         Statement("limits", "What does this not prove?", _UNSEEN_BY_GRAPH),
     )
+
+
+def _blame_of(
+    entry: Document, reference: Document | None, hints: Sequence[str], unclear: str = "", certain: bool = False
+) -> str:
+    """What each coordinate carries, beside independent draws where these are known, and what is seen in the heaviest.
+
+    Parameters
+    ----------
+    entry : mapping
+    reference : mapping, optional
+    hints : sequence of str
+        By coordinate, what is seen in it; empty where nothing is.
+    unclear : str
+        What is said where there are no hints of the heaviest.
+    certain : bool
+        Whether it cannot all be noise.
+    """
+    rows, times = entry["coordinates"], times_expected(entry, reference)
+    order, said = heaviest_first(entry, reference), []
+    if len(rows) > 1:
+        each = [
+            f"{rows[j]['name']} {compact(rows[j]['value'])}" + ("" if times is None else f" ({ratio(times[j])} times)")
+            for j in order
+        ]
+        more = len(rows) - _NAMED_COORDINATES
+        named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
+        beside = _NO_SHARES if times is None else "times the median of right samples"
+        said.append(f"Coordinate by coordinate ({beside}): {named}.")
+    seen = [f"In {rows[j]['name']}, {hints[j]}." for j in order[:_DESCRIBED_COORDINATES] if hints and hints[j]]
+    said += seen or ([unclear] if unclear else [])
+    caution = "" if certain else caution_for_noise(entry, reference)
+    return " ".join([*([caution] if said and caution else []), *said])
 
 
 def _number(entry: Document, findings: Document, sample: Document) -> str:
@@ -102,56 +139,6 @@ def _is_wide(entry: Document) -> bool:
     """Whether the bracket is known to be wider than what was asked for."""
     findings = entry.get("findings")
     return findings is not None and bool(findings["gap"] > findings["tolerance"])
-
-
-def _comparison(entry: Document, reference: Document | None, sample: Document) -> str:
-    if reference is None:
-        return (
-            "Compared with what? The number shrinks as draws are added, at a level set by the target. Without "
-            "independent draws from the target (a reference) it only compares samples with one another."
-        )
-    lowest, highest = spread(reference)
-    whom = "a long run" if reference.get("run") else "independent draws"
-    beside, median = right_samples(reference, sample), reference["median"]
-    if len(reference["samples"]) == 1:
-        return (
-            f"Compared with {whom}: {beside} has discrepancy {median:.4g}. Such samples differ among themselves; "
-            "score five or more for their range."
-        )
-    return (
-        f"Compared with {whom}: {beside} have discrepancies {lowest:.4g} to {highest:.4g}, median {median:.4g}. "
-        f"This sample is {standing(entry, reference, _NO_PRAISE_OF_GRAPH)}."
-    )
-
-
-def _coordinates(entry: Document, findings: Document, reference: Document | None) -> str:
-    """What each coordinate carries beside independent draws, and which way those are off whose moments say the same."""
-    rows, times = entry["coordinates"], times_expected(entry, reference)
-    excess = [row["value"] for row in rows] if times is None else times
-    order = heaviest_first(entry, reference)
-    said = []
-    if len(rows) > 1:
-        each = [f"{rows[j]['name']} {rows[j]['value']:.4g}" for j in order]
-        if times is not None:
-            each = [f"{name} ({ratio(excess[j])} times)" for name, j in zip(each, order, strict=True)]
-        more = len(rows) - _NAMED_COORDINATES
-        named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
-        beside = _NO_SHARES if times is None else "times the median of right samples"
-        said.append(f"Coordinate by coordinate ({beside}): {named}.")
-    if findings:
-        clear = [j for j in order[:_DESCRIBED_COORDINATES] if findings["directions"][j] in _DIRECTIONS]
-        said += [f"In {rows[j]['name']}, {_DIRECTIONS[findings['directions'][j]]}." for j in clear]
-        said += [] if clear else [_UNCLEAR]
-    if said and (caution := _caution(entry, findings, reference)):
-        said.insert(0, caution)
-    return " ".join(said)
-
-
-def _caution(entry: Document, findings: Document, reference: Document | None) -> str:
-    """That all of it may be noise, unless independent samples score less for certain, or moments confirm a part."""
-    if any(each in _DIRECTIONS for each in findings.get("directions", ())):
-        return ""
-    return caution_for_noise(entry, reference)
 
 
 def _draws(entry: Document, findings: Document, sample: Document) -> str:
@@ -179,9 +166,7 @@ def _method(entry: Document, sample: Document) -> Statement:
     return Statement("method", "How was it computed?", text)
 
 
-_DESCRIBED = 3  # coordinates
 _REGIONS = {"low": "at the low end", "middle": "in the middle", "high": "at the high end"}
-_NO_PRAISE = "; below is no proof of quality"
 _MEANING_OF_SLICES = (
     "It is the sum over the coordinates of the largest mean of h, which is 0 under the target, over functions of that "
     "coordinate alone: what it finds is there, it falls like one over the root of the number of draws in every "
@@ -193,47 +178,15 @@ _MEANING_OF_SLICES = (
 def describe_sliced(
     measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
 ) -> Description:
-    """The number, the comparison, the coordinates that carry most, and a table of brackets."""
-    lower, upper = entry["lower"], entry["upper"]
-    what = f"What is its {measure.title}?"
-    size = f"({count(sample['draws'], 'draw')}, {count(sample['dim'], 'coordinate')})"
-    number = f"The {measure.title} is {value_of(entry)}, {claimed(measure.claim, lower, upper)} {size}."
-    said = [
-        Statement("number", what, number),
-        Statement("limits", f"What does the {measure.title} say?", _MEANING_OF_SLICES, continues=True),
-    ]
-    if reference is not None:
-        said.append(
-            Statement("comparison", "Is that good?", beside_right_samples(entry, reference, sample, _NO_PRAISE))
-        )
-    where = _where(entry, reference)
-    said += [Statement("blame", _WHERE, where)] if where else []
-    if spent(entry):
-        said.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}."))
-    return Description(measure.title, tuple(said), coordinates_table(measure.title, entry, reference))
-
-
-def _where(entry: Document, reference: Document | None) -> str:
-    """What the heaviest slices carry, and where along them there tend to be too many draws."""
-    rows = entry["coordinates"]
-    regions = entry.get("findings", {}).get("regions")
-    times = times_expected(entry, reference)
-    excess = [row["value"] for row in rows] if times is None else times
-    order = heaviest_first(entry, reference)
-    heavy = [j for j in order[:_DESCRIBED] if excess[j] >= 0.5 * excess[order[0]]]
-    said = []
-    if len(rows) > 1:
-        carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])})" for j in heavy]
-        if times is not None:
-            carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])}, {ratio(excess[j])} times)" for j in heavy]
-        beside = "" if times is None else " beside the median of right samples"
-        said.append(f"Most is carried{beside} by {listed(carried)}, each meant given the other coordinates.")
-    if regions is not None:
-        found = [(rows[j]["name"], _too_many(regions[j], rows[j]["value"])) for j in heavy]
-        said += [f"In {name}, {words}." for name, words in found if words]
-    if said and (caution := caution_for_noise(entry, reference)):
-        said.insert(0, caution)
-    return " ".join(said)
+    """The number, the comparison, what coordinates carry, where there are too many draws, and a table of brackets."""
+    found = describe_bracketed(
+        measure, entry, reference, sample, meaning=_MEANING_OF_SLICES, caution="; below is no proof of quality"
+    )
+    regions = entry.get("findings", {}).get("regions", ())
+    hints = [_too_many(each, row["value"]) for each, row in zip(regions, entry["coordinates"], strict=False)]
+    where = Statement("blame", _WHERE, _blame_of(entry, reference, hints))
+    table = coordinates_table(measure.title, entry, reference)
+    return Description(measure.title, (*found.statements, where), table)
 
 
 def _too_many(means: Mapping[str, float], carried: float) -> str:
@@ -355,6 +308,7 @@ def describe_bracketed(
     title: str = "",
     details: str = "",
     meaning: str = "",
+    caution: str = "",
 ) -> Description:
     """The number, its claim, what independent samples score, its details and what it means, in one paragraph."""
     title = title or measure.title
@@ -362,7 +316,8 @@ def describe_bracketed(
     claim = claimed(measure.claim, entry["lower"], entry["upper"])
     found = [Statement("number", what, f"The {title} is {value_of(entry)}, {claim}.")]
     if reference is not None:
-        found.append(Statement("comparison", what, beside_right_samples(entry, reference, sample), continues=True))
+        said = beside_right_samples(entry, reference, sample, caution)
+        found.append(Statement("comparison", what, said, continues=True))
     asked = f"What does the {title} say?"
     found += [Statement("number", asked, details, continues=True)] if details else []
     found += [Statement("limits", asked, meaning, continues=True)] if meaning else []

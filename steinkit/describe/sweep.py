@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from steinkit.describe.results import (
     UNVISITED,
@@ -35,12 +36,68 @@ from steinkit.describe.writing import (
 )
 
 Choice = Document
-Row = Document
 Label = Callable[[Document], str]
 
 LEVEL = 0.95  # at which sweeps choose
 _SEEDS_SHOWN = 5
 _FAILURES_SHOWN = 4
+
+
+class Row(NamedTuple):
+    """What a choice knows of a setting, its numbers NaN where no cell was run and infinite where they are the worst.
+
+    Parameters
+    ----------
+    settings : mapping
+    verdict : str
+        "best", "not told apart", "worse" or "not run".
+    median : float
+        Over the seeds.
+    interval : pair of float, optional
+        Bootstrap interval of the median, where there are seeds enough.
+    bracket : pair of float
+        What the solver leaves open of the median.
+    scored, failed : int
+        Cells.
+    cost : float, optional
+        Of a draw.
+    """
+
+    settings: Document
+    verdict: str
+    median: float
+    interval: tuple[float, float] | None
+    bracket: tuple[float, float]
+    scored: int
+    failed: int
+    cost: float | None
+
+
+def rows_of(choice: Choice, measure: DescribedMeasure) -> list[Row]:
+    """The settings of a choice, in their order."""
+    worst = math.inf if measure.smaller_is_better else -math.inf
+    rows = []
+    for row in choice["table"]:
+        cells = row["scored"] + row["failed"]
+        verdict = "not told apart" if row["settings"] in choice["ties"] else "worse"
+        if row["settings"] == choice["best"]:
+            verdict = "best"
+        unknown = worst if cells else math.nan
+        low, high = (worst if end is None else end for end in row["interval"] or (None, None))
+        median, lower, upper = (unknown if row[key] is None else row[key] for key in ("median", "lower", "upper"))
+        rows.append(
+            Row(
+                settings=row["settings"],
+                verdict=verdict if cells else "not run",
+                median=median,
+                interval=None if row["interval"] is None else (low, high),
+                bracket=(lower, upper),
+                scored=row["scored"],
+                failed=row["failed"],
+                cost=row["cost_per_draw"],
+            )
+        )
+    return rows
 
 
 def text(document: Document, find: FindMeasure, settings: int, seeds: int, best: Sequence[str] = ()) -> str:
@@ -60,24 +117,22 @@ def text(document: Document, find: FindMeasure, settings: int, seeds: int, best:
         f"{settings} settings, {seeds} seeds: {document['cells']} cells, {document['reused']} of them from before, "
         f"{document['failed']} failed; {document['seconds']:.1f} s"
     )
-    lines = [one_line(run), *(f"\n{filled(each)}" for each in best)]
+    blocks = [one_line(run), *map(filled, best)]
     for name, choice in document["criteria"].items():
         found = table(choice, find(name), setting_key)
-        lines += ["", one_line(found.caption), *found.lines(("setting", "verdict"))]
-    for name, reason in document.get("refused", {}).items():
-        lines += ["", one_line(f"By {find(name).title} no setting is chosen: {reason}")]
-    blind = _blind(document, find, setting_key)
-    lines += ["", one_line(blind)] if blind else []
-    sizes = _sizes(document, find, setting_key)
-    lines += ["", one_line(sizes)] if sizes else []
+        blocks.append("\n".join([one_line(found.caption), *found.lines(("setting", "verdict"))]))
+    refused = document.get("refused", {}).items()
+    said = [f"By {find(name).title} no setting is chosen: {reason}" for name, reason in refused]
+    said += [_blind(document, find, setting_key), _sizes(document, find, setting_key)]
+    blocks += map(one_line, filter(None, said))
     if document["racing"] is not None:
         race, *dropped = _race(document["racing"])
-        lines += ["", one_line(race), *(one_line(each, "  ") for each in dropped)]
-    if units := units_sentence(document.get("units")):
-        lines += ["", one_line(units)]
+        blocks.append("\n".join([one_line(race), *(one_line(each, "  ") for each in dropped)]))
+    blocks += [one_line(units)] if (units := units_sentence(document.get("units"))) else []
     if document["failed"]:
-        lines += ["", "Failed:", *(one_line(each, "  ") for each in _failures(document["failures"], setting_key))]
-    return "\n".join(lines)
+        reasons = _failures(document["failures"], setting_key)
+        blocks.append("\n".join(["Failed:", *(one_line(each, "  ") for each in reasons)]))
+    return "\n\n".join(blocks)
 
 
 def leading(document: Document, find: FindMeasure) -> str | None:
@@ -115,38 +170,33 @@ def statements(document: Document, find: FindMeasure, draws: int | None) -> list
     draws : int, optional
         Draws of each chain, where they are known.
     """
-    name, criteria = leading(document, find), document["criteria"]
+    name = leading(document, find)
     found = [
         Statement("choice", "Which setting?", f"By {find(each).title} none is chosen: {reason}.", True)
         for each, reason in document.get("refused", {}).items()
     ]
     if name is not None:
-        choice, measure = criteria[name], find(name)
+        choice, measure = document["criteria"][name], find(name)
+        rows = rows_of(choice, measure)
         found += [
-            Statement("choice", "Which setting?", _which(choice, measure)),
-            Statement("number", "How sure is that?", _how_sure(choice, measure)),
-            Statement("comparison", "What cannot be told from it?", _ties(choice, measure)),
+            Statement("choice", "Which setting?", _which(choice, rows, measure)),
+            Statement("number", "How sure is that?", _how_sure(rows, measure)),
+            Statement("comparison", "What cannot be told from it?", _ties(rows)),
+            Statement("number", "How wrong are its numbers?", _sizes(document, find, setting_label)),
+            Statement(
+                "comparison",
+                "What would effective sample size have picked?",
+                _blind(document, find, setting_label),
+            ),
         ]
-        found.append(Statement("number", "How wrong are its numbers?", _sizes(document, find, setting_label)))
-        question = "What would effective sample size have picked?"
-        found.append(Statement("comparison", question, _blind(document, find, setting_label)))
-        found.append(Statement("comparison", question, _blind_grounds(document, find), True))
-        for other in criteria:
-            if other != name and find(other).smaller_is_better:
-                said = _other(choice, criteria[other], find(other))
-                found.append(Statement("comparison", f"And by {find(other).title}?", said))
     cells, failed = count(document["cells"], "cell"), document["failed"]
-    said = f"No: all {cells} (a setting with a seed each) were scored."
+    said = [f"No: all {cells} (a setting with a seed each) were scored."]
     if failed:
-        said = (
-            f"{failed} of {cells} failed. A failed cell counts as the worst there can be, so that no setting wins by "
-        )
-        said += "its survivors."
-    found.append(Statement("limits", "Did anything fail?", said))
-    reasons = _failures(document["failures"], setting_label) if failed else []
-    found += [Statement("limits", "Did anything fail?", sentence(each)) for each in reasons[:_FAILURES_SHOWN]]
-    if len(reasons) > _FAILURES_SHOWN:
-        found.append(Statement("limits", "Did anything fail?", "The rest stands in the table of failures."))
+        reasons = [sentence(each) for each in _failures(document["failures"], setting_label)]
+        worst = "A failed cell counts as the worst there can be, so that no setting wins by its survivors."
+        said = [f"{failed} of {cells} failed. {worst}", *reasons[:_FAILURES_SHOWN]]
+        said += ["The rest stands in the table of failures."] if len(reasons) > _FAILURES_SHOWN else []
+    found += [Statement("limits", "Did anything fail?", each) for each in said]
     if document["racing"]:
         raced = _race(document["racing"])
         found += [Statement("method", "Was every cell run?", sentence(each)) for each in raced]
@@ -157,49 +207,23 @@ def statements(document: Document, find: FindMeasure, draws: int | None) -> list
 
 def table(choice: Choice, measure: DescribedMeasure, label: Label = setting_label) -> Table:
     """Every setting with its verdict, its median over the seeds and what is known of that."""
-    proof = bracket_column(measure.claim)
+    proof, found = bracket_column(measure.claim), rows_of(choice, measure)
     columns = ["setting", "verdict", "median", f"{LEVEL:.0%} interval", *([proof] if proof else [])]
     rows = []
-    for row in choice["table"]:
-        verdict = "not told apart" if row["settings"] in choice["ties"] else "worse"
-        if row["settings"] == choice["best"]:
-            verdict = "best"
-        if not row["scored"] + row["failed"]:
-            verdict = "not run"
-        median, interval, ends = median_of(row, measure), interval_of(row, measure), bracket_of(row, measure)
-        cells = [label(row["settings"]), verdict, _proved(row, measure) if proof else _shown(median)]
-        cells.append("" if interval is None else " to ".join(map(_shown, interval)))
-        cells += [bracket(*ends)] if proof else []
-        cost = row["cost_per_draw"]
-        rows.append((*cells, str(row["scored"]), str(row["failed"]), "" if cost is None else compact(cost)))
-    marked = next(k for k, row in enumerate(choice["table"]) if row["settings"] == choice["best"])
-    return Table(_pick(choice, measure, label), (*columns, "scored", "failed", "cost a draw"), tuple(rows), marked)
+    for row in found:
+        cells = [label(row.settings), row.verdict, _proved(row) if proof else _shown(row.median)]
+        cells.append("" if row.interval is None else " to ".join(map(_shown, row.interval)))
+        cells += [bracket(*row.bracket)] if proof else []
+        rows.append((*cells, str(row.scored), str(row.failed), "" if row.cost is None else compact(row.cost)))
+    best = _best(found)
+    known = "" if best.interval is None else f" ({LEVEL:.0%} interval {' to '.join(map(_shown, best.interval))})"
+    pick = f"{label(choice['best'])}, median {_shown(best.median)}{known}"
+    caption = f"By {measure.title} ({_extreme(measure)} median): {pick}"
+    return Table(caption, (*columns, "scored", "failed", "cost a draw"), tuple(rows), found.index(best))
 
 
-def row_of(choice: Choice, settings: Document) -> Row:
-    """The row of a setting."""
-    found: Row = next(row for row in choice["table"] if row["settings"] == settings)
-    return found
-
-
-def median_of(row: Row, measure: DescribedMeasure) -> float:
-    """A setting's median: the worst there is where half of the cells failed, NaN where there are none."""
-    return _number(row["median"], measure) if row["scored"] + row["failed"] else math.nan
-
-
-def interval_of(row: Row, measure: DescribedMeasure) -> tuple[float, float] | None:
-    """Bootstrap interval of that median over the seeds, where there are enough."""
-    if row["interval"] is None:
-        return None
-    low, high = (_number(end, measure) for end in row["interval"])
-    return low, high
-
-
-def bracket_of(row: Row, measure: DescribedMeasure) -> tuple[float, float]:
-    """What the solver leaves open of that median."""
-    if not row["scored"] + row["failed"]:
-        return math.nan, math.nan
-    return _number(row["lower"], measure), _number(row["upper"], measure)
+def _best(rows: Sequence[Row]) -> Row:
+    return next(row for row in rows if row.verdict == "best")
 
 
 def _shown(value: float) -> str:
@@ -207,45 +231,22 @@ def _shown(value: float) -> str:
     return "worst" if math.isinf(value) else compact(value)
 
 
-def _proved(row: Row, measure: DescribedMeasure) -> str:
+def _proved(row: Row) -> str:
     """A setting's median to the digits of its bracket, which stands beside it."""
-    median, (lower, upper) = median_of(row, measure), bracket_of(row, measure)
-    return within(median, lower, upper) if math.isfinite(upper) else _shown(median)
-
-
-def _number(value: float | None, measure: DescribedMeasure) -> float:
-    """A number of a document; JSON has none for what is worst."""
-    if value is None:
-        return math.inf if measure.smaller_is_better else -math.inf
-    return value
+    return within(row.median, *row.bracket) if math.isfinite(row.bracket[1]) else _shown(row.median)
 
 
 def _extreme(measure: DescribedMeasure) -> str:
     return "smallest" if measure.smaller_is_better else "largest"
 
 
-def _pick(choice: Choice, measure: DescribedMeasure, label: Label) -> str:
-    """What a measure picks, and how well that is known."""
-    best = row_of(choice, choice["best"])
-    interval = interval_of(best, measure)
-    known = "" if interval is None else f" ({LEVEL:.0%} interval {' to '.join(map(_shown, interval))})"
-    median = _shown(median_of(best, measure))
-    return f"By {measure.title} ({_extreme(measure)} median): {label(choice['best'])}, median {median}{known}"
-
-
-def _seeing_and_blind(document: Document, find: FindMeasure) -> tuple[str, str] | None:
-    """The first measure that sees bias and the first that does not, if there are both."""
-    seeing = next((name for name in document["criteria"] if find(name).needs != "draws"), None)
-    blind = next((name for name in document["criteria"] if find(name).needs == "draws"), None)
-    return None if seeing is None or blind is None else (seeing, blind)
-
-
 def _blind(document: Document, find: FindMeasure, label: Label) -> str:
     """What effective sample size, which does not see bias, would have chosen instead."""
-    pair = _seeing_and_blind(document, find)
-    if pair is None:
+    criteria = document["criteria"]
+    seeing = next((name for name in criteria if find(name).needs != "draws"), None)
+    blind = next((name for name in criteria if find(name).needs == "draws"), None)
+    if seeing is None or blind is None:
         return ""
-    criteria, (seeing, blind) = document["criteria"], pair
     best, chosen = criteria[blind]["best"], criteria[seeing]
     subject = f"{sentence(find(blind).title)}, which does not see bias,"
     if best == chosen["best"]:
@@ -257,11 +258,12 @@ def _blind(document: Document, find: FindMeasure, label: Label) -> str:
 def _sizes(document: Document, find: FindMeasure, label: Label) -> str:
     """How far off draws of the best setting are, and of the one that effective sample size would have chosen."""
     name, choice = leading(document, find), document["criteria"].get("bias")
-    if name is None or choice is None:
+    if name is None or choice is None or find(name).needs == "draws":
         return ""
     best, blind = document["criteria"][name]["best"], document["criteria"].get("ess", choice)["best"]
-    own, other = (row_of(choice, each)["median"] for each in (best, blind))
-    if own is None or find(name).needs == "draws":
+    medians = [(row["settings"], row["median"]) for row in choice["table"]]
+    own, other = (next(median for settings, median in medians if settings == each) for each in (best, blind))
+    if own is None:
         return ""
     said = (
         f"Means and sds of draws with {label(best)} are off by {own:.2g} sd (root mean square, median over the seeds)"
@@ -297,26 +299,14 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"seed{'s' * (len(seeds) > 1)} {shown}"
 
 
-def _which(choice: Choice, measure: DescribedMeasure) -> str:
-    best = row_of(choice, choice["best"])
-    failed = f" ({best['failed']} of them failed and count as worst)" if best["failed"] else ""
-    first = (
-        f"{sentence(setting_label(choice['best']))}: its median {measure.title} over "
-        f"{count(best['scored'] + best['failed'], 'seed')}{failed} is {_proved(best, measure)}, the "
-        f"{_extreme(measure)} of {count(len(choice['table']), 'setting')}."
+def _which(choice: Choice, rows: Sequence[Row], measure: DescribedMeasure) -> str:
+    best = _best(rows)
+    failed = f" ({best.failed} of them failed and count as worst)" if best.failed else ""
+    return (
+        f"{sentence(setting_label(best.settings))}: its median {measure.title} over "
+        f"{count(best.scored + best.failed, 'seed')}{failed} is {_proved(best)}, the "
+        f"{_extreme(measure)} of {count(len(rows), 'setting')}.{_at_the_end(choice)}"
     )
-    return _joined(first, _next_best(choice, measure), _at_the_end(choice))
-
-
-def _next_best(choice: Choice, measure: DescribedMeasure) -> str:
-    others = [row for row in choice["table"] if row["settings"] != choice["best"] and row["median"] is not None]
-    if not others:
-        return ""
-    sign = 1.0 if measure.smaller_is_better else -1.0
-    second = min(others, key=lambda row: sign * row["median"])
-    ratio = _times(second["median"], median_of(row_of(choice, choice["best"]), measure))
-    named = f"{setting_label(second['settings'])} with {compact(second['median'])}"
-    return f"Next comes {named}{ratio and f', {ratio} as large'}."
 
 
 def _at_the_end(choice: Choice) -> str:
@@ -327,80 +317,37 @@ def _at_the_end(choice: Choice) -> str:
         others = [each for each in tried if each not in numbers and not isinstance(each, list)]
         if len(numbers) >= 3 and not others and value in (numbers[0], numbers[-1]):
             end, way = ("smallest", "smaller") if value == numbers[0] else ("largest", "larger")
-            return f"It is the {end} {name.replace('_', ' ')} that was tried: try {way} ones as well."
+            return f" It is the {end} {name.replace('_', ' ')} that was tried: try {way} ones as well."
     return ""
 
 
-def _how_sure(choice: Choice, measure: DescribedMeasure) -> str:
-    best = row_of(choice, choice["best"])
-    spread = "There is one seed only, so that nothing is known of how chance moves the number."
-    if (interval := interval_of(best, measure)) is not None:
-        low, high = interval
-        spread = (
+def _how_sure(rows: Sequence[Row], measure: DescribedMeasure) -> str:
+    best = _best(rows)
+    said = ["There is one seed only, so that nothing is known of how chance moves the number."]
+    if best.interval is not None:
+        low, high = best.interval
+        said = [
             f"The {LEVEL:.0%} interval of that median, over the luck of the seeds and what the solver leaves open, is "
             f"{compact(low)} to {compact(high) if math.isfinite(high) else 'infinity'}."
-        )
-    solver = hold = ""
-    if measure.claim != "estimated" and best["upper"] is not None:
-        solver = f"For these very draws it is {claimed(measure.claim, *bracket_of(best, measure))}."
-    if len(choice["table"]) > 1:
-        hold = (
+        ]
+    if measure.claim != "estimated" and math.isfinite(best.bracket[1]):
+        said.append(f"For these very draws it is {claimed(measure.claim, *best.bracket)}.")
+    if len(rows) > 1:
+        said.append(
             f"The best setting and its ties together hold the setting whose true median is {_extreme(measure)} with "
             f"{LEVEL:.0%} confidence, the number of settings allowed for."
         )
-    return _joined(spread, solver, hold)
+    return " ".join(said)
 
 
-def _ties(choice: Choice, measure: DescribedMeasure) -> str:
-    others = len(choice["table"]) - 1
+def _ties(rows: Sequence[Row]) -> str:
+    others, ties = len(rows) - 1, [row for row in rows if row.verdict == "not told apart"]
     if not others:
         return "There is no other setting."
-    if not choice["ties"]:
+    if not ties:
         return f"Nothing: {'the other setting is' if others == 1 else f'all {others} other settings are'} told apart."
-    medians = [compact(median_of(row_of(choice, tie), measure)) for tie in choice["ties"]]
-    pairs = zip(choice["ties"], medians, strict=True)
-    named = listed([f"{setting_label(tie)} (median {median})" for tie, median in pairs], most=4)
-    return f"{sentence(named)}: on these seeds {'it' if len(medians) == 1 else 'each'} could as well be the best."
-
-
-def _blind_grounds(document: Document, find: FindMeasure) -> str:
-    """What the pick of effective sample size costs, in numbers."""
-    pair = _seeing_and_blind(document, find)
-    if pair is None:
-        return ""
-    (name, other), criteria = pair, document["criteria"]
-    measure, choice, blind = find(name), criteria[name], criteria[other]
-    pick = setting_label(blind["best"])
-    own = f"Its median {find(other).title} is {compact(blind['median'])}."
-    if blind["ties"]:
-        own += f" By that measure {listed([setting_label(tie) for tie in blind['ties']])} cannot be told from it."
-    if blind["best"] == choice["best"]:
-        return own
-    median = median_of(row_of(choice, blind["best"]), measure)
-    if not math.isfinite(median):
-        return f"{own} Half or more of its cells have no {measure.title} at all."
-    ratio = _times(median, median_of(row_of(choice, choice["best"]), measure))
-    theirs = compact(median_of(row_of(blind, choice["best"]), find(other)))
-    off = (
-        f"The best setting by {measure.title} has {theirs} there. Held against the target, {pick} has median "
-        f"{measure.title} {compact(median)}{ratio and f', {ratio} that of the best'}"
-    )
-    if blind["best"] in choice["ties"]:
-        return f"{own} {off}; the two cannot be told apart."
-    return (
-        f"{own} {off}. Effective sample size counts how freely a chain moves and is blind to where it goes: a chain "
-        "that roams too far scores well by it."
-    )
-
-
-def _other(choice: Choice, other: Choice, measure: DescribedMeasure) -> str:
-    median = median_of(row_of(other, other["best"]), measure)
-    pick = f"{sentence(setting_label(other['best']))}, with median {compact(median)}"
-    if other["best"] == choice["best"]:
-        return f"{pick}: the same setting."
-    if other["best"] in choice["ties"]:
-        return f"{pick}: a setting that cannot be told from the best."
-    return f"{pick}: another setting. The two measures see different faults; look at the draws before choosing."
+    named = listed([f"{setting_label(tie.settings)} (median {compact(tie.median)})" for tie in ties], most=4)
+    return f"{sentence(named)}: on these seeds {'it' if len(ties) == 1 else 'each'} could as well be the best."
 
 
 def _limits(measure: DescribedMeasure, draws: int | None) -> list[str]:
@@ -415,15 +362,6 @@ def _limits(measure: DescribedMeasure, draws: int | None) -> list[str]:
         *seen,
         f"Anything about other lengths: this is for {length}, and longer ones favour settings with less bias.",
     ]
-
-
-def _times(value: float, best: float) -> str:
-    """How many times as large a value is as the best; nothing where that is not defined."""
-    return f"{value / best:.3g} times" if best > 0.0 and math.isfinite(value) else ""
-
-
-def _joined(*sentences: str) -> str:
-    return " ".join(filter(None, sentences))
 
 
 _RESOURCES = {"budget": "evaluations of single data", "draws": "draws"}

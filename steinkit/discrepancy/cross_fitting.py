@@ -99,8 +99,8 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
         pair = (lagged_products(values, chains, 2 * k) + lagged_products(values, chains, 2 * k + 1)) / scale
         last = np.minimum(last, pair)
         going = last > 0.0
-        times[rows[~going]] = 2.0 * sums[~going] - 1.0
-        if not going.all():
+        if np.count_nonzero(going) < len(going):
+            times[rows[~going]] = 2.0 * sums[~going] - 1.0
             rows, values, scale = rows[going], values[going], scale[going]
             sums, last = sums[going], last[going]
         if not len(rows):
@@ -237,14 +237,13 @@ def _telling_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
     """Values at the draws of functions that tell regions apart, some at a time, shape (k, n)."""
     z = points.T - points.mean(axis=0)[:, None]
     roots = np.sign(z) * np.sqrt(np.abs(z))
-    yield z
     first, second = _pairs(z)
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
-    norms = np.stack([_log_norm(z), _log_norm(scores.T)])
+    others = np.concatenate([z, [_log_norm(z), _log_norm(scores.T)]])
     for begin in range(0, len(first), width):
         rows = slice(begin, begin + width)
-        yield np.concatenate([norms, roots[first[rows]] * roots[second[rows]]])
-        norms = norms[:0]
+        yield np.concatenate([others, roots[first[rows]] * roots[second[rows]]])
+        others = others[:0]
 
 
 def _pairs(z: Floats) -> tuple[Integers, Integers]:

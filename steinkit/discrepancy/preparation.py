@@ -27,6 +27,8 @@ the scores are multiplied by it as well. Several samples are compared in the uni
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -38,7 +40,7 @@ from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Brief
 from steinkit.describe.writing import listed
-from steinkit.errors import Caution, InputError, UsageError, did_you_mean
+from steinkit.errors import Caution, InputError, UsageError, did_you_mean, during
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, default_names, first_occurrences, rectangle_of
 from steinkit.target import Seed, Target, as_bounds, require_inside
 
@@ -523,6 +525,9 @@ def prepare(
 
     The one place where what a discrepancy is given is checked: behind it travels what this returns.
     """
+    last = _last.get() if scores is weights is bounds is None else None
+    if last and last[0][0] is draws and last[0][1] is target:
+        return last[0][2]
     given = as_sample(draws)
     layout = rectangle_of(given)
     if layout is not None:
@@ -535,7 +540,18 @@ def prepare(
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
     remarks = () if target is None else target.remarks
-    return Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
+    found = Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
+    if last is not None:
+        last[:] = [(draws, target, found)]
+    return found
+
+
+_last: ContextVar[list[tuple[DrawsLike, Target | None, Prepared]] | None] = ContextVar("last", default=None)
+
+
+def prepared_once() -> AbstractContextManager[None]:
+    """A block in which several measures are taken of one sample: it is prepared, and its score evaluated, once."""
+    return during(_last, [])
 
 
 def _refuse_faint_weights(sample: Sample) -> None:

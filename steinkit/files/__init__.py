@@ -259,7 +259,11 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
     """
     first = samples[0]
     for sample, source in zip(samples, sources, strict=True):
-        _require_same_names(first, sample, sources[0], source)
+        if stray := [name for name in (*first.names, *sample.names) if (name in first.names) != (name in sample.names)]:
+            raise InputError(
+                f"{sources[0]} and {source} do not have the same coordinates: only one of them has "
+                f"{listed(stray, most=3)}; chains of one sample have, choose with columns= (--columns)"
+            )
     ordered = [each if each.names == first.names else each.select(first.names) for each in samples]
     fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}
     for name in ("weights", "scores", "cost"):
@@ -286,20 +290,6 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
 def _by_number(name: str) -> list[tuple[int, str]]:
     """``fit-2`` before ``fit-10``."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-
-def _require_same_names(first: Sample, other: Sample, source: str, others: str) -> None:
-    if sorted(first.names) == sorted(other.names):
-        return
-    missing = [name for name in first.names if name not in other.names]
-    more = [name for name in other.names if name not in first.names]
-    which = " and ".join(
-        f"{listed(names, most=3)} in {where} only" for names, where in ((missing, source), (more, others)) if names
-    )
-    raise InputError(
-        f"{source} and {others} do not have the same coordinates: {which}; chains of one sample have, choose with "
-        "columns= (--columns)"
-    )
 
 
 def _chains(samples: Sequence[Sample]) -> list[Integers]:

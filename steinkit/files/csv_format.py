@@ -11,7 +11,6 @@ What is not plain (quotes, blank lines, words, ragged rows) is read cell by cell
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import itertools
@@ -28,9 +27,8 @@ import numpy as np
 from steinkit.containers.columns import (
     Columns,
     columns_of,
-    require_distinct,
+    lay_out,
     sample_from_table,
-    sort_table,
     tell_taken,
     unnamed_column,
 )
@@ -42,7 +40,7 @@ _ROWS_AT_A_TIME = 50_000
 _BLOCK = 2**24  # bytes
 _LONGEST_LINE = 2**26  # letters, of the header and the comments before it
 _NAMED_WHOLE = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # what of a name may hold commas that separate nothing: theta[1,2]
-_DECIMAL = re.compile(r"\s*[+-]?\d*([,.])\d*([eE][+-]?\d+)?\s*")
+_NO_TEXT = re.compile("[\udc80-\udcff]")  # what stands for bytes that are not UTF-8
 _MISSING = ("NA", "<NA>", "N/A", "NULL", "null", "None")
 
 MOST_BLANK_LINES = 1_000_000
@@ -66,9 +64,14 @@ def read_csv(data: bytes | BinaryIO, source: str, columns: Sequence[str] | None 
     InputError
         If the file is no such table, naming line and column where they are known.
     """
-    stream = io.BytesIO(data) if isinstance(data, bytes) else data
+    return _read_sample(io.BytesIO(data) if isinstance(data, bytes) else data, source, columns)
+
+
+def _read_sample(
+    stream: BinaryIO, source: str, columns: Sequence[str] | None, reserved: Sequence[str] | None = None
+) -> Sample:
     header = _read_header(stream, source)
-    layout = sort_table(header.names, source, columns)
+    layout = lay_out(header.names, source, columns, reserved)
     table = _read_table(stream, header, layout, source)
     tell_taken(layout.taken)
     return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}", owned=True)
@@ -88,21 +91,9 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
     InputError
         If the file is no such table, or a cell is not a finite number; line and column are named.
     """
-    source = os.fspath(path)
     with opened(path, binary=True) as stream:
-        header = _read_header(stream, source)
-        require_distinct(header.names, source)
-        every = tuple(range(len(header.names)))
-        layout = Columns(tuple(header.names), tuple(header.names), every, (), {})
-        table = _read_table(stream, header, layout, source)
-    bad = np.argwhere(~np.isfinite(table.values))
-    if bad.size:
-        row, column = bad[0]
-        raise InputError(
-            f'{source}, line {table.lines[row]}, column "{header.names[column]}" is {table.values[row, column]}; '
-            "correct it or drop that line"
-        )
-    return layout.names, table.values
+        rows = _read_sample(stream, os.fspath(path), None, reserved=())
+    return rows.names, rows.points
 
 
 def write_csv(sample: Sample, target: str) -> bytes:
@@ -131,18 +122,15 @@ class _Header(NamedTuple):
 
 
 def _read_header(stream: BinaryIO, source: str) -> _Header:
-    try:
-        with _as_text(stream) as text:
-            return _find_header(text, source)
-    except UnicodeDecodeError:
-        _require_text(stream, source)
-        raise
+    with _as_text(stream) as text:
+        return _find_header(text, source)
 
 
 def _find_header(text: io.TextIOWrapper, source: str) -> _Header:
     line, comment = 0, ""
     while content := text.readline(_LONGEST_LINE):
         line += 1
+        _require_text(content, line, source)
         if len(content) == _LONGEST_LINE:
             raise InputError(f"{source}, line {line} has more than {_LONGEST_LINE} letters; is it a table?")
         if line > MOST_BLANK_LINES:
@@ -189,30 +177,20 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _require_text(stream: BinaryIO, source: str) -> None:
-    """Make sure that all of a file is text."""
-    stream.seek(0)
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    line = 1
-    while True:
-        block = stream.read(_BLOCK)
-        try:
-            line += decoder.decode(block, final=not block).count("\n")
-        except UnicodeDecodeError as error:
-            line += error.object.count(b"\n", 0, error.start)
-            raise InputError(
-                f"{source}, line {line} is not UTF-8 text (byte 0x{error.object[error.start]:02x}); save the file as "
-                "UTF-8, or say with format= (--format) what it is"
-            ) from None
-        if not block:
-            return
+def _require_text(text: str, line: int, source: str) -> None:
+    """Refuse what stands for bytes that are no text."""
+    if strange := _NO_TEXT.search(text):
+        raise InputError(
+            f"{source}, line {line} is not UTF-8 text (byte 0x{ord(strange[0]) - 0xDC00:02x}); save the file as "
+            "UTF-8, or say with format= (--format) what it is"
+        )
 
 
 @contextmanager
 def _as_text(stream: BinaryIO, newline: str | None = None) -> Iterator[io.TextIOWrapper]:
     """The text of a file from its beginning; the file stays open, for it is its owner's to close."""
     stream.seek(0)
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline=newline)
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline=newline)
     try:
         yield text
     finally:
@@ -224,54 +202,29 @@ def _read_table(stream: BinaryIO, header: _Header, layout: Columns, source: str)
     table = read_plain(stream, len(header.names), header.line, header.separator)
     if table is not None:
         return table
-    _require_text(stream, source)
     with _as_text(stream, newline="") as text:
-        rows = _rows(text, header, source)
-        return read_cells(rows if header.separator == "," else _with_points(rows, source), layout, source)
+        return read_cells(_rows(text, header, source), layout, source, header.separator)
 
 
 def _rows(text: io.TextIOWrapper, header: _Header, source: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of every row; a blank line has none, which a line of two quotes is not."""
     for _ in range(header.line):
         text.readline()
-    line = ""
-
-    def lines() -> Iterator[str]:
-        nonlocal line
-        for line in text:  # noqa: UP028 (the last line stays known)
-            yield line
-
-    reader = _cells(lines(), header.separator)
+    reader = _cells(("\n" if line.isspace() else line for line in text), header.separator)
     begins = header.line + 1
     try:
         for cells in reader:
-            yield header.line + reader.line_num, cells if line.strip() else []
+            yield header.line + reader.line_num, cells
             begins = header.line + reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"{source}, line {begins} cannot be read as CSV ({error}); correct it") from None
-
-
-def _with_points(rows: Iterable[tuple[int, list[str]]], source: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows whose numbers have decimal points, made of such with points or with commas, but not of both."""
-    seen: dict[str, int] = {}
-    for line, cells in rows:
-        for k, cell in enumerate(cells):
-            if number := _DECIMAL.fullmatch(cell):
-                seen.setdefault(number[1], line)
-                cells[k] = cell.replace(",", ".")
-        if len(seen) == 2:
-            raise InputError(
-                f"{source} has numbers with a decimal comma (line {seen[',']}) and with a decimal point (line "
-                f"{seen['.']}); write all in one way"
-            )
-        yield line, cells
 
 
 def _require_readable(line: str, columns: list[str], names: tuple[str, ...], target: str) -> None:
     """Refuse names that a reader of the header would take for others: numbers, blanks, line breaks, a sampler's."""
     try:
         header = _read_header(io.BytesIO(line.encode()), target)
-        survive = header.names == columns and header.line == 1 and sort_table(columns, target, None).names == names
+        survive = header.names == columns and header.line == 1 and lay_out(columns, target, None).names == names
     except (InputError, UnicodeEncodeError):
         survive = False
     if not survive:
@@ -338,7 +291,7 @@ def _plain_rows(lines: Iterable[str], separator: str) -> Iterator[str]:
         yield line
 
 
-def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: str) -> Table:
+def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: str, separator: str = ",") -> Table:
     """Turn text cells into numbers one by one, so as to name the first that is none.
 
     Parameters
@@ -349,9 +302,11 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
         Cells outside `Columns.used` are not looked at and become NaN.
     source : str
         Name of the file, for messages.
+    separator : str
+        If it is no comma, the numbers may have decimal commas, all of them.
     """
     used = columns.used
-    values, lines = array("d"), array("q")
+    values, lines, marks = array("d"), array("q"), dict[str, int]()
     blank = None
     for line, cells in rows:
         if not cells:
@@ -368,6 +323,8 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
                 f"{source}, line {line}: {_counted(len(cells), 'value')} where the header names "
                 f"{_counted(len(columns.header), 'column')}; give every line one value for each column"
             )
+        if separator != ",":
+            _write_points(cells, used, line, marks, source)
         values.extend([_number(cells[k], columns.header[k], line, source) for k in used])
         lines.append(line)
     if not lines:
@@ -378,6 +335,19 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
     table = np.full((len(lines), len(columns.header)), np.nan)
     table[:, used] = found
     return Table(table, lines)
+
+
+def _write_points(cells: list[str], used: Sequence[int], line: int, marks: dict[str, int], source: str) -> None:
+    """Write decimal points for commas; ``marks`` keeps the line where either was first met."""
+    for k in used:
+        if ("," in cells[k]) != ("." in cells[k]):
+            marks.setdefault("," if "," in cells[k] else ".", line)
+            cells[k] = cells[k].replace(",", ".")
+    if len(marks) == 2:
+        raise InputError(
+            f"{source} has numbers with a decimal comma (line {marks[',']}) and with a decimal point (line "
+            f"{marks['.']}); write all in one way"
+        )
 
 
 def _counted(count: int, what: str) -> str:
@@ -392,6 +362,7 @@ def _number(cell: str, column: str, line: int, source: str) -> float:
         pass
     if not column:
         raise unnamed_column(source, 0)
+    _require_text(cell, line, source)
     if cell.strip() in _MISSING:
         raise InputError(
             f'{source}, line {line}, column "{column}" is {cell.strip()}, a missing value; drop that draw (R: na.omit) '

@@ -22,14 +22,14 @@ import importlib.util
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import numpy as np
 
@@ -41,12 +41,10 @@ from steinkit.files.numpy_format import read_npz
 from steinkit.files.streams import MAX_SECONDS, ZARR_MARKS, is_zarr
 from steinkit.sample import Integers, Sample, rectangle
 
-Heard = TypeVar("Heard")
-
 _CHILD = "steinkit.files.reader_child"
 _BYTES_A_SECOND = 5e6  # that even a slow machine unpacks
 _START = 60.0  # seconds in which any machine starts Python
-_BUSY = 6.0  # of a machine that has other work: seconds that pass for one of the child's own
+_BUSY = 6.0  # of a machine that has other work: seconds that pass for one of work
 
 
 def read_in_child(
@@ -74,7 +72,7 @@ def read_in_child(
     """
     seconds = MAX_SECONDS.value + (len(data) + size) / _BYTES_A_SECOND
     limits = {name: value for name, value in os.environ.items() if name.startswith("STEINKIT_MAX_")}
-    asked = {"kind": kind, "source": source, "seconds": seconds, "limits": limits, "request": request}
+    asked = {"kind": kind, "source": source, "limits": limits, "request": request}
     with _LOCK:
         try:
             child = _running(kind)
@@ -84,7 +82,8 @@ def read_in_child(
                 f"'python -m {_CHILD} {kind}' says why"
             ) from None
         try:
-            answer, packed = child.ask(asked, data, seconds)
+            send(child.process.stdin, asked, data)
+            answer, packed = child.answer(_BUSY * seconds)
         except BaseException as error:
             child.end()
             if isinstance(error, TimeoutError):
@@ -109,27 +108,20 @@ def require_installed(kind: str, extra: str, *packages: str) -> None:
             raise MissingDependencyError(f"{kind} needs the package {package}; pip install 'steinkit[{extra}]'")
 
 
-def write_frame(stream: IO[bytes], data: bytes) -> None:
-    """Write bytes with their number in front."""
-    stream.write(len(data).to_bytes(8, "big"))
+def send(stream: IO[bytes], document: Any, data: bytes = b"") -> None:
+    """Write a document and bytes, with their number in front."""
+    stream.write(f"{len(data)} {json.dumps(document)}\n".encode())
     stream.write(data)
     stream.flush()
 
 
-def read_frame(stream: IO[bytes]) -> bytes:
-    """Read what `write_frame` wrote; EOFError if it ends before."""
-    length = int.from_bytes(_exactly(stream, 8), "big")
-    return _exactly(stream, length)
-
-
-def _exactly(stream: IO[bytes], length: int) -> bytes:
-    data = stream.read(length)
-    if len(data) < length:
+def receive(stream: IO[bytes]) -> tuple[Any, bytes]:
+    """Read what `send` wrote; EOFError if it ends before."""
+    length, _, document = stream.readline().partition(b" ")
+    data = stream.read(int(length)) if document.endswith(b"\n") else b""
+    if not document.endswith(b"\n") or len(data) < int(length):
         raise EOFError
-    return data
-
-
-_OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)  # what the system ends a process with that has used up its own time
+    return json.loads(document), data
 
 
 class _Child:
@@ -137,8 +129,7 @@ class _Child:
 
     def __init__(self, kind: str) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_search_path()), "OPENBLAS_NUM_THREADS": "1"}
-        self.owner, self.kind = os.getpid(), kind
-        self.process = subprocess.Popen(
+        self.process: Any = subprocess.Popen(
             [sys.executable, "-P", "-W", "ignore", "-m", _CHILD, kind],  # -P: nothing in the folder at hand is run
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -146,38 +137,21 @@ class _Child:
             env=environment,
         )
         try:
-            self._within(_START, lambda: read_frame(self._out))
+            self.answer(_START)  # that it is ready
         except BaseException:
             self.end()
             raise
 
-    @property
-    def _out(self) -> IO[bytes]:
-        assert self.process.stdout is not None
-        return self.process.stdout
-
-    def ask(self, asked: dict[str, Any], data: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """The child's answer; TimeoutError or EOFError if there is none."""
-        assert self.process.stdin is not None
-        write_frame(self.process.stdin, json.dumps(asked).encode())
-        write_frame(self.process.stdin, data)
-        answer, arrays = self._within(_BUSY * seconds, lambda: (read_frame(self._out), read_frame(self._out)))
-        return json.loads(answer), arrays
-
-    def _within(self, seconds: float, read: Callable[[], Heard]) -> Heard:
-        expired = threading.Event()
-
-        def kill() -> None:
-            expired.set()
-            self.process.kill()
-
-        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), kill)
+    def answer(self, seconds: float) -> tuple[Any, bytes]:
+        """What it says; TimeoutError or EOFError if it does not."""
+        end = time.monotonic() + seconds
+        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self.process.kill)
         timer.daemon = True
         timer.start()
         try:
-            return read()
+            return receive(self.process.stdout)
         except EOFError:
-            if expired.is_set() or self.process.wait() == -_OUT_OF_TIME:
+            if time.monotonic() >= end:
                 raise TimeoutError from None
             raise
         finally:
@@ -200,24 +174,22 @@ def _search_path() -> list[str]:
 
 
 _LOCK = threading.Lock()
-_children: list[_Child] = []
+_children: dict[tuple[int, str], _Child] = {}  # by the process that started them: one it was forked from is another
 
 
 def _running(kind: str) -> _Child:
-    """The child of this process; that of the process that this one was forked from is not ours to ask."""
-    for child in [each for each in _children if each.owner == os.getpid() and each.kind == kind]:
-        if child.process.poll() is None:
-            return child
-        child.end()
-        _children.remove(child)
-    _children.append(_Child(kind))
-    return _children[-1]
+    key = os.getpid(), kind
+    if key in _children and _children[key].process.poll() is not None:
+        _children.pop(key).end()
+    if key not in _children:
+        _children[key] = _Child(kind)
+    return _children[key]
 
 
 @atexit.register
-def _end_child() -> None:
-    for child in _children:
-        if child.owner == os.getpid():
+def _end_children() -> None:
+    for (owner, _), child in _children.items():
+        if owner == os.getpid():
             child.end()
 
 

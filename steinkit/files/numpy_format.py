@@ -47,7 +47,6 @@ def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     """
     entries = _unpack(data, source)
     points = entries["points"]
-    _require_shapes(entries, source)
     names = entries.get("names")
     dim = _dimension(points, source)
     entries["names"] = default_names(dim) if names is None else _names(names, dim, source)
@@ -206,20 +205,6 @@ def _dimension(points: NDArray[Any], source: str) -> int:
     dim = points.shape[-1] if points.ndim > 1 else 1
     MAX_COLUMNS.require(dim, source, "has")
     return dim
-
-
-def _require_shapes(entries: dict[str, NDArray[Any]], source: str) -> None:
-    points = entries["points"]
-    lead = points.shape[:-1] if points.ndim > 1 else points.shape
-    n = int(np.prod(lead))
-    wanted = {entry: {lead, (n,)} for entry in ("weights", "cost", "chain", "draw")}
-    wanted["scores"] = {points.shape, (n, points.shape[-1] if points.ndim > 1 else 1)}
-    for entry, shapes in wanted.items():
-        if entry in entries and entries[entry].shape not in shapes:
-            raise InputError(
-                f'{source}: "{entry}" has shape {entries[entry].shape} beside points of shape {points.shape}; '
-                f"wanted: {' or '.join(map(str, sorted(shapes, key=len)))}"
-            )
 
 
 def _names(names: NDArray[Any], dim: int, source: str) -> tuple[str, ...]:

@@ -10,30 +10,21 @@ from __future__ import annotations
 
 import importlib
 import io
-import json
 import math
 import operator
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from steinkit.containers.objects import from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
-from steinkit.files.grouped import read_frame, write_frame
+from steinkit.files import streams
+from steinkit.files.grouped import receive, send
 from steinkit.files.numpy_format import write_npz
-from steinkit.files.streams import (
-    MAX_BYTES,
-    MAX_COLUMNS,
-    MAX_MEMBERS,
-    enclosed,
-    parse_json,
-    read_enclosed,
-    require_ratio,
-)
 from steinkit.sample import Sample
 
 _PACKAGES = {"netcdf": ("h5py", "h5netcdf"), "zarr": ("zarr",)}
@@ -53,21 +44,16 @@ def main() -> None:
     for package in _PACKAGES[sys.argv[1]]:  # which takes longest, before any file is waited for
         importlib.import_module(package)
     importlib.import_module("xarray").backends.list_engines()
-    write_frame(answers, b"ready")
-    while True:
-        try:
-            asked = json.loads(read_frame(sys.stdin.buffer))
-            data = read_frame(sys.stdin.buffer)
-        except EOFError:
-            return
-        _answer(answers, asked, data)
+    send(answers, "ready")
+    with suppress(EOFError):
+        while True:
+            send(answers, *_answer(*receive(sys.stdin.buffer)))
 
 
-def _answer(answers: IO[bytes], asked: dict[str, Any], data: bytes) -> None:
+def _answer(asked: dict[str, Any], data: bytes) -> tuple[dict[str, str], bytes]:
     for name in [each for each in os.environ if each.startswith("STEINKIT_MAX_")]:
         del os.environ[name]
     os.environ.update(asked["limits"])
-    _end_after(asked["seconds"])
     answer: dict[str, str] = {}
     packed = b""
     try:
@@ -78,20 +64,7 @@ def _answer(answers: IO[bytes], asked: dict[str, Any], data: bytes) -> None:
         said = f"{asked['source']} does not fit into memory, or unpacks to more than it says; read less"
         answer = {"error": InputError.__name__, "message": said}
     _end_beyond(math.inf)
-    write_frame(answers, json.dumps(answer).encode())
-    write_frame(answers, packed)
-
-
-def _end_after(seconds: float) -> None:
-    """Let the system end this process once it has worked for so long: time that others take does not count."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    soft = math.ceil(min(used.ru_utime + used.ru_stime + seconds, 2.0**30))
-    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+    return answer, packed
 
 
 def _end_beyond(size: float) -> None:
@@ -187,14 +160,14 @@ def _sample(dataset: Any, source: str, columns: Sequence[str] | None) -> Sample:
         for each in dataset.data_vars.values()
         if lead.intersection(each.dims)
     )
-    MAX_COLUMNS.require(sum(entries), source)
+    streams.MAX_COLUMNS.require(sum(entries), source)
     return from_dataset(dataset, source).sample(columns)
 
 
 def _require_size(unpacked: int, stored: int, source: str) -> None:
     """Hold the arrays of a group to the limits, for nothing need be stored of what was never written."""
-    MAX_BYTES.require(unpacked, source, "unpacks to")
-    require_ratio(unpacked, stored, source)
+    streams.MAX_BYTES.require(unpacked, source, "unpacks to")
+    streams.require_ratio(unpacked, stored, source)
 
 
 def _padded(shape: Sequence[int], chunks: Sequence[int] | None) -> int:
@@ -213,7 +186,7 @@ def _refuse_other_files(file: Any, source: str) -> None:
         path, group = groups.pop()
         for name in group:
             members += 1
-            MAX_MEMBERS.require(members, source, "holds at least")
+            streams.MAX_MEMBERS.require(members, source, "holds at least")
             where, link = f"{path}/{name}", group.get(name, getlink=True)
             if isinstance(link, h5py.ExternalLink):
                 raise _elsewhere(source, where, f"a link into the file {link.filename}")
@@ -254,19 +227,19 @@ def _harmless(folder: Path, source: str) -> tuple[list[tuple[Path, dict[str, Any
     found = list[tuple[Path, dict[str, Any]]]()
     for place, folders, files in os.walk(folder):
         for name in [*folders, *files]:
-            enclosed(Path(place), name)
+            streams.enclosed(Path(place), name)
         sizes = {name: Path(place, name).lstat().st_size for name in files}
         stored += sum(sizes.values())
         described += sum(size for name, size in sizes.items() if name in _METADATA)
         members += not sizes.keys().isdisjoint(_MEMBERS)
-        MAX_BYTES.require(stored, source)
-        MAX_BYTES.require(_COPIES * described, source, "has metadata that take")
-        MAX_MEMBERS.require(members, source, "holds at least")
+        streams.MAX_BYTES.require(stored, source)
+        streams.MAX_BYTES.require(_COPIES * described, source, "has metadata that take")
+        streams.MAX_MEMBERS.require(members, source, "holds at least")
         for name in files:
             if name not in _ARRAYS:
                 continue
             where = Path(place, name).relative_to(folder)
-            metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where}")
+            metadata = streams.parse_json(streams.read_enclosed(Path(place), name), f"{source}, {where}")
             if not isinstance(metadata, dict):
                 raise InputError(f"{source}, {where} is not a JSON object; write it again")
             if any("pickle" in str(codec.get(key)) for codec in _codecs(metadata) for key in ("id", "name")):

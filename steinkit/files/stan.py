@@ -22,12 +22,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from steinkit.containers.columns import Columns, require_distinct, sample_from_table
+from steinkit.containers.columns import Columns, choose, require_distinct, sample_from_table
 from steinkit.errors import InputError, listed
-from steinkit.files.csv_format import Table, read_cells, read_plain
+from steinkit.files.csv_format import read_cells, read_plain
 from steinkit.files.streams import MAX_COLUMNS
 from steinkit.sample import Floats, Sample
 
@@ -52,73 +51,57 @@ def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) ->
     InputError
         If the file holds no draws after warm-up, or a value that is no finite number.
     """
-    found = _content(data, source)
-    if found.settings.get("method") == "optimize":
-        raise InputError(f"{source} holds a mode found by optimisation, not draws; run Stan with method=sample")
-    sample = _draws(found, _lay_out(found.header, source, columns), source)
+    found = read_stan_file(data, source)
+    sample = sample_from_table(
+        found.values, _lay_out(found.header, source, columns), source, lambda row: f"line {found.lines[row]}"
+    )
     # the gradients are those of the potential energy, -log p
     return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
 
 
-def _draws(found: _Content, layout: Columns, source: str) -> Sample:
-    """The columns of a layout, warm-up left out."""
-    table = _read_numbers(found, layout, source)
-    skipped = _rows_before_draws(found.settings, source)
-    if skipped >= len(table.lines):
-        rows = "its only row is a warm-up draw"
-        if len(table.lines) > 1:
-            rows = f"all of its {len(table.lines)} rows are warm-up draws"
-        raise InputError(
-            f"{source}: {rows}, for it says that there are {skipped}; let Stan run to its end, or correct num_warmup"
-        )
-    return sample_from_table(
-        table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"
-    )
+class StanFile(NamedTuple):
+    """A file's draws.
 
+    Attributes
+    ----------
+    header : list of str
+        Names of the columns, as Stan writes them.
+    values : ndarray, shape (n, columns)
+        Warm-up left out.
+    lines : sequence of int
+        The line of the file that each row came from.
+    """
 
-def read_stan_columns(data: bytes, source: str, names: Sequence[str]) -> Floats:
-    """Columns of a Stan CSV file by their names in it, (n, len(names)), warm-up left out."""
-    found = _content(data, source)
-    missing = [name for name in names if name not in found.header]
-    if missing:
-        raise InputError(f'{source} has no column "{missing[0]}"; it has {listed(found.header)}')
-    layout = Columns(
-        header=tuple(found.header),
-        names=tuple(names),
-        coordinates=tuple(found.header.index(name) for name in names),
-        scores=(),
-        reserved={},
-    )
-    return _draws(found, layout, source).points
-
-
-def stan_header(data: bytes, source: str) -> list[str]:
-    """Names of the columns of a Stan CSV file, as Stan writes them."""
-    return _content(data, source).header
-
-
-@dataclass(frozen=True)
-class _Content:
-    """A file taken apart: settings from its comments, header, and the other lines, numbered."""
-
-    settings: dict[str, str]
     header: list[str]
-    rows: list[tuple[int, str]]
+    values: Floats
+    lines: Sequence[int]
 
 
-def _content(data: bytes, source: str) -> _Content:
+def read_stan_file(data: bytes, source: str) -> StanFile:
+    """Read all columns of a Stan CSV file; parameters and errors of `read_stan`."""
     text = data.decode("utf-8-sig", errors="replace")
     numbered = [(line, content) for line, content in enumerate(_LINE_END.split(text), start=1) if content.strip()]
-    content = [(line, row) for line, row in numbered if not row.lstrip().startswith("#")]
-    if len(content) < 2:
+    (line, first), *rows = [each for each in numbered if not each[1].lstrip().startswith("#")] or [(0, "")]
+    if not rows:
         raise InputError(f"{source} holds no draws; did Stan stop early? Run it again")
-    line, first = content[0]
+    settings = _settings([row for number, row in numbered if number < line], source)
     header = [name.strip() for name in first.split(",")]
     MAX_COLUMNS.require(len(header), source, "has")
     if "\ufffd" in first:
         raise InputError(f"{source}, line {line} is not UTF-8 text; write the file again")
     require_distinct(header, source)
-    return _Content(_settings([row for number, row in numbered if number < line], source), header, content[1:])
+    skipped = _rows_before_draws(settings, source)
+    if skipped >= len(rows):
+        raise InputError(
+            f"{source} says that its first {skipped} rows are warm-up draws, and has {len(rows)} in all; let Stan run "
+            "to its end, or correct num_warmup"
+        )
+    table = read_plain(io.BytesIO("\n".join(row for _, row in rows).encode("ascii", errors="replace")), len(header), 0)
+    if table is None:
+        every = tuple(range(len(header)))
+        layout = Columns(tuple(map(readable, header)), tuple(header), every, (), {})
+        table = read_cells(((line, row.split(",")) for line, row in rows), layout, source)
+    return StanFile(header, table.values[skipped:], [line for line, _ in rows][skipped:])
 
 
 def _settings(comments: Sequence[str], source: str) -> dict[str, str]:
@@ -128,6 +111,8 @@ def _settings(comments: Sequence[str], source: str) -> dict[str, str]:
         if name in _SETTINGS_READ and found.get(name, value) != value:
             raise InputError(f"{source} says {name} = {found[name]} and {name} = {value}; which is it? Write it again")
         found[name] = value
+    if found.get("method") == "optimize":
+        raise InputError(f"{source} holds a mode found by optimisation, not draws; run Stan with method=sample")
     return found
 
 
@@ -153,14 +138,15 @@ def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> C
     if not kept:
         raise InputError(f"{source} holds Stan's diagnostics only: {listed(header)}; save the parameters too")
     coordinates, scores, prefix = (kept, (), "") if latent is None else (*latent[1:], "unconstrained ")
-    layout = Columns(
+    names = [prefix + readable(header[k]) for k in coordinates]
+    chosen = choose(names, columns, source)
+    return Columns(
         header=tuple(map(readable, header)),
-        names=tuple(prefix + readable(header[k]) for k in coordinates),
-        coordinates=tuple(coordinates),
-        scores=tuple(scores),
+        names=tuple(names[k] for k in chosen),
+        coordinates=tuple(coordinates[k] for k in chosen),
+        scores=tuple(scores[k] for k in chosen) if scores else (),
         reserved={},
     )
-    return layout.select(columns, source)
 
 
 def readable(name: str) -> str:
@@ -191,15 +177,6 @@ def _rows_before_draws(settings: dict[str, str], source: str) -> int:
     if saved in ("0", "false") or settings.get("algorithm") == "fixed_param":
         return 0  # fixed_param runs no warm-up, whatever num_warmup says
     return -(-warmup // thin)  # Stan keeps iterations 0, thin, 2 thin, ...
-
-
-def _read_numbers(found: _Content, columns: Columns, source: str) -> Table:
-    lines = [line for line, _ in found.rows]
-    text = "\n".join(row for _, row in found.rows).encode("ascii", errors="replace")
-    table = read_plain(io.BytesIO(text), len(columns.header), 0)
-    if table is not None:
-        return Table(table.values, lines)
-    return read_cells(((line, row.split(",")) for line, row in found.rows), columns, source)
 
 
 class LatentColumns(NamedTuple):

@@ -429,7 +429,7 @@ def parse_json(data: bytes | str, source: str) -> Any:
     """
     try:
         return json.loads(
-            data, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite, parse_int=_whole
+            data, object_pairs_hook=_object, parse_constant=_constant, parse_float=_number, parse_int=_number
         )
     except RecursionError:
         raise InputError(f"{source} is JSON nested too deep to be read") from None
@@ -454,21 +454,11 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
 
 
-def _finite(text: str) -> float:
+def _number(text: str) -> int | float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"the number {_short(text)} is too large")
-    return value
-
-
-def _whole(text: str) -> int:
-    if len(text) > 300:  # no double has more digits before the point than 309
-        raise ValueError(f"the number {_short(text)} is too large")
-    return int(text)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 30 else f"{text[:30]}..."
+        raise ValueError(f"the number {text if len(text) <= 30 else f'{text[:30]}...'} is too large")
+    return int(text) if text.lstrip("-").isdigit() else value
 
 
 def is_zarr(path: Path) -> bool:

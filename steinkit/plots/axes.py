@@ -17,6 +17,7 @@ import operator
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -122,8 +123,8 @@ def entitle(ax: Axes, title: str, mark: str | None) -> None:
             spine.set_linewidth(2.0)
 
 
-def logarithmic(ax: Any, y: bool) -> None:
-    """Logarithmic axes with labels at powers of ten, and where these are few at twice and five times them."""
+def logarithmic(ax: Any, which: str) -> None:
+    """Logarithmic axes, "x", "y" or "xy": labels at powers of ten, where these are few at twice and five times them."""
     from matplotlib.ticker import FuncFormatter
 
     def at_powers(value: float, position: int) -> str:
@@ -133,19 +134,15 @@ def logarithmic(ax: Any, y: bool) -> None:
         times = "" if digits == "1" else rf"{digits}\times"
         return f"${times}10^{{{int(power)}}}$"
 
-    def between(ends: Callable[[], tuple[float, float]]) -> Callable[[float, int], str]:
-        def label(value: float, position: int) -> str:
-            low, high = ends()
-            return at_powers(value, position) if high < _CROWDED * low and f"{value:e}"[0] in "25" else ""
+    def between(value: float, position: int, ends: Callable[[], tuple[float, float]]) -> str:
+        low, high = ends()
+        return at_powers(value, position) if high < _CROWDED * low and f"{value:e}"[0] in "25" else ""
 
-        return label
-
-    ax.set_xscale("log")
-    if y:
-        ax.set_yscale("log")
-    for axis, ends in ((ax.xaxis, ax.get_xlim), *([(ax.yaxis, ax.get_ylim)] if y else [])):
+    for name in which:
+        getattr(ax, f"set_{name}scale")("log")
+        axis = getattr(ax, f"{name}axis")
         axis.set_major_formatter(FuncFormatter(at_powers))
-        axis.set_minor_formatter(FuncFormatter(between(ends)))
+        axis.set_minor_formatter(FuncFormatter(partial(between, ends=getattr(ax, f"get_{name}lim"))))
 
 
 def open_frame(ax: Axes) -> None:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
-from steinkit.describe.comparisons import measured, ranks, reference_of, unranked
+from steinkit.describe.comparisons import standings
 from steinkit.describe.results import preference
-from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of, ranked
+from steinkit.describe.sweep import LEVEL, Row, ranked, rows_of
 from steinkit.describe.writing import compact, setting_key, setting_label
 from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import find_measure
@@ -87,7 +86,7 @@ def curve(
         tail = x[document["tail"]]
         centre = np.exp(np.log(values[document["tail"]]).mean() - rate * np.log(tail).mean())
         ax.plot(tail, centre * tail**rate, color=_FIT if label is None else color, linestyle="--", linewidth=1.2)
-    logarithmic(ax, y=positive)
+    logarithmic(ax, "xy" if positive else "x")
     ax.set_xlabel("draws" if document["budget"] is None else "cost of the draws")
     ax.set_ylabel(measure.title)
     ax.legend(fontsize=8, framealpha=0.9)
@@ -134,39 +133,36 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
     """
     document, ax = document_of(result), axes_or_new(ax)
     known = find_measure(next(iter(document["ranking"])) if measure is None else measure)
-    places = ranks(document, known.name) | dict.fromkeys(unranked(document, known.name), _NOT_RANKED)
-    entries = measured(document, known.name)
-    ends = {
-        name: (entries[name].get("lower", value), entries[name].get("upper", value))
-        for name, value in ((name, entries[name]["value"]) for name in places)
-    }
-    for place, (name, (lower, upper)) in enumerate(ends.items()):
-        value = entries[name]["value"]
-        colour = _UNRANKED if places[name] == _NOT_RANKED else _RANK_LINE
+    samples = standings(document, known.name)
+    ends = [
+        (each.entry.get("lower", each.entry["value"]), each.entry.get("upper", each.entry["value"])) for each in samples
+    ]
+    for place, (each, (lower, upper)) in enumerate(zip(samples, ends, strict=True)):
+        value, colour = each.entry["value"], _RANK_LINE if each.rank else _UNRANKED
         ax.hlines(place, lower, upper, color=colour, linewidth=5, alpha=0.4)
-        ranked = places[name] != _NOT_RANKED
-        ax.plot(value, place, "o", color=colour, markersize=6, fillstyle="full" if ranked else "none", zorder=3)
+        ax.plot(value, place, "o", color=colour, markersize=6, fillstyle="full" if each.rank else "none", zorder=3)
         ax.annotate(
             compact(value), (value, place), (0, 7), textcoords="offset points", ha="center", fontsize=8, bbox=_BEHIND
         )
     references = document["reference"].get(known.name, ())
     if len(references) == 1:
         _band(ax, references[0], f"{_samples(references[0])} of {references[0]['draws']}")
-    for place, name in enumerate(places if len(references) > 1 else ()):
-        if reference := reference_of(document, known.name, name):
-            _band(ax, reference, f"{_samples(reference)} of as many effective draws", (place - 0.4, place + 0.4))
-    names = told_apart(list(places), _LONGEST_NAME)
-    labels = [f"{name}  {rank}" for name, rank in zip(names, places.values(), strict=True)]
-    ax.set_yticks(range(len(places)), labels, parse_math=False)
-    ax.set_ylim(len(places) - 0.4, -0.8)
-    everything = [end for both in ends.values() for end in both]
+    for place, each in enumerate(samples if len(references) > 1 else ()):
+        if each.reference:
+            label = f"{_samples(each.reference)} of as many effective draws"
+            _band(ax, each.reference, label, (place - 0.4, place + 0.4))
+    names = told_apart([each.name for each in samples], _LONGEST_NAME)
+    labels = [f"{name}  {each.rank or _NOT_RANKED}" for name, each in zip(names, samples, strict=True)]
+    ax.set_yticks(range(len(samples)), labels, parse_math=False)
+    ax.set_ylim(len(samples) - 0.4, -0.8)
+    everything = [end for both in ends for end in both]
     everything += [reference[end] for reference in references for end in ("lower", "upper")]
     spread = [value for value in everything if value is not None]
     if spread and min(spread) > 0.0 and max(spread) > _DECADES * min(spread):
-        logarithmic(ax, y=False)
+        logarithmic(ax, "x")
     ax.margins(x=0.15)
     left, _ = ax.get_xlim()
-    if ax.get_xscale() == "linear" and left < 0.0 <= min((lower for lower, _ in ends.values()), default=left):
+    if ax.get_xscale() == "linear" and left < 0.0 <= min((lower for lower, _ in ends), default=left):
         ax.set_xlim(left=0.0)
     ax.set_xlabel(f"{known.title}\n({preference(known)})")
     handles, told = ax.get_legend_handles_labels()
@@ -239,18 +235,26 @@ def selection(
     """
     found = getattr(result, "criteria", result)
     choices = {name: document_of(choice) for name, choice in found.get("criteria", found).items()}
-    measure = _upper_measure(choices, measure)
-    points = _points(choices[measure], find_measure(measure))
-    across = _Across.of(points, parameter)
+    if measure is None:
+        measure = next((name for name in choices if find_measure(name).smaller_is_better), next(iter(choices), None))
+    if measure is None or measure not in choices:
+        raise UsageError(f"there is no choice by {measure!r}; there are choices by {', '.join(choices) or 'nothing'}")
+    rows = rows_of(choices[measure], find_measure(measure))
+    places, names = _along(rows, parameter)
     beside = against if against in choices and against != measure else None
     ax = axes_or_new(ax, (_SIZE[0], _BOTH * _SIZE[1]) if beside else _SIZE)
     lowest = strip_below(ax, (1.0, 1.0)) if beside else ax
-    verdicts = [_criterion(ax, choices[measure], find_measure(measure), across, _FIRST, "-")]
+    verdicts = [_criterion(ax, choices[measure], find_measure(measure), parameter, (_FIRST, "-"))]
     if beside:
-        verdicts.append(_criterion(lowest, choices[beside], find_measure(beside), across, _SECOND, "--"))
-    across.dress(lowest)
+        verdicts.append(_criterion(lowest, choices[beside], find_measure(beside), parameter, (_SECOND, "--")))
+    lowest.set_xlabel(printable(parameter.replace("_", " ")), parse_math=False)
+    if names:
+        lowest.set_xticks(range(len(names)), list(map(printable, names)), parse_math=False)
+        lowest.set_xlim(-0.5, len(names) - 0.5)
+    elif _spans(places, 10.0):
+        logarithmic(lowest, "x")
     ax.set_title("\n".join(verdicts), fontsize=10, parse_math=False)
-    _legend(lowest, points, parameter)
+    _legend(lowest, rows, parameter)
     return ax
 
 
@@ -265,63 +269,19 @@ def most_varied(settings: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(varied, key=lambda name: -len(values[name]))
 
 
-def _upper_measure(choices: Mapping[str, Any], measure: str | None) -> str:
-    if measure is None:
-        measure = next((name for name in choices if find_measure(name).smaller_is_better), next(iter(choices), None))
-    if measure is None or measure not in choices:
-        raise UsageError(f"there is no choice by {measure!r}; there are choices by {', '.join(choices) or 'nothing'}")
-    return measure
-
-
-class _Point(NamedTuple):
-    """What is drawn of a setting."""
-
-    settings: Mapping[str, Any]
-    median: float
-    interval: tuple[float, float]
-    bracket: tuple[float, float]
-
-
-def _points(choice: Mapping[str, Any], measure: Measure) -> list[_Point]:
-    medians = [median_of(row, measure) for row in choice["table"]]
-    return [
-        _Point(row["settings"], median, interval_of(row, measure) or (median, median), bracket_of(row, measure))
-        for row, median in zip(choice["table"], medians, strict=True)
-    ]
-
-
-@dataclass(frozen=True)
-class _Across:
-    """The axis of the parameter: numbers, or names side by side."""
-
-    parameter: str
-    names: tuple[str, ...]
-    logarithmic: bool
-
-    @classmethod
-    def of(cls, points: Sequence[_Point], parameter: str) -> _Across:
-        values = [point.settings[parameter] for point in points if parameter in point.settings]
-        if len(values) < len(points):
-            known = {name for point in points for name in point.settings}
-            raise UsageError(
-                f"no parameter named {parameter!r} in all settings{did_you_mean(parameter, known)}; "
-                f"there are {', '.join(sorted(known))}"
-            )
-        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-            return cls(parameter, (), _spans(values, 10.0))
-        return cls(parameter, tuple(dict.fromkeys(map(str, values))), False)
-
-    def place(self, point: _Point) -> float:
-        value = point.settings[self.parameter]
-        return float(self.names.index(str(value)) if self.names else value)
-
-    def dress(self, ax: Axes) -> None:
-        ax.set_xlabel(printable(self.parameter.replace("_", " ")), parse_math=False)
-        if self.logarithmic:
-            ax.set_xscale("log")
-        if self.names:
-            ax.set_xticks(range(len(self.names)), list(map(printable, self.names)), parse_math=False)
-            ax.set_xlim(-0.5, len(self.names) - 0.5)
+def _along(rows: Sequence[Row], parameter: str) -> tuple[list[float], list[str]]:
+    """Where settings stand on the axis of a parameter: its values, or the places of names side by side, and these."""
+    if not all(parameter in row.settings for row in rows):
+        known = {name for row in rows for name in row.settings}
+        raise UsageError(
+            f"no parameter named {parameter!r} in all settings{did_you_mean(parameter, known)}; "
+            f"there are {', '.join(sorted(known))}"
+        )
+    values = [row.settings[parameter] for row in rows]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return [float(value) for value in values], []
+    names = list(dict.fromkeys(map(str, values)))
+    return [float(names.index(str(value))) for value in values], names
 
 
 def _spans(values: Iterable[float], ratio: float) -> bool:
@@ -330,24 +290,25 @@ def _spans(values: Iterable[float], ratio: float) -> bool:
     return bool(finite) and min(finite) > 0.0 and max(finite) >= ratio * min(finite)
 
 
-def _criterion(ax: Axes, choice: Mapping[str, Any], measure: Measure, across: _Across, colour: str, dashes: str) -> str:
-    """Draw the medians of one criterion on its Axes, and say what it picks."""
-    points = _points(choice, measure)
+def _criterion(ax: Axes, choice: Mapping[str, Any], measure: Measure, parameter: str, look: tuple[str, str]) -> str:
+    """Draw the medians of one criterion on its Axes, in a colour and dashes, and say what it picks."""
+    rows, (colour, dashes) = rows_of(choice, measure), look
+    places, names = _along(rows, parameter)
     ax.margins(y=0.1)  # the star is large
-    if _spans((end for point in points for end in (point.median, *point.interval)), 3.0):
-        ax.set_yscale("log")
-    for number, curve in enumerate(_curves(points, across.parameter).values()):
-        ordered = sorted(curve, key=across.place)
-        _curve(ax, across, ordered, {"color": colour, "linestyle": dashes, "marker": _MARKS[number % len(_MARKS)]})
-    for point in points:
-        at = (across.place(point), point.median)
-        if point.settings == choice["best"]:
-            ax.plot(*at, "*", color=colour, markersize=17, markeredgecolor="white", zorder=5)
-        elif point.settings in choice["ties"]:
-            ax.plot(*at, "o", color="none", markersize=13, markeredgecolor=colour, markeredgewidth=1.5, zorder=4)
+    if _spans((end for row in rows for end in (row.median, *(row.interval or ()))), 3.0):
+        logarithmic(ax, "y")
+    for number, curve in enumerate(_curves(rows, parameter).values()):
+        ordered = sorted(curve, key=places.__getitem__)
+        style = {"color": colour, "linestyle": "" if names else dashes, "marker": _MARKS[number % len(_MARKS)]}
+        _curve(ax, np.array([places[k] for k in ordered]), [rows[k] for k in ordered], style)
+    for place, row in zip(places, rows, strict=True):
+        if row.verdict == "best":
+            ax.plot(place, row.median, "*", color=colour, markersize=17, markeredgecolor="white", zorder=5)
+        elif row.verdict == "not told apart":
+            ring: dict[str, Any] = {"markersize": 13, "markeredgecolor": colour, "markeredgewidth": 1.5, "zorder": 4}
+            ax.plot(place, row.median, "o", color="none", **ring)
     ax.set_ylabel(_label_along(ax, measure), color=colour)
     ax.tick_params(axis="y", which="both", colors=colour)
-    _few_ticks(ax)
     return f"{measure.title} picks {setting_label(choice['best'])}"
 
 
@@ -358,50 +319,38 @@ def _label_along(ax: Axes, measure: Measure) -> str:
     return f"{textwrap.fill(measure.title, max(len(preferred), int(height / _LETTER)))}\n{preferred}"
 
 
-def _curve(ax: Axes, across: _Across, points: Sequence[_Point], style: Mapping[str, Any]) -> None:
+def _curve(ax: Axes, x: Floats, rows: Sequence[Row], style: Mapping[str, Any]) -> None:
     """Medians joined by lines, with bars and bands; a cross on the edge where half of the cells failed."""
-    x, medians = np.array([(across.place(point), point.median) for point in points]).T
+    medians, colour = np.array([row.median for row in rows]), style["color"]
     shown = np.isfinite(medians)
-    bars = np.array([(at.median - at.bracket[0], at.bracket[1] - at.median) for at in points]).T[:, shown]
-    ends = np.array([point.interval for point in points])[shown]
-    colour = style["color"]
-    ax.plot(x[shown], medians[shown], **{**style, "linestyle": "" if across.names else style["linestyle"]})
+    bars = np.array([(row.median - row.bracket[0], row.bracket[1] - row.median) for row in rows]).T[:, shown]
+    ends = np.array([row.interval or (row.median, row.median) for row in rows])[shown]
+    ax.plot(x[shown], medians[shown], **style)
     if shown.any():
         ax.errorbar(x[shown], medians[shown], bars, fmt="none", ecolor=colour, capsize=4, linewidth=1.2)
     ax.update_datalim(np.column_stack([np.repeat(x[shown], 2), ends.ravel()])[np.isfinite(ends.ravel())])
     ax.autoscale_view()
     low, high = np.clip(ends, *ax.get_ylim()).T  # a band that failures make endless ends at the edge
-    if across.names:
-        ax.vlines(x[shown], low, high, color=colour, alpha=0.2, linewidth=14.0)
-    else:
+    if style["linestyle"]:
         ax.fill_between(x[shown], low, high, color=colour, alpha=0.2, linewidth=0.0)
+    else:
+        ax.vlines(x[shown], low, high, color=colour, alpha=0.2, linewidth=14.0)
     for place, worst in zip(x[np.isinf(medians)], medians[np.isinf(medians)], strict=True):
         height = 0.97 if worst > 0.0 else 0.03
         ax.plot(place, height, "x", color=colour, transform=ax.get_xaxis_transform(), markersize=8)
 
 
-def _few_ticks(ax: Axes) -> None:
-    """Ticks at 1, 2 and 5 times the powers of ten, where a logarithmic axis spans few of these."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    low, high = ax.get_ylim()
-    if ax.get_yscale() == "log" and high < 1e3 * low:
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        ax.yaxis.set_minor_formatter(NullFormatter())
-
-
-def _curves(points: Sequence[_Point], parameter: str) -> dict[str, list[_Point]]:
+def _curves(rows: Sequence[Row], parameter: str) -> dict[str, list[int]]:
     """The settings of each combination of the other parameters; those never scored have no place."""
-    curves: dict[str, list[_Point]] = {}
-    for point in points:
-        others = {name: value for name, value in point.settings.items() if name != parameter}
-        if not math.isnan(point.median):
-            curves.setdefault(setting_label(others), []).append(point)
+    curves: dict[str, list[int]] = {}
+    for k, row in enumerate(rows):
+        if not math.isnan(row.median):
+            others = {name: value for name, value in row.settings.items() if name != parameter}
+            curves.setdefault(setting_label(others), []).append(k)
     return curves
 
 
-def _legend(ax: Axes, points: Sequence[_Point], parameter: str) -> None:
+def _legend(ax: Axes, rows: Sequence[Row], parameter: str) -> None:
     """What star, ring, cross and the marks of several curves mean, below the axis."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -415,12 +364,11 @@ def _legend(ax: Axes, points: Sequence[_Point], parameter: str) -> None:
         entry("o", "median over seeds", 5),
         Patch(color="0.35", alpha=0.25, linewidth=0.0, label=f"its {LEVEL:.0%} interval"),
     ]
-    if any(math.isinf(point.median) for point in points):
+    if any(math.isinf(row.median) for row in rows):
         entries.append(entry("x", "half or more failed", 7))
-    curves = _curves(points, parameter)
-    if len(curves) > 1:
-        names = [name.replace("$", r"\$") for name in curves]  # a name is no formula
-        entries += [entry(_MARKS[number % len(_MARKS)], name, 5) for number, name in enumerate(names)]
+    curves = list(_curves(rows, parameter))
+    for number, name in enumerate(curves if len(curves) > 1 else ()):
+        entries.append(entry(_MARKS[number % len(_MARKS)], name.replace("$", r"\$"), 5))  # a name is no formula
     legend_below(ax, entries)
 
 

@@ -21,7 +21,6 @@ from steinkit.plots.axes import Coordinates, coordinate_bars, drawn, heaviest
 
 if TYPE_CHECKING:
     from jinja2 import Template
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -38,6 +37,7 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["address"] = lambda svg: f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"
     return environment.get_template(name)
 
 
@@ -54,20 +54,6 @@ class Drawing:
     dark: bytes
     width: int
     height: int
-
-    @property
-    def address(self) -> str:
-        """The picture for light paper itself, as an address."""
-        return _address(self.light)
-
-    @property
-    def dark_address(self) -> str:
-        """The picture for dark paper itself, as an address."""
-        return _address(self.dark)
-
-
-def _address(svg: bytes) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"
 
 
 @dataclass(frozen=True)
@@ -134,11 +120,6 @@ class Part:
     facts: tuple[tuple[str, str], ...] = ()
     listings: tuple[Listing, ...] = ()
 
-    @property
-    def has_making(self) -> bool:
-        """Whether it is said how it was made."""
-        return bool(self.facts or self.listings)
-
 
 WIDE, NARROW = 7.6, 3.8  # inches; one is 96 CSS pixels
 _PIXELS = 96
@@ -177,9 +158,17 @@ def draws_in_numbers(name: str, result: Any) -> str:
     return f"{sentence(name)}: {count(len(points), 'draw')}, {ranges}, discrepancy {compact(result.value)}."
 
 
-def on_axes(draw: Callable[[Axes], Any], width: float, height: float) -> Drawing:
-    """What a function draws on the Axes of a new figure, sizes in inches."""
-    return drawing(drawn(draw, width, height))
+def pictured(
+    title: str,
+    caption: str,
+    description: str,
+    draw: Callable[[Any], Any],
+    height: float,
+    narrow_height: float | None = None,
+) -> Picture:
+    """What a function draws on Axes as a picture of this height, in inches, and of another where it is narrow."""
+    sizes = (WIDE, height), (NARROW, narrow_height or height)
+    return Picture(title, caption, description, *(drawing(drawn(draw, *size)) for size in sizes))
 
 
 def has_bars(entry: Document) -> bool:
@@ -215,17 +204,10 @@ def bars_pictures(groups: Mapping[str, Coordinates], caption: str, title: str = 
         coordinate_bars(labelled, ax, most=_MOST_BARS, longest_name=_LONGEST_LABEL)
 
     bars = len(heaviest(groups.values(), _MOST_BARS)) * len(groups)
+    heading = f"{sentence(title)}, coordinate by coordinate" if title else "Coordinate by coordinate"
+    shown = " ".join(_in_numbers(name, entries) for name, entries in groups.items())
     height = 1.2 + 0.2 * len(groups) + 0.27 * bars
-    return [
-        Picture(
-            title=f"{sentence(title)}, coordinate by coordinate" if title else "Coordinate by coordinate",
-            caption=caption,
-            description="Discrepancy by coordinate. "
-            + " ".join(_in_numbers(name, entries) for name, entries in groups.items()),
-            wide=on_axes(draw, WIDE, height),
-            narrow=on_axes(draw, NARROW, height),
-        )
-    ]
+    return [pictured(heading, caption, f"Discrepancy by coordinate. {shown}", draw, height)]
 
 
 def _in_numbers(name: str, entries: Coordinates) -> str:

@@ -7,11 +7,9 @@ the words of the terminal, and one small picture beside them.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from steinkit import __version__, plots
@@ -28,7 +26,7 @@ from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
-from steinkit.report.elements import Drawing, Listing, Part, drawing, template
+from steinkit.report.elements import Drawing, Part, drawing, template
 from steinkit.report.parts import comparison_part, curve_parts, score_part
 from steinkit.report.sources import Found, Source, read_source
 from steinkit.report.sweep_part import sweep_part, tuning_part
@@ -96,7 +94,7 @@ def write_report(
     if not listed:
         raise UsageError("there is nothing to report; name a sweep's folder or a JSON document")
     found = _differently_named(map(read_source, listed))
-    html = _page(_accounts(found, target), title, _command(found, os.fspath(path), title, target))
+    html = _page(_accounts(found, target), title)
     write_bytes(path, f"{html}\n".encode(), binary=True)
 
 
@@ -117,15 +115,6 @@ def _differently_named(found: Iterable[Found]) -> list[Found]:
         again = counts[each.name]
         named.append(each if again == 1 else replace(each, name=f"{each.name} ({again})"))
     return named
-
-
-def _command(found: Sequence[Found], path: str, title: str | None, target: Target | str | None) -> Listing | None:
-    """The command that writes the page, if all that it is made of is in files."""
-    addresses = [each.address for each in found if each.address is not None]
-    if len(addresses) < len(found) or isinstance(target, Target):
-        return None
-    options = ["-o", Path(path).name, *(["--title", title] if title else []), *(["--target", target] if target else [])]
-    return Listing("This page", shlex.join(["steinkit", "report", *addresses, *options]))
 
 
 def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]:
@@ -151,14 +140,13 @@ def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]
         ) from error
 
 
-def _page(accounts: Sequence[Part], title: str | None, command: Listing | None) -> str:
+def _page(accounts: Sequence[Part], title: str | None) -> str:
     from markupsafe import Markup
 
     style = resources.files("steinkit.report").joinpath("style.css").read_text(encoding="utf-8")
     return template("page.html").render(
         accounts=accounts,
         title=title,
-        command=command,
         style=Markup(style),
         version=__version__,
         column_classes=_column_classes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from steinkit import plots
@@ -14,17 +15,14 @@ from steinkit.describe.comparisons import (
     curve_grounds,
     curve_headline,
     curve_table,
-    end_of_curve,
-    measured,
-    ranks,
     sizes_table,
-    unranked,
+    standings,
     verdicts_table,
 )
 from steinkit.describe.measures import direction, named_moments
 from steinkit.describe.results import Document, answers
 from steinkit.describe.verdict import descriptions, fault, headline, measures_table, page_statements, verdict_biases
-from steinkit.describe.writing import Table, listed, sentence, value_of
+from steinkit.describe.writing import Table, compact, listed, sentence, value_of
 from steinkit.errors import InputError, SteinkitError
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
@@ -42,7 +40,7 @@ from steinkit.report.elements import (
     draws_in_numbers,
     has_bars,
     label,
-    on_axes,
+    pictured,
 )
 from steinkit.report.sources import Found, command_listings
 from steinkit.target import Target
@@ -121,39 +119,27 @@ def _faults(name: str, document: Mapping[str, Any] | None) -> list[Picture]:
 
     faults = "; ".join(f"{fault(each)}, {abs(each['z']):.3g} standard errors" for each in document["blame"])
     height = 1.2 + 0.4 * len(document["blame"])
-    return [
-        Picture(
-            title=f"What is wrong with {name}",
-            caption="A line a fault, worst on top: standard errors from what the target asks for, with 95% intervals. "
-            "The grey band is what chance makes of what is right.",
-            description=f"{sentence(faults)}.",
-            wide=on_axes(draw, WIDE, height),
-            narrow=on_axes(draw, NARROW, height),
-        )
-    ]
+    caption = (
+        "A line a fault, worst on top: standard errors from what the target asks for, with 95% intervals. The grey "
+        "band is what chance makes of what is right."
+    )
+    return [pictured(f"What is wrong with {name}", caption, f"{sentence(faults)}.", draw, height)]
 
 
 def _moments(name: str, entry: Mapping[str, Any]) -> Picture:
     """The matrix of the standard errors of a sample's moments."""
-
-    def draw(ax: Any) -> None:
-        plots.moment_matrix(entry, ax)
-
     dim = sum(each["kind"] == "location" for each in entry["features"])
     height = 1.9 + 0.32 * max(dim, 2)
     worst = ", ".join(
         f"{each['kind']} of {listed(each['coordinates'])} {abs(each['z']):.2g} standard errors {direction(each)}"
         for each in named_moments(entry)[:_IN_WORDS]
     )
-    return Picture(
-        title=f"Moments of {name}",
-        caption="A row a coordinate: its location, its spread, and its dependence with those before it, in standard "
-        "errors from what the target has. Red is too high, too wide, or a correlation above the target's; blue the "
-        "contrary; pale is what chance explains.",
-        description=f"{sentence(worst)}.",
-        wide=on_axes(draw, WIDE, height),
-        narrow=on_axes(draw, NARROW, height),
+    caption = (
+        "A row a coordinate: its location, its spread, and its dependence with those before it, in standard errors "
+        "from what the target has. Red is too high, too wide, or a correlation above the target's; blue the contrary; "
+        "pale is what chance explains."
     )
+    return pictured(f"Moments of {name}", caption, f"{sentence(worst)}.", partial(plots.moment_matrix, entry), height)
 
 
 _DRAWN = ("graph", "sliced")  # measures whose pictures show the draws
@@ -206,34 +192,25 @@ def _contoured(found: Found, target: Target | str | None) -> Target | None:
 
 
 def _draws_picture(found: Found, measure: str, result: Any, target: Target | None, standard: Standard) -> Picture:
-    dim = result.sample.dim
-    draw, kind = _drawer(measure, result, target, standard)
+    draw, kind = partial(plots.draws, result, reference=standard, colorbar=False), "graph"
+    if measure == "sliced":
+        draw, kind = partial(plots.slice_function, result, reference=standard, legend=False), "sliced"
+    elif result.sample.dim == 1:
+        draw, kind = partial(plots.stein_function, result, reference=standard, legend=False), "curve"
+    elif target is not None:
+        draw = partial(plots.draws_with_density, result, target, reference=standard, colorbar=False)
     wide, said = _on_paper(draw, WIDE, 4.6)
     narrow, _ = _on_paper(draw, NARROW, 4.2)
-    contours = kind == "graph" and dim == 2 and target is not None and target.has_log_density
-    caption = [
-        _CAPTIONS[kind],
-        f"{sentence(said)}.",
-        *(["Grey regions hold 50, 90 and 99% of the target."] if contours else []),
-    ]
+    contours = ""
+    if kind == "graph" and result.sample.dim == 2 and target is not None and target.has_log_density:
+        contours = " Grey regions hold 50, 90 and 99% of the target."
     return Picture(
         title=f"The draws of {found.sample}",
-        caption=" ".join(caption),
+        caption=f"{_CAPTIONS[kind]} {sentence(said)}.{contours}",
         description=draws_in_numbers(found.sample, result),
         wide=wide,
         narrow=narrow,
     )
-
-
-def _drawer(measure: str, result: Any, target: Target | None, standard: Standard) -> tuple[Callable[[Axes], Axes], str]:
-    """What draws the picture on Axes, and which kind of picture that is."""
-    if measure == "sliced":
-        return lambda ax: plots.slice_function(result, ax, reference=standard, legend=False), "sliced"
-    if result.sample.dim == 1:
-        return lambda ax: plots.stein_function(result, ax, reference=standard, legend=False), "curve"
-    if target is None:
-        return lambda ax: plots.draws(result, ax, reference=standard, colorbar=False), "graph"
-    return lambda ax: plots.draws_with_density(result, target, ax, reference=standard, colorbar=False), "graph"
 
 
 def _on_paper(draw: Callable[[Axes], Axes], width: float, height: float) -> tuple[Drawing, str]:
@@ -259,7 +236,7 @@ def comparison_part(found: Found) -> Part:
     """The verdict, pictures and tables of a comparison; `found` is of kind "comparison"."""
     document = found.document
     measures = [find_measure(name) for name in document["ranking"]]
-    pictures = [_ranks(document, measure) for measure in measures if _shown(document, measure.name)]
+    pictures = [_ranks(document, measure) for measure in measures if standings(document, measure.name)]
     judged = [each for each in (verdicts_table(document), sizes_table(document)) if each is not None]
     return Part(
         source=found.name,
@@ -272,11 +249,6 @@ def comparison_part(found: Found) -> Part:
         facts=found.facts(("samples", ", ".join(each["file"] for each in document["samples"])), made="compared them"),
         listings=command_listings(document),
     )
-
-
-def _shown(document: Document, measure: str) -> bool:
-    """Whether there is a sample to draw."""
-    return bool(document["ranking"][measure] or unranked(document, measure))
 
 
 def _table(document: Document, measure: Measure) -> Table:
@@ -293,34 +265,31 @@ def _ranks(document: Document, measure: Measure) -> Picture:
             ax.get_legend().remove()  # the caption says what the band is
 
     height = 1.5 + 0.42 * len(document["samples"])
-    places, entries = ranks(document, measure.name), measured(document, measure.name)
+    samples = standings(document, measure.name)
     values = "; ".join(
-        [
-            *(f"rank {rank.rstrip('=')}, {name}: {value_of(entries[name])}" for name, rank in places.items()),
-            *(f"not ranked, {name}: {value_of(entries[name])}" for name in unranked(document, measure.name)),
-        ]
+        f"{f'rank {each.rank}'.rstrip('=') if each.rank else 'not ranked'}, {each.name}: {value_of(each.entry)}"
+        for each in samples
     )
     bands = len(document["reference"].get(measure.name, ()))
     band = " The grey band holds independent samples from the target." if bands else ""
     if bands > 1:
         band = " Each sample's grey band holds independent samples from the target of as many effective draws."
     bars = " Bars are the brackets: samples whose bars overlap share a rank (=)." if measure.has_bracket else ""
-    grey = " Samples in grey cannot be ranked by it." if unranked(document, measure.name) else ""
-    return Picture(
-        title=f"{sentence(measure.title)}, best first",
-        caption=f"One line a sample, with its rank beside its name.{bars}{band}{grey}",
-        description=f"{sentence(measure.title)}: {values}.",
-        wide=on_axes(draw, WIDE, height),
-        narrow=on_axes(draw, NARROW, height),
+    grey = "" if all(each.rank for each in samples) else " Samples in grey cannot be ranked by it."
+    return pictured(
+        f"{sentence(measure.title)}, best first",
+        f"One line a sample, with its rank beside its name.{bars}{band}{grey}",
+        f"{sentence(measure.title)}: {values}.",
+        draw,
+        height,
     )
 
 
 def _bars(document: Document, measures: list[Measure]) -> list[Picture]:
     """What each coordinate carries of the discrepancy of each sample, best first, by the first measure that is one."""
     for measure in measures:
-        entries = measured(document, measure.name)
-        order = dict.fromkeys([*ranks(document, measure.name), *entries])
-        groups = {name: entries[name]["coordinates"] for name in order if has_bars(entries[name])}
+        found = {each.name: each.entry for each in standings(document, measure.name)}
+        groups = {name: entry["coordinates"] for name, entry in found.items() if has_bars(entry)}
         if groups and len(groups) <= _MOST_BAR_SAMPLES:
             return bars_pictures(groups, brackets_caption(measure.title))
     return []
@@ -379,19 +348,16 @@ def _curves_picture(curves: Mapping[str, Document]) -> Picture:
     band = " Bands are bootstrap intervals over replicates." if replicated else ""
     described = " ".join(f"{name}: {_in_numbers(curve)}." for name, curve in curves.items())
     title = sentence(find_measure(some["measure"]).title)
-    return Picture(
-        title=f"{title} against {against}",
-        caption=f"Both axes are logarithmic, so that a power of {against} is a straight line{line}.{band}"
-        + ("" if lone else f" Curves: {listed(list(curves), most=6)}."),
-        description=f"{title} against {against}. {described}",
-        wide=on_axes(draw, WIDE, 4.3),
-        narrow=on_axes(draw, NARROW, 3.6),
-    )
+    heading, names = f"{title} against {against}", "" if lone else f" Curves: {listed(list(curves), most=6)}."
+    caption = f"Both axes are logarithmic, so that a power of {against} is a straight line{line}.{band}{names}"
+    return pictured(heading, caption, f"{heading}. {described}", draw, 4.3, 3.6)
 
 
 def _in_numbers(curve: Document) -> str:
-    rate = "" if curve["rate"] is None else f", rate {format(curve['rate'], '.2f')}"
-    return f"from {end_of_curve(curve, 0)} to {end_of_curve(curve, -1)}{rate}"
+    costs = [f" (cost {compact(each)})" for each in curve["cost"] or ()] or [""]
+    first, last = (f"{compact(curve['values'][k])} at {curve['n'][k]:g} draws{costs[k]}" for k in (0, -1))
+    rate = "" if curve["rate"] is None else f", rate {curve['rate']:.2f}"
+    return f"from {first} to {last}{rate}"
 
 
 def _against_cost(curves: Mapping[str, Document]) -> list[Picture]:

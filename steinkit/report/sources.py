@@ -40,20 +40,14 @@ from steinkit.targets import target_names
 Source: TypeAlias = str | os.PathLike[str] | Result
 Kind = Literal["sweep", "tuning", "comparison", "curve", "score"]
 
-_MARKS: dict[Kind, tuple[str, ...]] = {  # keys that only documents of that kind have
-    "sweep": ("criteria", "cells"),
-    "tuning": ("setting", "rungs"),
-    "comparison": ("samples", "ranking"),
-    "curve": ("measure", "n", "values"),
-    "score": ("sample", "results"),
+_KINDS: dict[Kind, tuple[type[Result], tuple[str, ...]]] = {
+    "sweep": (SweepResult, ("criteria", "cells")),
+    "tuning": (TuningResult, ("setting", "rungs")),
+    "comparison": (Comparison, ("samples", "ranking")),
+    "curve": (Curve, ("measure", "n", "values")),
+    "score": (Scores, ("sample", "results")),
 }
-_RESULTS: dict[Kind, type[Result]] = {
-    "sweep": SweepResult,
-    "tuning": TuningResult,
-    "comparison": Comparison,
-    "curve": Curve,
-    "score": Scores,
-}
+"""The class of each, and keys that only documents of that kind have."""
 _CELL = re.compile("[0-9a-f]{8,128}")
 _WANTED = "give the folder of a sweep or tuning, or what score, compare, curve, sweep or tune print with --json"
 
@@ -139,7 +133,7 @@ def read_source(source: Source) -> Found:
 
 
 def _read(source: Source) -> Found:
-    for kind, made in _RESULTS.items():
+    for kind, (made, _) in _KINDS.items():
         if isinstance(source, made):
             records = source.records if isinstance(source, SweepResult) else ()
             return Found(f"the {kind}", kind, source.to_dict(), records, result=source)
@@ -186,7 +180,7 @@ def _found_in(data: bytes, name: str, source: str) -> Found:
         document = parse_json(data, name)
     except InputError as error:
         raise InputError(f"{error}; {_WANTED}") from None
-    for kind, keys in _MARKS.items():
+    for kind, (_, keys) in _KINDS.items():
         if isinstance(document, dict) and all(key in document for key in keys):
             result = restored(data, source) if kind == "score" and has_arrays(source) else None
             return Found(name, kind, document, hashes={name: _hash(data)}, address=source, result=result)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,16 +90,33 @@ def scored_draws(
     return made, {k: score_again(made, samples[k], measure, record).result for k, record in kept.items()}
 
 
-def judged_draws(
-    found: Found, setting: Setting, measure: str, target_of: FindTarget
-) -> tuple[Mapping[str, Any], int] | None:
-    """The verdict's document on the draws of a setting that were kept of its first seed, and that seed, if there are.
+class JudgedDraws(NamedTuple):
+    """What draws of the best setting are worth.
+
+    Parameters
+    ----------
+    verdict : mapping
+        The document of a verdict on them.
+    seed : int
+    missed : str
+        Where chains of other settings found a mode that they missed; empty if none is seen.
+    """
+
+    verdict: Mapping[str, Any]
+    seed: int
+    missed: str
+
+
+def judged_draws(found: Found, measure: str, target_of: FindTarget) -> JudgedDraws | None:
+    """Judge the draws that were kept of the best setting's first seed, if there are.
+
+    A missed mode is not seen without draws of another setting, or a log density of the target.
 
     Parameters
     ----------
     found : Found
-    setting : mapping
     measure : str
+        Whose best setting it is.
     target_of : callable
         The sweep's target, given the dimension of its draws.
 
@@ -110,41 +127,19 @@ def judged_draws(
     """
     if found.folder is None or found.configuration is None:
         return None
-    record = _kept(found.folder, found.records, setting)
-    if record is None:
+    settings, best = found.configuration["settings"], found.document["criteria"][measure]["best"]
+    kept = {k: _kept(found.folder, found.records, each) for k, each in enumerate(settings)}
+    samples = {k: read_draws(found.folder, record) for k, record in kept.items() if record is not None}
+    record, own = kept[settings.index(best)], samples.pop(settings.index(best), None)
+    if record is None or own is None:
         return None
-    sample = read_draws(found.folder, record)
-    judgement = judge_again(target_of(sample.dim), sample, measure, record)
+    target = target_of(own.dim)
+    judgement = judge_again(target, own, measure, record)
     if judgement.verdict is None:
         raise InputError(f"there is no verdict: {judgement.unjudged}")
-    return judgement.verdict.to_dict(), record["seed"]
-
-
-def mode_missed(found: Found, best: Setting, target_of: FindTarget) -> str:
-    """Where chains of other settings found a mode that the chain of the best one missed; empty if none is seen.
-
-    Nothing is seen without draws of both, or a log density of the target.
-
-    Raises
-    ------
-    SteinkitError
-        As `judged_draws` does.
-    """
-    if found.folder is None or found.configuration is None:
-        return ""
-    kept = {k: _kept(found.folder, found.records, each) for k, each in enumerate(found.configuration["settings"])}
-    samples = {k: read_draws(found.folder, record) for k, record in kept.items() if record is not None}
-    at = found.configuration["settings"].index(best)
-    own, others = samples.pop(at, None), list(samples.items())
-    if own is None or not others:
-        return ""
-    made = target_of(own.dim)
-    if not made.has_log_density:
-        return ""
-    mode = missed_mode(own, [sample for _, sample in others], made)
-    if mode is None:
-        return ""
-    return mode.described(setting_label(found.configuration["settings"][others[mode.chain][0]]))
+    mode = missed_mode(own, list(samples.values()), target) if target.has_log_density and samples else None
+    missed = "" if mode is None else mode.described(setting_label(settings[list(samples)[mode.chain]]))
+    return JudgedDraws(judgement.verdict.to_dict(), record["seed"], missed)
 
 
 def best_in_words(found: Found, find: FindMeasure, target_of: FindTarget) -> list[str]:
@@ -161,16 +156,15 @@ def best_in_words(found: Found, find: FindMeasure, target_of: FindTarget) -> lis
     name = leading(found.document, find)
     if name is None:
         return []
-    best = found.document["criteria"][name]["best"]
+    draws = f"Draws of the best setting, {setting_key(found.document['criteria'][name]['best'])}"
     try:
-        judged, missed = judged_draws(found, best, name, target_of), mode_missed(found, best, target_of)
+        judged = judged_draws(found, name, target_of)
     except SteinkitError as error:
-        return [f"Draws of the best setting, {setting_key(best)}, were not judged: {error}."]
+        return [f"{draws}, were not judged: {error}."]
     if judged is None:
-        return [f"Draws of the best setting, {setting_key(best)}, were not judged: none were kept."]
-    document, seed = judged
-    said = f"Draws of the best setting, {setting_key(best)}, seed {seed}: {verdict_sentence(document)}"
-    return [said, *filter(None, (modes_sentence(document), missed))]
+        return [f"{draws}, were not judged: none were kept."]
+    said = f"{draws}, seed {judged.seed}: {verdict_sentence(judged.verdict)}"
+    return [said, *filter(None, (modes_sentence(judged.verdict), judged.missed))]
 
 
 def sweep_target(found: Found, target: Target | str | None, dim: int) -> Target:

@@ -15,7 +15,7 @@ from steinkit.describe.sweep import (
     LEVEL,
     headline,
     leading,
-    median_of,
+    rows_of,
     rungs_table,
     statements,
     table,
@@ -28,9 +28,9 @@ from steinkit.errors import SteinkitError
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
 from steinkit.plots.curves import most_varied, tuning
-from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, on_axes
+from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, pictured
 from steinkit.report.sources import Found, sweep_listings
-from steinkit.report.sweep_draws import Setting, judged_draws, mode_missed, scored_draws, sweep_target, telling_settings
+from steinkit.report.sweep_draws import JudgedDraws, Setting, judged_draws, scored_draws, sweep_target, telling_settings
 from steinkit.target import Target
 
 _BARS_CAPTION = (
@@ -62,14 +62,12 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     document = found.document
     name = leading(document, find_measure)
     pictures: list[Picture] = []
-    judged: tuple[Document, int] | None = None
-    missed = ""
+    judged: JudgedDraws | None = None
     reservations = list(document["warnings"])
     if name is not None:
         best = document["criteria"][name]["best"]
         try:
-            target_of = partial(sweep_target, found, target)
-            judged, missed = judged_draws(found, best, name, target_of), mode_missed(found, best, target_of)
+            judged = judged_draws(found, name, partial(sweep_target, found, target))
         except SteinkitError as error:
             reservations.append(f"draws of the best setting were not judged: {error}")
         choice = document["criteria"][name]
@@ -88,8 +86,8 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     return Part(
         source=found.name,
         subject=found.subject,
-        headline=headline(document, find_measure) + _of_the_best(judged, missed),
-        answers=answers([*_judged(judged, missed), *statements(document, find_measure, _draws_per_chain(found))]),
+        headline=headline(document, find_measure) + _of_the_best(judged),
+        answers=answers([*_judged(judged), *statements(document, find_measure, _draws_per_chain(found))]),
         reservations=tuple(reservations),
         pictures=tuple(pictures),
         tables=(*choices, *_failure_table(document)),
@@ -120,12 +118,13 @@ def tuning_part(found: Found) -> Part:
         answers=answers(tuning_statements(document, find_measure)),
         reservations=tuple(document["warnings"]),
         pictures=(
-            Picture(
-                title="From short chains to long ones",
-                caption="A line a setting: its rank among those that were left. The chosen one stands out.",
-                description=f"{ranks.caption}. {sentence(tuning_headline(document))}.",
-                wide=on_axes(draw, WIDE, 4.3),
-                narrow=on_axes(draw, NARROW, 3.6),
+            pictured(
+                "From short chains to long ones",
+                "A line a setting: its rank among those that were left. The chosen one stands out.",
+                f"{ranks.caption}. {sentence(tuning_headline(document))}.",
+                draw,
+                4.3,
+                3.6,
             ),
         ),
         tables=(ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)),
@@ -133,16 +132,18 @@ def tuning_part(found: Found) -> Part:
     )
 
 
-def _judged(judged: tuple[Document, int] | None, missed: str) -> list[Statement]:
+def _judged(judged: JudgedDraws | None) -> list[Statement]:
     """What the verdict says of draws of the best setting, where the sweep kept them, and the mode that they missed."""
-    said = [] if judged is None else chosen_statements(*judged)
-    return [*said, *([Statement("limits", "Did its chain visit all modes?", missed)] if missed else [])]
+    if judged is None:
+        return []
+    missed = [Statement("limits", "Did its chain visit all modes?", judged.missed)] if judged.missed else []
+    return [*chosen_statements(judged.verdict, judged.seed), *missed]
 
 
-def _of_the_best(judged: tuple[Document, int] | None, missed: str) -> str:
+def _of_the_best(judged: JudgedDraws | None) -> str:
     """The end of the headline: what is wrong with draws of the best setting."""
-    faults = ["is biased"] if judged is not None and is_accused(judged[0]) else []
-    faults += ["missed a mode that others found"] if missed else []
+    faults = ["is biased"] if judged is not None and is_accused(judged.verdict) else []
+    faults += ["missed a mode that others found"] if judged is not None and judged.missed else []
     return f"; its chain {' and '.join(faults)}" if faults else ""
 
 
@@ -167,24 +168,19 @@ def _selection(document: Document, measure: Measure, parameter: str) -> Picture:
         )
     better = "lower" if measure.smaller_is_better else "higher"
     drawn = [measure.name, *([against] if against else [])]
-    return Picture(
-        title=f"Which {parameter.replace('_', ' ')}?",
-        caption=(
-            f"The solid line is the median {measure.title} over the seeds, {better} is better, in the band of its "
-            f"{LEVEL:.0%} bootstrap interval; the star marks the best setting, rings those that cannot be told from "
-            f"it.{other}"
-        ),
-        description=f"Medians by setting. {' '.join(_in_numbers(document, name) for name in drawn)}",
-        wide=on_axes(draw, WIDE, 5.6),
-        narrow=on_axes(draw, NARROW, 5.4),
+    caption = (
+        f"The solid line is the median {measure.title} over the seeds, {better} is better, in the band of its "
+        f"{LEVEL:.0%} bootstrap interval; the star marks the best setting, rings those that cannot be told from "
+        f"it.{other}"
     )
+    described = f"Medians by setting. {' '.join(_in_numbers(document, name) for name in drawn)}"
+    return pictured(f"Which {parameter.replace('_', ' ')}?", caption, described, draw, 5.6, 5.4)
 
 
 def _in_numbers(document: Document, name: str) -> str:
     measure, choice = find_measure(name), document["criteria"][name]
-    medians = "; ".join(
-        f"{compact(median_of(row, measure))} at {setting_label(row['settings'])}" for row in choice["table"]
-    )
+    rows = rows_of(choice, measure)
+    medians = "; ".join(f"{compact(row.median)} at {setting_label(row.settings)}" for row in rows)
     return f"{sentence(measure.title)}: {medians}. Best: {setting_label(choice['best'])}."
 
 

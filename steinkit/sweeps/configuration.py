@@ -32,33 +32,6 @@ from steinkit.sweeps.run import (
 )
 from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT, TUNING, first_few, unsealed
 
-_STARTING_FILE = """\
-# Which step size suits stochastic gradient Langevin dynamics? A sweep tries each from several seeds:
-#
-#     steinkit sweep {name} -o {folder}
-#
-# Everything here may be changed; paths are relative to this file.
-
-target = "mixture-posterior"       # 'steinkit targets' lists others; or your own as "model.py:target"
-
-# [target_options]                 # of a built-in target: what 'steinkit targets' lists beside it
-# temperature = 1.0
-
-[sampler]
-name = "sgld"                      # 'steinkit samplers' lists others; or your own function as "own.py:sampler"
-batch_size = 5                     # options of the sampler that are the same throughout
-draws = 500
-start = "normal"                   # a standard normal state from each seed; or [0.0, 0.0]
-
-[grid]                             # options to try: every combination of these values
-step_size = [5e-2, 1e-2, 5e-3, 1e-3]
-
-[run]
-seeds = 5                          # 0 to 4; twenty tell close settings apart
-measures = ["graph", "ess"]        # what to choose by; racing goes by the first
-# racing = true                    # drop settings that certainly do not win, to save time
-# max_seconds = 60                 # for a measure of one chain
-"""
 _TABLES = ("target", "target_options", "sampler", "grid", "ranges", "run")
 _OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "max_memory", "racing", "label", "settings")
 
@@ -153,7 +126,8 @@ def write_starting_file(path: str | os.PathLike[str]) -> None:
     try:
         with file.open("x", encoding="utf-8") as stream:
             name, folder = (printable(shlex.quote(each)) for each in (file.name, file.stem))
-            stream.write(_STARTING_FILE.format(name=name, folder=folder))
+            template = Path(__file__).with_name("starting.toml").read_text(encoding="utf-8")
+            stream.write(template.format(name=name, folder=folder))
     except FileExistsError:
         raise UsageError(f"{file} exists and is not replaced; name a new file, or delete it first") from None
     except OSError as error:

@@ -31,6 +31,7 @@ from steinkit.measures import find_measure
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 from steinkit.sweeps.choice import Interval, bracket_of, is_above, why_unranked
+from steinkit.sweeps.identity import digest
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.store import Record, Store, first_few
 from steinkit.sweeps.tasks import Cell, Run, Scores, run_setting, score_cell
@@ -155,25 +156,23 @@ class Execution:
                 yield answer
 
 
+_CAUSES = {
+    "target": "with another target or other data",
+    "sampler": "with other code of the sampler",
+    "version": "by version {version}",
+    "measure_settings": "in other units",
+}
+
+
 def other_records(plan: Plan, store: Store) -> list[str]:
     """What the folder holds of cells that are to be run, made with other data, by other code or in other units."""
-    lacking = [cell for cell in plan.cells if plan.fingerprint(*cell) not in store.records]
+    lacking = [cell for cell in plan.cells if store.records and plan.fingerprint(*cell) not in store.records]
     wanted = {_regardless(described): described for described in (plan.description(*cell) for cell in lacking)}
     causes: Counter[str] = Counter()
     for record in store.records.values():
-        described = wanted.get(_regardless(record))
-        if described is None:
-            continue
-        if record["target"] != described["target"]:
-            causes["with another target or other data"] += 1
-        elif record["sampler"] != described["sampler"]:
-            causes["with other code of the sampler"] += 1
-        elif record["version"] != described["version"]:
-            causes[f"by version {record['version']}"] += 1
-        elif record["measure_settings"].get("units") != described["measure_settings"].get("units"):
-            causes["in other units"] += 1
-        else:
-            causes["when measures had fewer settings"] += 1
+        if (described := wanted.get(_regardless(record))) is not None:
+            found = next((cause for name, cause in _CAUSES.items() if record[name] != described[name]), None)
+            causes.update([] if found is None else [found.format(**record)])
     return [
         f"{count} record{'s' * (count > 1)} in {store.directory} {'were' if count > 1 else 'was'} made {cause}, and "
         f"{'are' if count > 1 else 'is'} not reused"
@@ -188,11 +187,9 @@ def seconds_of(record: Record) -> float:
 
 def _regardless(record: Record) -> str:
     """What a cell computes, whatever the data, the code and the version, and the units that follow from them."""
-    kept = [record["settings"], record["seed"], record["sampler"]["name"], record["sampler"]["options"]]
-    kept += [record["target"]["name"], record["target"]["options"], record["measures"]]
-    given = record["measure_settings"].items()  # without what is not set, as those that older records do not know
-    kept += [{name: value for name, value in given if value is not None and name != "units"}]
-    return repr([sorted(entry.items()) if isinstance(entry, dict) else entry for entry in kept])
+    follows = {"sampler": "code", "target": "fingerprint", "measure_settings": "units"}
+    parts = [{key: value for key, value in record[name].items() if key != left} for name, left in follows.items()]
+    return digest(record["settings"], record["seed"], record["measures"], parts)
 
 
 def _seed_by_seed(whole: Arguments) -> list[Arguments]:

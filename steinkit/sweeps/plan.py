@@ -131,9 +131,10 @@ class Plan:
         draws = 0 if run.sample is None else len(run.sample)
         cost = None if run.sample is None else run.sample.cost
         reason = run.reason if scores is None else scores.reason
+        described = self.description(*cell, tolerance)
         return {
-            "cell": self.fingerprint(*cell, tolerance),
-            **self.description(*cell, tolerance),
+            "cell": digest(described),
+            **described,
             "status": "failed" if reason else "ok",
             "reason": reason,
             "attempts": attempts,

@@ -18,12 +18,13 @@ import functools
 import math
 import os
 import pickle
+import queue
 import signal
 import sys
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from multiprocessing import active_children
 from typing import Any
 
@@ -117,13 +118,15 @@ class Processes:
         self, work: Work, arguments: Iterable[Arguments], seconds: float | None = None
     ) -> Generator[Any, None, None]:
         """See `Workers`."""
-        abandoned = threading.Event()
+        abandoned, done = threading.Event(), queue.SimpleQueue[Future[Any]]()
         waiting = {self._threads.submit(self._answer, work, each, seconds, abandoned) for each in arguments}
+        for each in waiting:  # to `wait` for the first of all would take longer the more there are
+            each.add_done_callback(done.put)
         try:
             while waiting:
-                done, waiting = wait(waiting, _LOOK, FIRST_COMPLETED)
-                for each in done:
-                    yield each.result()
+                with contextlib.suppress(queue.Empty):
+                    waiting.remove(first := done.get(timeout=_LOOK))
+                    yield first.result()
         finally:
             abandoned.set()
             for each in waiting:

@@ -13,6 +13,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from steinkit.sweeps.processes import open_workers
 from steinkit.sweeps.result import SweepResult, choices
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.tasks import swept_sampler
+from steinkit.sweeps.workers import Workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
@@ -162,15 +164,7 @@ def sweep(
         label=label,
     )
     require_taken(measure_settings, plan.measures)
-    return run_plan(
-        plan,
-        directory=None if directory is None else Path(directory),
-        n_jobs=n_jobs,
-        backend=backend,
-        scheduler=scheduler,
-        racing=racing,
-        progress=progress,
-    )
+    return run_plan(plan, Workplace(directory, n_jobs, backend, scheduler, progress), racing)
 
 
 def make_plan(
@@ -223,16 +217,38 @@ def make_plan(
     )
 
 
-def run_plan(
-    plan: Plan,
-    *,
-    directory: Path | None,
-    n_jobs: int | None,
-    backend: str,
-    scheduler: str | None,
-    racing: bool,
-    progress: bool,
-) -> SweepResult:
+@dataclass(frozen=True)
+class Workplace:
+    """Where cells are computed and kept: what `sweep` takes under these names."""
+
+    directory: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    backend: str = "loky"
+    scheduler: str | None = None
+    progress: bool = False
+
+    @contextlib.contextmanager
+    def open(self, plan: Plan, cells: int) -> Iterator[tuple[Store, Workers]]:
+        """Records and workers; an interrupt is given a note of what is kept, of so many cells, and how to go on."""
+        directory = None if self.directory is None else Path(self.directory)
+        if directory is not None:
+            plan.require_identifiable()
+        timed = plan.measure_settings["max_seconds"] is not None
+        with Store(directory) as store:
+            try:
+                with open_workers(self.backend, self.n_jobs, self.scheduler, plan.target, timed=timed) as workers:
+                    yield store, workers
+            except KeyboardInterrupt as interrupt:
+                interrupt.add_note(
+                    "nothing is kept of an interrupted sweep without a directory; name one"
+                    if directory is None
+                    else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {directory}; "
+                    "run the same sweep on that folder to go on"
+                )
+                raise
+
+
+def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
     """Compute the cells that have no record yet, and choose.
 
     Raises
@@ -243,19 +259,12 @@ def run_plan(
         With a note that says what is kept and how to go on.
     """
     began = time.perf_counter()
-    if directory is not None:
-        plan.require_identifiable()
-    timed = plan.measure_settings["max_seconds"] is not None
-    with (
-        Store(directory) as store,
-        saying_how_to_resume(store, len(plan.cells)),
-        open_workers(backend, n_jobs, scheduler, plan.target, timed=timed) as workers,
-    ):
+    with place.open(plan, len(plan.cells)) as (store, workers):
         plan, doubts = in_fixed_units(plan, store, workers)
         store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
         store.write_document(CONFIGURATION, plan.document | {"racing": racing})
         others = other_records(plan, store)
-        execution = Execution(plan, store, workers, progress)
+        execution = Execution(plan, store, workers, place.progress)
         report: dict[str, Any] | None = None
         if racing:
             records, report = race_rounds(plan, execution)
@@ -395,18 +404,3 @@ def _identified(
         made, files, name = target, (), target.label
     described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
     return made, {"name": name, "options": described, "fingerprint": target_fingerprint(made, files)}
-
-
-@contextlib.contextmanager
-def saying_how_to_resume(store: Store, cells: int) -> Iterator[None]:
-    """Add to an interrupt what is kept, and how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(
-            "nothing is kept of an interrupted sweep without a directory; name one"
-            if store.directory is None
-            else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {store.directory}; "
-            "run the same sweep on that folder to go on"
-        )
-        raise

@@ -20,6 +20,7 @@ import joblib
 import numpy as np
 
 from steinkit.containers.reading import as_sample
+from steinkit.discrepancy.preparation import prepared_once
 from steinkit.errors import (
     InputError,
     SteinkitError,
@@ -295,15 +296,15 @@ def score_chain(target: Target, sample: Sample, measures: Sequence[str], setting
     compile_from_now_on()  # other samples like it will follow
     began = time.perf_counter()
     results, reasons, notes, forecasts = [], [], [], list[str]()
-    for name in measures:
-        try:
-            with _quiet(), listening_to_forecasts(forecasts.append):
+    with _quiet(), prepared_once(), listening_to_forecasts(forecasts.append):
+        for name in measures:
+            try:
                 found = take_measure(name, sample, target, settings, value_alone=True)
-        except (Exception, SystemExit) as error:
-            reasons.append(f"{name}: {_reason(error)}")
-        else:
-            results.append(found.document)
-            notes += [f"{name}: {note}" for note in found.warnings]
+            except (Exception, SystemExit) as error:
+                reasons.append(f"{name}: {_reason(error)}")
+            else:
+                results.append(found.document)
+                notes += [f"{name}: {note}" for note in found.warnings]
     return Scores(results, "; ".join(reasons) or None, notes, time.perf_counter() - began, tuple(forecasts))
 
 

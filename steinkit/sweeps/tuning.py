@@ -30,7 +30,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,9 +46,8 @@ from steinkit.sample import Sample
 from steinkit.sweeps.choice import UnrankedError, bracket_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan, in_fixed_units
-from steinkit.sweeps.processes import open_workers
-from steinkit.sweeps.run import make_measure_settings, make_plan, saying_how_to_resume
-from steinkit.sweeps.store import CONFIGURATION, TUNING, Record, Store
+from steinkit.sweeps.run import Workplace, make_measure_settings, make_plan
+from steinkit.sweeps.store import CONFIGURATION, TUNING, Record
 from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains_of_setting
 from steinkit.target import Target
 
@@ -276,45 +274,21 @@ def tune(
     )
     if ranges is not None:
         plan = replace(plan, settings=sobol_settings(ranges, settings))
-    return run_tuning(
-        plan,
-        cost,
-        max_seconds=max_seconds,
-        directory=None if directory is None else Path(directory),
-        n_jobs=n_jobs,
-        backend=backend,
-        scheduler=scheduler,
-        progress=progress,
-    )
+    place = Workplace(directory, n_jobs, backend, scheduler, progress)
+    return run_tuning(plan, cost, place, max_seconds)
 
 
-def run_tuning(
-    plan: Plan,
-    cost: float,
-    *,
-    max_seconds: float | None = None,
-    directory: Path | None = None,
-    n_jobs: int | None = None,
-    backend: str = "loky",
-    scheduler: str | None = None,
-    progress: bool = False,
-) -> TuningResult:
+def run_tuning(plan: Plan, cost: float, place: Workplace, max_seconds: float | None = None) -> TuningResult:
     """Go up the ladder, and judge a fresh chain of the setting that is left; parameters and errors of `tune`."""
     began = time.monotonic()
     resource, full = _length_of(plan)
     ladder = lengths(len(plan.settings), full, cost)
-    if directory is not None:
-        plan.require_identifiable()
-    plan = replace(plan, sampler=_Latter(**vars(plan.sampler), full=full), label=f"{plan.label} tuned".strip())
     alive = list(range(len(plan.settings)))
     rungs: list[Rung] = []
     done: dict[str, tuple[int, Record]] = {}
     notes: list[str] = []
-    with (
-        Store(directory) as store,
-        saying_how_to_resume(store, sum(count for count, _ in ladder) * len(plan.seeds)),
-        open_workers(backend, n_jobs, scheduler, plan.target) as workers,
-    ):
+    with place.open(plan, sum(count for count, _ in ladder) * len(plan.seeds)) as (store, workers):
+        plan = replace(plan, sampler=_Latter(**vars(plan.sampler), full=full), label=f"{plan.label} tuned".strip())
         short = replace(plan, options=plan.options | {resource: ladder[0][1]})  # whose chains, if any, fix the scale
         scaled, doubts = in_fixed_units(short, store, workers)
         store.write_document(CONFIGURATION, plan.document | {"racing": False})
@@ -323,7 +297,7 @@ def run_tuning(
                 notes.append(Caution(f"time ran out after chains of {rungs[-1].length} of {full} {resource}"))
                 break
             longer = replace(scaled, options=plan.options | {resource: length})
-            execution = Execution(longer, store, workers, progress)
+            execution = Execution(longer, store, workers, place.progress)
             found = execution.records([(setting, seed) for setting in alive for seed in plan.seeds])
             notes += execution.notes
             done |= {record["cell"]: (length, record) for record in found.values()}
@@ -355,10 +329,10 @@ def run_tuning(
         unjudged=unjudged,
         warnings=(*store.notes, *doubts, *notes, *said),
     )
-    if directory is not None:
+    if store.directory is not None:
         for name in (TUNING, f"{TUNING}.npz"):  # what is there may be a link to any file
             store.remove_document(name)
-        result.save(directory / TUNING)
+        result.save(store.directory / TUNING)
     return result
 
 

@@ -37,6 +37,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from steinkit.errors import UsageError
@@ -48,7 +49,6 @@ from steinkit.targets.family import (
     as_positive,
     as_scatter,
     as_vector,
-    common_dim,
     log1p_minus,
     show,
     stirling_error,
@@ -57,13 +57,12 @@ from steinkit.targets.family import (
 
 def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Floats:
     """E max(x - X, 0) and E max(X - x, 0) for X normal, last axis of length 2; arguments broadcast."""
-    from scipy.special import ndtr
-
     distance = values - mean
     with np.errstate(over="ignore"):  # of a quotient or its square, where the density is zero
         z = distance / deviation
         spread = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi) * deviation
-    return np.asarray(np.maximum(np.stack([distance * ndtr(z) + spread, spread - distance * ndtr(-z)], axis=-1), 0.0))
+    below, above = scipy.special.ndtr(z), scipy.special.ndtr(-z)
+    return np.asarray(np.maximum(np.stack([distance * below + spread, spread - distance * above], axis=-1), 0.0))
 
 
 class Normal(Family):
@@ -91,12 +90,9 @@ class Normal(Family):
     """
 
     def __init__(self, mean: ArrayLike = 0.0, covariance: ArrayLike | None = None, dim: int | None = None) -> None:
-        centre = as_finite(mean, "mean")
-        matrix = as_finite(1.0 if covariance is None else covariance, "covariance")
-        d = common_dim(dim, mean=centre, covariance=matrix)
-        self.mean = as_vector(centre, d, "mean")
-        self._scatter = as_scatter(matrix, d, "covariance")
-        super().__init__("normal", d, f"mean={show(centre)}, covariance={show(matrix)}")
+        centre, matrix = as_finite(mean, "mean"), as_finite(1.0 if covariance is None else covariance, "covariance")
+        super().__init__("normal", dim, mean=centre, covariance=matrix)
+        self.mean, self._scatter = as_vector(centre, self.dim, "mean"), as_scatter(matrix, self.dim, "covariance")
 
     def _evaluate_score(self, points: Floats) -> Floats:
         return -self._scatter.solve(points - self.mean)
@@ -107,9 +103,7 @@ class Normal(Family):
         return np.asarray(-0.5 * (whitened**2).sum(axis=1) - constant, dtype=np.float64)
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr((values - self.mean) / self._scatter.factor.ravel()), dtype=np.float64)
+        return np.asarray(scipy.special.ndtr((values - self.mean) / self._scatter.factor.ravel()), dtype=np.float64)
 
     def _evaluate_tail_integrals(self, values: Floats) -> Floats:
         return normal_tail_integrals(values, self.mean, self._scatter.factor.ravel())
@@ -158,13 +152,12 @@ class GaussianMixture(Family):
         self.means = centres
         self.weights = _as_weights(weights, len(centres))
         self._scatters = _component_scatters(spread, *centres.shape)
-        dim = centres.shape[1]
-        super().__init__(
-            "gaussian-mixture", dim, f"means={show(centres)}, covariances={show(spread)}, weights={show(self.weights)}"
-        )
+        self._spread = spread
+        super().__init__("gaussian-mixture", centres.shape[1])
 
     def __repr__(self) -> str:
-        return f"GaussianMixture({self._parameters})"
+        weights = show(self.weights)
+        return f"GaussianMixture(means={show(self.means)}, covariances={show(self._spread)}, weights={weights})"
 
     def _log_terms(self, points: Floats) -> Floats:
         """log(w_k N(x; m_k, S_k)), (n, d) -> (n, k)."""
@@ -176,24 +169,18 @@ class GaussianMixture(Family):
         return terms + np.log(self.weights)
 
     def _evaluate_score(self, points: Floats) -> Floats:
-        from scipy.special import softmax
-
-        responsibilities = softmax(self._log_terms(points), axis=1)
+        responsibilities = scipy.special.softmax(self._log_terms(points), axis=1)
         score = np.zeros(points.shape)
         for k, scatter in enumerate(self._scatters):
             score -= responsibilities[:, k, None] * scatter.solve(points - self.means[k])
         return score
 
     def _evaluate_log_density(self, points: Floats) -> Floats:
-        from scipy.special import logsumexp
-
-        return np.asarray(logsumexp(self._log_terms(points), axis=1), dtype=np.float64)
+        return np.asarray(scipy.special.logsumexp(self._log_terms(points), axis=1), dtype=np.float64)
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
-        from scipy.special import ndtr
-
         deviations = np.array([scatter.factor.ravel()[0] for scatter in self._scatters])
-        return np.asarray(ndtr((values[:, None] - self.means.T) / deviations) @ self.weights, dtype=np.float64)
+        return np.asarray(scipy.special.ndtr((values[:, None] - self.means.T) / deviations) @ self.weights)
 
     def _evaluate_tail_integrals(self, values: Floats) -> Floats:
         deviations = np.array([scatter.factor.ravel()[0] for scatter in self._scatters])
@@ -264,11 +251,10 @@ class StudentT(Family):
             raise UsageError(f"df must be one number; received {show(freedom)}: see IndependentStudentT")
         centre = as_finite(location, "location")
         matrix = as_finite(1.0 if scale_matrix is None else scale_matrix, "scale_matrix")
-        d = common_dim(dim, location=centre, scale_matrix=matrix)
+        super().__init__("student-t", dim, df=freedom, location=centre, scale_matrix=matrix)
         self.df = float(freedom)
-        self.location = as_vector(centre, d, "location")
-        self._scatter = as_scatter(matrix, d, "scale_matrix")
-        super().__init__("student-t", d, f"df={self.df:g}, location={show(centre)}, scale_matrix={show(matrix)}")
+        self.location = as_vector(centre, self.dim, "location")
+        self._scatter = as_scatter(matrix, self.dim, "scale_matrix")
 
     def _evaluate_score(self, points: Floats) -> Floats:
         residuals = points - self.location
@@ -277,23 +263,15 @@ class StudentT(Family):
         return np.asarray(-factor[:, None] * self._scatter.solve(residuals), dtype=np.float64)
 
     def _evaluate_log_density(self, points: Floats) -> Floats:
-        from scipy.special import gammaln
-
         nu, d = self.df, points.shape[1]
         q = (self._scatter.whiten(points - self.location) ** 2).sum(axis=1)
-        constant = (
-            gammaln(0.5 * (nu + d))
-            - gammaln(0.5 * nu)
-            - 0.5 * d * math.log(nu * math.pi)
-            - self._scatter.half_log_determinant
-        )
+        constant = scipy.special.gammaln(0.5 * (nu + d)) - scipy.special.gammaln(0.5 * nu)
+        constant = constant - 0.5 * d * math.log(nu * math.pi) - self._scatter.half_log_determinant
         return np.asarray(constant - 0.5 * (nu + d) * np.log1p(q / nu), dtype=np.float64)
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
-        from scipy.special import stdtr
-
         scale = self._scatter.factor.ravel()
-        return np.asarray(stdtr(self.df, (values - self.location) / scale), dtype=np.float64)
+        return np.asarray(scipy.special.stdtr(self.df, (values - self.location) / scale), dtype=np.float64)
 
     def _evaluate_tail_integrals(self, values: Floats) -> Floats:
         scale = self._scatter.factor.ravel()
@@ -329,13 +307,9 @@ class IndependentStudentT(Family):
     ) -> None:
         freedom, centre = as_positive(df, "df"), as_finite(location, "location")
         width = as_positive(scale, "scale")
-        d = common_dim(dim, df=freedom, location=centre, scale=width)
-        self.df = as_vector(freedom, d, "df")
-        self.location = as_vector(centre, d, "location")
-        self.scale = as_vector(width, d, "scale")
-        super().__init__(
-            "independent-student-t", d, f"df={show(freedom)}, location={show(centre)}, scale={show(width)}"
-        )
+        super().__init__("independent-student-t", dim, df=freedom, location=centre, scale=width)
+        self.df, self.location = as_vector(freedom, self.dim, "df"), as_vector(centre, self.dim, "location")
+        self.scale = as_vector(width, self.dim, "scale")
 
     def _standardise(self, points: Floats) -> Floats:
         return np.asarray((points - self.location) / self.scale, dtype=np.float64)
@@ -345,17 +319,14 @@ class IndependentStudentT(Family):
         return np.asarray(-(self.df + 1.0) / (self.df + t**2) * t / self.scale, dtype=np.float64)
 
     def _evaluate_log_density(self, points: Floats) -> Floats:
-        from scipy.special import gammaln
-
         nu = self.df
-        constants = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * math.pi) - np.log(self.scale)
+        constants = scipy.special.gammaln(0.5 * (nu + 1.0)) - scipy.special.gammaln(0.5 * nu)
+        constants = constants - 0.5 * np.log(nu * math.pi) - np.log(self.scale)
         terms = constants - 0.5 * (nu + 1.0) * np.log1p(self._standardise(points) ** 2 / nu)
         return np.asarray(terms.sum(axis=1), dtype=np.float64)
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
-        from scipy.special import stdtr
-
-        return np.asarray(stdtr(self.df, self._standardise(values)), dtype=np.float64)
+        return np.asarray(scipy.special.stdtr(self.df, self._standardise(values)), dtype=np.float64)
 
     def _evaluate_tail_integrals(self, values: Floats) -> Floats:
         return _tail_integrals(self._standardise(values), float(self.df[0])) * self.scale
@@ -370,15 +341,14 @@ def _tail_integrals(t: Floats, df: float) -> Floats:
     With z = df / 2 the density at 0 is exp(z log1p_minus(1 / (2 z)) + e(z + 1/2) - e(z)) / sqrt(2 pi), for Stirling's
     error e.
     """
-    from scipy.special import stdtr
-
     if df <= 1.0:
         return np.full((len(t), 2), np.inf)
     half = 0.5 * df
     exponent = half * float(log1p_minus(np.array(0.5 / half))) + stirling_error(half + 0.5) - stirling_error(half)
     # (df + t^2) / (df - 1) times the density
     spread = df / (df - 1.0) * np.exp(exponent - (df - 1.0) * _half_log_excess(t, df)) / math.sqrt(2.0 * math.pi)
-    return np.maximum(np.column_stack([t * stdtr(df, t) + spread, spread - t * stdtr(df, -t)]), 0.0)
+    below, above = scipy.special.stdtr(df, t), scipy.special.stdtr(df, -t)
+    return np.maximum(np.column_stack([t * below + spread, spread - t * above]), 0.0)
 
 
 def _half_log_excess(t: Floats, df: float) -> Floats:
@@ -413,9 +383,8 @@ class Gamma(Family):
 
     def __init__(self, shape: ArrayLike, rate: ArrayLike = 1.0, dim: int | None = None) -> None:
         exponent, decay = as_positive(shape, "shape"), as_positive(rate, "rate")
-        d = common_dim(dim, shape=exponent, rate=decay)
-        self.shape, self.rate = as_vector(exponent, d, "shape"), as_vector(decay, d, "rate")
-        super().__init__("gamma", d, f"shape={show(exponent)}, rate={show(decay)}", np.tile([0.0, np.inf], (d, 1)))
+        super().__init__("gamma", dim, (0.0, np.inf), shape=exponent, rate=decay)
+        self.shape, self.rate = as_vector(exponent, self.dim, "shape"), as_vector(decay, self.dim, "rate")
 
     def _evaluate_score(self, points: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -423,11 +392,9 @@ class Gamma(Family):
         return np.asarray(pull - self.rate, dtype=np.float64)
 
     def _evaluate_log_density(self, points: Floats) -> Floats:
-        from scipy.special import gammaln, xlogy
-
         inside = (points >= 0.0).all(axis=1)
-        constant = (self.shape * np.log(self.rate) - gammaln(self.shape)).sum()
-        terms = xlogy(self.shape - 1.0, np.maximum(points, 0.0)) - self.rate * points
+        constant = (self.shape * np.log(self.rate) - scipy.special.gammaln(self.shape)).sum()
+        terms = scipy.special.xlogy(self.shape - 1.0, np.maximum(points, 0.0)) - self.rate * points
         return np.where(inside, terms.sum(axis=1) + constant, -np.inf)
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
@@ -464,9 +431,8 @@ def _shares(k: float, z: Floats) -> tuple[Floats, Floats]:
     ----------
     .. [1] NIST Digital Library of Mathematical Functions, section 8.12.
     """
-    from scipy.special import erfc, gammainc, gammaincc
-
-    below, above = (np.asarray(share(k, z), dtype=np.float64) for share in (gammainc, gammaincc))
+    below: Floats = np.asarray(scipy.special.gammainc(k, z), dtype=np.float64)
+    above: Floats = np.asarray(scipy.special.gammaincc(k, z), dtype=np.float64)
     mu = z / k - 1.0
     tail = (mu * math.sqrt(k) > 4.0) | ((mu * math.sqrt(k) < -4.0) & (z > 0.0))
     if k > _LARGE_SHAPE and tail.any():
@@ -474,8 +440,8 @@ def _shares(k: float, z: Floats) -> tuple[Floats, Floats]:
         height = -log1p_minus(mu)  # eta^2 / 2
         eta = np.copysign(np.sqrt(2.0 * height), mu)
         rest = np.exp(-k * height) / math.sqrt(2.0 * math.pi * k) * (1.0 / mu - 1.0 / eta)
-        below[tail] = 0.5 * erfc(-eta * math.sqrt(0.5 * k)) - rest
-        above[tail] = 0.5 * erfc(eta * math.sqrt(0.5 * k)) + rest
+        below[tail] = 0.5 * scipy.special.erfc(-eta * math.sqrt(0.5 * k)) - rest
+        above[tail] = 0.5 * scipy.special.erfc(eta * math.sqrt(0.5 * k)) + rest
     return below, above
 
 
@@ -502,9 +468,8 @@ class Beta(Family):
 
     def __init__(self, a: ArrayLike, b: ArrayLike, dim: int | None = None) -> None:
         left, right = as_positive(a, "a"), as_positive(b, "b")
-        d = common_dim(dim, a=left, b=right)
-        self.a, self.b = as_vector(left, d, "a"), as_vector(right, d, "b")
-        super().__init__("beta", d, f"a={show(left)}, b={show(right)}", np.tile([0.0, 1.0], (d, 1)))
+        super().__init__("beta", dim, (0.0, 1.0), a=left, b=right)
+        self.a, self.b = as_vector(left, self.dim, "a"), as_vector(right, self.dim, "b")
 
     def _evaluate_score(self, points: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -513,11 +478,10 @@ class Beta(Family):
         return np.asarray(left - right, dtype=np.float64)
 
     def _evaluate_log_density(self, points: Floats) -> Floats:
-        from scipy.special import betaln, xlog1py, xlogy
-
         inside = ((points >= 0.0) & (points <= 1.0)).all(axis=1)
         x = np.clip(points, 0.0, 1.0)
-        terms = xlogy(self.a - 1.0, x) + xlog1py(self.b - 1.0, -x) - betaln(self.a, self.b)
+        terms = scipy.special.xlogy(self.a - 1.0, x) + scipy.special.xlog1py(self.b - 1.0, -x)
+        terms -= scipy.special.betaln(self.a, self.b)
         return np.where(inside, terms.sum(axis=1), -np.inf)
 
     @property
@@ -540,10 +504,8 @@ class Beta(Family):
 
     def _shares(self, x: Floats) -> tuple[Floats, Floats]:
         """F and 1 - F; the smaller of them has the more digits, and the other follows."""
-        from scipy.special import betainc, betaincc
-
         (a,), (b,), low = self.a, self.b, self._beyond_mean(x) < 0.0
-        smaller = np.where(low, betainc(a, b, x), betaincc(a, b, x))
+        smaller = np.where(low, scipy.special.betainc(a, b, x), scipy.special.betaincc(a, b, x))
         return np.where(low, smaller, 1.0 - smaller), np.where(low, 1.0 - smaller, smaller)
 
     def _beyond_mean(self, x: Floats) -> Floats:
@@ -583,13 +545,11 @@ class Uniform(Family):
 
     def __init__(self, lower: ArrayLike = 0.0, upper: ArrayLike = 1.0, dim: int | None = None) -> None:
         low, high = as_finite(lower, "lower"), as_finite(upper, "upper")
-        d = common_dim(dim, lower=low, upper=high)
-        self.lower, self.upper = as_vector(low, d, "lower"), as_vector(high, d, "upper")
+        super().__init__("uniform", dim, lower=low, upper=high)
+        self.lower, self.upper = as_vector(low, self.dim, "lower"), as_vector(high, self.dim, "upper")
         if not (self.lower < self.upper).all():
             raise UsageError(f"lower must be below upper; received lower={show(low)}, upper={show(high)}")
-        super().__init__(
-            "uniform", d, f"lower={show(low)}, upper={show(high)}", np.column_stack([self.lower, self.upper])
-        )
+        self.bounds = np.column_stack([self.lower, self.upper])
 
     def _evaluate_score(self, points: Floats) -> Floats:
         return np.zeros_like(points)

@@ -16,15 +16,15 @@ References
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import require_unmasked
+from steinkit.arguments import require_unmasked, whole
 from steinkit.errors import UsageError
 from steinkit.posterior import Array, LikelihoodTerm, MakeTerms, Posterior
 from steinkit.sample import Floats
@@ -37,53 +37,45 @@ _ODD_TERMS = 24
 
 
 class Family(Target):
-    """A built-in family of distributions.
+    """A built-in family of distributions, whose functions are methods; two of them for one dimension only.
 
     Parameters
     ----------
     label : str
         Its name on the command line.
-    dim : int
-    parameters : str
-        How `repr` writes the parameters.
-    bounds : ndarray, shape (d, 2), optional
+    dim : int or None
+        As the user gave it; found from the parameters then.
+    side : tuple of float, optional
+        Lower and upper bound of every coordinate.
+    **parameters : ndarray
+        Scalars, or of as many entries as coordinates, as `repr` writes them.
     """
 
-    def __init__(self, label: str, dim: int, parameters: str, bounds: Floats | None = None) -> None:
+    dim: int
+    _evaluate_score: Callable[[Floats], Floats]
+    _evaluate_log_density: Callable[[Floats], Floats]
+    _evaluate_cdf: Callable[[Floats], Floats]
+    _evaluate_tail_integrals: Callable[[Floats], Floats]
+    _draw: Callable[[int, np.random.Generator], Floats]
+
+    def __init__(
+        self, label: str, dim: int | None, side: tuple[float, float] | None = None, **parameters: Floats
+    ) -> None:
+        d = common_dim(dim, **parameters)
         super().__init__(
             score=self._evaluate_score,
             log_density=self._evaluate_log_density,
-            bounds=bounds,
-            cdf=self._evaluate_cdf if dim == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if dim == 1 else None,
+            bounds=None if side is None else np.tile(side, (d, 1)),
+            cdf=self._evaluate_cdf if d == 1 else None,
+            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
             sampler=self._draw,
-            dim=dim,
+            dim=d,
             label=label,
         )
-        self._parameters = parameters
+        self._parameters = ", ".join(f"{name}={show(value)}" for name, value in parameters.items())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._parameters}, dim={self.dim})"
-
-    @abstractmethod
-    def _evaluate_score(self, points: Floats) -> Floats:
-        """Score at points, (n, d) -> (n, d)."""
-
-    @abstractmethod
-    def _evaluate_log_density(self, points: Floats) -> Floats:
-        """Log density at points, (n, d) -> (n,)."""
-
-    @abstractmethod
-    def _evaluate_cdf(self, values: Floats) -> Floats:
-        """Distribution function in one dimension, (n,) -> (n,)."""
-
-    @abstractmethod
-    def _evaluate_tail_integrals(self, values: Floats) -> Floats:
-        """E max(x - X, 0) and E max(X - x, 0) in one dimension, (n,) -> (n, 2)."""
-
-    @abstractmethod
-    def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Independent draws, (n, d)."""
 
 
 class PosteriorFamily(Posterior):
@@ -221,9 +213,7 @@ def common_dim(dim: int | None, **parameters: Floats) -> int:
     """
     lengths = {name: len(value) for name, value in parameters.items() if value.ndim > 0}
     if dim is not None:
-        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
-            raise UsageError(f"dim must be a positive whole number; received {dim!r}")
-        lengths["dim"] = int(dim)
+        lengths["dim"] = whole(dim, "dim", 1)
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name}: {length}" for name, length in lengths.items())
         raise UsageError(f"the parameters disagree on the dimension ({listed}); give scalars or equal lengths")
@@ -267,17 +257,13 @@ class Scatter:
         """L^-1 r for each row r, (n, d) -> (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor, dtype=np.float64)
-        from scipy.linalg import solve_triangular
-
-        return np.asarray(solve_triangular(self.factor, residuals.T, lower=True).T, dtype=np.float64)
+        return np.asarray(scipy.linalg.solve_triangular(self.factor, residuals.T, lower=True).T, dtype=np.float64)
 
     def solve(self, residuals: Floats) -> Floats:
         """S^-1 r for each row r, (n, d) -> (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor / self.factor, dtype=np.float64)
-        from scipy.linalg import cho_solve
-
-        return np.asarray(cho_solve((self.factor, True), residuals.T).T, dtype=np.float64)
+        return np.asarray(scipy.linalg.cho_solve((self.factor, True), residuals.T).T, dtype=np.float64)
 
     def colour(self, noise: Floats) -> Floats:
         """L z for each row z, (n, d) -> (n, d)."""

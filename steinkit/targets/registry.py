@@ -8,10 +8,10 @@ A user's own file is named ``path.py:attribute``, and run as Python code.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import os
+import runpy
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,6 +40,8 @@ class _Entry(NamedTuple):
     summary: str
     own: tuple[str, ...] = ()
     """Of a target that is made of more than its class's arguments; else these are its options."""
+    needs: Mapping[str, str] = {}
+    """Options that make no sense without another one."""
 
     @property
     def made_by(self) -> Callable[..., Any]:
@@ -60,6 +62,7 @@ class _Entry(NamedTuple):
         return inspect.signature(self.made_by).parameters.items()
 
 
+_TABLE = {"data": "response", "response": "data", "intercept": "data"}  # of a regression
 _SIMULATION = ("size", "theta", "data_seed")
 _TARGETS = {
     "normal": _Entry("Normal", "normal distribution; covariance: variance, variances or matrix"),
@@ -75,16 +78,19 @@ _TARGETS = {
         "MixturePosterior",
         "posterior of a two-component mixture, d = 2; data: bundled, numbers, a CSV file, or size=N simulated at theta",
         ("data", "variance", "prior_variances", "temperature", *_SIMULATION),
+        {"theta": "size", "data_seed": "size"},
     ),
     "logistic-posterior": _Entry(
         "LogisticRegression",
         "posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
         ("data", "response", "prior_variance", "intercept", "temperature"),
+        _TABLE,
     ),
     "lasso-posterior": _Entry(
         "LassoRegression",
         "posterior of an L1-regularised regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
         ("data", "response", "intercept", "precision", "prior_rate", "temperature", "size", "data_seed"),
+        _TABLE,
     ),
     "gaussian-mean": _Entry(
         "GaussianMean",
@@ -92,8 +98,6 @@ _TARGETS = {
         ("data", "variance", "prior_mean", "prior_variance", "temperature", *_SIMULATION),
     ),
 }
-_REGRESSIONS = ("logistic-posterior", "lasso-posterior")
-_TEXT_OPTIONS = {(name, option) for name in _REGRESSIONS for option in ("data", "response")}
 _SIMULATED_MEANS = 1000  # data of gaussian-mean, where none are given
 
 
@@ -150,6 +154,9 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
     entry = _TARGETS[name]
     values, family = _parse(name, entry, options), entry.made_by
     if name in _POSTERIORS:
+        _require_together(name, values)
+        if "data_seed" in values:
+            values["rng"] = as_count(values.pop("data_seed"), "data_seed", least=0)
         temperature = values.pop("temperature", None)
         posterior: Posterior = _POSTERIORS[name](family, values, dim)
         return posterior if temperature is None else posterior.tempered(temperature)
@@ -187,89 +194,59 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
             )
         if key in values:
             raise UsageError(f"option {key!r} of target {name!r} is given twice; give it once")
-        values[key] = text if (name, key) in _TEXT_OPTIONS else parse_value(text)
+        values[key] = text if key in ("data", "response") and "response" in entry.own else parse_value(text)
     missing = [key for key in entry.required if key not in values]
     if missing:
         raise UsageError(f"target {name!r} needs {', '.join(missing)}; pass -p {missing[0]}=VALUE")
     return values
 
 
+def _require_together(name: str, values: Mapping[str, Any]) -> None:
+    """Hold the options that make no sense alone, or beside others, to that."""
+    if not isinstance(values.get("intercept", False), bool):
+        raise UsageError(f"intercept must be true or false; received {values['intercept']!r}")
+    for key, other in _TARGETS[name].needs.items():
+        if key in values and other not in values:
+            raise UsageError(f"target {name!r}: option {key!r} needs {other!r} as well")
+    for key in _SIMULATION:
+        if key in values and "data" in values:
+            raise UsageError(f"target {name!r}: {key!r} is for simulated data, and 'data' gives them; choose one")
+
+
 def _mixture_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
-    if _simulated("mixture-posterior", values):
-        return family.simulate(**_simulation(values))
+    if "size" in values:
+        return family.simulate(**values)
     if isinstance(values.get("data"), str):
         values["data"] = _only_column(values["data"])
     return family(**values)
 
 
 def _gaussian_mean(family: Any, values: dict[str, Any], dim: int) -> Any:
-    if "data" not in values:
-        values.setdefault("size", _SIMULATED_MEANS)
-        vectors = ("variance", "prior_mean", "prior_variance")
-        if not any(isinstance(values.get(key), list) for key in (*vectors, "theta")):
-            values["theta"] = [values.get("theta", 0.0)] * dim
-        elif not isinstance(values.get("theta"), list):
-            length = next(len(values[key]) for key in vectors if isinstance(values.get(key), list))
-            values["theta"] = [values.get("theta", 0.0)] * length
-    if _simulated("gaussian-mean", values):
-        return family.simulate(**_simulation(values))
-    if isinstance(values["data"], str):
+    if isinstance(values.get("data"), str):
         from steinkit.files.csv_format import read_table
 
         values["names"], values["data"] = read_table(values["data"])
-    return family(**values)
+    if "data" in values:
+        return family(**values)
+    if not isinstance(values.get("theta"), list):
+        given = (values.get(key) for key in ("variance", "prior_mean", "prior_variance"))
+        lengths = [len(each) for each in given if isinstance(each, list)]
+        values["theta"] = [values.get("theta", 0.0)] * (lengths or [dim])[0]
+    return family.simulate(**{"size": _SIMULATED_MEANS} | values)
 
 
-def _logistic_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
-    _check_table_options("logistic-posterior", values)
+def _regression(family: Any, values: dict[str, Any], dim: int) -> Any:
     if "data" in values:
         return family.from_csv(values.pop("data"), values.pop("response"), **values)
-    return family.nodal(**values)
-
-
-def _lasso_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
-    _check_table_options("lasso-posterior", values)
-    if "data" in values:
-        for key in ("size", "data_seed"):
-            if key in values:
-                raise UsageError(f"target 'lasso-posterior': {key!r} simulates data, and 'data' names a file; give one")
-        return family.from_csv(values.pop("data"), values.pop("response"), **values)
-    return family.toy(**_simulation(values))
+    return (family.toy if hasattr(family, "toy") else family.nodal)(**values)
 
 
 _POSTERIORS: dict[str, Callable[[Any, dict[str, Any], int], Any]] = {
     "mixture-posterior": _mixture_posterior,
-    "logistic-posterior": _logistic_posterior,
-    "lasso-posterior": _lasso_posterior,
+    "logistic-posterior": _regression,
+    "lasso-posterior": _regression,
     "gaussian-mean": _gaussian_mean,
 }
-
-
-def _check_table_options(name: str, values: Mapping[str, Any]) -> None:
-    """Hold the options that describe a CSV file of a regression to coming together."""
-    if not isinstance(values.get("intercept", False), bool):
-        raise UsageError(f"intercept must be true or false; received {values['intercept']!r}")
-    for key, other in (("data", "response"), ("response", "data"), ("intercept", "data")):
-        if key in values and other not in values:
-            raise UsageError(f"target {name!r}: option {key!r} needs {other!r} as well")
-
-
-def _simulated(name: str, values: Mapping[str, Any]) -> bool:
-    """Whether data are to be simulated; the options of a simulation need its size and exclude data."""
-    for key in _SIMULATION:
-        if key in values and "data" in values:
-            raise UsageError(f"target {name!r}: {key!r} is for simulated data, and 'data' gives them; choose one")
-        if key in values and "size" not in values:
-            raise UsageError(f"target {name!r}: option {key!r} needs 'size' as well, the number of data to simulate")
-    return "size" in values
-
-
-def _simulation(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a simulation with their Python names: the seed is called rng."""
-    options = dict(values)
-    if "data_seed" in options:
-        options["rng"] = as_count(options.pop("data_seed"), "data_seed", least=0)
-    return options
 
 
 def _options_text(entry: _Entry) -> str:
@@ -370,14 +347,12 @@ def load_attribute(reference: str, what: str, kind: type | None = None, folder: 
         As in `load_target_or_model`; also if it is of another kind.
     """
     path, attribute = _split(str(folder / reference), what)
-    module = _run(path)
-    if not hasattr(module, attribute):
-        public = [
-            name for name, value in vars(module).items() if not (name.startswith("_") or isinstance(value, ModuleType))
-        ]
+    defined = _run(path)
+    if attribute not in defined:
+        public = [name for name, each in defined.items() if name[0] != "_" and not isinstance(each, ModuleType)]
         hint = did_you_mean(attribute, public) or f"; it defines {', '.join(public) or 'nothing'}"
         raise UsageError(f"{path} has no attribute {attribute!r}{hint}")
-    found = getattr(module, attribute)
+    found = defined[attribute]
     if kind is not None and not isinstance(found, kind):
         raise UsageError(f"{reference} must be a steinkit.{kind.__name__}; it is {type(found).__name__}")
     return found
@@ -392,30 +367,17 @@ def _split(reference: str, what: str) -> tuple[Path, str]:
     return Path(path), attribute
 
 
-def _run(path: Path) -> ModuleType:
-    """Run a file as a module. It does not stay in `sys.modules`: its functions are pickled by value."""
-    spec = importlib.util.spec_from_file_location(_MODULE_NAME, path.resolve())
-    if spec is None or spec.loader is None:
-        raise InputError(f"{path} cannot be run as Python code")
-    module = importlib.util.module_from_spec(spec)
-    with _explained(path), _as_script(module, path):
-        spec.loader.exec_module(module)
-    return module
-
-
-@contextmanager
-def _as_script(module: ModuleType, path: Path) -> Iterator[None]:
-    """Put the running file in `sys.modules` (dataclasses look there) and its folder on `sys.path`."""
-    folder = str(path.resolve().parent)
+def _run(path: Path) -> dict[str, Any]:
+    """What a file defines, run as a module that does not stay in `sys.modules`: functions are pickled by value."""
+    file = path.resolve()
     known = set(sys.modules)
-    sys.modules[_MODULE_NAME] = module
-    sys.path.insert(0, folder)
+    sys.path.insert(0, str(file.parent))
     try:
-        yield
+        with _explained(path):
+            return runpy.run_path(str(file), run_name=_MODULE_NAME)
     finally:
-        sys.path.remove(folder)
-        del sys.modules[_MODULE_NAME]
-        _pickle_by_value(set(sys.modules) - known, folder)
+        sys.path.remove(str(file.parent))
+        _pickle_by_value(set(sys.modules) - known, str(file.parent))
 
 
 def _pickle_by_value(names: set[str], folder: str) -> None:

@@ -24,6 +24,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,6 +45,46 @@ class LinearModel(PosteriorFamily):
     """
 
     precision: float = 1.0
+
+    @classmethod
+    def from_csv(cls, path: str | Path, response: str, *, intercept: bool = False, **options: Any) -> Self:
+        """Make the posterior of a regression of one column of a CSV file on all others.
+
+        Parameters
+        ----------
+        path : str or Path
+            A CSV file whose header names its columns, all of them numeric.
+        response : str
+            Name of the column of responses.
+        intercept : bool
+            Put a column of ones, named ``intercept``, before the others; its coefficient has the same prior.
+        **options
+            Of the class: those of the prior, and of the noise.
+
+        Returns
+        -------
+        LogisticRegression or LassoRegression
+            With a coefficient for each of the other columns, by their names.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or holds a cell that is not a number (file, line and column are named), or
+            responses that the class does not take.
+        UsageError
+            If no column has the name of the response.
+        """
+        features, answers, names = regression_table(path, response, intercept)
+        try:
+            responses = cls._as_responses(answers, len(answers))
+        except UsageError as error:
+            raise InputError(f"{path}, column {response!r}: {error}") from None
+        return cls(features, responses, names=names, **options)  # type: ignore[arg-type]
+
+    @staticmethod
+    @abstractmethod
+    def _as_responses(responses: ArrayLike, n: int) -> Floats:
+        """N responses of the class's kind; UsageError if they are of another."""
 
     @abstractmethod
     def _terms(self, predictors: Floats, responses: Floats) -> Floats:
@@ -187,47 +228,10 @@ class LogisticRegression(LinearModel):
         if not (variance > 0.0).all():
             raise UsageError(f"prior_variance must be positive; received {show(variance)}")
         self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
-        super().__init__(label, (np.ascontiguousarray(x), _as_signs(responses, len(x))), x.shape[1], names)
+        super().__init__(label, (np.ascontiguousarray(x), self._as_responses(responses, len(x))), x.shape[1], names)
 
     def __repr__(self) -> str:
         return f"LogisticRegression({self.size} data, d={self.dim}, prior_variance={show(self.prior_variance)})"
-
-    @classmethod
-    def from_csv(
-        cls, path: str | Path, response: str, *, intercept: bool = False, prior_variance: ArrayLike = 1.0
-    ) -> LogisticRegression:
-        """Make the posterior of a regression of one column of a CSV file on all others.
-
-        Parameters
-        ----------
-        path : str or Path
-            A CSV file whose header names its columns, all of them numeric.
-        response : str
-            Name of the column of responses, coded 0 and 1 or -1 and +1.
-        intercept : bool
-            Put a column of ones, named ``intercept``, before the others.
-        prior_variance : float or array_like, shape (d,)
-            Prior variance of the coefficients; infinity is a flat prior.
-
-        Returns
-        -------
-        LogisticRegression
-            With a coefficient for each of the other columns, by their names.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, holds a cell that is not a number (file, line and column are named),
-            or its responses are not two-valued.
-        UsageError
-            If no column has the name of the response.
-        """
-        features, answers, names = regression_table(path, response, intercept)
-        try:
-            signs = _as_signs(answers, len(answers))
-        except UsageError as error:
-            raise InputError(f"{path}, column {response!r}: {error}") from None
-        return cls(features, signs, prior_variance, names)
 
     @classmethod
     def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
@@ -253,6 +257,20 @@ class LogisticRegression(LinearModel):
         features, responses, names = load_nodal()
         return cls(features, responses, prior_variance, names)
 
+    @staticmethod
+    def _as_responses(responses: ArrayLike, n: int) -> Floats:
+        """Responses as -1 and +1, shape (n,)."""
+        require_unmasked(responses, "responses")
+        values = np.asarray(responses)
+        if values.dtype.kind == "b":
+            values = values.astype(np.float64)
+        values = require_responses(as_finite(values, "responses"), n)
+        found = np.unique(values)
+        if found.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
+            listed = ", ".join(f"{value:g}" for value in found[:6]) + (", ..." if len(found) > 6 else "")
+            raise UsageError(f"responses must take two values, 0 and 1 or -1 and +1; received {listed}: recode them")
+        return np.where(values > 0.0, 1.0, -1.0)
+
     def _log_prior(self, thetas: Floats) -> Floats:
         return np.asarray(-0.5 * (thetas**2 / self.prior_variance).sum(axis=1), dtype=np.float64)
 
@@ -274,20 +292,6 @@ class LogisticRegression(LinearModel):
 
         features, signs = data
         return logistic_terms(features, signs, self.prior_variance)
-
-
-def _as_signs(responses: ArrayLike, n: int) -> Floats:
-    """Responses as -1 and +1, shape (n,)."""
-    require_unmasked(responses, "responses")
-    values = np.asarray(responses)
-    if values.dtype.kind == "b":
-        values = values.astype(np.float64)
-    values = require_responses(as_finite(values, "responses"), n)
-    found = np.unique(values)
-    if found.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
-        listed = ", ".join(f"{value:g}" for value in found[:6]) + (", ..." if len(found) > 6 else "")
-        raise UsageError(f"responses must take two values, 0 and 1 or -1 and +1; received {listed}: recode them")
-    return np.where(values > 0.0, 1.0, -1.0)
 
 
 _TOY_SLOPE, _TOY_PRECISION, _TOY_PRIOR_RATE = 0.5, 3.0, 4950.0
@@ -328,8 +332,8 @@ class LassoRegression(LinearModel):
         prior_rate: float = 1.0,
         names: Sequence[str] | None = None,
     ) -> None:
-        x, y = as_features(features), as_finite(responses, "responses")
-        require_responses(y, len(x))
+        x = as_features(features)
+        y = self._as_responses(responses, len(x))
         self.precision, self.prior_rate = as_number(precision, "precision"), as_number(prior_rate, "prior_rate")
         if self.precision <= 0.0 or self.prior_rate < 0.0:
             raise UsageError(
@@ -350,44 +354,6 @@ class LassoRegression(LinearModel):
             f"LassoRegression({self.size} data, d={self.dim}, precision={self.precision:g}, "
             f"prior_rate={self.prior_rate:g})"
         )
-
-    @classmethod
-    def from_csv(
-        cls,
-        path: str | Path,
-        response: str,
-        *,
-        intercept: bool = False,
-        precision: float = 1.0,
-        prior_rate: float = 1.0,
-    ) -> LassoRegression:
-        """Make the posterior of a regression of one column of a CSV file on all others.
-
-        Parameters
-        ----------
-        path : str or Path
-            A CSV file whose header names its columns, all of them numeric.
-        response : str
-            Name of the column of responses.
-        intercept : bool
-            Put a column of ones, named ``intercept``, before the others; its coefficient has the same prior.
-        precision, prior_rate : float
-            As for `LassoRegression`.
-
-        Returns
-        -------
-        LassoRegression
-            With a coefficient for each of the other columns, by their names.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or holds a cell that is not a number (file, line and column are named).
-        UsageError
-            If no column has the name of the response.
-        """
-        features, responses, names = regression_table(path, response, intercept)
-        return cls(features, responses, precision, prior_rate, names)
 
     @classmethod
     def toy(
@@ -430,6 +396,10 @@ class LassoRegression(LinearModel):
         noise = math.sqrt(1.0 / 3.0) * generator.standard_normal(count)
         noise -= x * ((x @ noise) / (x @ x))
         return cls(x[:, None], _TOY_SLOPE * x + noise, precision, prior_rate, ["theta"])
+
+    @staticmethod
+    def _as_responses(responses: ArrayLike, n: int) -> Floats:
+        return require_responses(as_finite(responses, "responses"), n)
 
     def _log_prior(self, thetas: Floats) -> Floats:
         return np.asarray(-self.prior_rate * np.abs(thetas).sum(axis=1), dtype=np.float64)

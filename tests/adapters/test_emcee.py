@@ -105,10 +105,13 @@ def in_a_box(x):
 
 def test_edges_of_the_support_are_found_and_asked_for():
     sampler = StandIn(in_a_box, box_chain(3.0))
-    with pytest.raises(sk.InputError, match=r"for x1 below .*; x2 below -1 .*; x2 above 3 .*Give bounds=\[\(") as error:
+    with pytest.raises(
+        sk.InputError, match=r"for x1 below .*, 0.*; x2 below .*, -0\.9.*; x2 above .*, 2\.9.*Give bounds="
+    ) as error:
         sk.from_emcee(sampler)
-    asked = eval(str(error.value).split("bounds=")[1].split(", or better")[0], {"np": np})
-    np.testing.assert_allclose(asked, [(0.0, np.inf), (-1.0, 3.0)], atol=1e-5)
+    assert "x1 above" not in str(error.value)
+    with pytest.raises(sk.InputError, match=r"for x2 below .*, -0\.9[^;]*: the support"):
+        sk.from_emcee(sampler, bounds=[(0.0, np.inf), (-np.inf, 3.0)])
     bounds = [(0.0, np.inf), (-1.0, 3.0)]
     target, sample = sk.from_emcee(sampler, bounds=bounds)
     wanted = np.tile([-0.5, 0.0], (len(sample), 1))
@@ -169,5 +172,5 @@ def test_a_sampler_of_the_package_with_names_and_blobs():
 
 @pytest.mark.parametrize(("option", "value"), [("discard", -1), ("discard", 0.5), ("thin", 0), ("thin", "2")])
 def test_steps_are_counted_by_whole_numbers(option, value):
-    with pytest.raises(sk.UsageError, match=f"{option} is a number of steps.*received {value!r}"):
+    with pytest.raises(sk.UsageError, match=f"{option} must be a whole number of at least .*received {value!r}"):
         sk.from_emcee(StandIn(gaussian, gaussian_chain()), **{option: value})

@@ -128,7 +128,7 @@ def test_with_the_model_its_own_order_and_score():
     elsewhere = sample.points[:50] + 0.1
     expected = gradient(elsewhere[:, np.argsort(order)])[:, order]
     np.testing.assert_allclose(target.score(elsewhere), expected, rtol=1e-10, atol=1e-10)
-    with pytest.raises(InputError, match=r"stored gradients are not those of the model.*other data"):
+    with pytest.raises(InputError, match=r"gradients that the sampler stored are not those of PyMC model.*other data"):
         sk.from_nutpie(stored, model(EFFECTS + 1.0))
     with pm.Model() as other:
         pm.Normal("theta", shape=3)

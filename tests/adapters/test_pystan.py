@@ -114,7 +114,7 @@ def test_a_model_is_known_everywhere(free):
 def test_a_model_that_did_not_make_the_fit(free):
     with pytest.raises(
         sk.InputError,
-        match="another model made the draws, or one with other data: to judge this fit",
+        match="another density: other priors, or other data; to judge this fit",
     ):
         sk.from_pystan(fit(free), SimpleNamespace(model_name="models/known", data={"scale": 1.1}))
     with pytest.raises(sk.InputError, match="the compiled models/gone is not in PyStan's cache"):

@@ -496,7 +496,7 @@ class TestOutputs:
         name = _lines(folder, *_GOOD, name="draws.png")
         before = (folder / name).read_bytes()
         error = refused("score", name, "--format", "csv", *_NORMAL, option, f"./{name}", code=2)
-        assert "overwrite the sample" in error
+        assert "overwrite what it is made from" in error
         assert (folder / name).read_bytes() == before
 
     def test_one_file_for_both_is_refused(self, refused, folder):

@@ -28,20 +28,9 @@ def test_targets(command):
     assert _completed(command, "--target", "gaussian-m") == ["gaussian-mixture", "gaussian-mean"]
 
 
-def test_options_of_the_target_named():
-    assert _completed("score", "draws.csv", "--target", "student-t", "-p", "") == [
-        "df=",
-        "location=",
-        "scale-matrix=",
-        "dim=",
-    ]
-    assert _completed("score", "draws.csv", "-p", "") == []
-
-
-def test_samplers_measures_units_and_commands():
+def test_samplers_measures_and_commands():
     assert _completed("sample", "") == list(sampler_names())
     assert _completed("score", "--measure", "") == list(measure_names())
-    assert _completed("score", "--units", "r") == ["reference", "raw"]
     assert _completed("s") == ["score", "sample", "sweep", "samplers"]
     assert _completed("completion", "") == list(SHELLS)
     assert "--fail-if-biased" in _completed("score", "--f")

@@ -100,7 +100,7 @@ def test_few_weights_and_no_density_are_refused_with_the_remedy(steinkit, write_
     ("words", "said"),
     [
         ((*NORMAL, "-o", "out.txt"), "must be .csv or .npz"),
-        ((*NORMAL, "-o", "wide.csv"), "would overwrite the sample itself"),
+        ((*NORMAL, "-o", "wide.csv"), "would overwrite what it is made from"),
         (("-o", "out.csv"), "no --target was given"),
         ((*NORMAL,), "-o"),
     ],

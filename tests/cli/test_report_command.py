@@ -41,7 +41,7 @@ def test_reads_standard_input(steinkit, scored):
     [
         ((), 2, "Missing argument"),
         (("score.json",), 2, "Missing option '-o'"),
-        (("score.json", "-o", "-"), 2, "names a file"),
+        (("score.json", "-o", "-"), 2, "name a file, such as report.html"),
         (("score.json", "-o", "score.json"), 2, "would overwrite"),
         (("score.json", "-o", "nowhere/report.html"), 3, "there is no folder nowhere"),
         (("scores.json", "-o", "report.html"), 3, "scores.json does not exist"),

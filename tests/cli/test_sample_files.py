@@ -52,8 +52,7 @@ def test_files_whose_coordinates_differ(steinkit, chains, tmp_path):
     sk.write_sample(sk.Sample(chains[0], names=("theta[a]", "mu")), tmp_path / "other.csv")
     found = steinkit(*SCORE, str(tmp_path / "fit-1.csv"), str(tmp_path / "other.csv"))
     assert found.code == 3
-    assert '"theta[b]" in ' in found.err
-    assert '"mu" in ' in found.err
+    assert 'only one of them has "theta[b]", "mu"' in found.err
 
 
 def test_a_parameter_stands_for_its_entries(steinkit, chains, tmp_path):

@@ -40,7 +40,7 @@ def test_what_is_not_given_is_what_the_measures_have_by_default(command, tmp_pat
     context = commands.get_command(None, command).make_context(command, [file, "--target", "normal"])
     options = {name: value for name, value in context.params.items() if name not in ("file", "files")}
     sample = Sample(points=[[0.0], [1.0]])
-    settings = Request.of((file,), options).task({file: sample}, file).settings
+    settings = Request((file,), options).task({file: sample}, file).settings
     usual = {name: option.default for name, option in all_options().items()}
     assert settings == {name: usual[name] for name in settings}
 
@@ -50,7 +50,7 @@ def test_a_u_statistic_comes_squared(tmp_path):
     arguments = [file, "--target", "normal", "--statistic", "u", "--p-value", "--seed", "7", "--measure", "ksd"]
     options = commands.get_command(None, "score").make_context("score", arguments).params
     options.pop("files")
-    settings = Request.of((file,), options).task({file: Sample(points=[[0.0], [1.0]])}, file).settings
+    settings = Request((file,), options).task({file: Sample(points=[[0.0], [1.0]])}, file).settings
     assert (settings["squared"], settings["bootstrap"], settings["seed"]) == (True, 1000, 7)
 
 

@@ -53,7 +53,7 @@ def test_stored_scores_are_enough(steinkit, folder, write_csv):
     ("arguments", "code", "said"),
     [
         (("--draws", "0", "-o", "thinned.csv"), 2, "not in the range"),
-        (("--draws", "5", "-o", "chain.csv"), 2, "would overwrite the sample itself"),
+        (("--draws", "5", "-o", "chain.csv"), 2, "would overwrite what it is made from"),
         (("--draws", "5", "-o", "thinned.txt"), 2, "must be .csv or .npz; rename the file, or pass --output-format"),
         (("--draws", "5", "-o", "nowhere/thinned.csv"), 3, "there is no folder nowhere"),
     ],

@@ -72,7 +72,10 @@ def test_the_axes_that_dims_names():
         ({}, "is empty"),
         ({"mu": 3.0}, '"mu" is a single number'),
         ({"mu": {"a": np.zeros(3)}}, '"mu" is a dict, not an array'),
-        ({"mu": np.zeros(5), "theta": np.zeros((6, 2))}, r'"theta" has shape \(6, 2\) and "mu" \(5,\); the first axis'),
+        (
+            {"mu": np.zeros(5), "theta": np.zeros((6, 2))},
+            r'first axis counts.*received "mu" \(5,\), "theta" \(6, 2\)',
+        ),
         ({"mu": np.zeros(5), "theta": ["a"] * 5}, 'variable "theta" holds <U1'),
         ({"mu": np.ma.masked_less(np.arange(3.0), 1.0)}, 'variable "mu" has 1 masked'),
         ({"mu": np.array([0.0, np.inf])}, 'draw 2, column "mu" is inf'),
@@ -126,9 +129,7 @@ def test_the_shapes_of_a_model_tell_chains_from_a_parameters_own_axes():
     assert two.variable("theta").values.shape == (2, 6, 4)
     assert list(two.labels) == ["theta"]
     np.testing.assert_array_equal(two.chain, np.repeat([0, 1], 6))
-    with pytest.raises(
-        sk.InputError, match=r'"theta" has shape \(2, 6, 4\) where one draw of it has shape \(2, 6, 4\)'
-    ):
+    with pytest.raises(sk.InputError, match=r'of all; received "theta" \(2, 6, 4\), one draw \(2, 6, 4\)'):
         read_draws({"theta": array}, shapes={"theta": (2, 6, 4)})
     with pytest.raises(sk.InputError, match="more chains than draws"):
         read_draws({"theta": array.reshape(6, 2, 4)}, shapes={"theta": (4,)})

@@ -149,7 +149,7 @@ def test_what_is_not_asked_for_is_not_read(posterior):
     ("values", "message"),
     [
         ([[0.0, np.nan, 1.0], [2.0, 3.0, 4.0]], 'the Dataset, chain 0, draw 1, column "mu" is nan'),
-        ([[0.0, 1.0, 2.0], [3.0, np.nan, np.nan]], "chain number 2 ends after 1 of 3 draws; cut all"),
+        ([[0.0, 1.0, 2.0], [3.0, np.nan, np.nan]], r'chain 1, draw 1, column "mu" is nan \(2 such'),
         (np.zeros((2, 0)), "the Dataset is empty: 2 chains of 0 draws"),
         (np.zeros((2, 3), "M8[ns]"), "datetime64"),
         (np.zeros((2, 3), complex), "complex128"),

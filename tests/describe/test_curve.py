@@ -44,26 +44,10 @@ def test_terminal_and_page_say_the_same():
         assert each.text in terminal
 
 
-@pytest.mark.parametrize(
-    ("interval", "said"),
-    [
-        ([-0.2, 0.1], "flatter than with independent draws"),
-        ([-0.55, -0.45], "agrees with that of independent draws."),
-        ([-0.55, -0.2], "agrees with that of independent draws, and with that of a bias as well."),
-        ([-0.9, -0.6], "falls faster than with independent draws"),
-        ([-0.45, -0.3], "falls more slowly than with independent draws"),
-    ],
-)
-def test_the_rate_beside_that_of_independent_draws(interval, said):
-    found = dict(answers(curve_grounds(_CURVE | {"rate_interval": interval}, find_measure("graph"))))
-    assert said in found["What does the rate say?"]
-
-
 def test_no_rate():
     document = _CURVE | {"rate": None, "rate_interval": [None, None]}
     assert "No rate could be fitted." in curve_text(document, find_measure("graph"))
     assert curve_headline(document, find_measure("graph")) == "Graph Stein discrepancy: no rate could be fitted"
-    assert "What does the rate say?" not in dict(answers(curve_grounds(document, find_measure("graph"))))
 
 
 def test_effective_size_proves_nothing_of_the_target():

@@ -29,7 +29,7 @@ def said(entry, reference=None):
 def test_the_bracket_is_proved_and_the_heaviest_coordinate_named():
     text = said(ENTRY)
     assert "is 1.5, proved to lie between 1.49950 and 1.50050" in text
-    assert "Most is carried by b (1), each meant given the other coordinates." in text
+    assert "Coordinate by coordinate (in a right sample some carry more than others): b 1, c 0.3, a 0.2." in text
     assert "there tend to be" not in text  # what h shows is not in the document
 
 
@@ -59,7 +59,9 @@ def test_coordinates_stand_beside_those_of_right_samples():
     """The heaviest one has as much in a right sample; another has three times what it should."""
     beside = {**REFERENCE, "coordinates": [0.2, 1.0, 0.1]}
     text = said(ENTRY, beside)
-    assert "Most is carried beside the median of right samples by c (0.3, 3.00 times), each meant" in text
+    assert (
+        "Coordinate by coordinate (times the median of right samples): c 0.3 (3.00 times), a 0.2 (1.00 times)" in text
+    )
     table = describe_sliced(find_measure("sliced"), ENTRY, beside, SAMPLE).table
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == ["3.00", "3.00", "1.00", "1.00"]

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from steinkit.describe.results import answers
-from steinkit.describe.sweep import headline, median_of, row_of, statements, table, text
+from steinkit.describe.sweep import headline, rows_of, statements, table, text
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import choose
 
@@ -60,20 +60,17 @@ class TestClearWinner:
         expected = "Step size 0.01 is the best of 3 settings by graph Stein discrepancy, and none ties with it"
         assert _headline(self.criteria) == expected
 
-    def test_how_far_the_others_are(self):
+    def test_which_setting_is_best(self):
         said = _answers(self.criteria)["Which setting?"]
         assert "over 8 seeds is 0.9995" in said
-        assert "Next comes step size 0.001 with 1.999, 2 times as large." in said
         assert "tried" not in said
 
-    def test_what_effective_sample_size_would_have_cost(self):
+    def test_what_effective_sample_size_would_have_chosen(self):
         said = _answers(self.criteria)["What would effective sample size have picked?"]
-        assert said.startswith(
+        assert said == (
             "Effective sample size, which does not see bias, would have chosen step size 0.1; by measure graph that is "
-            "worse. Its median effective sample size is 89.9"
+            "worse."
         )
-        assert "has median graph Stein discrepancy 3.998, 4 times that of the best" in said
-        assert "blind" in said
 
     def test_what_is_not_proved(self):
         said = _answers(self.criteria)["What does this not prove?"]
@@ -102,13 +99,11 @@ def test_the_same_pick_is_said():
     assert said.startswith("Effective sample size, which does not see bias, chooses the same: step size 0.01.")
 
 
-def test_a_pick_that_failed_is_said():
+def test_a_setting_with_half_of_its_cells_failed_is_the_worst_there_is():
     criteria = _criteria([[None, None, None, 1.0], 1.0, 2.0], ess=[90.0, 30.0, 3.0])
-    assert math.isinf(median_of(row_of(criteria["graph"], {"step_size": 0.1}), find_measure("graph")))
+    medians = [[row.median for row in rows_of(criteria[name], find_measure(name))] for name in ("graph", "ess")]
+    assert [each[0] for each in medians] == [math.inf, -math.inf]
     assert criteria["ess"]["best"] != {"step_size": 0.1}
-    criteria["ess"] = choose(_records([1.0, 1.0, 1.0], [90.0, 30.0, 3.0]), "ess", _SETTINGS).to_dict()
-    said = _answers(criteria)["What would effective sample size have picked?"]
-    assert "Half or more of its cells have no graph Stein discrepancy" in said
 
 
 def test_cells_that_failed_are_worst_in_the_terminal_as_on_a_page():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.discrepancy.preparation import prepare, prepared_once
 
 MEASURES = [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.sliced_stein_discrepancy]
 
@@ -21,3 +22,25 @@ def test_the_least_share_that_is_computed_with_counts():
     both = sk.graph_stein_discrepancy([0.0, 1.0], scores=[0.0, -(2.0**960)], weights=[1.0, 2.0**-959])
     alone = sk.graph_stein_discrepancy([0.0, 1.0], scores=[0.0, -(2.0**960)], weights=[1.0, 0.0])
     assert both.lower > alone.upper
+
+
+def test_in_a_block_for_several_measures_a_sample_is_prepared_once_and_nothing_else_is_taken_for_it():
+    asked = []
+
+    def score(x):
+        asked.append(len(x))
+        return -x
+
+    first, second = (sk.Sample(normal) for normal in np.random.default_rng(0).standard_normal((2, 20, 2)))
+    target, other = sk.Target(score, dim=2), sk.Target(score, dim=2)
+    alone = {"scores": None, "weights": None, "bounds": None}
+    with prepared_once():
+        found = prepare(first, target, **alone)
+        assert prepare(first, target, **alone) is found
+        assert len(asked) == 1
+        weighted = prepare(first, target, **alone | {"weights": np.arange(20.0)})
+        assert len(weighted.points) == 19
+        assert prepare(first, target, **alone) is found
+        assert prepare(first, other, **alone) is not found
+        np.testing.assert_array_equal(prepare(second, other, **alone).scores, -second.points)
+    assert prepare(second, other, **alone) is not prepare(second, other, **alone)

@@ -76,7 +76,7 @@ def test_what_comes_with_the_draws_comes_along_and_names_decide():
     assert (both.weights.tolist(), both.cost.tolist()) == ([2.0, 1.0], [9.0, 8.0])
     with pytest.raises(sk.InputError, match=r"f1\.csv holds weights and f2\.csv none; chains of one sample"):
         join(one, sk.Sample([[6.0, 5.0]], names=("a", "b")))
-    with pytest.raises(sk.InputError, match=r'the same coordinates: "b" in f1\.csv only and "c", "d" in f2\.csv only'):
+    with pytest.raises(sk.InputError, match=r'the same coordinates: only one of them has "b", "c", "d";'):
         join(one, sk.Sample([[6.0, 5.0, 1.0]], names=("a", "c", "d")))
 
 

@@ -89,10 +89,10 @@ def test_scores_other_variables_and_parameters_of_reserved_names(netcdf: Any) ->
     assert (sample.points[:, 4] == -sample.points[:, 1]).all()
 
 
-def test_files_that_steinkit_wrote_before_keep_their_weights(netcdf: Any) -> None:
+def test_weights_and_costs_that_steinkit_wrote_are_no_parameters(netcdf: Any) -> None:
     data = netcdf(
         {"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, THETA[..., 1]), "cost": (BOTH, THETA[..., 2])},
-        attrs={"steinkit_labels": "chain draw"},
+        attrs={"steinkit_labels": "chain draw", "steinkit_reserved": "weight cost"},
     )
     sample = read(data)
     assert sample.names == ("mu",)
@@ -103,7 +103,8 @@ def test_files_that_steinkit_wrote_before_keep_their_weights(netcdf: Any) -> Non
     with pytest.raises(InputError, match=r'fit\.nc, chain 0, draw 0, column "weight" is -1 .*must not be negative'):
         read(
             netcdf(
-                {"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, -THETA[..., 1])}, attrs={"steinkit_labels": "chain draw"}
+                {"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, -THETA[..., 1])},
+                attrs={"steinkit_labels": "chain draw", "steinkit_reserved": "weight cost"},
             )
         )
 
@@ -164,7 +165,10 @@ def test_narrow_types_and_units(netcdf: Any) -> None:
             {"mu": (BOTH, THETA[..., 0]), "label": (BOTH, np.full((2, 3), "oak"))},
             ['"label"', "real numbers", "columns="],
         ),
-        ({"mu": (BOTH, [[0.0, 1.0], [2.0, np.nan]])}, ["chain number 2 ends after 1 of 2 draws", ".npz"]),
+        (
+            {"mu": (BOTH, [[0.0, 1.0], [2.0, np.nan]])},
+            ['chain 1, draw 1, column "mu" is nan; drop or repair that draw'],
+        ),
         ({"mu": (BOTH, [[0.0, 1.0], [np.nan, 3.0]])}, ['chain 1, draw 0, column "mu" is nan', "drop or repair"]),
         ({"mu": (BOTH, np.full((2, 2), np.nan))}, ['chain 0, draw 0, column "mu" is nan', "4 such values"]),
         ({"mu": (BOTH, THETA[..., 0]), "score:nu": (BOTH, THETA[..., 1])}, ['"score:nu" belongs to no coordinate']),

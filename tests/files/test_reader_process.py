@@ -1,5 +1,6 @@
 """What becomes of us when the library that reads a file hangs or crashes, and of the process that it does so in."""
 
+import io
 import os
 import sys
 import time
@@ -12,6 +13,8 @@ import steinkit as sk
 from steinkit.files import grouped
 
 pytest.importorskip("h5netcdf")
+
+KEY = (os.getpid(), "netcdf")
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def failing(monkeypatch):
     def start(how):
         monkeypatch.setenv("FAILING_READER", how)
         monkeypatch.setattr(grouped, "_CHILD", "support.failing_reader")
-        monkeypatch.setattr(grouped, "_children", [])
+        monkeypatch.setattr(grouped, "_children", {})
 
     return start
 
@@ -40,7 +43,7 @@ def test_a_library_that_hangs_is_ended(how, file, failing, monkeypatch):
     with pytest.raises(sk.InputError, match=r"s\.nc took the library .*STEINKIT_MAX_SECONDS"):
         sk.read_sample(file)
     assert time.perf_counter() - begin < 30.0  # of the 60 that it sleeps
-    (child,) = grouped._children
+    (child,) = grouped._children.values()
     assert child.process.returncode is not None  # nobody is left
 
 
@@ -54,7 +57,7 @@ def test_a_library_that_crashes_takes_nobody_with_it(file, failing, monkeypatch)
 
 def test_a_process_that_does_not_start(file, monkeypatch):
     monkeypatch.setattr(grouped, "_CHILD", "support.no_such_module")
-    monkeypatch.setattr(grouped, "_children", [])
+    monkeypatch.setattr(grouped, "_children", {})
     with pytest.raises(sk.InputError, match=r"s\.nc is read by a process of its own, which could not be started"):
         sk.read_sample(file)
 
@@ -63,31 +66,30 @@ def test_no_module_of_the_folder_at_hand_is_run(file, tmp_path, monkeypatch):
     for name in ("json", "h5py", "xarray"):
         (tmp_path / f"{name}.py").write_text("open('was_run', 'w')\nraise SystemExit\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(grouped, "_children", [])
+    monkeypatch.setattr(grouped, "_children", {})
     assert sk.read_sample(file).dim == 2
     assert not (tmp_path / "was_run").exists()
-    grouped._children[-1].end()
+    grouped._children[KEY].end()
 
 
 def test_one_process_reads_all_files_until_it_is_gone(file):
     found = []
     for _ in range(2):
         sk.read_sample(file)
-        found.append(grouped._children[-1].process.pid)
+        found.append(grouped._children[KEY].process.pid)
     assert found[0] == found[1] != os.getpid()
-    grouped._children[-1].process.kill()
-    grouped._children[-1].process.wait()
+    grouped._children[KEY].process.kill()
+    grouped._children[KEY].process.wait()
     sk.read_sample(file)
-    assert grouped._children[-1].process.pid != found[0]
+    assert grouped._children[KEY].process.pid != found[0]
 
 
 def test_the_process_of_another_one_is_not_asked(file, monkeypatch):
     sk.read_sample(file)
-    child = grouped._children[-1]
-    monkeypatch.setattr(child, "owner", child.owner + 1)  # as after a fork
-    monkeypatch.setattr(grouped, "_children", [child])
+    child = grouped._children[KEY]
+    monkeypatch.setattr(grouped, "_children", {(os.getpid() + 1, "netcdf"): child})  # as after a fork
     sk.read_sample(file)
-    other = grouped._children[-1]
+    other = grouped._children[KEY]
     other.end()
     assert other is not child
     assert child.process.poll() is None
@@ -105,25 +107,27 @@ def test_what_is_read_is_the_same_to_the_last_bit(tmp_path, assert_same):
     assert_same(sk.read_sample(tmp_path / "s.nc"), sample)
 
 
-def test_frames_keep_their_bytes(tmp_path):
-    path: Path = tmp_path / "frames"
-    frames = [b"", b"a", bytes(range(256)) * 1000]
-    with open(path, "wb") as stream:
-        for each in frames:
-            grouped.write_frame(stream, each)
-    with open(path, "rb") as stream:
-        assert [grouped.read_frame(stream) for _ in frames] == frames
+def test_messages_keep_their_bytes():
+    messages = [({"a": "\n\u03b8 1"}, b""), ("ready", b"a\n"), (None, bytes(range(256)) * 1000)]
+    stream = io.BytesIO()
+    for each in messages:
+        grouped.send(stream, *each)
+    whole = stream.getvalue()
+    stream.seek(0)
+    assert [grouped.receive(stream) for _ in messages] == messages
+    for end in (0, 1, 5, 20, len(whole) - 1, len(whole)):
+        cut = io.BytesIO(whole[:end])
         with pytest.raises(EOFError):
-            grouped.read_frame(stream)
+            [grouped.receive(cut) for _ in range(4)]
 
 
 def test_a_module_in_the_folder_at_hand_is_not_run(file, folder, monkeypatch):
     """What was downloaded may bear any name; ``python -m`` puts the folder at hand first on the path."""
     (folder / "h5py.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\nraise ImportError\n")
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
-    monkeypatch.setattr(grouped, "_children", [])  # those that run were started before
+    monkeypatch.setattr(grouped, "_children", {})  # those that run were started before
     assert len(sk.read_sample(file)) > 0
-    grouped._children[0].end()
+    grouped._children[KEY].end()
     assert not (folder / "ran").exists()
 
 

@@ -85,11 +85,11 @@ def test_columns() -> None:
         (stan_csv(draws=rows(0, 3), header=HEADER + ",more"), ["line 9: 9 values where the header names 10"]),
         (
             stan_csv(settings="# num_warmup = 9\n# save_warmup = 1\n"),
-            ["all of its 4 rows are warm-up", "it says that there are 9", "or correct num_warmup"],
+            ["its first 9 rows are warm-up draws", "has 4 in all", "or correct num_warmup"],
         ),
         (
             stan_csv(draws=rows(0, 1), settings="# num_warmup = 1\n# save_warmup = 1\n"),
-            ["its only row is a warm-up draw"],
+            ["its first 1 rows are warm-up draws", "has 1 in all"],
         ),
         (stan_csv(settings="# method = optimize\n"), ["optimisation", "method=sample"]),
         *(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shlex
 import shutil
 from importlib import resources
 
@@ -213,12 +212,6 @@ def test_curves_that_can_be_compared_share_a_picture_and_one_over_cost(pages):
 def test_is_the_same_every_time(comparison, comparison_page, tmp_path):
     write_report(comparison, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_bytes() == comparison_page.read_bytes()
-
-
-def test_says_the_command_that_writes_it(pages, sweep_folder):
-    last = Page(pages["sweep"]).text("code")[-1]
-    assert last == f"steinkit report {shlex.quote(str(sweep_folder))} -o sweep.html"
-    assert 'id="this-page"' not in pages["mixed"]  # results in memory have no command
 
 
 def test_colours_have_contrast():

@@ -94,13 +94,13 @@ def test_the_draws_kept_are_those_scored(sweep_folder):
 
 def test_draws_of_a_setting_are_judged_as_they_were_kept(sweep_folder):
     found = read_source(sweep_folder)
-    setting = found.configuration["settings"][1]
-    verdict, seed = judged_draws(found, setting, "graph", partial(sweep_target, found, None))
+    setting = found.document["criteria"]["graph"]["best"]
+    verdict, seed, missed = judged_draws(found, "graph", partial(sweep_target, found, None))
     (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
     sample = sk.read_sample(str(draws_file(sweep_folder, record["cell"])))
-    assert seed == 0
+    assert (seed, missed) == (0, "")
     assert verdict == sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).to_dict()
-    assert judged_draws(replace(found, folder=None), setting, "graph", partial(sweep_target, found, None)) is None
+    assert judged_draws(replace(found, folder=None), "graph", partial(sweep_target, found, None)) is None
     with pytest.raises(InputError, match="not the one that the sweep was run with"):
         sweep_target(found, sk.targets.Normal([0.0, 1.0]), 2)
 

@@ -18,7 +18,7 @@ from steinkit.files import read_sample
 from steinkit.samplers import rwmh
 from steinkit.sweeps.configuration import read_configuration
 from steinkit.sweeps.result import read_sweep
-from steinkit.sweeps.run import run_plan, sweep
+from steinkit.sweeps.run import Workplace, run_plan, sweep
 from steinkit.sweeps.store import RECORDS, Store, draws_file
 
 DATA = np.linspace(-1.0, 1.0, 12)
@@ -345,10 +345,9 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
         assert len(lines(folder)) >= max(wanted, seen)
         seen = len(lines(folder))
     assert seen < 12, "the sweep was done before it was killed"
-    how = {"n_jobs": 1, "backend": "loky", "scheduler": None, "racing": False, "progress": False}
     plan, _ = read_configuration(tmp_path / "sweep.toml")
-    resumed = run_plan(plan, directory=folder, **how)
-    straight = run_plan(plan, directory=None, **how | {"n_jobs": None})
+    resumed = run_plan(plan, Workplace(folder, n_jobs=1))
+    straight = run_plan(plan, Workplace())
     assert timeless(resumed.records) == timeless(straight.records)
     assert resumed.criteria["ksd"].to_dict() == straight.criteria["ksd"].to_dict()
     counts = Counter(json.loads(line)["cell"] for line in lines(folder))

@@ -214,7 +214,7 @@ def test_draws_outside_the_support_are_refused(target):
         (lambda: Normal(True), "mean must be a number"),
         (lambda: Normal([[0.0, 1.0]]), "mean must be one number or one for each of 1 coordinates"),
         (lambda: Normal([[0.0], [0.0, 1.0]]), "mean must be a number"),
-        (lambda: Normal(dim=0), "positive whole number"),
+        (lambda: Normal(dim=0), "whole number of at least 1"),
         (lambda: StudentT(0.0), "df must be positive"),
         (lambda: StudentT([1.0, 2.0]), "see IndependentStudentT"),
         (lambda: StudentT(3.0, scale_matrix=[[1.0, 2.0], [2.0, 1.0]]), "scale_matrix must be positive definite"),

@@ -1,5 +1,6 @@
 """Targets from a user's file: what is accepted, and errors that name the line."""
 
+import importlib
 import sys
 
 import numpy as np
@@ -64,6 +65,7 @@ def test_a_score_function_is_labelled_by_its_reference(model):
 def test_files_of_the_same_folder_are_imported_and_nothing_stays_behind(tmp_path):
     (tmp_path / "steinkit_test_sibling.py").write_text("def score(x):\n    return -7 * x\n")
     (tmp_path / "main.py").write_text("from steinkit_test_sibling import score\n")
+    importlib.import_module("cloudpickle")  # which stays
     path, modules = list(sys.path), set(sys.modules)
     try:
         target = load_target(f"{tmp_path / 'main.py'}:score")
@@ -139,6 +141,8 @@ def test_what_keeps_a_model_from_being_scored_is_said_of_the_reference(tmp_path)
         "    def log_density_gradient(self, x): ...\n"
         "    def param_unconstrain(self, x): ...\n"
         "    def param_unc_names(self): return []\n"
+        "    def param_names(self): return []\n"
+        "    def param_constrain(self, x): ...\n"
         "model = Stan()\n"
     )
     with pytest.raises(sk.SteinkitError) as caught:

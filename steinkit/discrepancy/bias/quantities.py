@@ -250,12 +250,14 @@ class Quantities:
         t = self.draws.scores * self.scale[: self.dim]
         values = np.einsum("nj,nj->n", z, t) / self.dim
         along = float(self.draws.shares @ values)
+        if not along > _TURNED:
+            return
         values -= along
         size = float(np.abs(values).max()) or 1.0
         values /= size
         time = float(self.draws.autocorrelation_times(values[None])[0])
         noise = size * float(np.sqrt(time) * np.linalg.norm(self.draws.shares * values))
-        if along > _TURNED and (size > _LARGEST or along + 1.0 > _CLEAR * noise):
+        if size > _LARGEST or along + 1.0 > _CLEAR * noise:
             raise InputError(
                 "the scores lead away from the draws' mean, as scores of the opposite sign do: is the score the "
                 "gradient of the log density, or that of its negative?"

@@ -180,12 +180,10 @@ def graph_stein_discrepancy(
             spanned = time.perf_counter()
             too_large = registry.announced(registry.of_writing(program), most_memory, shown=progress)
             deadlines.require_time("the programs were written down", registry.least_seconds(program))
-            if program.dim > 1:
-                program.edge_rows  # noqa: B018
-            written = time.perf_counter()
             with instance_kept(**program.arrays):
                 case = registry.Case(program, settings)
                 forecast = deadlines.interruptible(partial(solver.forecast, case), stop, "the programs were analysed")
+                written = time.perf_counter()
                 if not too_large:
                     registry.announced(registry.of_call(case, forecast), most_memory, shown=progress)
                 answers = Answers(program)

@@ -144,7 +144,7 @@ def test_starts_of_any_layout(layout):
 def test_blocks_of_any_length_give_the_same_bits(both, monkeypatch):
     wanted, _ = both(draws=40, burn_in=5, thin=2, chains=2)
     monkeypatch.setattr(compiled_chains, "_BLOCK_STEPS", 7)
-    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 1)
+    monkeypatch.setattr(compiled_chains, "_FIRST_STEPS", 3)
     found, _ = both(draws=40, burn_in=5, thin=2, chains=2)
     assert found.points.tobytes() == wanted.points.tobytes()
     np.testing.assert_array_equal(found.cost, wanted.cost)
@@ -185,31 +185,33 @@ def test_the_time_and_the_user_are_heard(function, options, monkeypatch):
     with time_limit(0.02), pytest.raises(TimeLimitError, match="the next steps of a chain"):
         function(NODAL, draws=3_000_000, **options)
 
-    def interrupted(self):
+    def interrupted(self, first, most):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", interrupted)
+    monkeypatch.setattr(compiled_chains.CompiledChains, "_begin_block", interrupted)
     with pytest.raises(KeyboardInterrupt):
         function(NODAL, draws=3_000_000, **options)
 
 
-def test_a_call_comes_back_after_so_many_data(monkeypatch):
-    """A long look is read in several calls: nobody waits for it longer than for one of them."""
-    calls = []
-    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 2 * MANY.compiled_terms.slice_rows)
-    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", lambda self: calls.append(1))
-    samplers.rwmh(MANY, draws=2, **SHORT_WALK)
-    slices = -(-MANY.size // MANY.compiled_terms.slice_rows)
-    assert slices <= len(calls) <= 2 * slices + 4
-
-
-def test_calls_that_take_long_become_short(monkeypatch):
-    seconds, listened = itertools.count(), []
-    listen = compiled_chains.CompiledChains.listen
-    monkeypatch.setattr(compiled_chains, "perf_counter", lambda: next(seconds))
-    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", lambda self: (listened.append(1), listen(self)))
-    samplers.rwmh(MANY, draws=20, **SHORT_WALK)
-    assert len(listened) > 15 * (MANY.size // MANY.compiled_terms.slice_rows)
+@pytest.mark.parametrize(("seconds", "lengths"), [(1.0, [16, 1, 1, 1]), (0.03, [16] * 4), (0.0, [16, 32, 64, 128])])
+@pytest.mark.parametrize(("function", "options"), [(samplers.rwmh, WALK), (samplers.sgld, GRADIENT)])
+def test_calls_take_neither_long_nor_no_time(function, options, seconds, lengths, monkeypatch):
+    """Within a call a chain hears of a deadline as well: `test_numba_functions` has steps that take long."""
+    clock, taken = itertools.count(), []
+    extend = compiled_chains.Recorder.extend
+    monkeypatch.setattr(compiled_chains, "perf_counter", lambda: seconds * next(clock))
+    monkeypatch.setattr(
+        compiled_chains.Recorder,
+        "extend",
+        lambda self, chain, first, **columns: (
+            taken.append(len(columns["cost"])),
+            extend(self, chain, first, **columns),
+        ),
+    )
+    function(NODAL, draws=1500, **options)
+    assert taken[:4] == lengths
+    assert sum(taken) == 1500
+    assert max(taken) <= 1024
 
 
 def test_schedules_are_asked_for_steps_that_are_taken_only():

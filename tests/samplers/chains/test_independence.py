@@ -74,7 +74,7 @@ def test_blocks_change_nothing(run, monkeypatch):
     wanted = run(chains=6, seed=2)
     monkeypatch.setattr(streams, "_BLOCK_STEPS", 7)
     monkeypatch.setattr(compiled_chains, "_BLOCK_STEPS", 7)
-    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 1)
+    monkeypatch.setattr(compiled_chains, "_FIRST_STEPS", 3)
     monkeypatch.setattr(readers, "_TOGETHER_FLOATS", 1)
     monkeypatch.setattr(draws, "_FIRST_CAPACITY", 1)
     found = run(chains=6, seed=2)

@@ -403,8 +403,9 @@ class _Block(Engine):
         under_way = min(case.settings.n_jobs, case.dim)
         if case.factorisation.entries * under_way > _MOST_ENTRIES:
             return False
-        rows = max(len(case.program.edge_rows[1]), _FEW_ROWS)
-        return case.dim <= 3 or bool(case.factorisation.flops <= _FLOPS_A_ROW * rows)
+        if case.dim <= 3:
+            return True
+        return bool(case.factorisation.flops <= _FLOPS_A_ROW * max(len(case.program.edge_rows[1]), _FEW_ROWS))
 
     def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
         asked = asked_for(case.program, coordinates)

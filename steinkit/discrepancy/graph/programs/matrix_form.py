@@ -148,9 +148,8 @@ class CoordinateProgram:
 
         It is made anew each time: kept, it would take as much memory for every coordinate as A for all of them.
         """
-        magnitudes = sparse.csr_array(abs(self.matrix))
-        magnitudes.data = np.maximum(magnitudes.data, _LEAST_MAGNITUDE)
-        return magnitudes
+        sizes = np.maximum(np.abs(self.matrix.data), _LEAST_MAGNITUDE)
+        return sparse.csr_array((sizes, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Map variables back to g_j, shape (n,), and its gradient, shape (n, d)."""

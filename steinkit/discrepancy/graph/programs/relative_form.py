@@ -227,14 +227,14 @@ class RelativeForm:
         near = self.program.nearer(distance, c.value_reach)
         rows.add(c.gradient * distance[near], self._value_difference(i[near], k[near]))
         near = self.program.nearer(distance, c.gradient_reach)
+        above, below = self._apart(i[near], k[near])
         for coordinate in range(self.program.dim):
-            above, below = self._apart(i[near], k[near])
             terms = _slopes(above, coordinate, self.program.n_points, 1.0)
             terms += _slopes(below, coordinate, self.program.n_points, -1.0)
             rows.add(c.smoothness * distance[near], terms)
         near = self.program.nearer(distance, c.taylor_reach)
+        above, below = self._apart(i[near], k[near])
         for end in (i, k):
-            above, below = self._apart(i[near], k[near])
             at = points[end[near]]
             terms = self._sum(above, at, 1.0) + self._sum(below, at, -1.0)
             rows.add(c.taylor_radius(distance[near]), terms)

@@ -18,7 +18,7 @@ from steinkit.discrepancy.graph.spanner.search_kernels import (
     new_frontier,
     search_towards,
 )
-from steinkit.runtime.compilation import kernel, with_twin
+from steinkit.runtime.compilation import inner_kernel, kernel, with_twin
 from steinkit.sample import Floats, Integers
 
 MOST_TIES = 64
@@ -138,7 +138,8 @@ def insert_empty_boxes(
     Returns which pairs were linked; the numbers of those that were not though no path falls short of that by `slack`;
     and how many pairs were gone through: all, unless it was told to stop or more than `MOST_TIES` are of that kind.
 
-    A search that makes straight for the other end finds most pairs joined by the first path it comes to.
+    Most pairs are joined by a link that ends near the other end. A search that makes straight for it finds most others
+    joined by the first path it comes to.
     """
     n, n_pairs = columns.shape[1], len(lengths)
     frontier, goals = new_frontier(graph), Goals(np.empty(n), np.zeros(n, np.bool_))
@@ -147,16 +148,21 @@ def insert_empty_boxes(
         if stop[0] or count > MOST_TIES:
             return linked, ties[:count], c
         u, v = pairs[c]
-        end, reach, n_open = columns[:, v], dilation * lengths[c], np.int64(1)
+        reach = dilation * lengths[c]
+        near = reach - 2.0 * slack
+        if leads_on(graph, columns, u, v, dilation, near) or leads_on(graph, columns, v, u, dilation, near):
+            continue
+        end, n_open = columns[:, v], np.int64(1)
         goals.limit[v], goals.is_open[v] = reach - slack, True
         for weight in (dilation, 1.0):
             if n_open > 0:
-                n_open = search_towards(graph, columns, u, end, end, goals, reach - slack, n_open, weight, frontier)
                 clear(frontier)
-        goals.is_open[v] = False
+                n_open = search_towards(graph, columns, u, end, end, goals, reach + slack, n_open, weight, frontier)
+        goals.is_open[v], is_near = False, frontier.distance[v] < np.inf
+        clear(frontier)
         if n_open == 0:
             continue
-        if is_joined(graph, u, v, reach, frontier):
+        if is_near and is_joined(graph, u, v, reach, frontier):
             ties[count] = c
             count += 1
         else:
@@ -164,3 +170,17 @@ def insert_empty_boxes(
             add_link(graph, v, u, lengths[c])
             linked[c] = True
     return linked, ties[:count], n_pairs
+
+
+@inner_kernel
+def leads_on(graph: Adjacency, columns: Floats, u: int, v: int, dilation: float, reach: float) -> bool:
+    """Whether a link of u ends so near v that it makes a path no longer than ``reach`` with the one that leads on.
+
+    Points at the ends of shorter pairs than u and v are joined by paths of dilation t already.
+    """
+    for k in range(graph.start[u], graph.start[u] + graph.degree[u]):
+        w = graph.to[k]
+        left = abs(columns[0, w] - columns[0, v]) + abs(columns[1, w] - columns[1, v])
+        if graph.length[k] + dilation * left <= reach:
+            return True
+    return False

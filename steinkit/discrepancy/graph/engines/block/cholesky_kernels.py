@@ -119,6 +119,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """
     p = fronts.block
     held = np.empty(fronts.children.size, np.int64)  # fronts whose Schur complements are on the stack
+    places = np.empty(p * fronts.first[fronts.children.size], np.int64)
     nothing = np.int64(0)
     top = n_held = nothing
     lost = 0
@@ -133,16 +134,15 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
         n_held -= fronts.children[s]
         bottom = top
         for k in range(before - 1, n_held - 1, -1):
-            bottom = _extend_add(fronts, held[k], stack, bottom, nothing, width, panel, width + below)
+            bottom = _extend_add(fronts, held[k], stack, bottom, nothing, width, panel, width + below, places)
         lost += _eliminate(panel, update, width, below, stop)
         if below:
             passed = top
             for k in range(before - 1, n_held - 1, -1):
-                passed = _extend_add(fronts, held[k], stack, passed, width, width + below, update, below)
+                passed = _extend_add(fronts, held[k], stack, passed, width, width + below, update, below, places)
             if bottom < top:
-                for b in range(below):
-                    for i in range(b * below + b, (b + 1) * below):
-                        stack[bottom + i] = update[i]
+                for i in range(below * below):
+                    stack[bottom + i] = update[i]
             held[n_held] = s
             n_held += 1
         top = bottom + below * below
@@ -150,28 +150,26 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
 
 
 @inner_array_kernel
-def _extend_add(fronts, child, stack, top, low, high, target, size):  # type: ignore[no-untyped-def]
-    """Add to entries low to high of a front, the target's rows, what a child passes on; returns where that begins."""
+def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # type: ignore[no-untyped-def]
+    """Add to entries low to high of a front, the target's rows, what a child passes on; returns where that begins.
+
+    `places` is work space.
+    """
     p = fronts.block
     place = fronts.place[fronts.rows_start[child] : fronts.rows_start[child + 1]]
     height = p * place.size
     bottom = top - height * height
-    for column in range(place.size):
-        to = p * place[column] - low
+    for k in range(place.size):
+        for b in range(p):
+            places[p * k + b] = p * place[k] + b - low
+    for column in range(height):
+        to = places[column]
         if to < 0 or to >= high - low:
             continue
-        row = column
-        while row < place.size:  # rows that follow one another in the parent, too, are added at once
-            first = row
-            row += 1
-            while row < place.size and place[row] == place[first] + row - first:
-                row += 1
-            for b in range(p):
-                start = bottom + (p * column + b) * height
-                source = stack[start + p * first : start + p * row]
-                entries = target[(to + b) * size + p * place[first] - low :]
-                for i in range(b if first == column else 0, source.size):
-                    entries[i] += source[i]
+        source = stack[bottom + column * height :]
+        entries = target[to * size :]
+        for i in range(column, height):
+            entries[places[i]] += source[i]
     return bottom
 
 
@@ -183,28 +181,12 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
     if width * width * size > 4 * _BLAS_FLOPS:
         many = _COLUMNS
         few = _FEW_COLUMNS
-    is_large = width * below * below >= _BLAS_FLOPS
     lost = low = 0
-    for j in range(size):
+    for j in range(width):
         target = panel[j * size + j : (j + 1) * size]
-        depth = j
-        if j >= width:
-            b = j - width
-            target = update[b * below + b : (b + 1) * below]
-            if is_large:
-                if b % _ROWS == 0:
-                    if stop[0]:
-                        break
-                    rows = _ROWS if b + _ROWS < below else below - b
-                    subtract_products(target, below, panel[j:], size, width, rows, below - b, _FORGOTTEN)
-                continue
-            for i in range(target.size):
-                target[i] = 0.0
-            low = 0
-            depth = width
-        elif few < width and j % few == 0:
+        if few < width and j % few == 0:
             if stop[0]:
-                break
+                return lost
             low = j
             first = j // many * many
             columns = few
@@ -216,22 +198,62 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
             if j:
                 subtract_products(target, size, panel[first * size + j :], size, j - first, columns, size - j, _KEPT)
         before = target[0]
-        for q in range(low, depth, 4):
+        for q in range(low, j, 4):
             start = q * size + j
-            b = panel[start + size] if q + 1 < depth else 0.0
-            c = panel[start + 2 * size] if q + 2 < depth else 0.0
-            d = panel[start + 3 * size] if q + 3 < depth else 0.0
-            _subtract_four(target, panel[start:], size, depth - q, panel[start], b, c, d)
-        if j < width:
-            pivot = target[0]
-            if not pivot > _SMALLEST_PIVOT * abs(before):
-                lost += 1
-                pivot = _PARKED_PIVOT
-            target[0] = np.sqrt(pivot)
-            inverse = 1.0 / target[0]
-            for i in range(1, target.size):
-                target[i] *= inverse
+            b = panel[start + size] if q + 1 < j else 0.0
+            c = panel[start + 2 * size] if q + 2 < j else 0.0
+            d = panel[start + 3 * size] if q + 3 < j else 0.0
+            _subtract_four(target, panel[start:], size, j - q, panel[start], b, c, d)
+        pivot = target[0]
+        if not pivot > _SMALLEST_PIVOT * abs(before):
+            lost += 1
+            pivot = _PARKED_PIVOT
+        target[0] = np.sqrt(pivot)
+        inverse = 1.0 / target[0]
+        for i in range(1, target.size):
+            target[i] *= inverse
+    if width * below * below < _BLAS_FLOPS:
+        _subtract_outer(panel, update, width, below)
+        return lost
+    for b in range(0, below, _ROWS):
+        if stop[0]:
+            break
+        rows = _ROWS if b + _ROWS < below else below - b
+        subtract_products(update[b * below + b :], below, panel[width + b :], size, width, rows, below - b, _FORGOTTEN)
     return lost
+
+
+@inner_array_kernel
+def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def]
+    """Set a front's Schur complement to less the products of its rows, by three columns of it and four of the panel.
+
+    Loops are too short for vector instructions to pay. Columns of the complement that are not there stand for the first
+    of the three; those of the panel count nothing.
+    """
+    size = width + below
+    for i in range(below * below):
+        update[i] = 0.0
+    for q in range(0, width, 4):
+        rows = panel[q * size + width :]
+        to_b = size if q + 1 < width else 0
+        to_c = 2 * size if q + 2 < width else 0
+        to_d = 3 * size if q + 3 < width else 0
+        is_b = 1.0 if to_b else 0.0
+        is_c = 1.0 if to_c else 0.0
+        is_d = 1.0 if to_d else 0.0
+        for k in range(0, below, 3):
+            m = k + 1 if k + 1 < below else k
+            n = k + 2 if k + 2 < below else k
+            ka, kb, kc, kd = rows[k], is_b * rows[to_b + k], is_c * rows[to_c + k], is_d * rows[to_d + k]
+            ma, mb, mc, md = rows[m], is_b * rows[to_b + m], is_c * rows[to_c + m], is_d * rows[to_d + m]
+            na, nb, nc, nd = rows[n], is_b * rows[to_b + n], is_c * rows[to_c + n], is_d * rows[to_d + n]
+            for i in range(k, below):
+                a, b, c, d = rows[i], rows[to_b + i], rows[to_c + i], rows[to_d + i]
+                at_k = update[k * below + i] - ((ka * a + kb * b) + (kc * c + kd * d))
+                at_m = update[m * below + i] - ((ma * a + mb * b) + (mc * c + md * d))
+                update[n * below + i] -= (na * a + nb * b) + (nc * c + nd * d)
+                update[m * below + i] = at_m
+                update[k * below + i] = at_k
 
 
 @inner_array_kernel

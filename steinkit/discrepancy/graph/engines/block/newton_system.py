@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -309,9 +309,11 @@ class Pattern:
         that are taken one after another meet in the factor and in x. On large samples memory is waited for otherwise.
     starts, columns : ndarray of int
         Rows in that order and columns of A's entries, columns in the elimination order.
+    entries : ndarray of int
+        Where A has these entries.
     symbolic : Symbolic
-    positions : ndarray of int
-        Where the products of a row's pairs of entries belong in the factor.
+    positions, diagonal : ndarray of int
+        Where the products of a row's pairs of entries belong in the factor, and where the squares of variables do.
     place : ndarray of int, shape (N,)
         Place of every column of A in the elimination order.
     """
@@ -319,8 +321,10 @@ class Pattern:
     rows: Integers
     starts: Integers
     columns: Integers
+    entries: Integers
     symbolic: Symbolic
     positions: Integers
+    diagonal: Integers
     place: Integers
 
 
@@ -391,16 +395,20 @@ def solve_planned(plan: BlockPlan, settings: Settings, coordinates: Sequence[int
 
 def find_pattern(matrix: sparse.csr_array, points: Floats) -> Pattern:
     """Analyse the rows of a matrix whose columns belong, one after another, to points 0, ..., n - 1, 0, ..."""
-    n_points = len(points)
-    starts, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-    block = matrix.shape[1] // n_points
-    symbolic = analyse(*_neighbours(starts, columns % n_points, n_points), block, points)
-    node, component = np.arange(matrix.shape[1]) % n_points, np.arange(matrix.shape[1]) // n_points
+    n_points, n_columns = len(points), matrix.shape[1]
+    given, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    block = n_columns // n_points
+    symbolic = analyse(*_neighbours(given, columns % n_points, n_points), block, points)
+    component, node = np.divmod(np.arange(n_columns), n_points)
     place = symbolic.position[node] * block + component
-    order = _by_first_column(starts, place[columns], matrix.shape[1])
-    ordered = matrix[order]
-    starts, columns = ordered.indptr.astype(np.int64), place[ordered.indices]
-    return Pattern(order, starts, columns, symbolic, _pair_positions(starts, columns, symbolic.fronts), place)
+    order = _by_first_column(given, place[columns], n_columns)
+    lengths = np.diff(given)[order]
+    starts = np.append(0, np.cumsum(lengths))
+    entries = np.arange(len(columns)) + np.repeat(given[order] - starts[:-1], lengths)
+    columns = place[columns[entries]]
+    positions = _pair_positions(starts, columns, symbolic.fronts)
+    diagonal = _pair_positions(np.arange(n_columns + 1), np.arange(n_columns), symbolic.fronts)
+    return Pattern(order, starts, columns, entries, symbolic, positions, diagonal, place)
 
 
 def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Integers:
@@ -409,16 +417,15 @@ def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Int
     filled = np.diff(starts) > 0
     if filled.any():
         first[filled] = np.minimum.reduceat(columns, starts[:-1][filled])
-    return np.argsort(first, kind="stable")
+    return np.argsort(first.astype(np.min_scalar_type(n_columns)), kind="stable")  # sooner of short integers
 
 
 def _neighbours(starts: Integers, nodes: Integers, n_nodes: int) -> tuple[Integers, Integers]:
     """Adjacency lists of the graph that joins nodes with a row in common."""
     parts = [np.unique(kernels.node_pairs(starts, nodes, n_nodes, *rows)) for rows in _portions(len(starts) - 1)]
     i, k = np.divmod(np.unique(np.concatenate(parts)), n_nodes)
-    ends = np.concatenate([i, k]), np.concatenate([k, i])
-    adjacency = sparse.csr_array((np.ones(len(ends[0])), ends), shape=(n_nodes, n_nodes))
-    return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
+    links = np.sort(np.concatenate([i * n_nodes + k, k * n_nodes + i]))
+    return np.searchsorted(links, n_nodes * np.arange(n_nodes + 1)), links % n_nodes
 
 
 def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Integers:
@@ -460,13 +467,13 @@ def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
     starts = matrix.indptr[known:].astype(np.int64)
     columns = pattern.place[matrix.indices[starts[0] :]]
     positions = _pair_positions(starts - starts[0], columns, pattern.symbolic.fronts)
-    return Pattern(
-        np.concatenate([pattern.rows, np.arange(known, matrix.shape[0])]),
-        np.concatenate([pattern.starts, starts[1:]]),
-        np.concatenate([pattern.columns, columns]),
-        pattern.symbolic,
-        np.concatenate([pattern.positions, positions]),
-        pattern.place,
+    return replace(
+        pattern,
+        rows=np.concatenate([pattern.rows, np.arange(known, matrix.shape[0])]),
+        starts=np.concatenate([pattern.starts, starts[1:]]),
+        columns=np.concatenate([pattern.columns, columns]),
+        entries=np.concatenate([pattern.entries, np.arange(starts[0], starts[-1])]),
+        positions=np.concatenate([pattern.positions, positions]),
     )
 
 
@@ -478,11 +485,12 @@ class BlockSystem:
     """
 
     def __init__(self, program: CoordinateProgram, pattern: Pattern, settings: Settings) -> None:
-        matrix, radius = program.matrix[pattern.rows], program.radius[pattern.rows]
+        matrix, radius = program.matrix, program.radius[pattern.rows]
         m, n = matrix.shape
         with np.errstate(divide="ignore"):
             inverse = np.where(radius > 0.0, 1.0 / radius, 0.0)
-        values = matrix.data * program.box[matrix.indices] * np.repeat(inverse, np.diff(matrix.indptr))
+        values = (matrix.data * program.box[matrix.indices])[pattern.entries]
+        values *= np.repeat(inverse, np.diff(pattern.starts))
         self.program, self.pattern, self.inverse_radius = program, pattern, inverse
         self.stop = settings.interrupted.flag
         self.rows = SparseRows(pattern.starts, pattern.columns, values)
@@ -493,15 +501,13 @@ class BlockSystem:
         self.start = np.concatenate([np.zeros(m), self.objective])
         self.omega = np.ones(m + n)
         self.factor = Factorisation(pattern.symbolic)
-        columns = np.arange(n)
-        self.diagonal = _pair_positions(np.arange(n + 1), columns, pattern.symbolic.fronts)
         self.x, self.activity = np.empty(n), np.empty(m)
 
     def factorise(self, weights: Floats) -> None:
         """Factorise H = B' diag(weights) B."""
-        factor = self.factor
+        factor, pattern = self.factor, self.pattern
         kernels.factorise(
-            self.rows, weights, self.pattern.positions, self.diagonal, self.pattern.symbolic.fronts, factor.panels,
+            self.rows, weights, pattern.positions, pattern.diagonal, pattern.symbolic.fronts, factor.panels,
             factor.stack, self.stop,
         )  # fmt: skip
 

@@ -61,7 +61,7 @@ MARK = "STEINKIT_KILLS"
 CASES = tuple(itertools.product(("KILL", "TERM", "INT"), ("worker", "parent"), (1, 2)))
 END = 5.0  # seconds that processes have to end
 STRANGE = (  # what a stranger's folder may hold in another shape
-    *("owner", "lock", "records.jsonl", "sweep.json", "result.json"),
+    *("lock", "records.jsonl", "sweep.json", "result.json"),
     *("damaged/records.jsonl", "samples", "damaged", "samples/draws.npz"),
 )
 PRECIOUS = b"precious\n"

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.sweeps.choice import choose
-from steinkit.sweeps.execution import Race
+from steinkit.sweeps import execution
+from steinkit.sweeps.choice import choose, loss_of
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.run import sweep
 
@@ -70,12 +70,8 @@ class Pool:
     def __init__(self, result: SweepResult) -> None:
         places = {setting["step_size"]: i for i, setting in enumerate(result.settings)}
         self.records = {(places[record["settings"]["step_size"]], record["seed"]): record for record in result.records}
-        self.brackets = {cell: self._bracket(record) for cell, record in self.records.items()}
+        self.losses = {cell: loss_of(record, "graph") for cell, record in self.records.items()}
         self.seconds = {part: self._medians(part) for part in ("solve", "graph")}
-
-    def _bracket(self, record: dict[str, Any]) -> tuple[float, float] | None:
-        found = [entry for entry in record["results"] if entry["measure"] == "graph"]
-        return (found[0]["lower"], found[0]["upper"]) if found else None
 
     def _medians(self, part: str) -> list[float]:
         seconds: list[list[float]] = [[] for _ in STEP_SIZES]
@@ -88,13 +84,12 @@ def race(pools: dict[float, Pool], seeds: list[int], tolerance: float | None) ->
     """Whether a race keeps the winner, how many settings end it, and the share of each part of the time it saves."""
     settings = [{"step_size": step} for step in STEP_SIZES]
     final = pools[FINAL]
-    rounds = Race(len(settings), seeds, tolerance=tolerance)
-    brackets: dict[tuple[int, int], tuple[float, float] | None] = {}
+    losses: dict[tuple[int, int], tuple[float, float]] = {}
     done: set[tuple[float, int, int]] = set()
-    while (coming := rounds.next_round(brackets)) is not None:
+    for coming in execution.race(list(map(str, STEP_SIZES)), seeds, losses, {}, tolerance=tolerance):
         at = coming.tolerance or FINAL
         for cell in ((i, seed) for i in coming.settings for seed in coming.seeds):
-            brackets[cell] = pools[at].brackets[cell]
+            losses[cell] = pools[at].losses[cell]
             done.add((at, *cell))
         left = coming.settings
     full = choose([final.records[i, seed] for i in range(len(settings)) for seed in seeds], "graph", settings)

@@ -44,7 +44,7 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.identity import digest, recordable
 from steinkit.sweeps.processes import open_workers
 from steinkit.sweeps.store import Store
-from steinkit.sweeps.workers import Lost, answers
+from steinkit.sweeps.workers import Lost
 
 FOLDER = Path("steinkit-papers")
 # Okabe and Ito: told apart by colour-blind readers, too, and dark enough for lines
@@ -149,16 +149,16 @@ class Experiment:
         """Compute cells, in this process or others, and keep each as it is finished."""
         jobs = None if self.jobs == 1 or len(described) <= 1 else self.jobs
         called = function if jobs is None else _Called(str(self._script), function.__name__)
-        work = [(name, called, each["arguments"]) for name, each in described.items()]
-        total, shown = done + len(work), sys.stderr.isatty()
+        tasks = [(name, (called, each["arguments"])) for name, each in described.items()]
+        total, shown = done + len(tasks), sys.stderr.isatty()
         with (
             progress_bar(function.__name__, total, initial=done, unit=" cells", shown=shown) as bar,
             open_workers("loky", jobs, None, None) as workers,
         ):
-            for answer in answers(workers, _compute, work):
+            for name, answer in workers.answers(_compute, tasks):
                 if isinstance(answer, Lost):
-                    raise SteinkitError(f"{function.__name__}({answer.arguments[2]}): {answer.reason}")
-                name, value, seconds = answer
+                    raise SteinkitError(f"{function.__name__}({answer.arguments[1]}): {answer.reason}")
+                value, seconds = answer
                 results = {"value": value, "commit": commit()}
                 store.append({"cell": name, **described[name], "results": results, "seconds": seconds})
                 bar.update()
@@ -354,8 +354,8 @@ def _loaded(script: str) -> ModuleType:
     return module
 
 
-def _compute(shared: None, name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:
-    """One cell in one thread: its fingerprint, its value as JSON keeps it, and its processor seconds."""
+def _compute(shared: None, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[Any, float]:
+    """One cell in one thread: its value as JSON keeps it, and its processor seconds."""
     began = time.process_time()
     try:
         with threadpool_limits(1), warnings.catch_warnings():
@@ -365,7 +365,7 @@ def _compute(shared: None, name: str, function: Callable[..., Any], cell: Mappin
         raise
     except Exception as error:  # of which another process sends the words only
         raise SteinkitError(f"{function.__name__}({cell}) failed:\n{traceback.format_exc()}") from error
-    return name, value, time.process_time() - began
+    return value, time.process_time() - began
 
 
 def _plain(value: Any) -> Any:

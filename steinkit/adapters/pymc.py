@@ -46,6 +46,7 @@ SPACES = {
     "cholesky-cov": "cholesky",
     "cholesky_corr": "correlation",
 }
+_BOXES: dict[str, tuple[Any, ...]] = {"circular": (None, None), "log": (0.0, None), "logodds": (0.0, 1.0)}
 
 
 def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Sample]:
@@ -207,34 +208,26 @@ def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
     InputError
         If it is left untransformed where its support is no box with fixed bounds.
     """
-    free = np.broadcast_to([-np.inf, np.inf], (*parameter.free_shape, 2)).reshape(-1, 2)
-    if model.rvs_to_transforms[rv] is not None:
-        return free
-    transforms = imported("pymc.distributions.transforms", "PyMC", "pymc")
-    usual = transforms._default_transform(rv.owner.op, rv)
-    if usual is None or usual.name == "circular":
-        return free
-    if usual.name == "log":
-        limits: tuple[Any, Any] = (0.0, np.inf)
-    elif usual.name == "logodds":
-        limits = (0.0, 1.0)
-    elif usual.name == "interval":
-        limits = tuple(_constant(limit, model, rv) for limit in usual.args_fn(*rv.owner.inputs))
-    else:
+    usual: Any = None
+    if model.rvs_to_transforms[rv] is None:
+        usual = imported("pymc.distributions.transforms", "PyMC", "pymc")._default_transform(rv.owner.op, rv)
+    limits = _BOXES.get(usual.name if usual else "circular")
+    if usual and usual.name == "interval":
+        given = usual.args_fn(*rv.owner.inputs)
+        limits = tuple(None if limit is None else _constant(limit, model, rv) for limit in given)
+    if limits is None:
         raise InputError(
             f"{rv.name} is left untransformed (transform=None, default_transform=None), and its support "
             f"({SPACES.get(usual.name, usual.name)}) is not a box: leave PyMC its default transform"
         )
-    lower, upper = (-np.inf if limits[0] is None else limits[0]), (np.inf if limits[1] is None else limits[1])
-    return np.stack([np.broadcast_to(limit, parameter.free_shape).ravel() for limit in (lower, upper)], axis=1)
+    ends = [infinite if limit is None else limit for limit, infinite in zip(limits, (-np.inf, np.inf), strict=True)]
+    return np.stack([np.broadcast_to(end, parameter.free_shape).ravel() for end in ends], axis=1)
 
 
 def _constant(limit: Any, model: Any, rv: Any) -> Any:
     """The value of a bound; InputError if it is no constant."""
-    if limit is None:
-        return None
-    tensor = imported("pytensor.tensor", "PyTensor", "pymc").as_tensor_variable(limit)
-    ancestors = imported("pytensor.graph.traversal", "PyTensor", "pymc").ancestors([tensor])
+    tensor = _pytensor("tensor").as_tensor_variable(limit)
+    ancestors = _pytensor("graph.traversal").ancestors([tensor])
     others = sorted({each.name for each in ancestors if each in model.basic_RVs})
     if others:
         raise InputError(

@@ -6,7 +6,7 @@ no finite value, has the worst loss there is, l = u = infinity: a setting that f
 an infinite median, and cannot win by its survivors. The best setting b has the smallest median of the midpoints.
 
 Setting i is told apart from b if the evidence is beyond both solver and seeds. The m seeds that both have are drawn
-with replacement, the same for both [1]_ (where they share none, the seeds of each), and
+with replacement, the same for both [1]_, and
 
     median of l_is - median of u_bs > 0
 
@@ -185,30 +185,44 @@ def choose(
         If the best setting owes its place to values that samples must not be ordered by; or, by an estimate, if another
         may owe its own to them.
     """
-    _require_options(level, repeats, settings)
-    sign = 1.0 if find_measure(measure).smaller_is_better else -1.0
-    cells = _Cells.of(records, measure, settings, sign)
-    if not np.isfinite(cells.lower).any():
+    for wrong, wanted in (
+        (not 0.0 < level < 1.0, f"level must lie between 0 and 1; received {level}"),
+        (repeats < 100, f"repeats must be at least 100, for quantiles to mean anything; received {repeats}"),
+        (not settings, "there is no setting to choose from; pass at least one"),
+    ):
+        if wrong:
+            raise UsageError(wanted)
+    is_estimate = not find_measure(measure).has_bracket
+    lower, upper, cells = _losses(records, measure, settings)
+    rows = tuple(
+        _summary(lower[i], upper[i], cells[i], dict(setting), measure, level, repeats)
+        for i, setting in enumerate(settings)
+    )
+    if not any(row.scored for row in rows):
         raise InputError(
-            f"no cell has a value of measure {measure}: {cells.failed.sum()} failed, of {len(settings)} settings; "
-            "see the reasons in the records"
+            f"no cell has a value of measure {measure}: {sum(row.failed for row in rows)} failed, of {len(settings)} "
+            "settings; see the reasons in the records"
         )
-    medians = cells.medians
+    medians = [_median(0.5 * each + 0.5 * other) for each, other in zip(lower, upper, strict=True)]
     # where every setting fails with half of its seeds, the one that fails least often
-    scored = cells.scored / np.maximum(cells.failed + cells.scored, 1)
+    scored = [row.scored / max(row.scored + row.failed, 1) for row in rows]
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
-    for i in [best] if find_measure(measure).has_bracket else candidates:  # an estimate may be too large as well
-        _require_known(cells, i, i == best, measure, settings[i])
+    for i in candidates if is_estimate else [best]:  # an estimate may be too large as well
+        found = [why for record in cells[i] if (why := why_unranked(record, measure, is_best=i == best))]
+        if found and 2 * len(found) >= rows[i].scored:
+            raise UnrankedError(
+                f"settings cannot be ordered by measure {measure}: in {len(found)} of {rows[i].scored} cells of "
+                f"{_show(settings[i])}, {found[0]}"
+            )
     error = (1.0 - level) / max(len(settings) - 1, 1)
     ties = tuple(
         dict(settings[i])
         for i in candidates
         if i != best
         and (math.isfinite(medians[i]) or medians[i] == medians[best])
-        and not is_above(cells.lower[i], cells.upper[best], error=error, repeats=repeats)
+        and not is_above(lower[i], upper[best], error=error, repeats=repeats)
     )
-    rows = tuple(cells.summary(i, dict(settings[i]), level, repeats) for i in range(len(settings)))
     return Choice(
         measure=measure,
         best=dict(settings[best]),
@@ -236,104 +250,65 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     repeats : int
         Bootstrap resamples.
     """
-    has_lower, has_upper = ~np.isnan(lower), ~np.isnan(upper)
-    shared = has_lower & has_upper
-    paired = bool(shared.any())
-    if paired:
-        has_lower = has_upper = shared
-    fewest = min(has_lower.sum(), has_upper.sum())
-    if fewest == 0:
+    shared = ~(np.isnan(lower) | np.isnan(upper))
+    if not shared.any():
         return False
-    if 0.5**fewest > 0.5 * error:
-        return bool(lower[has_lower].min() > upper[has_upper].max())
-    rng = np.random.default_rng(_SEED)
-    places = _resamples(has_lower, repeats, rng)
-    others = places if paired else _resamples(has_upper, repeats, rng)
+    if 0.5 ** shared.sum() > 0.5 * error:
+        return bool(lower[shared].min() > upper[shared].max())
+    places = _resamples(shared, repeats)
     with np.errstate(invalid="ignore"):  # both medians infinite: nothing tells the settings apart
-        difference = _row_medians(lower[places]) - _row_medians(upper[others])
+        difference = _row_medians(lower[places]) - _row_medians(upper[places])
     return bool(np.mean(~(difference > 0.0)) <= error)
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Losses of k settings with S seeds, shape (k, S): infinite where a cell failed, NaN where there is none."""
-
-    lower: Floats
-    upper: Floats
-    costs: Floats
-    unranked: dict[bool, dict[tuple[int, int], str]]  # of the best setting and of others: `why_unranked`
-    sign: float  # a loss times this is the measure
-
-    @classmethod
-    def of(
-        cls, records: Iterable[Mapping[str, Any]], measure: str, settings: Sequence[Mapping[str, Any]], sign: float
-    ) -> _Cells:
-        places = {_key(setting): i for i, setting in enumerate(settings)}
-        found: dict[tuple[int, int], tuple[Interval, float]] = {}
-        unranked: dict[bool, dict[tuple[int, int], str]] = {True: {}, False: {}}
-        for record in records:
-            i = places.get(_key(record["settings"]))
-            if i is None:
-                continue
-            cell = (i, record["seed"])
-            if cell in found:
-                raise InputError(
-                    f"two cells with settings {dict(record['settings'])} and seed {record['seed']}; "
-                    "pass records of one sweep, each cell once"
-                )
-            cost = record.get("cost_per_draw")
-            for is_best, reasons in unranked.items():
-                reasons[cell] = why_unranked(record, measure, is_best=is_best)
-            found[cell] = _loss(record, measure, sign), math.nan if cost is None else float(cost)
-        seeds = {seed: j for j, seed in enumerate(sorted({seed for _, seed in found}))}
-        lower, upper, costs = (np.full((len(settings), len(seeds)), np.nan) for _ in range(3))
-        for (i, seed), (bracket, cost) in found.items():
-            (lower[i, seeds[seed]], upper[i, seeds[seed]]), costs[i, seeds[seed]] = bracket, cost
-        return cls(lower, upper, costs, unranked, sign)
-
-    @property
-    def medians(self) -> Floats:
-        """Median loss of each setting, shape (k,)."""
-        return np.array([_median(row) for row in 0.5 * self.lower + 0.5 * self.upper])
-
-    @property
-    def scored(self) -> Integers:
-        """Cells with a value, shape (k,)."""
-        return np.asarray(np.isfinite(self.lower).sum(axis=1))
-
-    @property
-    def failed(self) -> Integers:
-        """Cells without a value, shape (k,)."""
-        return np.asarray(np.isinf(self.lower).sum(axis=1))
-
-    def summary(self, i: int, settings: dict[str, Any], level: float, repeats: int) -> SettingSummary:
-        """The row of setting i, its losses turned back into the measure."""
-        bracket = (_median(self.lower[i]), _median(self.upper[i]))
-        interval = _bootstrap_interval(self.lower[i], self.upper[i], level, repeats)
-        if self.sign < 0.0:
-            bracket = _turned(bracket)
-            interval = None if interval is None else _turned(interval)
-        known = self.costs[i][~np.isnan(self.costs[i])]
-        return SettingSummary(
-            settings=settings,
-            scored=int(self.scored[i]),
-            failed=int(self.failed[i]),
-            median=self.sign * float(self.medians[i]),
-            interval=interval,
-            lower=bracket[0],
-            upper=bracket[1],
-            cost_per_draw=float(np.median(known)) if known.size else None,
-        )
+def _losses(
+    records: Iterable[Mapping[str, Any]], measure: str, settings: Sequence[Mapping[str, Any]]
+) -> tuple[Floats, Floats, list[list[Mapping[str, Any]]]]:
+    """Brackets of the losses of k settings with S seeds, shape (k, S), NaN where there is no cell; and their cells."""
+    places = {_key(setting): i for i, setting in enumerate(settings)}
+    wanted = [record for record in records if _key(record["settings"]) in places]
+    seeds = {seed: j for j, seed in enumerate(sorted({record["seed"] for record in wanted}))}
+    losses = np.full((2, len(settings), len(seeds)), np.nan)
+    cells: list[list[Mapping[str, Any]]] = [[] for _ in settings]
+    for record in wanted:
+        i, j = places[_key(record["settings"])], seeds[record["seed"]]
+        if not np.isnan(losses[0, i, j]):
+            raise InputError(
+                f"two cells with settings {dict(record['settings'])} and seed {record['seed']}; "
+                "pass records of one sweep, each cell once"
+            )
+        losses[:, i, j] = loss_of(record, measure)
+        cells[i].append(record)
+    return losses[0], losses[1], cells
 
 
-def _require_known(cells: _Cells, number: int, is_best: bool, measure: str, settings: Mapping[str, Any]) -> None:
-    """Refuse an order that rests on a setting for which there are reasons against it in half of its cells."""
-    found = [reason for (i, _), reason in cells.unranked[is_best].items() if i == number and reason]
-    if found and 2 * len(found) >= cells.scored[number]:
-        raise UnrankedError(
-            f"settings cannot be ordered by measure {measure}: in {len(found)} of {cells.scored[number]} cells of "
-            f"{_show(settings)}, {found[0]}"
-        )
+def _summary(
+    lower: Floats,
+    upper: Floats,
+    cells: Sequence[Mapping[str, Any]],
+    settings: dict[str, Any],
+    measure: str,
+    level: float,
+    repeats: int,
+) -> SettingSummary:
+    """The row of a setting, its losses turned back into the measure."""
+    smaller_is_better = find_measure(measure).smaller_is_better
+    bracket = (_median(lower), _median(upper))
+    median, interval = _median(0.5 * lower + 0.5 * upper), _bootstrap_interval(lower, upper, level, repeats)
+    if not smaller_is_better:
+        bracket, median = _turned(bracket), -median
+        interval = None if interval is None else _turned(interval)
+    costs = [float(cost) for record in cells if (cost := record.get("cost_per_draw")) is not None]
+    return SettingSummary(
+        settings=settings,
+        scored=int(np.isfinite(lower).sum()),
+        failed=int(np.isinf(lower).sum()),
+        median=median,
+        interval=interval,
+        lower=bracket[0],
+        upper=bracket[1],
+        cost_per_draw=float(np.median(costs)) if costs else None,
+    )
 
 
 def why_unranked(record: Mapping[str, Any], measure: str, *, is_best: bool) -> str:
@@ -342,7 +317,7 @@ def why_unranked(record: Mapping[str, Any], measure: str, *, is_best: bool) -> s
     All biases of the best setting must be known. Others may have margins that are too wide; or be slow, as long as no
     draws fall into groups: then there are no regions whose shares, which the score does not know, may be wrong.
     """
-    entry = _entry(record, measure)
+    entry = entry_of(record, measure)
     why = entry.get("unranked") or ""
     if is_best:
         whys = (f"biases are not known: {each['why_not']}" for each in entry.get("quantities", ()) if each["why_not"])
@@ -352,24 +327,24 @@ def why_unranked(record: Mapping[str, Any], measure: str, *, is_best: bool) -> s
 
 def bracket_of(record: Mapping[str, Any], measure: str) -> Interval | None:
     """The certified bracket of a cell; the value itself where the measure is an estimate, None where there is none."""
-    entry = _entry(record, measure)
+    entry = entry_of(record, measure)
     value = entry.get("value")
     if value is None or not find_measure(measure).has_bracket:
         return None if value is None else (value, value)
     return entry.get("lower", value), entry.get("upper", value)
 
 
-def _entry(record: Mapping[str, Any], measure: str) -> Mapping[str, Any]:
+def entry_of(record: Mapping[str, Any], measure: str) -> Mapping[str, Any]:
     """The document of a measure of a cell; empty where it was not taken."""
     return next((entry for entry in record["results"] if entry["measure"] == measure), {})
 
 
-def _loss(record: Mapping[str, Any], measure: str, sign: float) -> Interval:
+def loss_of(record: Mapping[str, Any], measure: str) -> Interval:
     """Bracket of the loss of one cell; infinite where it has no finite value."""
     bracket = bracket_of(record, measure)
     if bracket is None or not all(map(math.isfinite, bracket)):
         return math.inf, math.inf
-    return bracket if sign > 0.0 else _turned(bracket)
+    return bracket if find_measure(measure).smaller_is_better else _turned(bracket)
 
 
 def _turned(bracket: Interval) -> Interval:
@@ -398,17 +373,17 @@ def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int
     present = ~np.isnan(lower)
     if present.sum() < 2:
         return None
-    places = _resamples(present, repeats, np.random.default_rng(_SEED))
+    places = _resamples(present, repeats)
     tail = 0.5 * (1.0 - level)
     low = np.quantile(_row_medians(lower[places]), tail, method="lower")
     high = np.quantile(_row_medians(upper[places]), 1.0 - tail, method="higher")
     return float(low), float(high)
 
 
-def _resamples(present: NDArray[np.bool_], repeats: int, rng: np.random.Generator) -> Integers:
+def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
     """Places of the seeds present, drawn with replacement, shape (repeats, seeds present)."""
     places = np.flatnonzero(present)
-    return places[rng.integers(max(len(places), 1), size=(repeats, len(places)))]
+    return places[np.random.default_rng(_SEED).integers(len(places), size=(repeats, len(places)))]
 
 
 def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tuple[str, ...]:
@@ -429,15 +404,6 @@ def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tup
 
 def _show(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items())
-
-
-def _require_options(level: float, repeats: int, settings: Sequence[Mapping[str, Any]]) -> None:
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"level must lie between 0 and 1; received {level}")
-    if repeats < 100:
-        raise UsageError(f"repeats must be at least 100, for quantiles to mean anything; received {repeats}")
-    if not settings:
-        raise UsageError("there is no setting to choose from; pass at least one")
 
 
 def _number(value: float) -> float | None:

@@ -13,7 +13,7 @@ import os
 import shlex
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,11 @@ def read_tuning(path: str | os.PathLike[str]) -> Plan:
 
 def _read(file: Path) -> dict[str, Any]:
     """What a file says, held to the keys that are known."""
-    found = _parsed(file)
+    data = read_bytes(file, binary=True)
+    try:
+        found = tomllib.loads(data.decode("utf-8-sig"))
+    except (ValueError, OverflowError, RecursionError) as error:  # of bytes, of TOML, of dates beyond the calendar
+        raise InputError(f"{file} is not valid TOML: {error}") from None
     _require_known(found, _TABLES, f"{file}")
     _require_kinds(found, file)
     _require_known(found.get("run", {}), (*_OWN_RUN_KEYS, *measure_setting_names()), f"[run] of {file}")
@@ -143,19 +147,6 @@ def _operator(reference: Any, file: Path) -> Any:
     return load_attribute(reference, "operator", RiemannianLangevin, file.parent)
 
 
-def _parsed(file: Path) -> dict[str, Any]:
-    if not os.path.exists(file):
-        raise InputError(f"{file} does not exist; name the TOML file that describes the sweep")
-    try:
-        return tomllib.loads(read_bytes(file, binary=True).decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
-    except InputError:
-        raise
-    except (tomllib.TOMLDecodeError, ValueError, OverflowError, RecursionError) as error:  # dates beyond the calendar
-        raise InputError(f"{file} is not valid TOML: {error}") from None
-
-
 def _require_known(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     known = sorted(known)
     for name in given:
@@ -186,7 +177,6 @@ def _received(found: Mapping[str, Any], key: str) -> str:
 
 
 _DIFFERENCES_NAMED = 3
-_NONE = "none"
 
 
 def require_folder(
@@ -230,7 +220,7 @@ def require_folder(
             f"{directory} holds other files and no sweep, {foreign[0]} say; name a new folder, or add --force to keep "
             "the sweep among them"
         )
-    differences = list(_differences(_configuration(directory), json.loads(json.dumps(plan.document))))
+    differences = _differences(_configuration(directory), json.loads(json.dumps(plan.document)))
     if differences:
         shown = first_few(differences, _DIFFERENCES_NAMED)
         raise UsageError(
@@ -239,7 +229,7 @@ def require_folder(
         )
 
 
-_BEGUN = frozenset({"samples", "damaged", "lock", "owner"})  # of a sweep that was ended before its first record
+_BEGUN = frozenset({"samples", "damaged", "lock"})  # of a sweep that was ended before its first record
 
 
 def _configuration(directory: Path) -> dict[str, Any] | None:
@@ -254,36 +244,23 @@ def _configuration(directory: Path) -> dict[str, Any] | None:
         return None
 
 
-def _differences(there: Mapping[str, Any] | None, here: Mapping[str, Any]) -> Iterator[str]:
-    """What makes two sweeps different ones, in words."""
-    if there is None:
-        return
-    for name, first, second in (
-        ("target", there["target"]["name"], here["target"]["name"]),
-        ("sampler", there["sampler"]["name"], here["sampler"]["name"]),
-        ("measures", there["measures"], here["measures"]),
-    ):
-        if first != second:
-            yield _told(name, first, second)
-            return  # options of the one are none of the other
-    for first, second in (
-        (there["target"]["options"], here["target"]["options"]),
-        (there["sampler"]["options"], here["sampler"]["options"]),
-        (_given(there["measure_settings"]), _given(here["measure_settings"])),
-    ):
-        for name in sorted({*first, *second}):
-            if first.get(name) != second.get(name):
-                yield _told(name, first.get(name, _NONE), second.get(name, _NONE))
+def _differences(there: Mapping[str, Any] | None, here: Mapping[str, Any]) -> list[str]:
+    """What makes two sweeps different ones, in words, by the first of the levels that differs."""
+    for first, second in zip(_levels(there), _levels(here), strict=True) if there else ():
+        names = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+        if names:
+            return [f"{name} {_short(first.get(name))} there, {_short(second.get(name))} here" for name in names]
+    return []
 
 
-def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that are set, as earlier versions do not know them all, without units, which a run fixes."""
-    return {name: value for name, value in settings.items() if value is not None and name != "units"}
+def _levels(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    target, sampler, settings = (document[name] for name in ("target", "sampler", "measure_settings"))
+    names = {"target": target["name"]}, {"sampler": sampler["name"]}, {"measures": document["measures"]}
+    return *names, target["options"], sampler["options"], {**settings, "units": None}  # which a run fixes
 
 
-def _told(name: str, there: Any, here: Any) -> str:
-    first, second = (each if isinstance(each, str) else json.dumps(each) for each in (there, here))
-    return f"{name} {first:.40} there, {second:.40} here"
+def _short(value: Any) -> str:
+    return f"{value if isinstance(value, str) else 'none' if value is None else json.dumps(value):.40}"
 
 
 _SETTINGS_NAMED = 3
@@ -301,37 +278,18 @@ def require_runnable(plan: Plan) -> None:
     UsageError
         If the sampler does not allow a value; the settings are named, each reason once.
     """
-    if plan.sampler.is_users:
-        return
     refused: dict[str, list[str]] = {}
-    for setting in plan.settings:
-        if (reason := _refusal(plan, plan.options | setting)) is not None:
-            refused.setdefault(reason, []).append(setting_key(setting))
+    for setting in () if plan.sampler.is_users else plan.settings:
+        options = {"draws": 1} | plan.options | setting
+        for name, least in _SHORTEST.items():
+            if type(options.get(name)) is int:  # what is out of range stays, for the sampler to say so
+                options[name] = min(options[name], least)
+        with warnings.catch_warnings(), contextlib.suppress(Exception):
+            warnings.simplefilter("ignore", SteinkitWarning)  # of so short a run
+            try:
+                plan.sampler.run(plan.target, options, plan.seeds[:1])
+            except UsageError as error:
+                refused.setdefault(str(error), []).append(setting_key(setting))
     if refused:
         told = "; ".join(f"{reason} ({first_few(keys, _SETTINGS_NAMED)})" for reason, keys in refused.items())
         raise UsageError(f"nothing was run, for the sampler {plan.sampler.name} refuses settings: {told}")
-
-
-def _refusal(plan: Plan, options: Mapping[str, Any]) -> str | None:
-    """Why the sampler refuses the options, if it does."""
-    with warnings.catch_warnings(), contextlib.suppress(Exception):
-        warnings.simplefilter("ignore", SteinkitWarning)  # of so short a run
-        try:
-            plan.sampler.run(plan.target, _shortened(options), plan.seeds[:1])
-        except UsageError as error:
-            return str(error)
-    return None
-
-
-def _shortened(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options for one draw; what is out of range stays, for the sampler to say so."""
-    short = {
-        name: least
-        for name, least in _SHORTEST.items()
-        if (name not in options and name == "draws") or (_is_whole(options.get(name)) and options[name] > least)
-    }
-    return {**options, **short}
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

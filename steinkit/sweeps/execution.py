@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +30,12 @@ from steinkit.errors import ForecastWarning, UsageError, listening_to_forecasts,
 from steinkit.measures import find_measure
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
-from steinkit.sweeps.choice import Interval, bracket_of, is_above, why_unranked
+from steinkit.sweeps.choice import Interval, is_above, loss_of, why_unranked
 from steinkit.sweeps.identity import digest
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.store import Record, Store, first_few
-from steinkit.sweeps.tasks import Cell, Run, Scores, run_setting, score_cell
-from steinkit.sweeps.workers import Arguments, Lost, Workers, answers
+from steinkit.sweeps.tasks import Cell, Run, Scores, run_chains, score_chain
+from steinkit.sweeps.workers import Arguments, Lost, Workers
 
 # Settings a worker whose draws are held at once: several, so that workers wait for each other seldom.
 _SETTINGS_AT_ONCE = 4
@@ -50,11 +50,6 @@ class Execution:
     def __init__(self, plan: Plan, store: Store, workers: Workers, progress: bool) -> None:
         self._plan, self._store, self._workers, self._progress = plan, store, workers, progress
         self._before, self._used = set(store.records), set[str]()
-        self._to_retry = {
-            name
-            for name, record in store.records.items()
-            if record["status"] == "failed" and record["attempts"] < _ATTEMPTS
-        }
         self._retried: list[Record] = []
         self._forecast_told = False
 
@@ -79,27 +74,29 @@ class Execution:
         """Records of the cells at a tolerance (None: the final one), computed where there are none."""
         names = {cell: self._plan.fingerprint(*cell, tolerance) for cell in cells}
         known = self._store.records
-        keeps = self._plan.keeps_draws
-        there = {
-            (setting, seed)
-            for setting, seed in cells
-            if self._store.holds(name := names[setting, seed], keeps(seed)) and name not in self._to_retry
-        }
-        self._used |= self._before & {names[cell] for cell in there}
-        attempts = {
-            cell: known[names[cell]]["attempts"] if names[cell] in known else 0 for cell in cells if cell not in there
-        }
+        lacking = [cell for cell, name in names.items() if not self._is_done(name, cell[1])]
+        there = {*names.values()} - {names[cell] for cell in lacking}
+        self._used |= self._before & there
         with (
-            progress_bar("sweep", len(cells), initial=len(there), unit=" cells", shown=self._progress) as bar,
+            progress_bar("sweep", len(names), initial=len(there), unit=" cells", shown=self._progress) as bar,
             listening_to_forecasts(self._tell_forecast),  # of cells in this process, before they are solved
         ):
-            for record in self._computed(attempts, tolerance):
-                if record["cell"] in self._to_retry:
-                    self._to_retry.remove(record["cell"])
+            for cell, run, scores in self._computed(lacking, names, tolerance):
+                before = known.get(names[cell])
+                attempts = 1 if before is None else 1 + before["attempts"]
+                record = self._plan.record(cell, tolerance, run, scores, attempts)
+                if before is not None:
                     self._retried.append(record)
                 self._store.append(record)
                 bar.update()
         return {cell: known[name] for cell, name in names.items()}
+
+    def _is_done(self, name: str, seed: int) -> bool:
+        """Whether a record is there and stands; the first failure of an earlier run does not."""
+        if not self._store.holds(name, self._plan.keeps_draws(seed)):
+            return False
+        record = self._store.records[name]
+        return record["status"] == "ok" or record["attempts"] >= _ATTEMPTS or name not in self._before
 
     def _tell_forecast(self, said: str) -> None:
         """Warn of the first cell that may need too much memory; others are like it."""
@@ -107,53 +104,56 @@ class Execution:
             self._forecast_told = True
             warn_user(f"a cell of the sweep: {said}", ForecastWarning)
 
-    def _computed(self, attempts: dict[Cell, int], tolerance: float | None) -> Iterator[Record]:
-        """Records of cells that were tried so often, as they are finished: chains of some settings, then their scores.
-
-        Chains of one setting run together.
-        """
-        plan, by_setting = self._plan, dict[int, list[int]]()
-        for setting, seed in attempts:
+    def _computed(
+        self, cells: Sequence[Cell], names: Mapping[Cell, str], tolerance: float | None
+    ) -> Iterator[tuple[Cell, Run, Scores]]:
+        """Cells as they are finished: chains of some settings, those of one setting together, then their scores."""
+        plan = self._plan
+        by_setting: dict[int, list[int]] = {}
+        for setting, seed in cells:
             by_setting.setdefault(setting, []).append(seed)
         width = _SETTINGS_AT_ONCE * self._workers.count
         for begin in range(0, len(by_setting), width):
             runs: dict[Cell, Run] = {}
-            for setting, found in self._run_chains(dict(list(by_setting.items())[begin : begin + width])):
-                for run in found:
-                    cell = (setting, run.seed)
-                    if run.sample is None:
-                        yield plan.record(cell, tolerance, run, None, attempts[cell] + 1)
-                        continue
-                    runs[cell] = run
-                    if plan.keeps_draws(run.seed):  # before its record, which says that they are there
-                        self._store.write_draws(plan.fingerprint(*cell, tolerance), run.sample)
-            for cell, scores in self._scores(runs, tolerance):
-                yield plan.record(cell, tolerance, runs[cell], scores, attempts[cell] + 1)
+            for cell, run in self._runs(list(by_setting.items())[begin : begin + width]):
+                if run.sample is None:
+                    yield cell, run, Scores([], run.reason, [], 0.0)
+                    continue
+                runs[cell] = run
+                if plan.keeps_draws(run.seed):  # before its record, which says that they are there
+                    self._store.write_draws(names[cell], run.sample)
+            for cell, scores in self._scores(runs, plan.at_tolerance(tolerance)):
+                yield cell, runs[cell], scores
 
-    def _run_chains(self, seeds: dict[int, list[int]]) -> Iterator[tuple[int, list[Run]]]:
+    def _runs(self, seeds: Iterable[tuple[int, list[int]]]) -> Iterator[tuple[Cell, Run]]:
         plan = self._plan
-        arguments = [
-            (setting, plan.sampler, plan.options | plan.settings[setting], those) for setting, those in seeds.items()
-        ]
-        for answer in answers(self._workers, run_setting, arguments, parts=_seed_by_seed):
+        tasks = [(i, (plan.sampler, plan.options | plan.settings[i], those)) for i, those in seeds]
+        for setting, answer in self._workers.answers(run_chains, tasks, parts=_seed_by_seed):
             if isinstance(answer, Lost):
-                setting, _, _, lost = answer.arguments
-                yield setting, [Run(seed, None, None, _why(answer, "run"), 0.0) for seed in lost]
-            else:
-                yield answer
+                answer = [Run(seed, None, None, _why(answer, "run"), 0.0) for seed in answer.arguments[-1]]
+            yield from (((setting, run.seed), run) for run in answer)
 
-    def _scores(self, runs: dict[Cell, Run], tolerance: float | None) -> Iterator[tuple[Cell, Scores]]:
-        plan, settings = self._plan, self._plan.at_tolerance(tolerance)
-        arguments = [(cell, run.sample, plan.measures, settings) for cell, run in runs.items()]
-        limit = settings["max_seconds"]
-        seconds = None if limit is None else _OVERTIME * limit * len(plan.measures)
-        for answer in answers(self._workers, score_cell, arguments, seconds=seconds):
+    def _scores(self, runs: Mapping[Cell, Run], settings: Mapping[str, Any]) -> Iterator[tuple[Cell, Scores]]:
+        measures, limit = self._plan.measures, settings["max_seconds"]
+        tasks = [(cell, (run.sample, measures, settings)) for cell, run in runs.items()]
+        seconds = None if limit is None else _OVERTIME * limit * len(measures)
+        for cell, answer in self._workers.answers(score_chain, tasks, seconds=seconds):
             if isinstance(answer, Lost):
-                yield answer.arguments[0], Scores([], _why(answer, "scored"), [], 0.0)
-            else:
-                for said in answer[1].forecasts:
-                    self._tell_forecast(said)
-                yield answer
+                answer = Scores([], _why(answer, "scored"), [], 0.0)
+            for said in answer.forecasts:
+                self._tell_forecast(said)
+            yield cell, answer
+
+
+def _seed_by_seed(whole: Arguments) -> list[Arguments]:
+    """The chains of a setting apart: one of them may have cost the others their process, or all their memory."""
+    *setting, seeds = whole
+    return [(*setting, [seed]) for seed in seeds]
+
+
+def _why(lost: Lost, what: str) -> str:
+    """Why a chain was not run, or not scored."""
+    return f"the chain was not {what}: {lost.reason}{', twice' * (not lost.late)}"
 
 
 _CAUSES = {
@@ -192,21 +192,9 @@ def _regardless(record: Record) -> str:
     return digest(record["settings"], record["seed"], record["measures"], parts)
 
 
-def _seed_by_seed(whole: Arguments) -> list[Arguments]:
-    """The chains of a setting apart: one of them may have cost the others their process, or all their memory."""
-    *setting, seeds = whole
-    return [(*setting, [seed]) for seed in seeds]
-
-
-def _why(lost: Lost, what: str) -> str:
-    """Why a chain was not run, or not scored."""
-    return f"the chain was not {what}: {lost.reason}{', twice' * (not lost.late)}"
-
-
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, in the rounds before the last
 _ERROR = 0.05  # probability, at most, with which a race drops the setting whose true median is least
 _LOOSE = 1e-2  # tolerance of early rounds where the final one is tighter: scores are then several times cheaper
-_WORST = (math.inf, math.inf)
 _FEWEST_SEEDS = 5  # with four, eight settings cannot be told apart at 95 %
 
 
@@ -227,26 +215,22 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
     """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
-    race = Race(
-        len(plan.settings),
-        plan.seeds,
-        smaller_is_better=smaller_is_better,
-        tolerance=None if plan.measure_settings["tolerance"] >= _LOOSE else _LOOSE,
-        names=[setting_key(setting) for setting in plan.settings],
-    )
+    keys = list(map(setting_key, plan.settings))
+    tolerance = None if plan.measure_settings["tolerance"] >= _LOOSE else _LOOSE
     found: dict[Cell, Record] = {}
-    brackets: dict[Cell, Interval | None] = {}
+    losses: dict[Cell, Interval] = {}
     distinct: dict[str, Record] = {}
-    while (coming := race.next_round(brackets)) is not None:
+    dropped: dict[int, str] = {}
+    for coming in race(keys, plan.seeds, losses, dropped, tolerance=tolerance, sign=1 if smaller_is_better else -1):
         cells = [(setting, seed) for setting in coming.settings for seed in coming.seeds]
         computed = execution.records(cells, coming.tolerance)
         by = _ordering(computed, alike)
         found |= computed
         distinct |= {record["cell"]: record for record in computed.values()}
-        brackets |= {cell: bracket_of(record, by) for cell, record in computed.items()}
-    dropped = {setting_key(plan.settings[i]): reason for i, reason in sorted(race.dropped.items())}
+        losses |= {cell: loss_of(record, by) for cell, record in computed.items()}
     records = [found[cell] for cell in plan.cells if cell in found]
-    return records, {"dropped": dropped, **_work(list(distinct.values()), records, plan)}
+    reasons = {keys[i]: reason for i, reason in sorted(dropped.items())}
+    return records, {"dropped": reasons, **_work(list(distinct.values()), records, plan)}
 
 
 @dataclass(frozen=True)
@@ -268,131 +252,82 @@ class Round:
     tolerance: float | None
 
 
-class Race:
-    """A race of settings; `next_round` is called until it returns None.
+def race(
+    names: Sequence[str],
+    seeds: Sequence[int],
+    losses: Mapping[Cell, Interval],
+    dropped: dict[int, str],
+    *,
+    tolerance: float | None = None,
+    sign: int = 1,
+) -> Iterator[Round]:
+    """Rounds to run, one after another.
 
     Parameters
     ----------
-    n_settings : int
+    names : sequence of str
+        What reasons call the settings.
     seeds : sequence of int
         Seeds of the last round, in the order in which rounds take them.
-    smaller_is_better : bool
+    losses : mapping of (setting number, seed) to (lower, upper)
+        Certified brackets of the loss, infinite where a cell failed: to be there of every cell of a round when the next
+        one is asked for.
+    dropped : dict
+        Takes the numbers of settings that are dropped, with the reasons.
     tolerance : float, optional
         Of the rounds before the last. None scores at the final tolerance from the start, so that the last round finds
         those scores ready; a loose tolerance pays only where it makes a score several times cheaper.
-    names : sequence of str, optional
-        What reasons call the settings; by default "setting 1" and so on.
-
-    Attributes
-    ----------
-    dropped : dict of int to str
-        Numbers of the settings dropped so far, with the reasons.
+    sign : int
+        A loss times this is the measure.
     """
-
-    def __init__(
-        self,
-        n_settings: int,
-        seeds: Sequence[int],
-        *,
-        smaller_is_better: bool = True,
-        tolerance: float | None = None,
-        names: Sequence[str] | None = None,
-    ) -> None:
-        self.dropped: dict[int, str] = {}
-        self._names = names or [f"setting {i + 1}" for i in range(n_settings)]
-        self._seeds = tuple(seeds)
-        self._in_race = tuple(range(n_settings))
-        self._smaller_is_better = smaller_is_better
-        self._tolerance = tolerance
-        self._sizes = _round_sizes(len(seeds))
-        self._error = _ERROR / max(1, len(self._sizes) * (n_settings - 1))
-        self._last: Round | None = None
-
-    def next_round(self, brackets: Mapping[tuple[int, int], Interval | None]) -> Round | None:
-        """Drop what cannot win by the brackets known, and say what to run next.
-
-        Parameters
-        ----------
-        brackets : mapping of (setting number, seed) to (lower, upper), or to None
-            Certified brackets of the measure, of every cell of the round before and perhaps others; None for a cell
-            that failed, which counts as the worst value there is.
-
-        Returns
-        -------
-        Round or None
-            None after the last round.
-        """
-        if self._last is not None:
-            if len(self._last.seeds) == len(self._seeds):
-                return None
-            self._drop(self._last.seeds, brackets)
-        if self._sizes and len(self._in_race) > 1:
-            self._last = Round(self._in_race, self._seeds[: self._sizes.pop(0)], self._tolerance)
-        else:
-            self._last = Round(self._in_race, self._seeds, None)
-        return self._last
-
-    def _drop(self, seeds: tuple[int, ...], brackets: Mapping[tuple[int, int], Interval | None]) -> None:
-        losses = np.array([[self._loss(brackets[i, seed]) for seed in seeds] for i in self._in_race])
-        lower, upper = losses[:, :, 0], losses[:, :, 1]
-        medians = np.median(0.5 * lower + 0.5 * upper, axis=1)
-        leader = int(medians.argmin())
-        out = {
-            i: self._reason(lower[row], upper[leader], self._in_race[leader])
-            for row, i in enumerate(self._in_race)
-            if row != leader and is_above(lower[row], upper[leader], error=self._error)
-        }
-        self.dropped.update(out)
-        self._in_race = tuple(i for i in self._in_race if i not in out)
-
-    def _loss(self, bracket: Interval | None) -> Interval:
-        """Smaller is better; infinite where the cell failed."""
-        if bracket is None:
-            return math.inf, math.inf
-        return bracket if self._smaller_is_better else (-bracket[1], -bracket[0])
-
-    def _reason(self, lower: Floats, leader: Floats, number: int) -> str:
-        """Why a setting is out: its median bound, on the side that favours it, beside the leader's, on the other."""
-        sign = 1.0 if self._smaller_is_better else -1.0
-        own, other = sign * float(np.median(lower)), sign * float(np.median(leader))
-        side, other_side = ("at least", "at most") if self._smaller_is_better else ("at most", "at least")
-        failed = int(np.isinf(lower).sum())
-        failures = f", {failed} of them failed" if failed else ""
-        median = f"median {side} {own:.4g}" if math.isfinite(own) else "no finite median"
-        return (
-            f"{median} over {len(lower)} seeds{failures}, where {self._names[number]} has {other_side} {other:.4g}: "
-            "beyond the spread of the seeds"
-        )
+    sizes = {max(_FEWEST_SEEDS, math.ceil(share * len(seeds))) for share in _SHARES}
+    early = sorted(size for size in sizes if size < len(seeds))
+    error = _ERROR / max(1, len(early) * (len(names) - 1))
+    alive = tuple(range(len(names)))
+    for size in early:
+        if len(alive) == 1:
+            break
+        yield Round(alive, tuple(seeds[:size]), tolerance)
+        table = np.array([[losses[i, seed] for seed in seeds[:size]] for i in alive])
+        lower, upper = table[:, :, 0], table[:, :, 1]
+        leader = int(np.median(0.5 * lower + 0.5 * upper, axis=1).argmin())
+        for row, i in enumerate(alive):
+            if row != leader and is_above(lower[row], upper[leader], error=error):
+                dropped[i] = _reason(lower[row], upper[leader], names[alive[leader]], sign)
+        alive = tuple(i for i in alive if i not in dropped)
+    yield Round(alive, tuple(seeds), None)
 
 
-def _round_sizes(seeds: int) -> list[int]:
-    """Numbers of seeds in the rounds before the last, growing."""
-    sizes = {max(_FEWEST_SEEDS, math.ceil(share * seeds)) for share in _SHARES}
-    return sorted(size for size in sizes if size < seeds)
+def _reason(lower: Floats, upper: Floats, leader: str, sign: int) -> str:
+    """Why a setting is out: its median bound, on the side that favours it, beside the leader's, on the other."""
+    own, other = sign * float(np.median(lower)), sign * float(np.median(upper))
+    side, other_side = ("at least", "at most")[::sign]
+    failed = int(np.isinf(lower).sum())
+    failures = f", {failed} of them failed" if failed else ""
+    median = f"median {side} {own:.4g}" if math.isfinite(own) else "no finite median"
+    return (
+        f"{median} over {len(lower)} seeds{failures}, where {leader} has {other_side} {other:.4g}: "
+        "beyond the spread of the seeds"
+    )
 
 
 def _ordering(cells: Mapping[Cell, Record], measures: Sequence[str]) -> str:
     """The first measure whose values order settings: none is dropped, or stays, for values that order nothing."""
     refused = []
     for measure in measures:
-        why = _refusal([*cells.values()], measure, is_best=True)
+        groups, is_best = [list(cells.values())], [True]
         if not find_measure(measure).has_bracket:  # an estimate may be too large as well as too small
-            groups = [[each for (i, _), each in cells.items() if i == k] for k in {i: None for i, _ in cells}]
-            medians = [
-                statistics.median((bracket_of(each, measure) or _WORST)[0] for each in group) for group in groups
-            ]
-            best = medians.index(min(medians))
-            why = next(filter(None, (_refusal(group, measure, k == best) for k, group in enumerate(groups))), "")
-        if not why:
+            groups = [[each for (i, _), each in cells.items() if i == k] for k in dict.fromkeys(i for i, _ in cells)]
+            medians = [statistics.median(loss_of(each, measure)[0] for each in group) for group in groups]
+            is_best = [k == medians.index(min(medians)) for k in range(len(groups))]
+        for group, best in zip(groups, is_best, strict=True):
+            reasons = [reason for record in group if (reason := why_unranked(record, measure, is_best=best))]
+            if 2 * len(reasons) >= len(group):
+                refused.append(f"measure {measure}: in {len(reasons)} of {len(group)} cells, {reasons[0]}")
+                break
+        else:
             return measure
-        refused.append(f"measure {measure}: {why}")
     raise UsageError(f"settings cannot race by {'; nor by '.join(refused)}")
-
-
-def _refusal(records: Sequence[Record], measure: str, is_best: bool) -> str:
-    """Why half or more of some records must not be ordered by a measure; empty where they may."""
-    reasons = [reason for record in records if (reason := why_unranked(record, measure, is_best=is_best))]
-    return f"in {len(reasons)} of {len(records)} cells, {reasons[0]}" if 2 * len(reasons) >= len(records) else ""
 
 
 def _work(run: Sequence[Record], last: Sequence[Record], plan: Plan) -> dict[str, Any]:

@@ -22,6 +22,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import json
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -85,7 +86,7 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
         [_value_at(target.score, point) for point in points],
         [_value_at(target.log_density, point) for point in points] if target.has_log_density else None,
         [array_digest(array) for array in arrays],
-        [_bytes_hash(path.read_bytes()) for path in files],
+        [hashlib.sha256(path.read_bytes()).hexdigest()[:_LENGTH] for path in files],
     )
 
 
@@ -95,12 +96,12 @@ def sample_digest(sample: Sample) -> str:
     return digest(list(sample.names), [None if column is None else array_digest(column) for column in columns])
 
 
-def operator_fingerprint(operator: RiemannianLangevin, target: Target) -> str:
+def operator_fingerprint(diffusion: RiemannianLangevin, target: Target) -> str:
     """Hash of a diffusion operator: its covariance coefficient and divergence where a target is looked at too."""
     points = _probe_points(target)
     return digest(
-        [_value_at(operator.covariance, point) for point in points],
-        [_value_at(operator.divergence, point) for point in points],
+        [_value_at(diffusion.covariance, point) for point in points],
+        [_value_at(diffusion.divergence, point) for point in points],
     )
 
 
@@ -148,10 +149,6 @@ def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
 
 def _digits(values: ArrayLike) -> list[str]:
     return [f"{value:.9e}" for value in np.ravel(np.asarray(values, dtype=np.float64)).tolist()]
-
-
-def _bytes_hash(data: bytes | memoryview) -> str:
-    return hashlib.sha256(data).hexdigest()[:_LENGTH]
 
 
 def code_identity(function: Callable[..., Any]) -> str | None:
@@ -207,8 +204,9 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]  # joblib has no types
         self._places[function] = len(self._places)
         name = function.__module__ or ""
         if _is_installed(name, function.__code__.co_filename):
-            if _found(name, function.__qualname__) is function:
-                return name, function.__qualname__, _version(name)
+            with contextlib.suppress(AttributeError):
+                if operator.attrgetter(function.__qualname__)(sys.modules.get(name)) is function:
+                    return name, function.__qualname__, _version(name)
         else:
             self.files[function.__code__.co_filename] = function.__globals__.get("__package__") or ""
         held = [cell.cell_contents for cell in function.__closure__ or ()]
@@ -245,9 +243,7 @@ def _imports(source: str, package: str) -> Iterator[str]:
             yield from (".".join(parts[:k]) for k in range(1, len(parts) + 1))
 
 
-@functools.cache
-def _distributions() -> Any:
-    return importlib.metadata.packages_distributions()
+_distributions = functools.cache(importlib.metadata.packages_distributions)
 
 
 def _version(name: str) -> list[str]:
@@ -273,10 +269,3 @@ def _is_installed(name: str, file: str) -> bool:
     if top == "steinkit" or (top in sys.stdlib_module_names and top != "__main__"):
         return True
     return bool({"site-packages", "dist-packages"} & set(Path(file).parts))
-
-
-def _found(module: str, qualname: str) -> Any:
-    """What a module has under a name."""
-    return functools.reduce(
-        lambda found, name: getattr(found, name, None), qualname.split("."), sys.modules.get(module)
-    )

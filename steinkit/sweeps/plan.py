@@ -29,8 +29,8 @@ from steinkit.measures.options import units_of_several
 from steinkit.sample import Sample, default_names
 from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, sample_digest
 from steinkit.sweeps.store import Record, Store
-from steinkit.sweeps.tasks import Run, Scores, SweptSampler, run_setting
-from steinkit.sweeps.workers import Lost, Workers, answers
+from steinkit.sweeps.tasks import Run, Scores, SweptSampler, run_chains
+from steinkit.sweeps.workers import Lost, Workers
 from steinkit.target import Target
 
 MOST_CELLS = 1_000_000
@@ -103,18 +103,8 @@ class Plan:
 
     def description(self, setting: int, seed: int, tolerance: float | None = None) -> dict[str, Any]:
         """What is computed in a cell: all that its outcome depends on."""
-        described: dict[str, Any] = {
-            "settings": self.settings[setting],
-            "seed": seed,
-            "sampler": self._sampler_document,
-            "target": self.identity,
-            "measures": list(self.measures),
-            "measure_settings": self._described_settings(tolerance),
-            "version": __version__,
-        }
-        if self.label:
-            described["label"] = self.label
-        return described
+        label = {"label": self.label} if self.label else {}
+        return {"settings": self.settings[setting], "seed": seed, **self._described(tolerance), **label}
 
     def fingerprint(self, setting: int, seed: int, tolerance: float | None = None) -> str:
         """Hash of a cell's description."""
@@ -124,58 +114,49 @@ class Plan:
         """Whether the draws of chains of a seed are kept beside their records."""
         return seed == self.seeds[0]
 
-    def record(
-        self, cell: tuple[int, int], tolerance: float | None, run: Run, scores: Scores | None, attempts: int
-    ) -> Record:
+    def record(self, cell: tuple[int, int], tolerance: float | None, run: Run, scores: Scores, attempts: int) -> Record:
         """The record of a finished cell, at which sweeps were for the given number of times."""
-        draws = 0 if run.sample is None else len(run.sample)
-        cost = None if run.sample is None else run.sample.cost
-        reason = run.reason if scores is None else scores.reason
+        sample = run.sample
+        cost = None if sample is None else sample.cost
         described = self.description(*cell, tolerance)
         return {
             "cell": digest(described),
             **described,
-            "status": "failed" if reason else "ok",
-            "reason": reason,
+            "status": "failed" if scores.reason else "ok",
+            "reason": scores.reason,
             "attempts": attempts,
-            "results": [] if scores is None else scores.results,
-            "draws": draws,
-            "draws_hash": None if run.sample is None else sample_digest(run.sample),
-            "cost_per_draw": None if cost is None else float(cost.max()) / draws,
+            "results": scores.results,
+            "draws": 0 if sample is None else len(sample),
+            "draws_hash": None if sample is None else sample_digest(sample),
+            "cost_per_draw": None if cost is None else float(cost.max()) / len(cost),
             "acceptance": run.acceptance if run.acceptance is not None and np.isfinite(run.acceptance) else None,
-            "seconds": {"sampling": run.seconds, "scoring": 0.0 if scores is None else scores.seconds},
-            "warnings": [] if scores is None else scores.warnings,
+            "seconds": {"sampling": run.seconds, "scoring": scores.seconds},
+            "warnings": scores.warnings,
         }
 
-    def _described_settings(self, tolerance: float | None) -> dict[str, Any]:
-        described = recorded_settings(self.at_tolerance(tolerance))
-        del described["operator"]
-        return described | {"operator": self._operator}
-
     @property
-    def _sampler_document(self) -> dict[str, Any]:
-        """The sampler as records hold it."""
+    def document(self) -> dict[str, Any]:
+        """The configuration as run."""
+        cells = {"settings": list(self.settings), "seeds": list(self.seeds), "label": self.label}
+        return self._described(None) | cells
+
+    def _described(self, tolerance: float | None) -> dict[str, Any]:
+        """What is the same in all cells at a tolerance."""
         code = {"code": self.sampler.code} if self.sampler.is_users else {}
-        return {"name": self.sampler.name, "options": self.options, **code}
+        settings = recorded_settings(self.at_tolerance(tolerance))
+        del settings["operator"]  # to stand last
+        return {
+            "sampler": {"name": self.sampler.name, "options": self.options, **code},
+            "target": self.identity,
+            "measures": list(self.measures),
+            "measure_settings": settings | {"operator": self._operator},
+            "version": __version__,
+        }
 
     @cached_property
     def _operator(self) -> str | None:
         operator = self.measure_settings.get("operator")
         return None if operator is None else operator_fingerprint(operator, self.target)
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The configuration as run."""
-        return {
-            "target": self.identity,
-            "sampler": self._sampler_document,
-            "settings": list(self.settings),
-            "seeds": list(self.seeds),
-            "measures": list(self.measures),
-            "measure_settings": self._described_settings(None),
-            "label": self.label,
-            "version": __version__,
-        }
 
 
 def grid_settings(grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
@@ -294,16 +275,11 @@ def _named_like(plan: Plan) -> Sample:
 def _pilot(plan: Plan, workers: Workers) -> Sample | None:
     """Of a few chains the one whose spreads the score agrees with best; None if none of them can be run."""
     places = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _TRIED)).round().astype(int)
-    arguments = [(k, plan.sampler, plan.options | plan.settings[k], plan.seeds[:1]) for k in places.tolist()]
-    found = [answer for answer in answers(workers, run_setting, arguments) if not isinstance(answer, Lost)]
-    best, least = None, math.inf
-    for _, (run,) in sorted(found, key=lambda answer: answer[0]):
-        if run.sample is None or (run.sample.points == run.sample.points[0]).all(axis=0).any():
-            continue
-        off = _disagreement(run.sample, plan.target)
-        if best is None or off < least:
-            best, least = run.sample, off
-    return best
+    tasks = [(k, (plan.sampler, plan.options | plan.settings[k], plan.seeds[:1])) for k in places.tolist()]
+    found = {k: answer for k, answer in workers.answers(run_chains, tasks) if not isinstance(answer, Lost)}
+    samples = [run.sample for _, (run,) in sorted(found.items()) if run.sample is not None]
+    moved = [each for each in samples if not (each.points == each.points[0]).all(axis=0).any()]
+    return min(moved, key=lambda each: _disagreement(each, plan.target), default=None)
 
 
 def _disagreement(sample: Sample, target: Target) -> float:

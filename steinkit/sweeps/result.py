@@ -213,8 +213,7 @@ def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, An
         found = unsealed(data, INDENT)
     except ValueError as error:
         raise InputError(
-            f"{folder / name} is not as a sweep wrote it ({error}): it is damaged, or of an earlier version; run the "
-            "sweep again on the folder"
+            f"{folder / name} is not as a sweep wrote it ({error}): it is damaged; run the sweep again on the folder"
         ) from None
     if any(key not in found for key in keys):
         raise InputError(
@@ -239,15 +238,13 @@ def _read_file(folder: Path, name: str) -> bytes:
 
 def _cell_warnings(records: Sequence[Record]) -> list[str]:
     """Warnings of the cells, each measure's with the first as an example."""
-    first: dict[str, tuple[str, Record]] = {}
-    counts: dict[str, int] = {}
+    told: dict[str, list[tuple[str, Record]]] = {}  # by measures, a cell's first note
     for record in records:
         for measure in dict.fromkeys(note.partition(":")[0] for note in record["warnings"]):
-            counts[measure] = counts.get(measure, 0) + 1
-            if measure not in first:
-                first[measure] = (next(n for n in record["warnings"] if n.startswith(f"{measure}:")), record)
+            note = next(each for each in record["warnings"] if each.startswith(f"{measure}:"))
+            told.setdefault(measure, []).append((note, record))
     return [
-        f"{counts[measure]} cell{'s' * (counts[measure] > 1)} came with warnings of measure {note}"
-        f" ({setting_key(record['settings'])}, seed {record['seed']})"
-        for measure, (note, record) in first.items()
+        f"{len(cells)} cell{'s' * (len(cells) > 1)} came with warnings of measure {cells[0][0]}"
+        f" ({setting_key(cells[0][1]['settings'])}, seed {cells[0][1]['seed']})"
+        for cells in told.values()
     ]

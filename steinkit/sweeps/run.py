@@ -269,8 +269,7 @@ def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
         if racing:
             records, report = race_rounds(plan, execution)
         else:
-            found = execution.records(plan.cells)
-            records = [found[cell] for cell in plan.cells]
+            records = list(execution.records(plan.cells).values())
         criteria, refused, warnings = choices(records, plan.settings, plan.measures, report)
         result = SweepResult(
             records=tuple(records),
@@ -315,7 +314,7 @@ def named_target(
         return load_target(reference), (folder / path,)
     resolved, files = {key: recordable(value, f"target option {key}") for key, value in options.items()}, []
     data = resolved.get("data")
-    if isinstance(data, str) and _is_file_name(data):
+    if isinstance(data, str):
         resolved["data"] = str(folder / data)
         files.append(folder / data)
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in resolved.items()}
@@ -380,27 +379,17 @@ def _require_range(value: Any, name: str, end: float) -> None:
         raise UsageError(f"{name} must be {wanted}; received {value!r}")
 
 
-def _is_file_name(text: str) -> bool:
-    """Whether a target's data are named as a file, and not numbers between commas."""
-    try:
-        [float(part) for part in text.split(",")]
-    except ValueError:
-        return not text.startswith("[")
-    return False
-
-
 def _identified(
     target: Target | str, target_options: Mapping[str, Any], options: Mapping[str, Any], folder: Path
 ) -> tuple[Target, dict[str, Any]]:
     """The target, and how records know it."""
+    if not isinstance(target, str | Target):
+        raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
     if isinstance(target, str):
-        made, files = named_target(target, target_options, start_dimension(options), folder)
-        name = target
+        name, (made, files) = target, named_target(target, target_options, start_dimension(options), folder)
+    elif target_options:
+        raise UsageError("target_options are for a target given by its name; this one is made already")
     else:
-        if not isinstance(target, Target):
-            raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
-        if target_options:
-            raise UsageError("target_options are for a target given by its name; this one is made already")
-        made, files, name = target, (), target.label
+        name, made, files = target.label, target, ()
     described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
     return made, {"name": name, "options": described, "fingerprint": target_fingerprint(made, files)}

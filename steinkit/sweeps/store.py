@@ -6,13 +6,12 @@
     result.json      what the sweep found
     damaged/         what was found damaged: lines of records, draws; made when it is needed
     lock             held while a sweep is at work in the folder
-    owner            number of the process that holds it, or held it last
 
-All but the last two are sealed: JSON objects whose last entry is a checksum of the others. What is read counts as whole
+All but the last are sealed: JSON objects whose last entry is a checksum of the others. What is read counts as whole
 only if writing it again gives the same bytes, checksum included; so a bit that flipped is seen wherever it is, be it in
 the checksum. A record bears the digest of what its cell computes besides, and that of the draws that are kept beside
-it. A line that was being written when its process was killed is recognised by its missing end, and dropped; whatever
-else is no longer what was written is named, set aside and its cell run again.
+it. What is no longer what was written, such as a line that was being written when its process was killed, is named, set
+aside and its cell run again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -42,7 +41,6 @@ _SAMPLES = "samples"
 _DAMAGED = "damaged"
 _LINES_NAMED = 5
 _LOCK = "lock"
-_OWNER = "owner"
 
 
 class Store:
@@ -72,50 +70,43 @@ class Store:
         self.directory = directory
         self.records: dict[str, Record] = {}
         self.notes: list[str] = []
-        self._whole = set[str]()  # cells whose draws were looked at, or written
-        self._lock: FileLock | None = None
-        self._stream: IO[bytes] | None = None
+        self._held = contextlib.ExitStack()
         if directory is None:
             return
         try:
-            enclosed(directory, _SAMPLES).mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(directory)
-            _remove_drafts(directory)
-            self._recover(directory)
-            self._stream = open_enclosed(directory, RECORDS, mode="ab")  # as long as the store is
+            with contextlib.ExitStack() as held:
+                enclosed(directory, _SAMPLES).mkdir(parents=True, exist_ok=True)
+                held.enter_context(FileLock(enclosed(directory, _LOCK), blocking=False))
+                for folder in (directory, directory / _SAMPLES):  # what a killed run was writing
+                    for draft in folder.glob(DRAFTS):
+                        draft.unlink(missing_ok=True)
+                self._recover(directory)
+                self._held = held.pop_all()
+        except Timeout:
+            raise UsageError(f"another sweep is at work in {directory}; wait for it, or name another folder") from None
         except OSError as error:
-            self.close()
             raise OutputError(f"{directory} cannot be used for a sweep: {error}; choose another folder") from error
-        except BaseException:
-            self.close()
-            raise
 
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the folder."""
-        if self._stream is not None:
-            with contextlib.suppress(OSError):  # of a full disk, which `append` has reported
-                self._stream.close()
-        if self._lock is not None:
-            self._lock.release()
+        self._held.close()
 
     def append(self, record: Record) -> None:
         """Keep a record for good: it is on the disk when this returns."""
         self.records[record["cell"]] = record
-        if self._stream is None:
+        if self.directory is None:
             return
         try:
-            self._stream.write(sealed(record))
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
+            with open_enclosed(self.directory, RECORDS, mode="ab") as stream:
+                stream.write(sealed(record))
+                stream.flush()
+                os.fsync(stream.fileno())
         except OSError as error:
             raise OutputError(
-                f"{self._stream.name} cannot be written: {error}; make room and run again: the records before are kept"
+                f"{self.directory / RECORDS} cannot be written: {error}; make room and run again: the records before "
+                "are kept"
             ) from error
 
     def holds(self, cell: str, with_draws: bool) -> bool:
@@ -124,25 +115,26 @@ class Store:
         Draws that are damaged are set aside, and the record is no longer one.
         """
         record = self.records.get(cell)
-        if record is None or self.directory is None:
+        if record is None or self.directory is None or not with_draws or record["draws_hash"] is None:
             return record is not None
-        if not with_draws or record["draws_hash"] is None or cell in self._whole:
-            return True
         try:
             read_draws(self.directory, record)
         except InputError as error:
-            self._set_aside_draws(cell)
+            path = draws_file(self.directory, cell)
+            try:
+                with contextlib.suppress(FileNotFoundError):
+                    path.replace(self._damaged_folder(self.directory) / path.name)
+            except OSError as why:
+                raise OutputError(f"{path} cannot be set aside: {why}; move it yourself and run again") from why
             del self.records[cell]
             self.notes.append(f"{error}; what was there is kept in {self.directory / _DAMAGED}, the cell is run again")
             return False
-        self._whole.add(cell)
         return True
 
     def write_draws(self, cell: str, sample: Sample) -> None:
         """Keep the draws of a cell, in one step."""
         if self.directory is not None:
             write_sample(sample, str(enclosed(self.directory, *_draws_parts(cell))))
-            self._whole.add(cell)
 
     def write_document(self, name: str, document: dict[str, Any]) -> None:
         """Write a JSON document, in one step."""
@@ -158,42 +150,25 @@ class Store:
                 raise OutputError(f"{self.directory / name} cannot be removed: {error}") from error
 
     def _recover(self, directory: Path) -> None:
-        """Read the records; set damaged lines aside, and drop a last one that was not written to its end."""
+        """Read the records, and set damaged lines aside."""
         path = enclosed(directory, RECORDS)
         data = read_enclosed(directory, RECORDS) if path.exists() else b""
-        whole = data.rfind(b"\n") + 1
-        self.records, damaged = parse_records(data[:whole])
+        self.records, damaged = parse_records(data)
         if damaged:
-            folder = self._damaged_folder()
+            folder = self._damaged_folder(directory)
             with open_enclosed(directory, _DAMAGED, RECORDS, mode="ab") as stream:
                 stream.writelines(line + b"\n" for line in damaged.values())
             numbers = first_few(list(map(str, damaged)), _LINES_NAMED, ", ")
             self.notes.append(
-                f"line{'s' * (len(damaged) > 1)} {numbers} of {path}: damaged, or written by an earlier version; "
+                f"line{'s' * (len(damaged) > 1)} {numbers} of {path}: damaged, or cut off as when a run is killed; "
                 f"set aside in {folder}, cells without a record are run again"
             )
-        if whole < len(data):
-            self.notes.append(
-                f"the last line of {path} was cut off, as when a run is killed while it writes; it was dropped and its "
-                "cell is run again"
-            )
-        if damaged or whole < len(data):
-            lines = enumerate(data[:whole].split(b"\n")[:-1], start=1)
-            kept = b"".join(line + b"\n" for number, line in lines if number not in damaged)
+            lines = enumerate(data.split(b"\n"), start=1)
+            kept = b"".join(line + b"\n" for number, line in lines if line and number not in damaged)
             write_bytes(str(path), kept, binary=True)
 
-    def _set_aside_draws(self, cell: str) -> None:
-        assert self.directory is not None
-        path = draws_file(self.directory, cell)
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                path.replace(self._damaged_folder() / path.name)
-        except OSError as error:
-            raise OutputError(f"{path} cannot be set aside: {error}; move it yourself and run again") from error
-
-    def _damaged_folder(self) -> Path:
-        assert self.directory is not None
-        folder = enclosed(self.directory, _DAMAGED)
+    def _damaged_folder(self, directory: Path) -> Path:
+        folder = enclosed(directory, _DAMAGED)
         folder.mkdir(exist_ok=True)
         return folder
 
@@ -224,28 +199,6 @@ def draws_file(directory: Path, cell: str) -> Path:
 
 def _draws_parts(cell: str) -> tuple[str, str]:
     return _SAMPLES, f"{cell}.npz"
-
-
-def _locked(directory: Path) -> FileLock:
-    """The lock, held; the system lets go of it when its process ends, however it ends."""
-    lock, owner = FileLock(enclosed(directory, _LOCK), blocking=False), enclosed(directory, _OWNER)
-    try:
-        lock.acquire()
-    except Timeout:
-        process = read_enclosed(directory, _OWNER).decode("ascii", "replace").strip() if owner.exists() else "unknown"
-        raise UsageError(
-            f"another sweep (process {process}) is at work in {directory}; wait for it, or name another folder"
-        ) from None
-    with open_enclosed(directory, _OWNER, mode="wb") as file:
-        file.write(f"{os.getpid()}\n".encode("ascii"))
-    return lock
-
-
-def _remove_drafts(directory: Path) -> None:
-    """Remove what a killed run was writing; the lock says that nobody is at it."""
-    for folder in (directory, directory / _SAMPLES):
-        for draft in folder.glob(DRAFTS):
-            draft.unlink(missing_ok=True)
 
 
 Record = dict[str, Any]
@@ -308,7 +261,7 @@ def parse_records(data: bytes) -> tuple[dict[str, Record], dict[int, bytes]]:
     Parameters
     ----------
     data : bytes
-        Whole lines.
+        Lines.
 
     Returns
     -------
@@ -318,7 +271,10 @@ def parse_records(data: bytes) -> tuple[dict[str, Record], dict[int, bytes]]:
     """
     records: dict[str, Record] = {}
     damaged: dict[int, bytes] = {}
-    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
+    *lines, last = data.split(b"\n")
+    if last:  # a line without its end
+        damaged[len(lines) + 1] = last
+    for number, line in enumerate(lines, start=1):
         try:
             record = unsealed(line + b"\n")
             if record["cell"] != cell_of(record):

@@ -36,7 +36,7 @@ from steinkit.runtime.compilation import compile_from_now_on
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
-from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_names
+from steinkit.samplers.registry import Sampler, find_sampler, sampler_names
 from steinkit.sweeps.identity import code_identity
 from steinkit.target import Target
 
@@ -61,13 +61,13 @@ class SweptSampler:
 
     name: str
     code: str | None
+    _function: Callable[..., Any]
     _registered: Sampler | None
-    _function: Callable[..., Any] | None
 
     @property
     def is_users(self) -> bool:
         """Whether it is a function of the user's own."""
-        return self._function is not None
+        return self._registered is None
 
     @property
     def is_random(self) -> bool:
@@ -95,7 +95,8 @@ class SweptSampler:
         if self._registered is None:
             self._require_parameters(options)
             return
-        taken = self._options(options.get("test"))
+        known = self._registered.options(options.get("test"))
+        taken = {name: option for name, option in known.items() if name not in ("seed", "chains")}
         for name in options:
             if name not in taken:
                 raise UsageError(
@@ -110,10 +111,9 @@ class SweptSampler:
 
     def run(self, target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Chain]:
         """A chain for each seed, each the same whatever runs beside it."""
-        if self._function is not None:
-            run = self._function
-            return [_as_chain(run(target, **_started(target, options, [s]), seed=s), target) for s in seeds]
-        assert self._registered is not None
+        if self._registered is None:
+            each = ((seed, _started(target, options, [seed])) for seed in seeds)
+            return [_as_chain(self._function(target, **started, seed=seed), target) for seed, started in each]
         arguments = _started(target, options, seeds)
         if self.is_random:
             arguments["seed"] = list(seeds)
@@ -122,7 +122,6 @@ class SweptSampler:
         return _chains_of(self._registered.run(target, arguments))
 
     def _require_parameters(self, options: Mapping[str, Any]) -> None:
-        assert self._function is not None
         try:
             signature = inspect.signature(self._function)
         except (TypeError, ValueError):  # it does not say
@@ -135,11 +134,6 @@ class SweptSampler:
                 f"the sampler {self.name} cannot be called as ({called}): {error}; a sampler is a function "
                 "(target, *, seed, **options), and the grid and the fixed options name its options"
             ) from None
-
-    def _options(self, test: Any) -> dict[str, Option]:
-        assert self._registered is not None
-        taken = self._registered.options(test)
-        return {name: option for name, option in taken.items() if name not in ("seed", "chains")}
 
 
 def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> SweptSampler:
@@ -163,16 +157,19 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
         if ":" in sampler or sampler.endswith(".py"):
             return _from_file(sampler, folder)
         try:
-            return SweptSampler(sampler, None, find_sampler(sampler), None)
+            return _known(sampler)
         except UsageError as error:
             raise UsageError(f"{error}; your own is named path.py:function") from None
     if not callable(sampler):
         raise UsageError(f"sampler must be a name or a function; received {sampler!r}")
-    for name in sampler_names():
-        if find_sampler(name).function is sampler:
-            return SweptSampler(name, None, find_sampler(name), None)
+    known = next((each for each in map(_known, sampler_names()) if each._function is sampler), None)
     name = getattr(sampler, "__qualname__", type(sampler).__name__)
-    return SweptSampler(name, code_identity(sampler), None, sampler)
+    return known or SweptSampler(name, code_identity(sampler), sampler, None)
+
+
+def _known(name: str) -> SweptSampler:
+    registered = find_sampler(name)
+    return SweptSampler(name, None, registered.function, registered)
 
 
 def _from_file(reference: str, folder: Path) -> SweptSampler:
@@ -260,19 +257,7 @@ class Scores:
 Cell = tuple[int, int]  # number of the setting, and seed
 
 
-def run_setting(target: Target, setting: int, *others: Any) -> tuple[int, list[Run]]:
-    """The chains of a setting, `run_chains_of_setting`, with its number: answers come in any order."""
-    return setting, run_chains_of_setting(target, *others)
-
-
-def score_cell(target: Target, cell: Cell, *others: Any) -> tuple[Cell, Scores]:
-    """The scores of a cell, `score_chain`, with the cell."""
-    return cell, score_chain(target, *others)
-
-
-def run_chains_of_setting(
-    target: Target, sampler: SweptSampler, options: Mapping[str, Any], seeds: Sequence[int]
-) -> list[Run]:
+def run_chains(target: Target, sampler: SweptSampler, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Run]:
     """Run the chains of one setting together, and apart where that fails, so that each fails for itself."""
     began = time.perf_counter()
     try:
@@ -282,11 +267,7 @@ def run_chains_of_setting(
         if len(seeds) == 1:
             return [Run(seeds[0], None, None, _reason(error), time.perf_counter() - began)]
         half = len(seeds) // 2  # fewer runs than one by one, and chains do not depend on their company
-        return [
-            run
-            for part in (seeds[:half], seeds[half:])
-            for run in run_chains_of_setting(target, sampler, options, part)
-        ]
+        return [run for part in (seeds[:half], seeds[half:]) for run in run_chains(target, sampler, options, part)]
     share = (time.perf_counter() - began) / len(seeds)
     return [Run(seed, *chain, None, share) for seed, chain in zip(seeds, chains, strict=True)]
 

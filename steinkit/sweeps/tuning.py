@@ -43,12 +43,12 @@ from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import Judging
 from steinkit.sample import Sample
-from steinkit.sweeps.choice import UnrankedError, bracket_of, why_unranked
+from steinkit.sweeps.choice import UnrankedError, entry_of, loss_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan, in_fixed_units
 from steinkit.sweeps.run import Workplace, make_measure_settings, make_plan
 from steinkit.sweeps.store import CONFIGURATION, TUNING, Record
-from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains_of_setting
+from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains
 from steinkit.target import Target
 
 if TYPE_CHECKING:
@@ -369,15 +369,11 @@ def lengths(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
         ladder = [
             (count, int(full * min(1.0, stretch * _ETA ** (r - last)) * (1 + 1e-12))) for r, count in enumerate(counts)
         ]
-        if ladder[0][1] and sum(_new(ladder, r) for r in range(last + 1)) <= cost * settings * full:
+        below = [0, *(length for _, length in ladder)]  # whose chains cost nothing where they are as long
+        spent = sum(count * length for (count, length), known in zip(ladder, below, strict=False) if length != known)
+        if ladder[0][1] and spent <= cost * settings * full:
             return ladder
     raise UsageError(f"cost {cost:g} of {settings} settings does not pay one step of each; give more, or longer chains")
-
-
-def _new(ladder: list[tuple[int, int]], r: int) -> int:
-    """What a rung costs: nothing where its chains are those of the rung before."""
-    count, length = ladder[r]
-    return 0 if r and ladder[r - 1][1] == length else count * length
 
 
 def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[dict[str, Any], ...]:
@@ -436,19 +432,12 @@ def _order(
 
 def _loss(record: Record, name: str, is_best: bool = False) -> float:
     """Of a cell; infinite where it has none, or none by which settings may be ordered (or, if wanted, stated)."""
-    bracket = bracket_of(record, name)
-    if bracket is None or not all(map(math.isfinite, bracket)) or why_unranked(record, name, is_best=is_best):
-        return math.inf
-    return 0.5 * sum(bracket) * (1.0 if find_measure(name).smaller_is_better else -1.0)
-
-
-def _entry(record: Record, name: str) -> dict[str, Any]:
-    return next((entry for entry in record["results"] if entry["measure"] == name), {})
+    return math.inf if why_unranked(record, name, is_best=is_best) else 0.5 * sum(loss_of(record, name))
 
 
 def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
     """Median over the seeds of the bias, and of its margin, where more than half of them know it."""
-    known = [_entry(record, "bias") for record in records if math.isfinite(_loss(record, "bias", is_best=True))]
+    known = [entry_of(record, "bias") for record in records if math.isfinite(_loss(record, "bias", is_best=True))]
     if 2 * len(known) <= len(records):
         return None, None
     return statistics.median(each["value"] for each in known), statistics.median(each["margin"] for each in known)
@@ -457,7 +446,7 @@ def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
 def _fresh(plan: Plan, best: int, resource: str, full: int) -> tuple[Verdict | None, str | None, tuple[str, ...]]:
     """The verdict on a chain from another seed, or why there is none, and what to know of it."""
     options = plan.options | plan.settings[best] | {resource: full}
-    (run,) = run_chains_of_setting(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
+    (run,) = run_chains(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
     if run.sample is None:
         return None, run.reason, ()
     return Judging().judge(run.sample, plan.target, {}, rng=0)

@@ -88,8 +88,8 @@ class PosteriorFamily(Posterior):
     data : sequence of ndarray
     dim : int
     names : sequence of str, optional
-    cdf, sampler : callable, optional
-        Where they are known.
+    **known
+        ``cdf`` and ``sampler`` of `Posterior`, or None.
     """
 
     _log_likelihood: LikelihoodTerm
@@ -101,14 +101,7 @@ class PosteriorFamily(Posterior):
     _compiled_terms: MakeTerms
 
     def __init__(
-        self,
-        label: str,
-        data: Sequence[Array],
-        dim: int,
-        names: Sequence[str] | None = None,
-        *,
-        cdf: Callable[[Floats], ArrayLike] | None = None,
-        sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
+        self, label: str, data: Sequence[Array], dim: int, names: Sequence[str] | None = None, **known: Any
     ) -> None:
         super().__init__(
             data=data,
@@ -120,9 +113,8 @@ class PosteriorFamily(Posterior):
             grad_log_likelihood_many=self._grad_log_likelihood_many,
             dim=dim,
             names=names,
-            cdf=cdf,
-            sampler=sampler,
             label=label,
+            **known,
         )
         if "_compiled_terms" in vars(type(self)):  # not inherited: a derived class may have changed any term
             self._bring_terms(self._compiled_terms)

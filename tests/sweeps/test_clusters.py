@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
+from unittest.mock import Mock
 
 import pytest
 from support.records import whoever_sampled
@@ -18,6 +20,7 @@ from steinkit.errors import SteinkitError, UsageError
 from steinkit.sweeps import processes
 from steinkit.sweeps.run import sweep
 from steinkit.sweeps.store import RECORDS
+from steinkit.sweeps.workers import Lost
 
 TARGET = sk.targets.Normal([0.0])
 CLUSTER = """
@@ -76,11 +79,22 @@ class Answer:
     ],
 )
 def test_an_answer_that_cannot_be_had_is_told_from_one_that_is_an_error(outcome, status, said):
-    pytest.importorskip("distributed")
-    workers = processes._Dask(None, None)
-    assert asyncio.run(workers._answer(Answer("found"), ())) == "found"
+    distributed = pytest.importorskip("distributed")
+    workers = processes._Dask(Mock(), None)
+
+    def answer(*task):
+        future = Future()
+        try:
+            future.set_result(asyncio.run(workers._answered(Answer(*task))))
+        except Exception as error:
+            future.set_exception(error)
+        return workers._answer(future, ())
+
+    assert answer("found") == "found"
+    killed = answer(distributed.KilledWorker("task", Mock(), 3), "error")
+    assert killed == Lost((), "the process that worked at it was killed, or ended by itself")
     with pytest.raises(SteinkitError, match=said):
-        asyncio.run(workers._answer(Answer(outcome, status), ()))
+        answer(outcome, status)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from steinkit.sweeps.plan import in_fixed_units
 from steinkit.sweeps.processes import Processes
 from steinkit.sweeps.run import make_measure_settings, make_plan, sweep
 from steinkit.sweeps.store import Store
-from steinkit.sweeps.workers import InProcess, Lost, answers
+from steinkit.sweeps.workers import Lost, Workers
 
 TARGET = sk.targets.Normal([0.0])
 
@@ -90,12 +90,10 @@ def test_work_that_takes_too_long_is_ended_with_its_process(by_value, monkeypatc
     monkeypatch.setattr(processes_module, "_FIRST_GRACE", 0.5)
     with Processes(2, "shared") as workers:
         began = time.monotonic()
-        found = list(answers(workers, work, [("hold",), ("quick",), ("other",)], seconds=1.0))
+        found = dict(workers.answers(work, [(k, (k,)) for k in ("hold", "quick", "other")], seconds=1.0))
         assert time.monotonic() - began < 100.0
-        late = [each for each in found if isinstance(each, Lost)]
-        assert [(each.arguments, each.late) for each in late] == [(("hold",), True)]
-        assert late[0].reason == "it took more than 2 s and was ended"
-        assert {each[:2] for each in found if each not in late} == {("shared", "quick"), ("shared", "other")}
+        assert found.pop("hold") == Lost(("hold",), "it took more than 2 s and was ended", late=True)
+        assert {key: answer[:2] for key, answer in found.items()} == {k: ("shared", k) for k in ("quick", "other")}
         pids = {process.pid for process in workers._processes}
     for pid in pids:
         with pytest.raises(ProcessLookupError):
@@ -104,9 +102,9 @@ def test_work_that_takes_too_long_is_ended_with_its_process(by_value, monkeypatc
 
 def test_parts_are_tried_once_more_and_no_more(by_value):
     with Processes(1, None) as workers:
-        found = list(answers(workers, work, [("die", "ab")], parts=lambda whole: [("die", c) for c in whole[1]]))
-    assert [each.arguments for each in found] == [("die", "a"), ("die", "b")]
-    assert list(answers(InProcess(5), work, [("quick",)])) == [(5, "quick", os.getpid())]
+        found = list(workers.answers(work, [(1, ("die", "ab"))], parts=lambda whole: [("die", c) for c in whole[1]]))
+    assert [(key, each.arguments) for key, each in found] == [(1, ("die", "a")), (1, ("die", "b"))]
+    assert list(Workers(5).answers(work, [(1, ("quick",))])) == [(1, (5, "quick", os.getpid()))]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -114,9 +112,9 @@ def test_a_process_that_dies_is_missed_though_a_child_of_it_lives(by_value, tmp_
     file = tmp_path / "child"
     began = time.monotonic()
     with Processes(1, None) as workers:
-        found = list(workers.as_completed(work, [("die beside a child", str(file)), ("quick",)]))
+        found = dict(workers.answers(work, [(1, ("die beside a child", str(file))), (2, ("quick",))]))
     os.kill(int(file.read_text()), signal.SIGKILL)  # the control: it lived
-    assert [isinstance(each, Lost) for each in found] == [True, False]
+    assert {key: isinstance(each, Lost) for key, each in found.items()} == {1: True, 2: False}
     assert time.monotonic() - began < 100.0
 
 
@@ -124,7 +122,7 @@ def test_processes_that_never_come_up_end_the_sweep(monkeypatch):
     monkeypatch.setattr(processes_module, "_begin", os._exit)
     monkeypatch.setattr(processes_module, "_FALSE_STARTS", 2)
     with Processes(1, None) as workers, pytest.raises(SteinkitError, match="end before they are up"):
-        list(workers.as_completed(work, [("quick",)]))
+        list(workers.answers(work, [(1, ("quick",))]))
 
 
 class _Sour:
@@ -133,8 +131,11 @@ class _Sour:
 
 
 def test_what_a_worker_cannot_load_is_said(by_value):
-    with Processes(1, None) as workers, pytest.raises(SteinkitError, match=r"could not take its work.*literal for int"):
-        list(workers.as_completed(work, [(_Sour(),)]))
+    with (
+        Processes(1, None) as workers,
+        pytest.raises(SteinkitError, match=r"workers of backend loky failed.*literal for int"),
+    ):
+        list(workers.answers(work, [(1, (_Sour(),))]))
 
 
 SLOW = """
@@ -196,17 +197,18 @@ def test_a_users_interrupt_in_a_worker_is_the_sweeps():
         small(sampler)
 
 
-class _Mortal(InProcess):
+class _Mortal(Workers):
     """Workers that die at some settings, so often."""
 
     def __init__(self, shared, deaths):
         super().__init__(shared)
         self.deaths = deaths
 
-    def as_completed(self, work, arguments, seconds=None):
-        for each in arguments:
-            self.deaths[each[0]] = self.deaths.get(each[0], 0) - 1
-            yield Lost(each, "dead") if self.deaths[each[0]] >= 0 else next(super().as_completed(work, [each]))
+    def _once(self, work, tasks, seconds):
+        for key, arguments in tasks:
+            self.deaths[key] = self.deaths.get(key, 0) - 1
+            dead = self.deaths[key] >= 0
+            yield (key, Lost(arguments, "dead")) if dead else next(super()._once(work, [(key, arguments)], seconds))
 
 
 def test_the_pilot_of_the_units_is_run_by_workers_that_may_die():

@@ -128,9 +128,6 @@ class Draws(Displayed):
             All draws, chain by chain, each with its chain, its number in the chain, its cost, and its weight if there
             are any.
         """
-        if self.lengths is None:
-            weights = None if self.weights is None else np.ravel(self.weights)
-            return Sample(points=self.points, cost=np.ravel(self.cost), weights=weights, names=self.names)
         present = self.present
         chain, draw = np.nonzero(present)
         return Sample(
@@ -445,51 +442,43 @@ class Recorder:
     def __init__(self, options: RunOptions, dim: int, columns: dict[str, Any]) -> None:
         self.options = options
         self.kept = np.zeros(options.chains, dtype=np.int64)
-        self._capacity = options.draws or _FIRST_CAPACITY
         self.columns = tuple(columns)
-        self._keeps_all = options.burn_in == 0 and options.thin == 1
-        shapes = {"points": ((dim,), np.float64), "cost": ((), np.float64)}
-        shapes |= {name: ((), dtype) for name, dtype in columns.items()}
-        self._arrays = {
-            name: np.empty((options.chains * self._capacity, *shape), dtype=dtype)
-            for name, (shape, dtype) in shapes.items()
-        }
+        room = (options.chains, options.draws or _FIRST_CAPACITY)
+        self._arrays = {name: np.empty(room, dtype=dtype) for name, dtype in ({"cost": np.float64} | columns).items()}
+        self._arrays["points"] = np.empty((*room, dim))
 
     def record(self, chains: Integers, steps: Integers, **columns: NDArray[Any]) -> None:
         """Record the step just finished by each of these chains; ``steps`` counts it, so the first is 1."""
-        if not self._keeps_all:
-            after = steps - self.options.burn_in
-            keep = (after > 0) & (after % self.options.thin == 0)
-            chains, columns = chains[keep], {name: values[keep] for name, values in columns.items()}
+        after = steps - self.options.burn_in
+        keep = (after > 0) & (after % self.options.thin == 0)
+        chains = chains[keep]
         filled = self.kept[chains]
-        if self.options.draws is None and filled.size and filled.max() == self._capacity:
-            self._grow()
-        place = chains * self._capacity + filled
+        self._make_room(filled.max(initial=-1) + 1)
         for name, values in columns.items():
-            self._arrays[name][place] = values
+            self._arrays[name][chains, filled] = values[keep]
         self.kept[chains] = filled + 1
 
     def extend(self, chain: int, first: int, **columns: NDArray[Any]) -> None:
         """Record consecutive steps of one chain, one entry of each column a step; ``first`` steps came before them."""
         count, thin = len(columns["cost"]), self.options.thin
         after = first + 1 - self.options.burn_in  # of the first of these steps
-        begin = max(thin - after, -after % thin)
-        kept = len(range(begin, count, thin))
-        filled = int(self.kept[chain])
-        while filled + kept > self._capacity:
-            self._grow()
-        place = chain * self._capacity + filled
+        begin, filled = max(thin - after, -after % thin), int(self.kept[chain])
+        end = filled + len(range(begin, count, thin))
+        self._make_room(end)
         for name, values in columns.items():
-            self._arrays[name][place : place + kept] = values[begin:count:thin]
-        self.kept[chain] += kept
+            self._arrays[name][chain, filled:end] = values[begin:count:thin]
+        self.kept[chain] = end
+
+    def _make_room(self, wanted: int) -> None:
+        """Double the room of every chain, until so many draws find place."""
+        while wanted > self._arrays["cost"].shape[1]:
+            self._arrays = {name: np.concatenate((old, np.empty_like(old)), 1) for name, old in self._arrays.items()}
 
     def column(self, name: str) -> NDArray[Any]:
         """Everything recorded under a name, shape (chains, draws, ...); NaN, 0 or False beyond a chain's end."""
-        array = self._by_chain(name)[:, : self.kept.max()]
-        if (self.kept < self.kept.max()).any():
-            array = array.copy()
-            for k, length in enumerate(self.kept):
-                array[k, length:] = np.nan if array.dtype.kind == "f" else 0
+        array = self._arrays[name][:, : self.kept.max()]
+        for k in np.flatnonzero(self.kept < self.kept.max()).tolist():
+            array[k, self.kept[k] :] = np.nan if array.dtype.kind == "f" else 0
         return array
 
     def draws(self, names: tuple[str, ...], settings: dict[str, Any], diagnostics: tuple[str, ...] = ()) -> Draws:
@@ -516,16 +505,3 @@ class Recorder:
             diagnostics={name: self.column(name) for name in diagnostics},
             **optional,
         )
-
-    def _by_chain(self, name: str) -> NDArray[Any]:
-        array = self._arrays[name]
-        return array.reshape(self.options.chains, self._capacity, *array.shape[1:])
-
-    def _grow(self) -> None:
-        """Double the room of every chain."""
-        for name in self._arrays:
-            old = self._by_chain(name)
-            new = np.empty((old.shape[0], 2 * self._capacity, *old.shape[2:]), dtype=old.dtype)
-            new[:, : self._capacity] = old
-            self._arrays[name] = new.reshape(-1, *old.shape[2:])
-        self._capacity *= 2

@@ -117,7 +117,8 @@ class Run:
         options.require_budget(self.first_batch + self.proposal_cost)
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
-        self.log_prior = self.model.log_prior(self.states)
+        # a copy, for what a user's function returned may be read-only, or kept by it
+        self.log_prior = np.array(self.model.log_prior(self.states))
         require_start(self.log_prior, self.states, "the log prior", "give a start= inside the support")
 
     def advance(self) -> None:

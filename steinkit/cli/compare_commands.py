@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from steinkit.cli.help_screens import MEASURE, command, option
+from steinkit.cli.help_screens import command, measure_option
 from steinkit.cli.options import (
     all_option,
     file_options,
@@ -144,16 +144,14 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
 @files_argument
 @target_options
 @file_options
-@option(MEASURE, "--n", callback=_grid, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
-@option(
-    MEASURE,
+@measure_option("--n", callback=_grid, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
+@measure_option(
     "--budget",
     callback=_grid,
     metavar="B,B...",
     help="Budgets instead, in the unit of the column cost. That of the files; the chains of one sample share a budget.",
 )
-@option(
-    MEASURE,
+@measure_option(
     "--tail-from",
     type=float,
     metavar="N",

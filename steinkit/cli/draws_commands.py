@@ -15,7 +15,7 @@ import numpy as np
 from click.shell_completion import CompletionItem
 
 from steinkit import __version__
-from steinkit.cli.help_screens import MEASURE, OUTPUT, command, option
+from steinkit.cli.help_screens import MEASURE, command, measure_option, option, output_option
 from steinkit.cli.options import (
     Decorator,
     file_options,
@@ -60,16 +60,14 @@ _SAMPLE_FORMATS = ("csv", "npz")
 def draws_options(format_flag: str) -> Decorator:
     """``-o``, and the format by a flag of this name: "output" and "output_format"."""
     return in_order(
-        option(
-            OUTPUT,
+        output_option(
             "-o",
             "--output",
             required=True,
             type=click.Path(dir_okay=False, allow_dash=True),
             help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
         ),
-        option(
-            OUTPUT,
+        output_option(
             format_flag,
             "output_format",
             everyday=False,
@@ -285,13 +283,12 @@ draws allow; the shares of modes far apart it cannot see.
 @files_argument
 @target_options
 @file_options
-@option(MEASURE, "--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
+@measure_option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
 @setting_option("bounds", names_measures=False)
 @setting_option("units", names_measures=False)
 @setting_option("kernel", names_measures=False)
 @setting_option("kernel_scale", names_measures=False)
-@option(
-    MEASURE,
+@measure_option(
     "--moment-weight",
     type=click.FloatRange(min=0.0),
     default=0.3,
@@ -357,8 +354,7 @@ shares, if the target has a log density.
 @target_options
 @file_options
 @setting_option("bounds", names_measures=False)
-@option(
-    MEASURE,
+@measure_option(
     "--method",
     type=click.Choice(("auto", "weights", "run")),
     default="auto",

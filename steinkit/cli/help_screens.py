@@ -10,6 +10,7 @@ import importlib
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -51,6 +52,11 @@ class GroupedOption(click.Option):
 def option(group: str, *names: str, everyday: bool = True, **settings: Any) -> Callable[[Any], Any]:
     """`click.option` in a group; see `GroupedOption`."""
     return click.option(*names, cls=GroupedOption, group=group, everyday=everyday, **settings)
+
+
+input_option, measure_option, solver_option, output_option = (
+    partial(option, group) for group in (INPUT, MEASURE, SOLVER, OUTPUT)
+)
 
 
 class ScreenCommand(click.Command):

@@ -13,7 +13,16 @@ from typing import Any, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
+from steinkit.cli.help_screens import (
+    INPUT,
+    MEASURE,
+    SOLVER,
+    input_option,
+    measure_option,
+    option,
+    output_option,
+    solver_option,
+)
 from steinkit.describe.verdict import WORST
 from steinkit.describe.writing import alternatives, listed
 from steinkit.files import format_names
@@ -83,8 +92,7 @@ target_options = in_order(
         "What the sample claims to represent; not needed where the file stores scores in columns score:NAME."
     ),
     pairs_option("options"),
-    option(
-        INPUT,
+    input_option(
         "--no-check",
         everyday=False,
         is_flag=True,
@@ -96,22 +104,19 @@ target_options = in_order(
 
 
 file_options = in_order(
-    option(
-        INPUT,
+    input_option(
         "--columns",
         callback=name_list,
         metavar="NAME,NAME...",
         help="Coordinates to read, in order. The name of a parameter stands for all its entries.",
     ),
-    option(
-        INPUT,
+    input_option(
         "--group",
         everyday=False,
         metavar="NAME",
         help="Group of a NetCDF or Zarr file. By default the posterior.",
     ),
-    option(
-        INPUT,
+    input_option(
         "--format",
         "file_format",
         everyday=False,
@@ -132,8 +137,7 @@ def measure_options(*, of_one_sample: bool = False) -> Decorator:
     one_dimensional = [name for name in names if find_measure(name).max_dim == 1]
     settings = sorted(all_options().items(), key=lambda item: item[1].of_one_sample)
     return in_order(
-        option(
-            MEASURE,
+        measure_option(
             "--measure",
             "measures",
             multiple=True,
@@ -194,8 +198,7 @@ def flag_of(name: str) -> str:
 
 def seed_option(said: str) -> Decorator:
     """``--seed``, with what is drawn."""
-    return option(
-        SOLVER,
+    return solver_option(
         "--seed",
         everyday=False,
         type=click.IntRange(min=0),
@@ -208,12 +211,11 @@ def seed_option(said: str) -> Decorator:
 
 def max_seconds_option(said: str) -> Decorator:
     """``--max-seconds``, with what it ends."""
-    return option(SOLVER, "--max-seconds", type=float, metavar="S", help=said)
+    return solver_option("--max-seconds", type=float, metavar="S", help=said)
 
 
 reference_options = in_order(
-    option(
-        MEASURE,
+    measure_option(
         "--reference",
         type=click.IntRange(min=0),
         metavar="N",
@@ -221,8 +223,7 @@ reference_options = in_order(
         "worth by its ESS, or has if its ESS is nearly that. Default: 5 for built-in targets that can be drawn "
         "from, else 0.",
     ),
-    option(
-        MEASURE,
+    measure_option(
         "--reference-draws",
         everyday=False,
         metavar="FILE",
@@ -235,8 +236,7 @@ reference_options = in_order(
 """``--reference``, ``--reference-draws`` and ``--seed``."""
 
 
-matters_option = option(
-    MEASURE,
+matters_option = measure_option(
     "--matters",
     type=Threshold(min=0.0),
     metavar="DELTA",
@@ -247,16 +247,14 @@ matters_option = option(
 
 
 verdict_options = in_order(
-    option(
-        MEASURE,
+    measure_option(
         "--no-verdict",
         is_flag=True,
         help="Measure only; do not judge the draws. By default they are judged: whether they are from the target, and "
         "what is wrong if not. They must be in the order in which they were made.",
     ),
     matters_option,
-    option(
-        MEASURE,
+    measure_option(
         "--looks",
         everyday=False,
         type=click.IntRange(min=1),
@@ -270,20 +268,18 @@ verdict_options = in_order(
 
 def json_option(said: str) -> Decorator:
     """``--json``, with what it prints: "json_output"."""
-    return option(OUTPUT, "--json", "json_output", is_flag=True, help=said)
+    return output_option("--json", "json_output", is_flag=True, help=said)
 
 
 output_options = in_order(
     json_option("Print JSON instead of words."),
-    option(
-        OUTPUT,
+    output_option(
         "-o",
         "--output",
         type=click.Path(dir_okay=False),
         help="Write the JSON to this file as well.",
     ),
-    option(
-        OUTPUT,
+    output_option(
         "--plot",
         type=click.Path(dir_okay=False),
         help="Save the picture (.png, .pdf, .svg).",
@@ -292,8 +288,7 @@ output_options = in_order(
 """``--json``, ``-o`` and ``--plot``: "json_output", "output" and "plot"."""
 
 
-all_option = option(
-    OUTPUT,
+all_option = output_option(
     "--all",
     "everything",
     is_flag=True,
@@ -304,8 +299,7 @@ all_option = option(
 
 def fail_if_biased_option(said: str) -> Decorator:
     """``--fail-if-biased``, with when it fails."""
-    return option(
-        OUTPUT,
+    return output_option(
         "--fail-if-biased",
         type=Threshold(0.0, 1.0, min_open=True, max_open=True),
         metavar="ALPHA",
@@ -315,8 +309,7 @@ def fail_if_biased_option(said: str) -> Decorator:
 
 def fail_if_off_option(*, everyday: bool) -> Decorator:
     """``--fail-if-off``."""
-    return option(
-        OUTPUT,
+    return output_option(
         "--fail-if-off",
         everyday=everyday,
         type=Threshold(min=0.0),

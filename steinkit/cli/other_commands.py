@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from steinkit.cli.help_screens import INPUT, OUTPUT, command, option
+from steinkit.cli.help_screens import command, input_option, output_option
 from steinkit.cli.terminal import apart_from_results, require_place, say, say_aside, say_next
 from steinkit.describe.writing import one_line
 from steinkit.errors import SteinkitWarning, printable
@@ -31,23 +31,21 @@ RESULT is the folder of 'steinkit sweep' or 'tune', or a file (or '-', standard 
 
 @command(help=_REPORT)
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path(allow_dash=True))
-@option(
-    INPUT,
+@input_option(
     "--target",
     metavar="PATH.PY:ATTRIBUTE",
     type=click.Path(),
     help="Your own target, of a sweep or of a score. The file is run, to show the draws. Built-in targets "
     "are known from the source.",
 )
-@option(
-    OUTPUT,
+@output_option(
     "-o",
     "--output",
     required=True,
     type=click.Path(dir_okay=False),
     help="Where the page goes, such as report.html.",
 )
-@option(OUTPUT, "--title", metavar="TEXT", help="A line above the verdict. It names the page in a browser, too.")
+@output_option("--title", metavar="TEXT", help="A line above the verdict. It names the page in a browser, too.")
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
     """Write the page."""
     from steinkit.report.page import write_report

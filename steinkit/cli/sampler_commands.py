@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import click
 
 from steinkit import __version__
-from steinkit.cli.help_screens import OUTPUT, command, option
+from steinkit.cli.help_screens import command, option, output_option
 from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, target_option
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
@@ -213,7 +213,7 @@ def _optional(option: Option) -> str:
 
 
 @command()
-@option(OUTPUT, "--json", "json_output", is_flag=True, help="Print JSON instead of words.")
+@output_option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
 def samplers(json_output: bool) -> None:
     """List the samplers, with the options that each takes."""
     lines, documents = [], []

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steinkit import __version__
-from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
+from steinkit import __version__, plots
+from steinkit.cli.help_screens import command, output_option, solver_option
 from steinkit.cli.options import (
     Threshold,
     all_option,
@@ -40,10 +40,7 @@ from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from steinkit.discrepancy.verdict import Verdict
-    from steinkit.measures.scoring import Scores
 
 _SCORE = """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
 
@@ -67,8 +64,7 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
 @reference_options
 @output_options
 @all_option
-@option(
-    OUTPUT,
+@output_option(
     "--fail-above",
     everyday=False,
     type=Threshold(),
@@ -83,7 +79,9 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request, title = Request(files, options, "chains are different files"), files_label(files)
-    drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
+    threshold, judging = _threshold(request), request.judging
+    if options["plot"] and request.measures and not any(measure.has_picture for measure in request.measures):
+        raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
     with apart_from_results():
         task = request.task({title: request.read(*files)}, title)
         sample = task.samples[title]
@@ -123,10 +121,10 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         document,
         lambda: scores.summary(heading, everything=options["everything"]),
         notes,
-        lambda: _figure(scores, drawn, "" if files == ("-",) else Path(title).name),
+        lambda: plots.picture(scores, "" if files == ("-",) else Path(title).name),
         scores,
     )
-    has_picture = find_measure(scores.measurements[drawn].measure).has_picture
+    has_picture = any(find_measure(each.measure).has_picture for each in scores.measurements)
     say_next_of_result(files, options, "score", has_picture=has_picture)
     return code or int(lower > threshold)
 
@@ -150,14 +148,6 @@ def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -
     return 0, ("--fail-if-off: how far some means are off is not known, so that they neither passed nor failed",)
 
 
-def _drawn(request: Request) -> int:
-    """Which of the measures --plot draws."""
-    able = [k for k, measure in enumerate(request.measures) if measure.has_picture]
-    if request.given["plot"] and request.measures and not able:
-        raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
-    return able[0] if able else 0
-
-
 def _threshold(request: Request) -> float:
     """What --fail-above asks; NaN, which nothing exceeds, if it is not given."""
     asked = request.given["fail_above"]
@@ -165,12 +155,6 @@ def _threshold(request: Request) -> float:
         if asked is not None and not first.smaller_is_better:
             raise UsageError(f"--fail-above is for discrepancies, and {first.name} is none; name another measure first")
     return math.nan if asked is None else float(asked)
-
-
-def _figure(scores: Scores, drawn: int, title: str) -> Figure:
-    from steinkit.plots.overview import scores as picture
-
-    return picture(scores, title, scores.measurements[drawn])
 
 
 _VERDICT = """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
@@ -191,8 +175,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @file_options
 @setting_option("bounds", names_measures=False)
 @matters_option
-@option(
-    SOLVER,
+@solver_option(
     "--score-batch",
     type=click.IntRange(min=2),
     metavar="B",
@@ -205,7 +188,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @fail_if_biased_option("draws are accused at level ALPHA.")
 @fail_if_off_option(everyday=True)
 @json_option("Print JSON instead of words.")
-@option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
+@output_option("-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:
     """Judge samples; the exit code says whether they passed."""
     if len(set(files)) < len(files):
@@ -253,7 +236,8 @@ def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[dict[s
 
 def _said(entries: list[dict[str, Any]], everything: bool) -> str:
     """Of each sample the verdict's sentences, and a table of biases; of several a table of verdicts first."""
-    blocks = ["\n".join(verdicts_table(entries).lines(("sample", "verdict")))] if len(entries) > 1 else []
+    left = ("sample", "verdict", "what is wrong")
+    blocks = [verdicts_table(entries).text(left)] if len(entries) > 1 else []
     for entry in entries:
         size = entry["sample"]
         head = one_line(f"{files_label((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")

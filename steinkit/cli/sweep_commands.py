@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
+from steinkit.cli.help_screens import command, measure_option, output_option, solver_option
 from steinkit.cli.options import in_order, json_option, setting_option
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.errors import UsageError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from steinkit.sweeps.run import Workplace
 
 _NOTHING_SCORED = 4
-_MANY_CELLS = 10_000  # of which it takes a second to name each
 
 _SWEEP = """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
 
@@ -74,16 +73,14 @@ def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> 
     ctx.exit()
 
 
-_jobs = option(
-    SOLVER,
+_jobs = solver_option(
     "--jobs",
     type=int,
     metavar="N",
     help="Worker processes, -1 for all processors. By default none with loky, the whole cluster with dask or ray.",
 )
 _backend = in_order(
-    option(
-        SOLVER,
+    solver_option(
         "--backend",
         metavar="NAME",
         type=click.Choice(BACKENDS),
@@ -92,10 +89,9 @@ _backend = in_order(
         help="loky, processes here; dask or ray, a cluster. Without --scheduler it is started on this "
         "machine. A cluster unpickles what it is sent: use one that you trust.",
     ),
-    option(SOLVER, "--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster."),
+    solver_option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster."),
 )
-_folder = option(
-    OUTPUT,
+_folder = output_option(
     "-o",
     "--output",
     "directory",
@@ -116,8 +112,7 @@ def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
 @command(help=_SWEEP)
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
 @_jobs
-@option(
-    SOLVER,
+@solver_option(
     "--racing",
     is_flag=True,
     help="Save time: drop settings that will not win. Each goes as soon as that is certain.",
@@ -125,22 +120,19 @@ def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
 @_backend
 @setting_option("max_memory")
 @_folder
-@option(
-    OUTPUT,
+@output_option(
     "--resume",
     is_flag=True,
     help="Only resume: refuse DIR if it holds no sweep. Without this option the sweep resumes where DIR holds it, and "
     "begins where it does not.",
 )
-@option(
-    OUTPUT,
+@output_option(
     "--force",
     is_flag=True,
     help="Take DIR even if it holds another sweep. Or other files. Records of the other sweep stay and are not used; "
     "its result is replaced.",
 )
-@option(
-    OUTPUT,
+@output_option(
     "--init",
     type=click.Path(dir_okay=False),
     is_eager=True,
@@ -159,8 +151,6 @@ def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int
         if resume and force:
             raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
         plan, asked_for_racing = read_configuration(config, options["max_memory"])
-        if len(plan.cells) >= _MANY_CELLS:
-            tell(f"a sweep of {len(plan.cells):,} cells: it takes a while to see which of them {directory} holds")
         require_folder(plan, folder, resume=resume, force=force)
         require_runnable(plan)
         try:
@@ -222,8 +212,7 @@ Every finished chain is kept in DIR at once; the same command goes on where a ru
 
 @command(help=_TUNE)
 @click.argument("config", metavar="FILE.toml", type=click.Path(dir_okay=False))
-@option(
-    MEASURE,
+@measure_option(
     "--cost",
     type=click.FloatRange(0.0, 1.0, min_open=True),
     metavar="SHARE",
@@ -231,8 +220,7 @@ Every finished chain is kept in DIR at once; the same command goes on where a ru
     show_default=True,
     help="Share of the full grid's cost to spend. In evaluations or draws, as the chain's length is given.",
 )
-@option(
-    SOLVER,
+@solver_option(
     "--max-seconds",
     type=click.FloatRange(min=0.0, min_open=True),
     metavar="S",

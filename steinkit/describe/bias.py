@@ -25,7 +25,6 @@ _FINEST = 0.001  # margin that is written
 _MOST_PLACES, _LARGE = 6, 1e6  # of numbers that are written without an exponent
 _MOST_ROWS = 10  # of a table
 _SAID = 3  # quantities in a sentence
-_LEFT = ("quantity",)
 _UNKNOWN = "?"
 _CAPTION = "Biases of means and standard deviations, largest first"
 _METHODS = {
@@ -186,8 +185,7 @@ def bias_clause(quantity: Quantity) -> str:
 
 def bias_table(document: Document, most: int | None) -> str:
     """A row a quantity, the worst first."""
-    left_out = len(document["quantities"]) - len(document["quantities"][:most])
-    return "\n".join([*biases_table(document, most).lines(left=_LEFT), *([f"and {left_out} more"] if left_out else [])])
+    return biases_table(document, None).text(("quantity",), most)
 
 
 def biases_table(document: Document, most: int | None) -> Table:

@@ -22,7 +22,7 @@ from steinkit.describe.results import (
     preference,
     right_samples,
 )
-from steinkit.describe.verdict import WORST, fault_label, is_accused, unjudged_sentence, verdict_label, verdict_sentence
+from steinkit.describe.verdict import WORST, is_accused, unjudged_sentence, verdict_sentence, verdicts_table
 from steinkit.describe.writing import (
     Table,
     compact,
@@ -62,7 +62,8 @@ def comparison_text(
         The biases of all quantities, not of the worst.
     """
     blocks = []
-    if (judged := verdicts_table(document)) is not None:
+    if any(each.get("verdict") for each in document["samples"]):
+        judged = verdicts_table(document["samples"])
         blocks.append("\n".join([judged.caption, *judged.lines(_LEFT), "", filled(_untested(document))]))
     if (sizes := sizes_table(document, None if everything else WORST)) is not None:
         blocks.append("\n".join([sizes.caption, *sizes.lines(("quantity", "sample"))]))
@@ -81,23 +82,6 @@ def comparison_text(
     if units := document.get("units"):
         blocks.append(filled(f"{units_sentence(units)}{_SCORED_ALONE.get(units['kind'], '')}"))
     return "\n\n".join(blocks)
-
-
-def verdicts_table(document: Document) -> Table | None:
-    """The samples in the order given, with what was judged of each; None if none was."""
-    judged = [(each["file"], each.get("verdict")) for each in document["samples"]]
-    if not any(verdict for _, verdict in judged):
-        return None
-    asked = any(verdict and verdict["matters"] is not None for _, verdict in judged)
-    columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", "what is wrong")
-    rows = []
-    for name, verdict in judged:
-        known = verdict or {}
-        keys = ("p", *(["p_matters"] if asked else []))
-        numbers = ["-" if known.get(key) is None else f"{known[key]:.2g}" for key in keys]
-        ess = "-" if known.get("ess") is None else f"{known['ess']:.0f}"
-        rows.append((name, verdict_label(verdict), *numbers, ess, fault_label(verdict)))
-    return Table("May they be used?", columns, tuple(rows))
 
 
 def sizes_table(document: Document, most: int | None = WORST) -> Table | None:
@@ -147,6 +131,13 @@ def standings(document: Document, measure: str) -> list[Standing]:
             Standing(name, ranks.get(name, ""), entries[name], samples[name]["draws"], next(alike, None)),
         )
     return found
+
+
+def judged_tables(document: Document) -> list[Table]:
+    """The verdicts, and how far off the samples are, as far as these are known."""
+    judged = [verdicts_table(document["samples"])] if any(each.get("verdict") for each in document["samples"]) else []
+    sizes = sizes_table(document)
+    return judged if sizes is None else [*judged, sizes]
 
 
 def comparison_table(document: Document, measure: DescribedMeasure) -> Table:

@@ -252,6 +252,10 @@ class DescribedMeasure(Protocol):
     def needs(self) -> Literal["draws", "scores", "target"]:
         """What it looks at: one that looks at the draws alone is blind to bias."""
 
+    @property
+    def describe(self) -> Describe:
+        """Says what an entry means."""
+
 
 FindMeasure: TypeAlias = Callable[[str], DescribedMeasure]
 """The measure of a name that documents mention."""
@@ -309,30 +313,9 @@ class Description:
     table: Table | None = None
 
 
-class Describe(Protocol):
-    """Describes a measure of a sample."""
-
-    def __call__(
-        self, measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
-    ) -> Description:
-        """Say what an entry means beside independent samples, where they were measured alike.
-
-        Parameters
-        ----------
-        measure : DescribedMeasure
-        entry, sample : mapping
-            The measure's entry in a document of ``steinkit score --json``, and what that says of the sample.
-        reference : mapping, optional
-            What it says of independent samples.
-        """
-
-
-class ScoredMeasure(DescribedMeasure, Protocol):
-    """A measure whose entries have a describer."""
-
-    @property
-    def describe(self) -> Describe:
-        """Says what an entry means."""
+Describe: TypeAlias = Callable[[DescribedMeasure, Document, Document | None, Document], Description]
+"""Says what an entry of a measure in a document of ``steinkit score --json`` means, beside what that says of
+independent samples, where they were measured alike, and of the sample."""
 
 
 def spread(reference: Document) -> tuple[float, float]:

@@ -6,12 +6,10 @@ Documents are those that ``steinkit score --json`` prints, and its "verdict".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from steinkit.describe.bias import (
     accused_bias_sentence,
-    bias_clause,
     bias_table,
     biases_table,
     matters_sentence,
@@ -27,7 +25,7 @@ from steinkit.describe.results import (
     UNSUSPECTED,
     Description,
     Document,
-    ScoredMeasure,
+    FindMeasure,
     Statement,
     rank_among,
     running_text,
@@ -128,17 +126,18 @@ def _knows_biases(document: Document) -> bool:
 
 
 def verdicts_table(entries: Sequence[Document]) -> Table:
-    """Samples side by side, each with its file, its verdict, and its largest bias."""
+    """Samples side by side: of each its file, and what its "verdict" says if it has one."""
+    verdicts = [entry.get("verdict") for entry in entries]
+    asked = any(verdict and verdict["matters"] is not None for verdict in verdicts)
+    keys = ("p", *(["p_matters"] if asked else []))
     rows = []
-    for entry in entries:
-        found = entry["verdict"]
-        known = (
-            [] if not found or not found["bias"] else [each for each in found["bias"]["quantities"] if each["trusted"]]
-        )
-        worst = f"{known[0]['name']}: {bias_clause(known[0]) or 'none'}" if known else "not known"
-        p = "" if found is None else probability(found["p"]).removeprefix("p = ")
-        rows.append((entry["file"], verdict_label(found), p, ess_of(found) if found else "", worst))
-    return Table("Verdicts", ("sample", "verdict", "p", "ESS", "largest bias"), tuple(rows))
+    for entry, verdict in zip(entries, verdicts, strict=True):
+        known = verdict or {}
+        numbers = ["-" if known.get(key) is None else f"{known[key]:.2g}" for key in keys]
+        ess = "-" if known.get("ess") is None else f"{known['ess']:.0f}"
+        rows.append((entry["file"], verdict_label(verdict), *numbers, ess, fault_label(verdict)))
+    columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", "what is wrong")
+    return Table("May they be used?", columns, tuple(rows))
 
 
 def unjudged_statement(why: str) -> Statement:
@@ -270,16 +269,7 @@ def _worst(document: Document) -> str:
             return said
         multiple = f"{share['multiple']:.1f} times what independent draws would give"
         return f"{said} ({share['coordinate']} contributes most: {multiple})"
-    worst = _ties(faults)[0]
-    if len(worst) == 1:
-        return _measured(worst[0])
-    errors = [standard_errors(each["z"]) for each in sorted(worst, key=lambda each: -abs(each["z"]))]
-    how = (
-        f"{errors[0]} standard errors off"
-        if len(set(errors)) == 1
-        else f"{errors[-1]} to {errors[0]} standard errors off"
-    )
-    return f"{listed([fault(each) for each in worst], of='more faults')} ({how}: a tie)"
+    return _tied(_ties(faults)[0], _NAMED)
 
 
 def _measured(each: Fault) -> str:
@@ -291,13 +281,16 @@ def _measured(each: Fault) -> str:
 
 def _faults(document: Document) -> str:
     """All faults, largest first, with ties as ties."""
-    groups = [
-        f"{' and '.join(map(_measured, group))}{', a tie' * (len(group) > 1)}" for group in _ties(document["blame"])
-    ]
+    groups = [_tied(group, len(group)) for group in _ties(document["blame"])]
     said = f"What is wrong: {'; '.join(groups)}."
     if any(each["kind"] == "dependence" for each in document["blame"]):
         return f"{said} {_GIVEN} where the correlation of two is off, so is the spread of each given the other."
     return f"{said} {_GIVEN} one that is right may be off given another that is not."
+
+
+def _tied(faults: Sequence[Fault], most: int) -> str:
+    """Faults about as bad as each other, each with its evidence."""
+    return listed([_measured(each) for each in faults], most=most, of="more faults") + ", a tie" * (len(faults) > 1)
 
 
 def _ties(faults: Sequence[Fault]) -> list[list[Fault]]:
@@ -350,8 +343,6 @@ def _tests(document: Document) -> str:
     return f"Tests: {', '.join(tests)}; {together} {probability(document['p'])}."
 
 
-FindScored: TypeAlias = Callable[[str], ScoredMeasure]
-
 _ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
 _BARE = (
     "A bare number does not say: it shrinks as draws are added, at a level set by the target. Score independent draws "
@@ -363,7 +354,7 @@ _CHANCE = (
 )
 
 
-def score_text(heading: str, document: Document, find: FindScored, *, everything: bool = False) -> str:
+def score_text(heading: str, document: Document, find: FindMeasure, *, everything: bool = False) -> str:
     """The heading, the verdict, the measures side by side if there are several, and each in turn, for a terminal.
 
     On a screen what a verdict leaves untested stands for the limits of the measures.
@@ -387,15 +378,16 @@ def score_text(heading: str, document: Document, find: FindScored, *, everything
     blocks += [filled(units)] if (units := units_sentence(document.get("units"))) else []
     described = descriptions(document, find)
     if len(described) > 1:
-        blocks.append(_lines(measures_table(document, described, find)))
+        blocks.append(measures_table(document, described, find).text(_ON_THE_LEFT))
     left_out = set() if everything else {"draws", "method"} | ({"limits"} if verdict else set())
     for each in described:
         blocks.append(running_text([said for said in each.statements if said.kind not in left_out]))
-        blocks += [] if each.table is None else [_lines(each.table, None if everything else WORST)]
+        most = None if everything else WORST
+        blocks += [] if each.table is None else [each.table.text(_ON_THE_LEFT, most)]
     return "\n\n".join(blocks)
 
 
-def descriptions(document: Document, find: FindScored) -> list[Description]:
+def descriptions(document: Document, find: FindMeasure) -> list[Description]:
     """What is said of each measure."""
     sample, references, verdict = document["sample"], document["references"], document.get("verdict")
     accused = bool(verdict and is_accused(verdict))
@@ -424,7 +416,7 @@ def _judged(verdict: Document | None, unjudged: str | None) -> list[Statement]:
     return [*said, Statement("limits", "What do the measures say, then?", _CHANCE)]
 
 
-def headline(document: Document, find: FindScored) -> str:
+def headline(document: Document, find: FindMeasure) -> str:
     """The verdict, or without one what the first measure says, in one sentence."""
     if document.get("verdict"):
         return verdict_headline(document["verdict"])
@@ -437,7 +429,7 @@ def headline(document: Document, find: FindScored) -> str:
     return f"{head}, {rank_among(entry, reference)} of it and {count(len(reference['samples']), 'independent sample')}"
 
 
-def measures_table(document: Document, described: list[Description], find: FindScored) -> Table:
+def measures_table(document: Document, described: list[Description], find: FindMeasure) -> Table:
     """The measures side by side."""
     rows = []
     for entry, description in zip(document["results"], described, strict=True):
@@ -449,9 +441,3 @@ def measures_table(document: Document, described: list[Description], find: FindS
         rows.append((description.title, value_of(entry), proof, *([others] if document["references"] else [])))
     columns = ("measure", "value", "between", *(["independent samples"] if document["references"] else []))
     return Table("Measures of the sample", columns, tuple(rows))
-
-
-def _lines(table: Table, most: int | None = None) -> str:
-    shown = table.first(most)
-    left_out = len(table.rows) - len(shown.rows)
-    return "\n".join([*shown.lines(_ON_THE_LEFT), *([f"and {left_out} more"] if left_out else [])])

@@ -23,15 +23,6 @@ _BEYOND = 10_000.0  # standard errors, from which more say nothing more
 _LONG = 10_000.0  # a ratio from which two places are too many
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """A number to so many significant digits; whole numbers that need fewer have no decimal point."""
-    if value is None or not math.isfinite(value):
-        return UNDEFINED
-    if value == int(value):
-        return f"{value:.{digits}g}"
-    return f"{value:#.{digits}g}".rstrip(".")
-
-
 def compact(value: float | None, digits: int = 4) -> str:
     """A number to at most so many significant digits, for tables and the middle of a line."""
     return UNDEFINED if value is None or math.isnan(value) else f"{value:.{digits}g}"
@@ -258,10 +249,11 @@ class Table:
         columns, *rows = ((row[at], *row[:at], *row[at + 1 :]) for row in (self.columns, *self.rows))
         return replace(self, columns=columns, rows=tuple(rows))
 
-    def first(self, most: int | None) -> Table:
-        """The same with so many rows at most, and the one that stands out if that is the first."""
+    def text(self, left: Collection[str] = (), most: int | None = None) -> str:
+        """The lines of so many rows at most, and the one that stands out if that is the first, and how many more."""
         rows = self.rows if most is None else self.rows[: most + (self.marked == 0)]
-        return replace(self, rows=rows)
+        more = len(self.rows) - len(rows)
+        return "\n".join([*replace(self, rows=rows).lines(left), *([f"and {more} more"] if more else [])])
 
     def lines(self, left: Collection[str] = (), *, names: str | None = None) -> list[str]:
         """The headings and rows; on a terminal that is too narrow for all columns, one part of them below another.

@@ -25,7 +25,6 @@ from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import UsageError
 from steinkit.measures import find_measure
-from steinkit.measures.options import Measurement
 from steinkit.measures.scoring import Scores
 from steinkit.plots.axes import axes_or_new, document_of, drawn, head, open_frame
 from steinkit.plots.curves import comparison, curve, most_varied, selection, tuning
@@ -282,8 +281,8 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
     raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")
 
 
-def scores(found: Scores, title: str = "", of: Measurement | None = None) -> Figure:
-    """The picture of a measure, held against right samples where there are any, else against the verdict.
+def scores(found: Scores, title: str = "") -> Figure:
+    """The picture of the first measure that has one, held against right samples, else against the verdict.
 
     Of slices in more than two dimensions whose biases the verdict knows it shows these beside the worst slice.
 
@@ -291,11 +290,9 @@ def scores(found: Scores, title: str = "", of: Measurement | None = None) -> Fig
     ----------
     found : Scores
     title : str
-    of : Measurement, optional
-        One of those taken; by default the first that has a picture.
     """
     able = (each for each in found.measurements if find_measure(each.measure).has_picture)
-    drawn = next(able, found.measurements[0]) if of is None else of
+    drawn = next(able, found.measurements[0])
     standard = found.references.get(drawn.measure) or found.verdict
     off = found.verdict.bias if found.verdict and found.verdict.enough_draws else None
     if isinstance(drawn.result, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off and off.trusted.any():

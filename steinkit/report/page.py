@@ -13,17 +13,9 @@ from importlib import resources
 from typing import Any
 
 from steinkit import __version__, plots
-from steinkit.comparison import Comparison
-from steinkit.curves import Curve
 from steinkit.describe.results import Result
-from steinkit.describe.verdict import verdict_table
-from steinkit.describe.writing import UNDEFINED, Table, number
-from steinkit.discrepancy.bias.estimate import BiasEstimate
-from steinkit.discrepancy.bias.mode_shares import ModeShares
-from steinkit.discrepancy.bias.repair import Repaired
-from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
+from steinkit.describe.writing import UNDEFINED, Table, compact
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
-from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.report.elements import Drawing, Part, drawing, template
@@ -32,7 +24,6 @@ from steinkit.report.sources import Found, Source, read_source
 from steinkit.report.sweep_part import sweep_part, tuning_part
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
-from steinkit.sweeps.result import SweepResult
 from steinkit.target import Target
 
 _LONG = 36  # letters, beyond which a cell may be broken into lines
@@ -245,32 +236,12 @@ def as_html(shown: Any) -> str:
     sample = shown.to_sample() if isinstance(shown, Draws) else shown if isinstance(shown, Sample) else None
     rows = [] if sample is None else _rows(sample)
     return template("notebook.html").render(
-        paragraphs=_words(shown).split("\n\n"),
-        listing=_listing(shown),
+        heading="" if sample is None else repr(shown).strip("<>"),
+        listing=shown.summary() if sample is None else "",
         picture=_picture(shown),
         rows=rows,
         left_out=0 if sample is None else sample.dim - len(rows),
     )
-
-
-def _words(shown: Any) -> str:
-    """What the terminal says."""
-    if isinstance(shown, Verdict):
-        return shown.summary().removesuffix(_listing(shown)).rstrip()
-    if isinstance(shown, GraphSteinDiscrepancy | Curve | BiasEstimate | ModeShares | Repaired):
-        return shown.summary()
-    return repr(shown).strip("<>")
-
-
-def _listing(shown: Any) -> str:
-    """Tables of the terminal, whose columns must stay below each other."""
-    if isinstance(shown, Comparison):
-        return shown.table()
-    if isinstance(shown, Verdict):
-        return verdict_table(shown.to_dict())
-    if isinstance(shown, BiasEstimate):
-        return shown.table()
-    return shown.summary() if isinstance(shown, SweepResult) else ""
 
 
 def _picture(shown: Any) -> Drawing | None:
@@ -289,4 +260,4 @@ def _rows(sample: Sample) -> list[tuple[str, str, str]]:
     points = sample.points[:, :_MOST_ROWS]
     mean = p @ points
     spread = (p @ (points - mean) ** 2) ** 0.5
-    return [(name, number(a), number(b)) for name, a, b in zip(sample.names, mean, spread, strict=False)]
+    return [(name, compact(a), compact(b)) for name, a, b in zip(sample.names, mean, spread, strict=False)]

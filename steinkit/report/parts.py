@@ -15,9 +15,8 @@ from steinkit.describe.comparisons import (
     curve_grounds,
     curve_headline,
     curve_table,
-    sizes_table,
+    judged_tables,
     standings,
-    verdicts_table,
 )
 from steinkit.describe.measures import direction, named_moments
 from steinkit.describe.results import Document, answers
@@ -237,7 +236,6 @@ def comparison_part(found: Found) -> Part:
     document = found.document
     measures = [find_measure(name) for name in document["ranking"]]
     pictures = [_ranks(document, measure) for measure in measures if standings(document, measure.name)]
-    judged = [each for each in (verdicts_table(document), sizes_table(document)) if each is not None]
     return Part(
         source=found.name,
         subject=found.subject,
@@ -245,7 +243,7 @@ def comparison_part(found: Found) -> Part:
         answers=answers(comparison_grounds(document, find_measure)),
         reservations=tuple(document["warnings"]),
         pictures=(*pictures, *_bars(document, measures)),
-        tables=(*judged, *(_table(document, measure) for measure in measures)),
+        tables=(*judged_tables(document), *(_table(document, measure) for measure in measures)),
         facts=found.facts(("samples", ", ".join(each["file"] for each in document["samples"])), made="compared them"),
         listings=command_listings(document),
     )

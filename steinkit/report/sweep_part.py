@@ -23,7 +23,7 @@ from steinkit.describe.sweep import (
     tuning_statements,
 )
 from steinkit.describe.verdict import chosen_statements, is_accused, verdict_biases
-from steinkit.describe.writing import Table, compact, seeds_label, sentence, setting_label, units_label, value_label
+from steinkit.describe.writing import Table, compact, seeds_label, sentence, setting_label, value_label
 from steinkit.errors import SteinkitError
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
@@ -263,12 +263,10 @@ def _facts(found: Found) -> list[tuple[str, str]]:
     resumed = " of the last run" if document["reused"] else ""
     facts += [(f"wall time{resumed}", f"{document['seconds']:.1f} s")]
     if found.records:
-        spent = {what: sum(each["seconds"][what] for each in found.records) for what in ("sampling", "scoring")}
-        facts += [(f"{what}, all cells", f"{seconds:.1f} s of work") for what, seconds in spent.items()]
+        spent = sum(each["seconds"][what] for each in found.records for what in ("sampling", "scoring"))
         before = ", also of earlier runs" if resumed else ""
-        facts.append((f"work of all cells{before}", f"{sum(spent.values()):.1f} s"))
-    facts.append(("steinkit that ran the sweep", configuration["version"] if configuration else document["version"]))
-    return [*facts, *found.hash_facts]
+        facts.append((f"work of all cells{before}", f"{spent:.1f} s"))
+    return [*facts, *found.facts(made="ran the sweep")]
 
 
 def _configured(configuration: Document) -> list[tuple[str, str]]:
@@ -282,18 +280,5 @@ def _configured(configuration: Document) -> list[tuple[str, str]]:
         *([("hash of the sampler's code", str(sampler["code"]))] if "code" in sampler else []),
         ("seeds", seeds_label(configuration["seeds"])),
         ("measures", ", ".join(configuration["measures"])),
-        *_measure_facts(configuration),
         *([("label", configuration["label"])] if configuration["label"] else []),
-    ]
-
-
-def _measure_facts(configuration: Document) -> list[tuple[str, str]]:
-    """The settings that the sweep's measures read."""
-    options = [find_measure(measure).options for measure in configuration["measures"]]
-    read = {name for each in options for name, option in each.items() if not option.of_one_sample}
-    settings = configuration["measure_settings"]
-    return [
-        (name.replace("_", " "), units_label(value) if isinstance(value, Mapping) else value_label(value))
-        for name, value in settings.items()
-        if name in read and value is not None
     ]

@@ -101,13 +101,6 @@ def test_nothing_scored_is_exit_code_4(steinkit, write_short_sighted):
     assert found.document["failed"] == 5
 
 
-def test_a_large_grid_is_told_at_once(steinkit, write_toml, monkeypatch):
-    """Cells are told from those in a folder before the bar can count them, which takes a while."""
-    monkeypatch.setattr("steinkit.cli.sweep_commands._MANY_CELLS", 4)
-    result = steinkit("sweep", write_toml(), "-o", "out")
-    assert "a sweep of 10 cells: it takes a while to see which of them out holds" in result.err
-
-
 def test_racing_by_flag_or_by_file(steinkit, write_toml):
     by_flag = steinkit("sweep", write_toml("seeds = 5", "seeds = 12"), "-o", "a", "--racing", "--json")
     by_file = steinkit("sweep", write_toml("seeds = 5", "seeds = 12\nracing = true"), "-o", "b", "--json")

@@ -12,9 +12,9 @@ from steinkit.describe.comparisons import (
     comparison_text,
     sizes_table,
     standings,
-    verdicts_table,
 )
 from steinkit.describe.results import answers
+from steinkit.describe.verdict import verdicts_table
 from steinkit.measures import find_measure
 
 
@@ -170,7 +170,7 @@ def test_verdicts_stand_at_the_head():
     document["samples"][0]["verdict"] = _judged(1e-9, enough_draws=False)
     assert comparison_headline(document, find_measure("graph")).endswith("by graph Stein discrepancy")
     document["samples"][0]["verdict"] = _judged(1e-9)
-    assert verdicts_table(document).rows[0][-1] == "no single coordinate or pair stands out"
+    assert verdicts_table(document["samples"]).rows[0][-1] == "no single coordinate or pair stands out"
     document["samples"][0]["verdict"] = _judged(1e-9, [_HIGH])
     page = answers(comparison_grounds(document, find_measure))
     assert page[0][0] == "May they be used?"

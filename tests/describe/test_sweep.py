@@ -187,15 +187,6 @@ def test_no_choice():
     assert list(_answers({}, failed=24)) == ["Did anything fail?"]
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"), [(31.2, "31.20"), (5.0, "5"), (None, "undefined"), (math.inf, "undefined")]
-)
-def test_numbers(value, shown):
-    from steinkit.describe.writing import number
-
-    assert number(value) == shown
-
-
 def test_how_far_off_the_best_setting_is_and_what_effective_sample_size_would_have_chosen():
     records = _records([4.0, 1.0, 2.0], ess=[90.0, 30.0, 3.0])
     for record in records:

@@ -99,7 +99,10 @@ def test_slow_mixing_is_no_matter_of_weighted_draws_nor_of_first_draws():
 def test_ties_are_said_as_ties():
     """Within a tenth of the worst; the third is not."""
     tied = {**WRONG, "blame": [LOCATION, SPREAD, PAIR]}
-    assert "mu is too high and tau is too narrow (8.4 to 9.0 standard errors off: a tie)." in verdict_sentence(tied)
+    assert (
+        "mu is too high (its mean score is 9.0 standard errors from 0) and tau is too narrow (8.4 standard errors "
+        "off), a tie."
+    ) in verdict_sentence(tied)
     text = said(tied)
     assert "tau is too narrow (8.4 standard errors off), a tie; the correlation of mu and tau is too weak (4.0" in text
     apart = {**WRONG, "blame": [LOCATION, {**SPREAD, "z": 8.1}]}

@@ -105,3 +105,20 @@ def test_a_budget_that_does_not_pay_the_first_draw_is_refused(case):
         run(case, budget=least - 1, burn_in=1, thin=2)
     if case.test.reads_all(53):  # whose steps cost no more than that
         assert run(case, budget=least, burn_in=1, thin=2).cost.tolist() == [[least]]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_functions_return_is_not_written_into(case):
+    def constant(*shape):
+        kept = np.zeros(shape)
+        kept.setflags(write=False)
+        return kept
+
+    functions = (NODAL.log_likelihood, NODAL.grad_log_likelihood)
+    priors = (lambda thetas: constant(len(thetas)), lambda thetas: constant(*thetas.shape))
+    fresh = (lambda thetas: np.zeros(len(thetas)), np.zeros_like)
+    found, wanted = (
+        run(case, sk.Posterior(NODAL.data, *functions, *prior, dim=6), draws=20, chains=3) for prior in (priors, fresh)
+    )
+    assert found.points.tobytes() == wanted.points.tobytes()
+    assert found.acceptance.max() > 0.0

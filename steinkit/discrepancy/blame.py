@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -51,6 +51,9 @@ Kind = Literal["location", "spread", "dependence", "tails", "shape", "location g
 
 ALONG_AXIS = "wrong"
 """Direction of a shape along a principal axis, which is in no coordinate's unit."""
+
+_WAYS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
+"""What is said of all but spreads and dependences where the mean is above zero, and where it is below."""
 
 Moment: TypeAlias = tuple[Feature, float, float]  # with its mean and z-score
 
@@ -208,17 +211,7 @@ def moment_faults(
     if standardised is not None and found:
         found = _without_explained_shifts(found, moments, usual, standardised, least)
     found = [*_of_several(moments, p_values, found, at_most), *found][:_MOST]
-    none = _NO_CORRELATION / math.sqrt(moments.n_effective)
-    return [
-        Blame(
-            kind=_kind(feature),
-            coordinates=_coordinates(feature, moments),
-            z=z,
-            size=size_of(feature, mean),
-            direction=_direction(feature, mean, correlation, none),
-        )
-        for feature, mean, z in found
-    ]
+    return [_of_moment(each, moments, correlation) for each in found]
 
 
 def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, float]:
@@ -258,14 +251,19 @@ def _of_several(
     return [(moments.features[worst], float(moments.mean[worst]), float(moments.z[worst]))]
 
 
-def _kind(feature: Feature) -> Kind:
-    return "spread" if "spread" in feature.kind else feature.kind  # type: ignore[return-value]
-
-
-def _coordinates(feature: Feature, moments: MomentSteinDiscrepancy) -> tuple[str, ...]:
+def _of_moment(moment: Moment, moments: MomentSteinDiscrepancy, correlation: Floats) -> Blame:
+    feature, mean, z = moment
+    coordinates = feature.coordinates
     if feature.kind == "axis spread":
-        return tuple(moments.names[j] for j in loaded(moments.axes[:, :, feature.coordinates[0]]))
-    return tuple(moments.names[j] for j in feature.coordinates) or moments.names
+        coordinates = tuple(loaded(moments.axes[:, :, coordinates[0]]))
+    if feature.kind == "dependence":
+        none = _NO_CORRELATION / math.sqrt(moments.n_effective)
+        direction = _strength(mean, float(correlation[coordinates]), none)
+    else:
+        direction = _way(feature.kind, mean)
+    kind = "spread" if "spread" in feature.kind else feature.kind
+    names = tuple(moments.names[j] for j in coordinates) or moments.names
+    return Blame(kind, names, z, size_of(feature, mean), direction)  # type: ignore[arg-type]
 
 
 def loaded(loadings: Floats) -> Sequence[int]:
@@ -275,19 +273,14 @@ def loaded(loadings: Floats) -> Sequence[int]:
     return sorted(int(j) for j in order if shares[j] >= _LEAST_LOADING * shares[order[0]])
 
 
-def _direction(feature: Feature, mean: float, correlation: Floats, none: float) -> str:
+def _way(kind: str, mean: float) -> str:
     """What a mean above or below zero says of the draws.
 
     Under a normal target with covariance S, and draws of mean m and covariance C about it, the mean of t is -S^-1 m,
     that of 1 + c_j t_j is 1 - (C S^-1)_jj, and that of c_i t_j + c_j t_i grows as the correlation of the draws falls.
     """
-    if feature.kind == "location":
-        return "too low" if mean > 0.0 else "too high"
-    if feature.kind == "tails":
-        return "too light" if mean > 0.0 else "too heavy"
-    if feature.kind == "dependence":
-        return _strength(mean, float(correlation[feature.coordinates]), none)
-    return "too narrow" if mean > 0.0 else "too wide"
+    above, below = _WAYS.get(kind.removesuffix(" given"), ("too narrow", "too wide"))
+    return above if mean > 0.0 else below
 
 
 def _strength(mean: float, correlation: float, none: float) -> str:
@@ -382,18 +375,19 @@ def shape_faults(
     ]
     features = [each for each in bounded.largest if each.p_value <= at_most["bounded"]]
     own = [(abs(each.z), np.eye(len(names))[each.coordinates[0]]) for each in features if len(each.coordinates) == 1]
-    shapes: dict[frozenset[str], Blame] = {}
-    for z, direction in _clear([*slices, *own]):
-        fault = _shape(z, direction, standardised, units, limits)
-        shapes.setdefault(frozenset(fault.coordinates), fault)
-    pairs: dict[frozenset[str], Blame] = {}
-    for feature in features:
-        if len(feature.coordinates) == 2:
-            fault = _given(feature, names)
-            pairs.setdefault(frozenset(fault.coordinates), fault)
-    largest = max((abs(fault.z) for fault in pairs.values()), default=0.0)
-    clear = [fault for fault in pairs.values() if abs(fault.z) >= _LEAST_SHARE_OF_SHAPES * largest]
-    return sorted([*shapes.values(), *clear], key=lambda each: -abs(each.z))
+    shapes = _each_once(_shape(*each, standardised, units, limits) for each in _clear([*slices, *own]))
+    pairs = _each_once(_given(feature, names) for feature in features if len(feature.coordinates) == 2)
+    largest = max((abs(fault.z) for fault in pairs), default=0.0)
+    clear = [fault for fault in pairs if abs(fault.z) >= _LEAST_SHARE_OF_SHAPES * largest]
+    return sorted([*shapes, *clear], key=lambda each: -abs(each.z))
+
+
+def _each_once(faults: Iterable[Blame]) -> list[Blame]:
+    """The first fault of every coordinate or pair."""
+    kept: dict[frozenset[str], Blame] = {}
+    for fault in faults:
+        kept.setdefault(frozenset(fault.coordinates), fault)
+    return list(kept.values())
 
 
 def _clear(found: Sequence[tuple[float, Floats]]) -> list[tuple[float, Floats]]:
@@ -410,17 +404,12 @@ def _shape(z: float, direction: Floats, standardised: Draws, units: Units, limit
         named = tuple(units.names[j] for j in loaded(direction[None]))
         return Blame("shape", named, z, math.nan, ALONG_AXIS)
     j = int(involved[0])
-    bounds = (-math.inf, math.inf)
-    if limits is not None:
-        low, high = ((limits[j] - units.centre[j]) / units.scale[j]).tolist()
-        bounds = (low, high)
+    ends = np.array([-math.inf, math.inf]) if limits is None else limits[j]
+    bounds = tuple(((ends - units.centre[j]) / units.scale[j]).tolist())
     mass = misplaced_mass(standardised.points[:, j], standardised.scores[:, j], standardised.shares, bounds)
     low, high = (units.centre[j] + units.scale[j] * end for end in (mass.low, mass.high))
-    return Blame("shape", (units.names[j],), z, abs(mass.excess), f"too {_many(mass.excess)} draws {_where(low, high)}")
-
-
-def _many(excess: float) -> str:
-    return "many" if excess > 0.0 else "few"
+    many = "many" if mass.excess > 0.0 else "few"
+    return Blame("shape", (units.names[j],), z, abs(mass.excess), f"too {many} draws {_where(low, high)}")
 
 
 def _where(low: float, high: float) -> str:
@@ -439,14 +428,8 @@ def _given(feature: BoundedFeature, names: Sequence[str]) -> Blame:
     1 + c_j t_j, and x_j too narrow.
     """
     other, own = (names[k] for k in feature.coordinates)
-    near = {
-        ("location given", True): "too low",
-        ("location given", False): "too high",
-        ("spread given", True): "too narrow",
-        ("spread given", False): "too wide",
-    }[feature.kind, feature.mean > 0.0]
-    size = abs(feature.mean)
-    return Blame(feature.kind, (own, other), feature.z, size, f"{near} where {other} is near its median")  # type: ignore[arg-type]
+    near = f"{_way(feature.kind, feature.mean)} where {other} is near its median"
+    return Blame(feature.kind, (own, other), feature.z, abs(feature.mean), near)  # type: ignore[arg-type]
 
 
 _PER_BIN = 50  # draws, at the least

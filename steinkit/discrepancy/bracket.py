@@ -173,7 +173,7 @@ def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[flo
     Sums may overflow if no term is below zero.
     """
     low, high = list(lower), list(upper)
-    below, above = _sum(low), _sum(high)
+    below, above = exact_sum(low), exact_sum(high)
     if math.isinf(below) or math.fsum([*low, -below]) < 0.0:
         below = math.nextafter(below, -math.inf)
     if math.isfinite(above) and math.fsum([*high, -above]) > 0.0:
@@ -181,11 +181,11 @@ def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[flo
     return below, above
 
 
-def _sum(terms: list[float]) -> float:
-    """Exactly rounded sum of terms of which none is below zero; infinite where it overflows."""
+def exact_sum(terms: list[float] | Floats) -> float:
+    """Exactly rounded sum; infinite where it overflows, or where infinities of both signs are among the terms."""
     try:
-        return math.fsum(terms)
-    except OverflowError:
+        return math.fsum(np.asarray(terms).tolist())  # sooner than NumPy's numbers
+    except (OverflowError, ValueError):
         return math.inf
 
 

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -164,16 +164,9 @@ class Moments:
         width = max(2, min(_FEATURES, _VALUES // n))
         room = np.empty((width, n))
         yield self._whole(room[:2])
-        for rows in _blocks(dim, width):
-            np.copyto(block := room[: len(rows)], self.drift[rows[0] : rows[-1] + 1])
-            yield block
-        for rows in _blocks(dim, width):
-            own = slice(rows[0], rows[-1] + 1)
-            np.multiply(self.centred[own], self.drift[own], out=(block := room[: len(rows)]))
-            block += 1.0 if self.spread is None else self.spread[own]
-            yield block
-        for rows in _blocks(dim, width):
-            yield self._along_axes(slice(rows[0], rows[-1] + 1), room[: len(rows)])
+        for values_of in (self._locations, self._spreads, self._along_axes):
+            for rows in _blocks(dim, width):
+                yield values_of(slice(rows[0], rows[-1] + 1), room[: len(rows)])
         first, second = np.triu_indices(dim, 1)
         other = np.empty(n)
         for rows in _blocks(len(first), width):
@@ -198,6 +191,15 @@ class Moments:
                 a = self.spread[:, place]
                 total, bend = total + a.sum(axis=0), np.einsum("jn,jn,jn->n", curvature, a, c)
             out[0, place], out[1, place] = total, (radius * total + 2.0 * bend) / dim
+        return out
+
+    def _locations(self, own: slice, out: Floats) -> Floats:
+        np.copyto(out, self.drift[own])
+        return out
+
+    def _spreads(self, own: slice, out: Floats) -> Floats:
+        np.multiply(self.centred[own], self.drift[own], out=out)
+        out += 1.0 if self.spread is None else self.spread[own]
         return out
 
     def _along_axes(self, axes: slice, out: Floats) -> Floats:
@@ -292,9 +294,9 @@ class MomentSteinDiscrepancy(Result):
     axes: Floats
     units: Units
     names: tuple[str, ...]
-    chains: tuple[ChainMoments, ...]
-    seconds: dict[str, float]
-    warnings: tuple[str, ...]
+    chains: tuple[ChainMoments, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def value(self) -> float:
@@ -310,7 +312,6 @@ class MomentSteinDiscrepancy(Result):
             Of strings, finite numbers, lists and dicts.
         """
         columns = (self.mean.tolist(), self.z.tolist(), self.autocorrelation_time.tolist())
-        chains = [{"chain": each.chain, "p_value": each.p_value, "value": each.value} for each in self.chains]
         return {
             "measure": "moments",
             "value": self.value,
@@ -327,7 +328,7 @@ class MomentSteinDiscrepancy(Result):
                 }
                 for feature, mean, z, time in zip(self.features, *columns, strict=True)
             ],
-            **({"chains": chains} if chains else {}),
+            **({"chains": [asdict(each) for each in self.chains]} if self.chains else {}),
             "seconds": self.seconds,
         }
 
@@ -444,11 +445,10 @@ def moment_stein_discrepancy(
     with one_thread_in_libraries():  # products as small as the cache gain nothing by threads that wait for one another
         found = _judged(laid_out, chosen, prepared.bounds)
         alone = laid_out.by_chain() if by_chain else ()
-        judged = ((label, _judged(chain, chosen, prepared.bounds)) for label, chain in alone)
-        chains = tuple(ChainMoments(label, each.p_value, each.value) for label, each in judged)
+        judged = [(label, _judged(chain, chosen, prepared.bounds)) for label, chain in alone]
     return replace(
         found,
-        chains=chains,
+        chains=tuple(ChainMoments(label, each.p_value, each.value) for label, each in judged),
         seconds={"scores": scored - began, "moments": time.perf_counter() - scored},
         warnings=(
             *prepared.notes,
@@ -483,9 +483,6 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
         axes=moments.loadings,
         units=units,
         names=units.names,
-        chains=(),
-        seconds={},
-        warnings=(),
     )
 
 
@@ -556,7 +553,10 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
             centre = values @ draws.shares
             values -= centre[:, None]
             rounding = _ROUNDING * np.abs(centre)
-            variance = _variance(values, draws, n)
+            if draws.is_weighted:
+                variance = (values**2) @ draws.shares**2
+            else:
+                variance = np.einsum("kn,kn->k", values, values) / (n - 1) / n
             still = np.flatnonzero(~(variance > rounding**2))
             still = still[np.abs(values[still]).max(axis=1, initial=0.0) <= rounding[still]]
             values[still], variance[still] = 0.0, 0.0  # a constant, which has no autocorrelation
@@ -571,13 +571,6 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
     if not all(np.isfinite(values).all() for values in found):
         raise InputError(OVERFLOW)
     return found
-
-
-def _variance(deviations: Floats, draws: Draws, n: int) -> Floats:
-    """Of the means."""
-    if draws.is_weighted:
-        return np.asarray((deviations**2) @ draws.shares**2)
-    return np.asarray(np.einsum("kn,kn->k", deviations, deviations) / (n - 1) / n)
 
 
 def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:

@@ -138,19 +138,12 @@ class LongRun:
         return [self.draws[rows[begin : begin + width]] for begin in begins]
 
     def reference(
-        self,
-        target: Target | None,
-        size: int,
-        *,
-        discrepancy: Callable[..., Any] = graph_stein_discrepancy,
-        progress: bool = False,
-        **settings: Any,
+        self, target: Target | None, size: int, *, discrepancy: Callable[..., Any], progress: bool = False
     ) -> Reference:
         """Score blocks of this effective size; see `reference_discrepancy`."""
         blocks = self.blocks(size)
-        found = _of_right_samples(
-            iter(blocks), len(blocks), len(blocks[0]), lambda each: discrepancy(each, target, **settings), progress
-        )
+        n = len(blocks[0])
+        found = _of_right_samples(iter(blocks), len(blocks), n, lambda each: discrepancy(each, target), progress)
         return replace(found, effective=size, run=self.name)
 
 

@@ -83,7 +83,11 @@ def read_tuning(path: str | os.PathLike[str]) -> Plan:
 
 def _read(file: Path) -> dict[str, Any]:
     """What a file says, held to the keys that are known."""
-    found = _parsed(file)
+    data = read_bytes(file, binary=True)
+    try:
+        found = tomllib.loads(data.decode("utf-8-sig"))
+    except (ValueError, OverflowError, RecursionError) as error:  # of bytes, of TOML, of dates beyond the calendar
+        raise InputError(f"{file} is not valid TOML: {error}") from None
     _require_known(found, _TABLES, f"{file}")
     _require_kinds(found, file)
     _require_known(found.get("run", {}), (*_OWN_RUN_KEYS, *measure_setting_names()), f"[run] of {file}")
@@ -141,19 +145,6 @@ def _operator(reference: Any, file: Path) -> Any:
     if not isinstance(reference, str):
         raise UsageError(f'{file}: operator must be "path.py:attribute"; received {reference!r}')
     return load_attribute(reference, "operator", RiemannianLangevin, file.parent)
-
-
-def _parsed(file: Path) -> dict[str, Any]:
-    if not os.path.exists(file):
-        raise InputError(f"{file} does not exist; name the TOML file that describes the sweep")
-    try:
-        return tomllib.loads(read_bytes(file, binary=True).decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
-    except InputError:
-        raise
-    except (tomllib.TOMLDecodeError, ValueError, OverflowError, RecursionError) as error:  # dates beyond the calendar
-        raise InputError(f"{file} is not valid TOML: {error}") from None
 
 
 def _require_known(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:

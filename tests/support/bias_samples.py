@@ -19,7 +19,7 @@ def quantities(points, scores, *, bounds=None, weights=None, functions=None):
 
 def operand(points, scores, *, bounds=None, weights=None):
     """Draws in units of their own standard deviations."""
-    return quantities(points, scores, bounds=bounds, weights=weights).operand()
+    return quantities(points, scores, bounds=bounds, weights=weights).operand
 
 
 def raw_operand(points, scores, *, bounds=None, weights=None):

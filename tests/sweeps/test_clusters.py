@@ -20,6 +20,7 @@ from steinkit.errors import SteinkitError, UsageError
 from steinkit.sweeps import processes
 from steinkit.sweeps.run import sweep
 from steinkit.sweeps.store import RECORDS
+from steinkit.sweeps.workers import Lost
 
 TARGET = sk.targets.Normal([0.0])
 CLUSTER = """
@@ -78,8 +79,8 @@ class Answer:
     ],
 )
 def test_an_answer_that_cannot_be_had_is_told_from_one_that_is_an_error(outcome, status, said):
-    pytest.importorskip("distributed")
-    workers = processes._Dask(Mock(nthreads=lambda: {}), None)
+    distributed = pytest.importorskip("distributed")
+    workers = processes._Dask(Mock(), None)
 
     def answer(*task):
         future = Future()
@@ -90,6 +91,8 @@ def test_an_answer_that_cannot_be_had_is_told_from_one_that_is_an_error(outcome,
         return workers._answer(future, ())
 
     assert answer("found") == "found"
+    killed = answer(distributed.KilledWorker("task", Mock(), 3), "error")
+    assert killed == Lost((), "the process that worked at it was killed, or ended by itself")
     with pytest.raises(SteinkitError, match=said):
         answer(outcome, status)
 

@@ -419,18 +419,17 @@ def bias_of(
     can_run = target is not None and target.has_log_density
     with one_thread_in_libraries():
         quantities = Quantities.of(prepared, weights, functions)
-        operand = quantities.operand()
-        found, (hidden, falls_apart) = quantities.by_regression(operand), quantities.hidden_shares(operand, slowest)
-        tilted = quantities.entropy_weights(operand)
+        found, (hidden, falls_apart) = quantities.by_regression(), quantities.hidden_shares(slowest)
+        tilted = quantities.entropy_weights()
         used: Method = "regression"
         if method == "weights":
             if tilted is None:
                 raise InputError(
                     f"weights need more than {6 * quantities.dim} draws of {quantities.dim} coordinates; received "
-                    f"{len(operand.points)}"
+                    f"{len(quantities.operand.points)}"
                 )
             found, used = quantities.by_weights(tilted, found), "weights"
-        dependence, moved = quantities.hidden_dependence(operand), None
+        dependence, moved = quantities.hidden_dependence(), None
         why_not = _why_not(found, hidden, dependence)
         unranked = hidden or dependence or next((why for why in why_not if why == _TOO_FEW), "")
         if method == "run" or (method == "auto" and can_run and any(why_not) and not hidden):
@@ -473,16 +472,10 @@ def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
     errors = np.where(np.isnan(errors), np.inf, errors)
     if hidden or dependence:
         return (hidden or dependence,) * len(errors)
-    is_far = np.isfinite(errors).any() and float(np.median(errors[np.isfinite(errors)])) > _WIDEST
-    said = []
-    for each in errors:
-        if each == np.inf:
-            said.append(_TOO_FEW)
-        elif each > _WIDEST:
-            said.append(f"the margin is too wide (+- {each:.2g} sd)")
-        else:
-            said.append("the margins of most quantities are too wide" if is_far else "")
-    return tuple(said)
+    finite = errors[np.isfinite(errors)]
+    most = "the margins of most quantities are too wide" if len(finite) and np.median(finite) > _WIDEST else ""
+    too_wide = (_TOO_FEW if each == np.inf else f"the margin is too wide (+- {each:.2g} sd)" for each in errors)
+    return tuple(why if each > _WIDEST else most for each, why in zip(errors, too_wide, strict=True))
 
 
 def _by_run(
@@ -490,15 +483,14 @@ def _by_run(
 ) -> tuple[Estimates, tuple[str, ...], ExactRun]:
     """Move the draws until the regression where they have gone is trusted, or the run has been long enough."""
     draws = quantities.draws
-    covariance = Frame.of(quantities.operand(), np.arange(len(draws.points))).covariance
+    covariance = Frame.of(quantities.operand, np.arange(len(draws.points))).covariance
     scale = quantities.scale[: quantities.dim]
     moved = ExactRun(draws.points, draws.scores, covariance * np.outer(scale, scale), target, quantities.bounds, rng)
     for times in _MOVES:
         moved.move(times)
         there = quantities.moved(moved.points, moved.scores)
-        operand = there.operand()
-        found = there.by_regression(operand)
-        why_not = _why_not(found, hidden or there.hidden_shares(operand)[0], there.hidden_dependence(operand))
+        found = there.by_regression()
+        why_not = _why_not(found, hidden or there.hidden_shares()[0], there.hidden_dependence())
         if not any(why_not):
             break
     if moved.accepted < _STUCK:

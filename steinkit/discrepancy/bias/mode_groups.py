@@ -140,13 +140,15 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> tuple[floa
     float, float, float, float
         The variance is infinite where no proposal lies in the region.
     """
+    from scipy.special import expit
+
     if not np.isfinite(at_proposals).any():
         return -math.inf, math.inf, 0.0, math.inf
     time = 1.0
     for _ in range(2):
         ratio = math.log(len(at_draws) / time / len(at_proposals))
         log_mass = _root(at_draws, at_proposals, ratio)
-        left, right = _logistic(log_mass - at_draws - ratio), _logistic(at_proposals - log_mass + ratio)
+        left, right = expit(log_mass - at_draws - ratio), expit(at_proposals - log_mass + ratio)
         time = float(long_run_times((left - left.mean())[None], chains)[0])
     variance = time * left.var() / left.mean() ** 2 / len(left) + right.var() / right.mean() ** 2 / len(right)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -157,22 +159,17 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> tuple[floa
 
 def _root(at_draws: Floats, at_proposals: Floats, ratio: float) -> float:
     from scipy.optimize import brentq
+    from scipy.special import expit
 
     share = 1.0 / (1.0 + math.exp(-ratio))
 
     def excess(log_mass: float) -> float:
-        left, right = _logistic(log_mass - at_draws - ratio), _logistic(at_proposals - log_mass + ratio)
+        left, right = expit(log_mass - at_draws - ratio), expit(at_proposals - log_mass + ratio)
         return float(share * left.mean() - (1.0 - share) * right.mean())
 
     finite = np.concatenate([at_draws, at_proposals[np.isfinite(at_proposals)]])
     reach = _BEYOND + abs(ratio)
     return float(brentq(excess, finite.min() - reach, finite.max() + reach, xtol=1e-10))
-
-
-def _logistic(values: Floats) -> Floats:
-    from scipy.special import expit
-
-    return np.asarray(expit(values))
 
 
 MOST_MODES = 10

@@ -312,7 +312,8 @@ def _mass(
     """Logarithm of the mass of a mode's region and its variance, each half of the draws bridged in turn."""
     draws = cluster.operand.draws
     slowest = draws.of_slowest_change
-    where = f"the mode about ({_place(cluster)})"
+    centre = dict(zip(cluster.units.names, cluster.units.centre.tolist(), strict=True))
+    where = f"the mode about ({centre_clause(centre)})"
     if slowest < _FEWEST_WITHIN:
         raise InputError(
             f"{where} has {slowest:.0f} effective draws of what changes slowest in it, where "
@@ -346,10 +347,6 @@ def _mass(
     return float(log_mass), error**2
 
 
-def _place(cluster: mode_groups.Cluster) -> str:
-    return centre_clause(dict(zip(cluster.units.names, cluster.units.centre.tolist(), strict=True)))
-
-
 def _result(
     prepared: Prepared, draws: Draws, clusters: list[mode_groups.Cluster], masses: Floats, density: _Density
 ) -> ModeShares:
@@ -372,7 +369,7 @@ def _result(
         off = (own - shares)[:-1]
         distance = float(off @ np.linalg.solve(covariance[:-1, :-1], off)) / (modes - 1)
         p = float(fdtrc(modes - 1, effective / EFFECTIVE_PER_FREEDOM, distance))
-    labels, weights = np.zeros(n, dtype=np.int64), np.empty(n)
+    labels = np.zeros(n, dtype=np.int64)
     for k, each in enumerate(clusters):
         labels[draws.rows[each.rows]] = k
     weights = (shares / own)[labels] / n

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +34,7 @@ from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.preparation import Prepared, Units, require_variation
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers
-from steinkit.target import Functions, as_functions, call_checked
+from steinkit.target import Functions, call_checked
 
 VALLEY_DEPTH = math.log(2.0)  # of a valley, below the lower of both modes
 _CLEAR_VALLEY = 4.0  # standard errors
@@ -218,13 +219,16 @@ class Quantities:
             If there are too few draws, a quantity never changes, a function fails, or the scores have the opposite
             sign.
         UsageError
-            If functions are no mapping of names to callables, or have the name of a coordinate.
+            If a function has the name of a coordinate.
         """
         draws = Draws.of(weights, prepared)
         n, dim = draws.points.shape
         if n < dim:
             raise InputError(f"{n} draws are too few for {dim} coordinates: take as many draws as coordinates, or more")
-        names = (*prepared.points.names, *_names(functions, prepared.points.names))
+        double = [name for name in functions if name in prepared.points.names]
+        if double:
+            raise UsageError(f"{double[0]!r} is a coordinate of the draws; give the function another name")
+        names = (*prepared.points.names, *map(str, functions))
         values = np.hstack([draws.points, function_values(functions, draws.points)])
         centre, scale = location_and_scale(values, draws.shares)
         require_variation(values, names)
@@ -271,16 +275,17 @@ class Quantities:
         """Of the quantities where the draws are, shape (m,)."""
         return np.asarray(self.draws.shares @ self.values())
 
+    @cached_property
     def operand(self) -> Operand:
         """The draws in units of their own standard deviations, with the Stein operator's coefficients."""
         centre, scale = location_and_scale(self.draws.points, self.draws.shares)
         return Operand.of(self.draws, Units("own", centre, scale, self.names[: self.dim]), self.bounds)
 
-    def by_regression(self, operand: Operand) -> Estimates:
+    def by_regression(self) -> Estimates:
         """Estimates in raw units."""
         values = self.values()
         centre, scale = location_and_scale(values, self.draws.shares)
-        found = regression_estimates(operand, ((values - centre) / scale)[:, self.dim :])
+        found = regression_estimates(self.operand, ((values - centre) / scale)[:, self.dim :])
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def by_weights(self, weights: Floats, regression: Estimates) -> Estimates:
@@ -293,8 +298,9 @@ class Quantities:
             np.hypot(regression.log_sd_error, 0.5 * np.log(sd / regression.sd)),
         )
 
-    def entropy_weights(self, operand: Operand) -> Floats | None:
+    def entropy_weights(self) -> Floats | None:
         """Weights of largest entropy for the richest features that there are draws for; None if there are none."""
+        operand = self.operand
         n, sets = len(operand.points), operand.joint_sets()
         if not sets:
             return None
@@ -302,30 +308,30 @@ class Quantities:
         everything = np.arange(n)
         return entropy_weights(Frame.of(operand, everything).joint(operand, everything, kind), operand.draws.shares)
 
-    def hidden_dependence(self, operand: Operand) -> str:
+    def hidden_dependence(self) -> str:
         """Why features of one coordinate each may be wrong about it; empty if nothing speaks for it."""
-        if "pairs" in operand.joint_sets():
-            return ""
-        p = joint_dependence(operand.draws, self.bounds)
+        pairs = "pairs" in self.operand.joint_sets()
+        p = None if pairs else joint_dependence(self.operand.draws, self.bounds)
         if p is None or p > _OFF_TOGETHER:
             return ""
         return "the dependence of many coordinates is off, and there are too few draws to tell their pairs apart"
 
-    def hidden_shares(self, operand: Operand, slowest: float | None = None) -> tuple[str, bool]:
+    def hidden_shares(self, slowest: float | None = None) -> tuple[str, bool]:
         """Why the shares of regions, which the score does not know, may be wrong; and whether the draws fall apart."""
-        valley = deepest_valley(operand)
-        slowest = operand.draws.of_slowest_change if slowest is None else slowest
+        valley = deepest_valley(self.operand)
+        slowest = self.operand.draws.of_slowest_change if slowest is None else slowest
+        why = ""
         if slowest < _FEWEST_OF_SLOWEST:
-            return (
+            why = (
                 f"there are {slowest:.0f} effective draws of what changes slowest, where {_FEWEST_OF_SLOWEST:.0f} are "
                 "wanted, so that regions may have wrong shares; run longer"
-            ), valley is not None
-        if valley is not None:
-            return (
+            )
+        elif valley is not None:
+            why = (
                 f"the draws fall into groups along {self.names[valley.coordinate]} ({valley.share:.0%} beyond a valley "
                 "of the density), whose shares the score does not know"
-            ), True
-        return "", False
+            )
+        return why, valley is not None
 
 
 def location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
@@ -355,11 +361,3 @@ def varying(functions: Functions, points: Floats) -> tuple[Functions, tuple[str,
     still = [name for name, column in zip(functions, values.T, strict=True) if (column == column[0]).all()]
     left_out = (f"{listed(still)} never changes in the draws: no bias of it is told",) if still else ()
     return {name: functions[name] for name in functions if name not in still}, left_out
-
-
-def _names(functions: Functions, taken: tuple[str, ...]) -> tuple[str, ...]:
-    names = tuple(map(str, as_functions(functions)))
-    double = [name for name in names if name in taken]
-    if double:
-        raise UsageError(f"{double[0]!r} is a coordinate of the draws; give the function another name")
-    return names

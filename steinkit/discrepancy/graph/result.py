@@ -53,11 +53,11 @@ from steinkit.describe.results import cautioned, running_text
 from steinkit.describe.writing import count
 from steinkit.discrepancy.bracket import Bracketed, Reference, bracket_entries
 from steinkit.discrepancy.graph.spanner.geometry import Graph
-from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
+from steinkit.discrepancy.moments import moment_stein_discrepancy
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Units
 from steinkit.errors import InputError
-from steinkit.sample import DistinctSample, Floats, Integers
+from steinkit.sample import DistinctSample, Floats
 
 _LEADING_DRAWS = 3
 _CLEAR = 0.4  # share of a coordinate's discrepancy from which a shift or a stretch explains it
@@ -95,7 +95,8 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
         found = moment_stein_discrepancy(as_sample(points), scores=at_draws, weights=weights, bounds=bounds)
     except InputError:
         return None
-    own = {kind: _rows_of(found, kind) for kind in ("location", "spread")}
+    kinds = np.array([feature.kind for feature in found.features])
+    own = {kind: np.flatnonzero(kinds == kind) for kind in ("location", "spread")}
     location, spread = (found.z[own[kind]] for kind in ("location", "spread"))
     dependence = np.zeros(sample.dim)
     for feature, z in zip(found.features, found.z, strict=True):
@@ -116,10 +117,6 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
     lost = _z(-(centred @ inverse.T) * (pulls @ covariance), p, times[own["spread"]].max())  # S_jj over its error
     ratio = np.maximum(np.diag(covariance), np.finfo(float).tiny)  # of S_jj to C_jj, on whose logarithm errors are even
     return CoordinateMoments(np.stack([location, shift]), np.stack([spread, np.log(ratio) * lost]), dependence)
-
-
-def _rows_of(moments: MomentSteinDiscrepancy, kind: str) -> Integers:
-    return np.array([k for k, feature in enumerate(moments.features) if feature.kind == kind])
 
 
 def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
@@ -411,31 +408,23 @@ class GraphSteinDiscrepancy(Bracketed):
     @property
     def unranked(self) -> str:
         """Why samples must not be ordered by the value; empty where they may."""
-        return "; ".join(reason for reason in (self._coarseness, self._ceiling) if reason)
-
-    @property
-    def _coarseness(self) -> str:
-        """What is said of a graph for which there was no time."""
-        if self.dilation_asked is None:
-            return ""
-        return (
-            f"there was no time for a {self.dilation_asked:g}-spanner: the value is that of a coarser graph, of a "
-            f"dilation of at most {self.dilation:.3g}, so samples are not ranked by it; allow more time (max_seconds, "
-            "--max-seconds), or thin the sample"
-        )
-
-    @property
-    def _ceiling(self) -> str:
-        """What is said of a sample that saturates."""
-        if not self.is_saturated:
-            return ""
-        n, dim, near = len(self.sample), self.sample.dim, self._right_spacing
-        remedies = [*(["the sliced discrepancy"] if dim > 1 else []), *advice(near, n, dim, self.stein_factors)]
-        return (
-            f"the discrepancy is at {self.saturation:.0%} of its ceiling, where right samples of {count(n, 'point')} "
-            f"in {count(dim, 'dimension')} are at about {expected_saturation(near, dim):.0%}: one that is too narrow "
-            f"may score lower than a right one, so samples are not ranked by it; take {' or '.join(remedies)}"
-        )
+        reasons = []
+        if self.dilation_asked is not None:
+            reasons.append(
+                f"there was no time for a {self.dilation_asked:g}-spanner: the value is that of a coarser graph, of a "
+                f"dilation of at most {self.dilation:.3g}, so samples are not ranked by it; allow more time "
+                "(max_seconds, --max-seconds), or thin the sample"
+            )
+        if self.is_saturated:
+            n, dim, near = len(self.sample), self.sample.dim, self._right_spacing
+            remedies = [*(["the sliced discrepancy"] if dim > 1 else []), *advice(near, n, dim, self.stein_factors)]
+            reasons.append(
+                f"the discrepancy is at {self.saturation:.0%} of its ceiling, where right samples of "
+                f"{count(n, 'point')} in {count(dim, 'dimension')} are at about {expected_saturation(near, dim):.0%}: "
+                "one that is too narrow may score lower than a right one, so samples are not ranked by it; take "
+                f"{' or '.join(remedies)}"
+            )
+        return "; ".join(reasons)
 
     @property
     def _right_spacing(self) -> float:

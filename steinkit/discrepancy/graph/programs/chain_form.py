@@ -50,6 +50,7 @@ from functools import cached_property
 import numpy as np
 
 from steinkit import double_double
+from steinkit.discrepancy.bracket import exact_sum
 from steinkit.discrepancy.graph.programs import chain_form_kernels as kernels
 from steinkit.discrepancy.graph.programs.matrix_form import SMALLEST
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -107,7 +108,6 @@ class ChainProgram:
             if not len(cuts):
                 ends = ends[1], ends[0]
         self.order, self.sign = order, sign
-        self._followed: tuple[Floats, Floats, Floats] | None = None  # a feasible point, and its gamma and Gamma
 
         kind = np.full(len(points), kernels.EDGE)
         step, step_low = np.concatenate([[0.0], lengths]), np.concatenate([[0.0], lengths_low])
@@ -148,7 +148,7 @@ class ChainProgram:
         with np.errstate(over="ignore"):  # then it is infinite
             terms = (self._own_box + kernels.SMALLEST_BOX) * (np.abs(chain.value) + value_error)
             terms += chain.c2 * (np.abs(chain.slope) + slope_error)
-        return _sum_up(terms) + 2.0 * len(terms) * SMALLEST
+        return _OUTWARD * exact_sum(terms) + 2.0 * len(terms) * SMALLEST
 
     @property
     def n_points(self) -> int:
@@ -184,11 +184,7 @@ class ChainProgram:
         value = (found.objective - (found.allowance + loss) * _OUTWARD) / (scale * _OUTWARD)
         if not (0.0 < value < math.inf and scale < math.inf):
             return 0.0, np.zeros_like(y)
-        if scale > 1.0:
-            return value, y / scale
-        if self.chain.far < 0.0:  # else what was followed last may be another
-            self._followed = y, values, slopes
-        return value, y
+        return value, y / scale if scale > 1.0 else y
 
     def upper_bound(self, p: Floats) -> float:
         """Cost of the dual point that multipliers p, shape (5n,), determine, rounded up, or the boxes' if less."""
@@ -201,11 +197,8 @@ class ChainProgram:
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Map variables to g, shape (n,), and its derivative, shape (n, 1), in the order of the sample."""
-        if self._followed is not None and self._followed[0] is y:
-            _, values, slopes = self._followed
-        else:
-            values, slopes = np.empty(self.n_points), np.empty(self.n_points)
-            kernels.trace(self.chain, y, values, slopes)
+        values, slopes = np.empty(self.n_points), np.empty(self.n_points)
+        kernels.trace(self.chain, y, values, slopes)
         g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
         g[self.order] = self.sign * values
         gradient[self.order, 0] = slopes
@@ -245,7 +238,7 @@ class ChainProgram:
             return y, found, excess, 0.0
         widest = 0.5 * chain.c3 * float(chain.step[edges].max())
         slack = kappa * max(1.0, gain / chain.c1, widest / chain.c2)
-        return mended, shifted, slack, kappa * _sum_up(gains * np.abs(chain.value))
+        return mended, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
 
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
         """What the last gamma lacks to satisfy the far bound's rows, and an error bound.
@@ -288,11 +281,3 @@ def _distance(above: float, below: float) -> tuple[float, float]:
         return math.inf, 0.0
     high, low = double_double.two_sum(np.array([above]), np.array([-below]))
     return float(high[0]), float(low[0])
-
-
-def _sum_up(terms: Floats) -> float:
-    """Upper bound of a sum of non-negative numbers that were each rounded a few times."""
-    try:
-        return math.fsum(terms) * _OUTWARD
-    except (OverflowError, ValueError):
-        return math.inf

@@ -27,7 +27,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from steinkit.discrepancy.bracket import relative_width, require_ordered
+from steinkit.discrepancy.bracket import exact_sum, relative_width, require_ordered
 from steinkit.sample import Floats
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -169,7 +169,7 @@ class CoordinateProgram:
             y = y / (outside * OUTWARD)
         scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0)))
         terms = self.objective * y
-        value = _sum(terms) - 4.0 * UNIT_ROUNDOFF * _sum(np.abs(terms)) - len(terms) * SMALLEST
+        value = exact_sum(terms) - 4.0 * UNIT_ROUNDOFF * exact_sum(np.abs(terms)) - len(terms) * SMALLEST
         value -= _dot(np.abs(y), np.broadcast_to(self.objective_error, y.shape))
         if not (0.0 < value < math.inf and outside < math.inf and scale < math.inf):
             return 0.0, np.zeros_like(y)
@@ -233,12 +233,4 @@ def _dot(limits: Floats, magnitudes: Floats) -> float:
     """Upper bound of a sum of products of non-negative numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
         underflow = np.count_nonzero((limits != 0.0) & (magnitudes != 0.0)) * SMALLEST
-        return _sum(limits * magnitudes) * OUTWARD + underflow
-
-
-def _sum(terms: Floats) -> float:
-    """Exactly rounded sum; infinite where it overflows."""
-    try:
-        return math.fsum(terms.tolist())  # sooner than NumPy's numbers
-    except (OverflowError, ValueError):  # beyond the largest number, or infinities of both signs among the terms
-        return math.inf
+        return exact_sum(limits * magnitudes) * OUTWARD + underflow

@@ -1,12 +1,14 @@
 """Shares of modes against mixtures whose shares are known: found, tested, refused, and the draws mended."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.modes import Mixture, Mode, two_modes
 
 import steinkit as sk
+from steinkit.discrepancy.bias.mode_shares import bias_of_mixture, estimates_in_modes
 from steinkit.errors import Caution
 
 
@@ -304,3 +306,14 @@ def test_the_picture_shows_both_shares_of_every_mode():
     assert ax.lines[0].get_xdata() == pytest.approx(found.draws_shares)
     assert ax.containers[0][0].get_xdata() == pytest.approx(found.shares)
     assert len(ax.get_yticklabels()) == 2
+
+
+def test_a_mixture_of_which_one_mode_has_all_has_the_margins_of_that_mode():
+    mixture = two_modes(2)
+    points, _ = mixture.draw(1000, np.random.default_rng(9))
+    found = sk.mode_shares(points, mixture.target)
+    parts = estimates_in_modes(sk.as_sample(points), mixture.target, None, found)
+    for k, part in enumerate(parts):
+        alone = bias_of_mixture(parts, replace(found, shares=np.eye(2)[k], margins=np.zeros(2)), weighted=True)
+        for name in ("mean", "sd", "mean_margin", "sd_margin"):
+            np.testing.assert_allclose(getattr(alone, name), getattr(part, name), rtol=1e-9)

@@ -153,7 +153,7 @@ def test_columns_of_several_files_go_by_their_names(tmp_path):
     second = write(tmp_path / "2.csv", f"{SETTINGS}{LOG_PROB}lp__,g_tau.1,g_mu\n{rows(table)}")
     np.testing.assert_allclose(sk.from_cmdstan(points, [first, second])[1].scores, score(points), rtol=1e-15)
     short = write(tmp_path / "3.csv", f"{SETTINGS}{LOG_PROB}lp__,g_mu\n{rows(table[:, [0, 2]])}")
-    with pytest.raises(sk.InputError, match=r'3\.csv has no column "g_tau\.1", but "lp__", "g_mu"'):
+    with pytest.raises(sk.InputError, match=r'3\.csv has no column "g_tau\.1"; it has "lp__", "g_mu"'):
         sk.from_cmdstan(points, [first, short])
 
 

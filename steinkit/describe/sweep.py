@@ -28,6 +28,7 @@ from steinkit.describe.writing import (
     filled,
     listed,
     one_line,
+    seeds_label,
     sentence,
     setting_key,
     setting_label,
@@ -39,7 +40,6 @@ Choice = Document
 Label = Callable[[Document], str]
 
 LEVEL = 0.95  # at which sweeps choose
-_SEEDS_SHOWN = 5
 _FAILURES_SHOWN = 4
 
 
@@ -291,12 +291,10 @@ def _failures(failures: Sequence[Document], label: Label) -> list[str]:
         name = label(entry["settings"])
         seeds.setdefault(name, []).extend(entry["seeds"])
         reasons.setdefault(name, entry["reason"])
-    return [f"{name}, {_seeds(seeds[name])}: {reason}" for name, reason in reasons.items()]
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    shown = ", ".join(map(str, seeds[:_SEEDS_SHOWN])) + (", ..." if len(seeds) > _SEEDS_SHOWN else "")
-    return f"seed{'s' * (len(seeds) > 1)} {shown}"
+    return [
+        f"{name}, seed{'s' * (len(seeds[name]) > 1)} {seeds_label(seeds[name])}: {reason}"
+        for name, reason in reasons.items()
+    ]
 
 
 def _which(choice: Choice, rows: Sequence[Row], measure: DescribedMeasure) -> str:

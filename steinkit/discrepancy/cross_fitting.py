@@ -58,7 +58,7 @@ from numpy.typing import ArrayLike
 from steinkit.chains import split_chains
 from steinkit.discrepancy.preparation import Prepared, Units
 from steinkit.errors import Caution, InputError
-from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers
 
 _DIRECT_PAIRS = 32  # of lags, up to which products are summed one lag after the other
@@ -211,11 +211,11 @@ def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, 
     length = 1
     while values.shape[1] >= _FEWEST_BATCHES:
         yield length, values, chains
-        pairs = [(chain.stop - chain.start) // 2 for chain in chains]
-        first = np.concatenate([chain.start + 2 * np.arange(k) for chain, k in zip(chains, pairs, strict=True)])
-        ends = np.cumsum(pairs).tolist()
-        chains = [slice(end - k, end) for end, k in zip(ends, pairs, strict=True) if k]
-        values = 0.5 * (values[:, first] + values[:, first + 1])
+        cut = [values[:, chain.start : chain.stop - (chain.stop - chain.start) % 2] for chain in chains]
+        halved = [0.5 * (each[:, ::2] + each[:, 1::2]) for each in cut]
+        ends = np.cumsum([each.shape[1] for each in halved]).tolist()
+        chains = [slice(end - each.shape[1], end) for end, each in zip(ends, halved, strict=True) if each.size]
+        values = halved[0] if len(halved) == 1 else np.concatenate(halved, axis=1)
         length *= 2
 
 
@@ -381,7 +381,8 @@ class Draws:
             return math.inf
         slowest = slowest_change(self.points, self.scores, self.chains)
         z = np.ascontiguousarray((self.points - self.points.mean(axis=0)).T)
-        functions = [z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2]
+        with one_thread_in_libraries():
+            functions = [z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2]
         for values in [np.concatenate(functions)] if z.size <= _VALUES else functions:
             slowest = max(slowest, self.autocorrelation_times(values - values.mean(axis=1, keepdims=True)).max())
         return len(self.points) / float(slowest)

@@ -39,7 +39,14 @@ from steinkit.discrepancy.preparation import Units, far_apart, prepare
 from steinkit.discrepancy.sliced import Slice, finite_projection, merged, solve_slice
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.compilation import small_work
-from steinkit.runtime.deadlines import deadline, interruptible, require_time, stop_signal, within_time
+from steinkit.runtime.deadlines import (
+    deadline,
+    interruptible,
+    one_thread_in_libraries,
+    require_time,
+    stop_signal,
+    within_time,
+)
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Target
@@ -293,7 +300,8 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
 
     slices = dim + (len(free) if len(free) > 1 else 0)
     bar = progress_bar("slices", 2 * slices)
-    with bar, small_work(_INTERPRETED * slices * len(points)), announced_compilation(), stop_signal() as stop:
+    small = small_work(_INTERPRETED * slices * len(points))
+    with bar, small, one_thread_in_libraries(), announced_compilation(), stop_signal() as stop:
         settings = Settings(TOLERANCE, deadline=deadline(), interrupted=stop)
         return interruptible(partial(learnt, settings), stop, "slices were solved")
 

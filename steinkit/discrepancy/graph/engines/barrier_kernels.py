@@ -100,18 +100,17 @@ def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[
     Two NaN if the change is not finite. Divisions are rare: only where they cut a step.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
-    primal, dual, total = TINY, TINY, 0.0
+    primal, dual = TINY, TINY
     for i in range(len(change)):
         dv, up, low = change[i], s_up[i], s_low[i]
-        total += dv
+        if not abs(dv) < math.inf:
+            return math.nan, math.nan
         now_up, now_low = up * z_up[i], low * z_low[i]
         then_up, then_low = c_up[i] + z_up[i] * dv, c_low[i] - z_low[i] * dv
         is_shorter = (dv > primal * up) | (-dv > primal * low)
         if is_shorter | (now_up - then_up > dual * now_up) | (now_low - then_low > dual * now_low):
             primal = max(primal, dv / up, -dv / low)
             dual = max(dual, 1.0 - then_up / now_up, 1.0 - then_low / now_low)
-    if not math.isfinite(total):
-        return math.nan, math.nan
     return min(1.0, 1.0 / primal), min(1.0, 1.0 / dual)
 
 

@@ -55,7 +55,7 @@ def mehrotra_targets(
 def step_lengths(interior: Rows, change: Floats, targets: Rows) -> tuple[float, float]:
     """Return the longest primal and dual steps, at most 1; two NaN if the change is not finite."""
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
-    if not math.isfinite(_sum(change)):
+    if not np.isfinite(change).all():
         return math.nan, math.nan
     up = s_up * z_up, c_up + z_up * change
     return _lengths(change, s_up, s_low, up, (s_low * z_low, c_low - z_low * change))

@@ -111,8 +111,8 @@ class ChainSystem:
         start[at_bound, 4] = chain.value[at_bound] * chain.step[at_bound] * chain.c2
         self.scale = float(np.abs(start).max())
         self.start: Floats = (start / self.scale).ravel()
-        lag = np.zeros(n) if lag is None else lag
-        self.omega = _length_weights(chain.step + 2.0 * lag).ravel()
+        lag = np.empty(0) if lag is None else lag
+        self.omega = _length_weights(chain.step + 2.0 * lag if len(lag) else chain.step).ravel()
         self.progress = progress
         self._rounded = chain._replace(box=box, far_radius=far_radius)
         self.blocks = Blocks(chain.kind, chain.step, lag, box, self.start, chain.c2, chain.c3, chain.far, far_radius)

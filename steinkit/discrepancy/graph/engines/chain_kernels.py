@@ -51,7 +51,7 @@ class Blocks(NamedTuple):
     kind : ndarray of int, shape (n,)
         What leads to each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
     step, lag : ndarray, shape (n,)
-        Lengths of the shears h between the controls and d on either side of them; d = 0 for single edges.
+        Lengths of the shears h between the controls and d on either side of them; no d, shape (0,), for single edges.
     box : ndarray, shape (n,)
         Largest |gamma|, positive.
     start : ndarray, shape (5n,)
@@ -88,7 +88,7 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
     A free start stores P, r and s; a start from a bound 1/P11 in place of the first.
     """
     kinds, step, lag, box, _, c2, c3, far, far_radius = blocks
-    per_square = 1.0 / (c2 * c2)
+    per_square, is_lagged = 1.0 / (c2 * c2), len(lag) > 0
     P, r, s = 0.0, 0.0, 0.0
     if far >= 0.0:
         P, r = weights[2] / (far_radius * far_radius), far
@@ -103,8 +103,9 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
             gains[at], gains[at + 1], gains[at + 2] = P, r, s
             P, r, s = 0.0, 0.0, 0.0
             continue
-        half = 0.5 * c3 * (step[i] + 2.0 * lag[i])
-        r += lag[i]
+        own_lag = lag[i] if is_lagged else 0.0
+        half = 0.5 * c3 * (step[i] + 2.0 * own_lag)
+        r += own_lag
         cross, turn = P * r, P * r * r + s
         P, r, s, inverse = _control(P, r, s, weights[row + 3], half)
         gains[at + 4], gains[at + 5] = half * cross * inverse, half * turn * inverse
@@ -120,7 +121,7 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
         P, r, s, inverse = _control(P, r, s, weights[row + 2], half)
         gains[at], gains[at + 1] = half * cross * inverse, half * turn * inverse
         gains[at + 2], gains[at + 3] = inverse, weights[row + 2] * inverse
-        r += lag[i]
+        r += own_lag
 
 
 @array_kernel
@@ -131,7 +132,7 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
     the chain under the controls gives the rows.
     """
     kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
-    p0, p1 = 0.0, 0.0
+    p0, p1, is_lagged = 0.0, 0.0, len(lag) > 0
     if far >= 0.0:
         p0 = (start[2] + force[2]) / far_radius
         p1 = p0 * far
@@ -143,8 +144,9 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
             feed[2 * i], feed[2 * i + 1] = p0, p1
             p0, p1 = 0.0, 0.0
             continue
-        half = 0.5 * c3 * (step[i] + 2.0 * lag[i])
-        p1 += lag[i] * p0
+        half = 0.5 * c3 * (step[i] + 2.0 * (lag[i] if is_lagged else 0.0))
+        if is_lagged:  # a product with zero would lengthen the chain of operations that is waited for
+            p1 += lag[i] * p0
         own = start[row + 3] + force[row + 3]
         e = own - half * p1
         feed[2 * i + 1] = e * gains[at + 6]
@@ -162,7 +164,8 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
         feed[2 * i] = a * gains[at + 2]
         p0 -= gains[at] * a
         p1 = p1 * gains[at + 3] - gains[at + 1] * own
-        p1 += lag[i] * p0
+        if is_lagged:
+            p1 += lag[i] * p0
     gamma, slope = 0.0, 0.0
     for i in range(len(kinds)):
         row, at = ROWS * i, GAINS * i
@@ -172,18 +175,20 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
             slope = (feed[2 * i + 1] - r * feed[2 * i]) / s
             gamma = feed[2 * i] / P - r * slope
         else:
-            half = 0.5 * c3 * (step[i] + 2.0 * lag[i])
+            half = 0.5 * c3 * (step[i] + 2.0 * (lag[i] if is_lagged else 0.0))
             if kinds[i] == BOUNDED:
                 chord, gamma = feed[2 * i], 0.0
             else:
-                gamma += lag[i] * slope
+                if is_lagged:
+                    gamma += lag[i] * slope
                 a = feed[2 * i] - gains[at] * gamma - gains[at + 1] * slope
                 chord = slope + half * a
                 change[row + 2] = a
             gamma += step[i] * chord
             e = feed[2 * i + 1] + gains[at + 4] * gamma + gains[at + 5] * chord
             slope = chord - half * e
-            gamma += lag[i] * slope
+            if is_lagged:
+                gamma += lag[i] * slope
             change[row + 3] = e
             if kinds[i] != EDGE:
                 change[row + 4] = chord / c2

@@ -45,6 +45,7 @@ _LONG_STEP = 0.9  # a step as long needs no further corrector
 _WORTHWHILE = 0.02  # what a corrector must add to the steps' lengths
 _SHORTEST_STEP = 1e-5
 _MOST_ITERATIONS = 100
+_FAR, _FAR_FROM_GOAL = 0.1, 10.0  # shares above which the program's bounds are not looked at; the latter of the goal
 _SHARE_OF_TOLERANCE, _MOST_ROOM = 0.8, 1e-5  # leave room for the certificate's rounding allowance
 
 
@@ -120,12 +121,9 @@ def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> S
     state = _State(system, settings)
     best_rows, best_multipliers, multipliers = state.rows.copy(), system.start.copy(), np.empty_like(state.rows)
     lower, upper = system.bounds(best_rows, best_multipliers)
-    goal = max(_SHARE_OF_TOLERANCE * settings.tolerance, settings.tolerance - _MOST_ROOM)
-    iteration = 0
-    while relative_width(lower, upper) > goal and iteration < _MOST_ITERATIONS:
-        if settings.stopped or not state.iterate(correctors):
-            break
-        iteration += 1
+
+    def judge() -> None:
+        nonlocal lower, upper, multipliers, best_multipliers
         np.subtract(state.interior.z_up, state.interior.z_low, out=multipliers)
         new_lower, new_upper = system.bounds(state.rows, multipliers)
         if new_lower > lower:
@@ -134,6 +132,18 @@ def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> S
         if new_upper < upper:
             upper = new_upper
             best_multipliers, multipliers = multipliers, best_multipliers
+
+    goal = max(_SHARE_OF_TOLERANCE * settings.tolerance, settings.tolerance - _MOST_ROOM)
+    iteration, is_far = 0, False
+    while relative_width(lower, upper) > goal and iteration < _MOST_ITERATIONS:
+        if settings.stopped or not state.iterate(correctors):
+            break
+        iteration += 1
+        is_far = state.weigh() > max(_FAR, _FAR_FROM_GOAL * goal)
+        if not is_far:
+            judge()
+    if is_far:
+        judge()
     return Solution(best_rows, best_multipliers, lower, upper, iteration)
 
 
@@ -152,11 +162,16 @@ class _State:
         self.weights, self.force, self.change = np.empty(n), np.empty(n), np.empty(n)
         self.trial = np.empty(n)
         self.targets, self.trial_targets = (barrier.Targets(np.empty(n), np.empty(n)) for _ in range(2))
+        self.weigh()
+
+    def weigh(self) -> float:
+        """Set the rows' weights, and find the gap between the barrier's own bounds; returns its share of the upper."""
+        self.gap = float(barrier.newton_weights(self.interior, self.weights))
+        return self.gap / (self.gap + float(np.einsum("i,i", self.rows, self.system.start)))
 
     def iterate(self, correctors: Correctors) -> bool:
         """Take one predictor-corrector step; false if there is none to take."""
-        interior = self.interior
-        gap, products = barrier.newton_weights(interior, self.weights), 2 * len(self.rows)
+        interior, gap, products = self.interior, self.gap, 2 * len(self.rows)
         if not (math.isfinite(gap) and gap > 0.0):
             return False
         self.system.factorise(self.weights)

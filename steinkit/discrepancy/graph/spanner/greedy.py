@@ -1,6 +1,6 @@
 """The greedy spanner, the sparsest t-spanner in use, exact in memory proportional to its size; or what time allows.
 
-**Of some thousand points in the plane** the pairs whose box is empty are enough. In L1 a point k in the closed box that
+**In the plane** the pairs whose box is empty are enough. In L1 a point k in the closed box that
 i and j span lies between them: d(i, k) + d(k, j) = d(i, j). If it is neither i nor j both pairs are shorter
 than (i, j). They have been gone through before, so paths of dilation t join their ends, and one after the other they
 make a path of dilation t for (i, j), which is no edge. Only pairs whose box is empty can be edges: about n log n of the
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bucket_kernels import Boxes, Problem, filter_block, insert_in_order
-from steinkit.discrepancy.graph.spanner.empty_box_kernels import MOST_TIES, insert_empty_boxes, list_empty_boxes
+from steinkit.discrepancy.graph.spanner.empty_box_kernels import MOST_TIES, RUN, insert_empty_boxes, list_empty_boxes
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.search_kernels import Adjacency, cover
 from steinkit.errors import InputError, TimeLimitError
@@ -69,7 +69,7 @@ def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: ND
     """
     n = len(points)
     with small_work(_SECONDS_A_POINT * n):
-        pairs = _candidates(points)
+        pairs = _candidates(points, stop)
     if pairs is None:
         return None
     lengths = edge_lengths(points, pairs)
@@ -95,14 +95,18 @@ def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: ND
     return Joined(pairs[linked], lengths[linked], reached)
 
 
-def _candidates(points: Floats) -> Integers | None:
-    """All pairs i < j whose box is empty, and some others, in order; None if there is no room for them."""
+def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
+    """All pairs i < j whose box is empty, and some others, in order; None if there is no room, or time, for them."""
     rank = np.lexsort(points.T[::-1])
+    x, y = np.ascontiguousarray(points[rank].T)
+    runs = np.sort(np.pad(y, (0, -len(y) % RUN), constant_values=np.inf).reshape(-1, RUN), axis=1).ravel()
     pairs = np.empty((ROOM * len(points), 2), dtype=np.int64)
-    count = list_empty_boxes(*np.ascontiguousarray(points[rank].T), pairs)
+    count = list_empty_boxes(x, y, runs, pairs, stop)
+    if count > len(pairs):
+        return None
     ends = rank[pairs[:count]].T
     numbers = np.sort(np.minimum(*ends) * len(points) + np.maximum(*ends))
-    return None if count > len(pairs) else np.column_stack(np.divmod(numbers, len(points)))
+    return np.column_stack(np.divmod(numbers, len(points)))
 
 
 def _form_chains(points: Floats, ties: Integers) -> bool:
@@ -117,7 +121,7 @@ NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to co
 GROWTH = 4.0  # of the number of pairs from one bucket to the next
 _ROOM = 64  # pairs a point that the filter of a bucket may leave open
 BOX_SIZE = 64  # points in a box
-MOST_BY_EMPTY_BOXES = 10_000  # points in the plane; buckets are faster for more
+MOST_BY_EMPTY_BOXES = 200_000  # points in the plane; to list the pairs of n takes time that grows with n^2
 BLOCKS = 8  # of a pass over the points, which threads share out among them
 POINTS_PER_BLOCK = 750  # at least: large enough to hold clusters
 CLUSTER_RADIUS = 0.4  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
@@ -180,7 +184,7 @@ def greedy_spanner(
 
     Notes
     -----
-    Of some thousand points in the plane only pairs are looked at whose box holds no other point, see `empty_boxes`.
+    In the plane only pairs are looked at whose box holds no other point: of up to 200,000 points, unless they are many.
     Else pairs are handled in buckets of increasing length, cut at quantiles of a sample of distances: about 3 n pairs
     in the first and four times as many in each next. For each bucket,
 

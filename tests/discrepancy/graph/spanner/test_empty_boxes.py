@@ -11,6 +11,7 @@ from support.dense_spanner import distance_matrix, searching_greedy
 
 from steinkit.discrepancy.graph.spanner import empty_box_kernels as kernels
 from steinkit.discrepancy.graph.spanner import greedy
+from steinkit.discrepancy.graph.spanner.empty_box_kernels import RUN
 from steinkit.discrepancy.graph.spanner.geometry import dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.greedy import ROOM, greedy_spanner, span_by_empty_boxes
 
@@ -103,15 +104,32 @@ def test_ties_form_a_chain_where_they_meet_between_their_other_ends() -> None:
         assert not greedy._form_chains(points, apart)
 
 
-def test_candidates_are_the_pairs_whose_box_is_empty() -> None:
-    points = random_points(0)
+@pytest.mark.parametrize("points", [random_points(0), np.random.default_rng(0).standard_normal((3 * RUN + 5, 2))])
+def test_candidates_are_the_pairs_whose_box_is_empty(points: np.ndarray) -> None:
     i, j = np.triu_indices(len(points), k=1)
-    low, high = np.minimum(points[i], points[j]), np.maximum(points[i], points[j])
-    inside = ((low[:, None] <= points) & (points <= high[:, None])).all(axis=2).sum(axis=1)
+    ends = zip(np.minimum(points[i], points[j]), np.maximum(points[i], points[j]), strict=True)
+    inside = np.array([((low <= points) & (points <= high)).all(axis=1).sum() for low, high in ends])
     expected = np.column_stack([i, j])[inside == 2]
-    found = greedy._candidates(points)
+    found = greedy._candidates(points, GOING_ON)
     assert found is not None
     np.testing.assert_array_equal(found[np.lexsort(found.T[::-1])], expected)
+
+
+def test_candidates_are_the_same_by_runs_and_one_by_one_where_coordinates_are_equal(monkeypatch) -> None:
+    points = np.round(np.random.default_rng(1).standard_normal((4 * RUN, 2)), 1)
+    by_runs = greedy._candidates(points, GOING_ON)
+    monkeypatch.setattr(greedy, "list_empty_boxes", kernels._boxes_on_arrays)
+    np.testing.assert_array_equal(by_runs, greedy._candidates(points, GOING_ON))
+
+
+def test_edges_of_many_points_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    for points in (rng.standard_normal((1500, 2)), rng.standard_cauchy((1500, 2)), rng.random((900, 2)) ** 8):
+        for t in (1.2, 2.0, 5.0):
+            edges = greedy_spanner(points, t).edges
+            with monkeypatch.context() as buckets:
+                buckets.setattr(greedy, "MOST_BY_EMPTY_BOXES", 0)
+                np.testing.assert_array_equal(edges, greedy_spanner(points, t).edges)
 
 
 def test_too_many_empty_boxes_are_left_to_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +167,6 @@ def test_what_is_there_when_time_runs_out_joins_all_pairs_up_to_a_length(monkeyp
 
 
 def test_a_signal_stops_it_at_once() -> None:
-    found = span_by_empty_boxes(random_points(0), 2.0, margin(60), STOPPED)
-    assert found is not None
-    assert not len(found.edges)
-    assert found.reached < distance_matrix(random_points(0))[0, 1:].min() + 1e-9
+    """Of a list of pairs that was cut short nothing is known."""
+    assert span_by_empty_boxes(random_points(0), 2.0, margin(60), STOPPED) is None
+    assert kernels._boxes_on_arrays(*np.zeros((3, 2)), np.empty((9, 2), dtype=np.int64), STOPPED) == 10

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 from steinkit.adapters.model import Model, Parameter
+from steinkit.errors import InputError
 from steinkit.target import Target
 
 xarray = pytest.importorskip("xarray")
@@ -19,3 +21,30 @@ def test_positions_that_somebody_put_into_another_order_are_put_back():
     turned = model.sample(counted.isel(x_dim_0=[2, 0, 1]))
     assert turned.names == ("x[0]", "x[1]", "x[2]")
     np.testing.assert_array_equal(turned.points, x[0])
+
+
+def shares_and_interval():
+    """A simplex of thirty entries, by logs of ratios to the last, and a number between bounds far away."""
+
+    def constrain(x):
+        ratios = np.exp(np.column_stack([x[:, :29], np.zeros(len(x))]))
+        return {"w": ratios / ratios.sum(axis=1, keepdims=True), "a": -1e6 + 2e6 * special.expit(x[:, 29])}
+
+    def unconstrain(values):
+        w, a = values["w"], values["a"]
+        return np.column_stack([np.log(w[:, :29] / w[:, 29:]), np.log((a + 1e6) / (1e6 - a))])
+
+    parameters = Parameter("w", (30,), "simplex", (29,)), Parameter("a", (), "interval", ())
+    return Model("a model", parameters, lambda names, label: Target(lambda x: -x), unconstrain, constrain)
+
+
+def test_draws_that_were_rounded_return_and_those_off_the_support_do_not():
+    make = np.random.default_rng(8)
+    w = np.array([[float(f"{each:.6g}") for each in row] for row in make.dirichlet(np.full(30, 500.0), size=50)])
+    a = make.normal(size=50)
+    a[7] = 1.5e-7  # of which its distance from the bounds keeps no digit
+    assert 1e-7 < np.abs(w.sum(axis=1) - 1.0).max() < 1e-5
+    assert shares_and_interval().sample({"w": w, "a": a}).points.shape == (50, 30)
+    w[4] *= 1.001
+    with pytest.raises(InputError, match=r"draw 5 of w is .* \(1 such draws\)"):
+        shares_and_interval().sample({"w": w, "a": a})

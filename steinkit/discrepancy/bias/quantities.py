@@ -245,6 +245,7 @@ class Quantities:
         """Number of coordinates d."""
         return int(self.draws.points.shape[1])
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused where units are taken
     def _require_sign(self) -> None:
         z = (self.draws.points - self.centre[: self.dim]) / self.scale[: self.dim]
         t = self.draws.scores * self.scale[: self.dim]

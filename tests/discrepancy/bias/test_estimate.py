@@ -368,3 +368,9 @@ class TestFunctionsOfTheTarget:
     def test_one_that_fails_is_told_of(self, draws):
         with pytest.raises(sk.InputError, match="function 'tau' is nan at draw 1"):
             sk.verdict(draws, self.target(lambda x: np.full(len(x), np.nan)))
+
+
+def test_draws_at_the_end_of_all_numbers_are_refused_without_a_warning_of_numpy():
+    x = np.append(np.random.default_rng(1).normal(size=30), 1e308)[:, None]
+    with pytest.raises(sk.InputError, match="overflow"):
+        sk.estimate_bias(x, scores=-x)

@@ -26,7 +26,7 @@ from steinkit.errors import Caution, InputError, caution, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Target
 
-_ROUNDING = 1e-5  # relative to the largest entry of a draw: what single precision leaves of a way there and back
+_ROUNDING = 1e-5  # relative to a draw's size, or the usual one: what rounded draws lose on the way there and back
 _CHECKED = 5  # draws at which what a model says is compared with something else
 
 # What an unconstrained coordinate is called, by the space that it comes from; coordinates of others keep their name.
@@ -238,7 +238,9 @@ class Model:
         for each in self.parameters:
             draws = found[each.name].rows
             given, returned = (array.reshape(len(points), -1) for array in (draws, back[each.name]))
-            off = (np.abs(returned - given) > _ROUNDING * np.abs(given).max(axis=1, initial=0.0)[:, None]).any(axis=1)
+            sizes = np.abs(draws).sum(axis=-1) if draws.ndim > 1 else np.abs(draws)
+            size = sizes.reshape(len(points), -1).max(axis=1, initial=0.0)
+            off = np.abs(returned - given).max(axis=1, initial=0.0) > _ROUNDING * np.maximum(size, np.median(size))
             if off.any():
                 row = int(off.argmax())
                 raise InputError(

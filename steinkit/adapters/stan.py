@@ -429,19 +429,16 @@ def _diagnostics(files: list[str]) -> tuple[Sample, Floats]:
             f"{files[0]} holds draws and no gradients; let CmdStan write them with output diagnostic_file=FILE, or "
             "give gradients=, the output of its method log_prob"
         )
-    found = [read_stan_file(_bytes(file), file) for file in files]
-    return sample, np.concatenate([each.values[:, each.header.index("lp__")] for each in found])
+    return sample, _columns(files, ["lp__"])[1][:, 0]
 
 
 def _log_prob(draws: Any, files: list[str]) -> tuple[Sample, Floats]:
-    found = [read_stan_file(_bytes(file), file) for file in files]
-    header = found[0].header
+    header, values = _columns(files)
     if not is_log_prob(header):
         raise InputError(
             f"{files[0]} is not the output of CmdStan's log_prob, whose columns are lp__ and g_NAME for every "
             f"coordinate; its columns begin {', '.join(header[:4])}"
         )
-    values = np.concatenate([each.values for each in found])
     names = [readable(name.removeprefix("g_")) for name in header[1:]]
     sample = _unconstrained(draws, names)
     if len(sample) != len(values):
@@ -500,6 +497,19 @@ def _files(given: Any) -> list[str]:
             f"a path or several are wanted; received {type(given).__name__}. Draws in memory go with gradients="
         )
     return [file for each in several for file in matching_files(each) or [os.fspath(each)]]
+
+
+def _columns(files: list[str], names: Sequence[str] = ()) -> tuple[list[str], Floats]:
+    """The first file's header, and columns of all files by their names, or by that header."""
+    found = [read_stan_file(_bytes(file), file) for file in files]
+    wanted, values = list(names) or found[0].header, []
+    for file, each in zip(files, found, strict=True):
+        if missing := [name for name in wanted if name not in each.header]:
+            raise InputError(
+                f'{file} has no column "{missing[0]}"; it has {listed(each.header)}; give files of one kind'
+            )
+        values.append(each.values[:, [each.header.index(name) for name in wanted]])
+    return found[0].header, np.concatenate(values)
 
 
 def _bytes(file: _Path) -> bytes:

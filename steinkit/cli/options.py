@@ -53,6 +53,11 @@ def name_list(context: click.Context, parameter: click.Parameter, text: str | No
 class Threshold(click.FloatRange):
     """A number that something may exceed, which nothing does of NaN: it would let everything pass."""
 
+    name = "float"
+
+    def _describe_range(self) -> str:
+        return "" if self.min is self.max is None else super()._describe_range()
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number."""
         found = float(super().convert(value, param, ctx))

@@ -67,9 +67,9 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
         return array.reshape(*shape, *array.shape[len(lead) :])
 
     given = {str(name): name for name in names}
-    reserved = dataset.attrs.get(RESERVED, "").split()
+    reserved = str(dataset.attrs.get(RESERVED, "")).split()
     beside = {name: read(name).reshape(-1) for name in names if name in reserved}
-    kept = dataset.attrs.get(LABELS, "chain draw").split()
+    kept = str(dataset.attrs.get(LABELS, "chain draw")).split()
     return NamedDraws(
         source=source,
         labels={str(name): _labels(dataset, name, lead) for name in names if name not in beside},

@@ -17,7 +17,7 @@ import itertools
 import os
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
@@ -41,6 +41,7 @@ _ROWS_AT_A_TIME = 50_000
 _BLOCK = 2**24  # bytes
 _LONGEST_LINE = 2**26  # letters, of the header and the comments before it
 _NAMED_WHOLE = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # what of a name may hold commas that separate nothing: theta[1,2]
+_DECIMAL = re.compile(r"\s*[+-]?\d*([,.])\d*([eE][+-]?\d+)?\s*")
 _NO_TEXT = re.compile("[\udc80-\udcff]")  # what stands for bytes that are not UTF-8
 _MISSING = ("NA", "<NA>", "N/A", "NULL", "null", "None")
 
@@ -66,12 +67,11 @@ def read_csv(data: bytes | BinaryIO, source: str, columns: Sequence[str] | None 
         If the file is no such table, naming line and column where they are known.
     """
     stream = io.BytesIO(data) if isinstance(data, bytes) else data
-    return _read_sample(stream, source, lambda names: lay_out(names, source, columns))
-
-
-def _read_sample(stream: BinaryIO, source: str, lay_out: Callable[[list[str]], Columns]) -> Sample:
     header = _read_header(stream, source)
-    layout = lay_out(header.names)
+    return _read_sample(stream, header, lay_out(header.names, source, columns), source)
+
+
+def _read_sample(stream: BinaryIO, header: _Header, layout: Columns, source: str) -> Sample:
     table = _read_table(stream, header, layout, source)
     tell_taken(layout.taken)
     return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}", owned=True)
@@ -91,14 +91,13 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
     InputError
         If the file is no such table, or a cell is not a finite number; line and column are named.
     """
+    source = os.fspath(path)
     with opened(path, binary=True) as stream:
-        rows = _read_sample(stream, os.fspath(path), partial(_all_columns, source=os.fspath(path)))
+        header = _read_header(stream, source)
+        require_distinct(header.names, source)
+        names = tuple(header.names)  # of which none is a score, or weights
+        rows = _read_sample(stream, header, Columns(names, names, tuple(range(len(names))), (), {}), source)
     return rows.names, rows.points
-
-
-def _all_columns(names: list[str], source: str) -> Columns:
-    require_distinct(names, source)
-    return Columns(tuple(names), tuple(names), tuple(range(len(names))), (), {})
 
 
 def write_csv(sample: Sample, target: str) -> bytes:
@@ -345,8 +344,8 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
 def _write_points(cells: list[str], used: Sequence[int], line: int, marks: dict[str, int], source: str) -> None:
     """Write decimal points for commas; ``marks`` keeps the line where either was first met."""
     for k in used:
-        if ("," in cells[k]) != ("." in cells[k]):
-            marks.setdefault("," if "," in cells[k] else ".", line)
+        if number := _DECIMAL.fullmatch(cells[k]):
+            marks.setdefault(number[1], line)
             cells[k] = cells[k].replace(",", ".")
     if len(marks) == 2:
         raise InputError(

@@ -35,6 +35,7 @@ from joblib.hashing import NumpyHasher
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.errors import UsageError
+from steinkit.files.streams import read_bytes
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -86,7 +87,7 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
         [_value_at(target.score, point) for point in points],
         [_value_at(target.log_density, point) for point in points] if target.has_log_density else None,
         [array_digest(array) for array in arrays],
-        [hashlib.sha256(path.read_bytes()).hexdigest()[:_LENGTH] for path in files],
+        [hashlib.sha256(read_bytes(path, binary=True)).hexdigest()[:_LENGTH] for path in files],
     )
 
 

@@ -144,3 +144,20 @@ def test_what_does_not_belong_together(tmp_path):
         sk.from_cmdstan(wrong, gradients)
     with pytest.raises(sk.UsageError, match="a path or several are wanted; received ndarray"):
         sk.from_cmdstan(points)
+
+
+def test_columns_of_several_files_go_by_their_names(tmp_path):
+    points = unconstrained()
+    first = write(tmp_path / "1.csv", log_prob_csv(points[:30]))
+    table = np.column_stack([log_density(points), score(points)])[30:, [0, 2, 1]]
+    second = write(tmp_path / "2.csv", f"{SETTINGS}{LOG_PROB}lp__,g_tau.1,g_mu\n{rows(table)}")
+    np.testing.assert_allclose(sk.from_cmdstan(points, [first, second])[1].scores, score(points), rtol=1e-15)
+    short = write(tmp_path / "3.csv", f"{SETTINGS}{LOG_PROB}lp__,g_mu\n{rows(table[:, [0, 2]])}")
+    with pytest.raises(sk.InputError, match=r'3\.csv has no column "g_tau\.1"; it has "lp__", "g_mu"'):
+        sk.from_cmdstan(points, [first, short])
+
+
+def test_diagnostics_without_log_densities_are_refused(tmp_path):
+    file = write(tmp_path / "diagnostic.csv", f"{SETTINGS}mu,p_mu,g_mu\n1,2,3\n2,2,4\n")
+    with pytest.raises(sk.InputError, match=r'diagnostic\.csv has no column "lp__"'):
+        sk.from_cmdstan(file)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 from steinkit.adapters.model import Model, Parameter
 from steinkit.errors import InputError
@@ -22,15 +23,28 @@ def test_positions_that_somebody_put_into_another_order_are_put_back():
     np.testing.assert_array_equal(turned.points, x[0])
 
 
-def test_draws_off_the_support_that_the_transform_does_not_notice_are_refused():
-    model = Model(
-        "a model",
-        (Parameter("w", (3,), "simplex", (2,)),),
-        lambda names, label: Target(lambda x: -x, names=names, label=label),
-        lambda draws: draws["w"][:, :2],
-        lambda points: {"w": np.column_stack([points, 1.0 - points.sum(axis=1)])},
-    )
-    w = np.array([[0.2, 0.3, 0.5], [0.2, 0.3, 0.49999], [0.2, 0.3, 0.49]])
-    assert len(model.sample({"w": w[:1]})) == 1
-    with pytest.raises(InputError, match=r"draw 2 of w is \[0.2, 0.3, 0.49999\].* \(2 such draws\).*\(simplex\)"):
-        model.sample({"w": w})
+def shares_and_interval():
+    """A simplex of thirty entries, by logs of ratios to the last, and a number between bounds far away."""
+
+    def constrain(x):
+        ratios = np.exp(np.column_stack([x[:, :29], np.zeros(len(x))]))
+        return {"w": ratios / ratios.sum(axis=1, keepdims=True), "a": -1e6 + 2e6 * special.expit(x[:, 29])}
+
+    def unconstrain(values):
+        w, a = values["w"], values["a"]
+        return np.column_stack([np.log(w[:, :29] / w[:, 29:]), np.log((a + 1e6) / (1e6 - a))])
+
+    parameters = Parameter("w", (30,), "simplex", (29,)), Parameter("a", (), "interval", ())
+    return Model("a model", parameters, lambda names, label: Target(lambda x: -x), unconstrain, constrain)
+
+
+def test_draws_that_were_rounded_return_and_those_off_the_support_do_not():
+    make = np.random.default_rng(8)
+    w = np.array([[float(f"{each:.6g}") for each in row] for row in make.dirichlet(np.full(30, 500.0), size=50)])
+    a = make.normal(size=50)
+    a[7] = 1.5e-7  # of which its distance from the bounds keeps no digit
+    assert 1e-7 < np.abs(w.sum(axis=1) - 1.0).max() < 1e-5
+    assert shares_and_interval().sample({"w": w, "a": a}).points.shape == (50, 30)
+    w[4] *= 1.001
+    with pytest.raises(InputError, match=r"draw 5 of w is .* \(1 such draws\)"):
+        shares_and_interval().sample({"w": w, "a": a})

@@ -79,6 +79,7 @@ def test_every_option_is_named_on_the_screen_and_explained_in_full(steinkit, com
         whole = _text(steinkit(command.name, "--help-all").out)
         for each in grouped:
             assert _text(each.help) in whole
+        assert "None" not in whole  # as of a number without bounds
 
 
 def test_examples_stand_on_lines_of_their_own(steinkit):

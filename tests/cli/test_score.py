@@ -424,6 +424,11 @@ class TestThreshold:
         assert any("inside the bracket" in note for note in outcome.document["warnings"]) is message
         assert ("inside the bracket" in outcome.err) is message
 
+    def test_a_word_is_no_threshold(self, steinkit, sample_file):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", "much")
+        assert outcome.code == 2
+        assert "'much' is not a valid float." in outcome.err
+
 
 @pytest.fixture
 def heard():

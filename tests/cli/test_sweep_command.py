@@ -187,6 +187,7 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(steinkit, write_
         ('target = "gaussian-mean"', "", 2, 'target = "NAME" or "path.py:attribute"'),
         ("data = ", "date = ", 2, 'did you mean "data"'),
         ("data = [-0.4, 0.1, 0.3, 0.8]", 'data = "none.csv"', 3, "none.csv does not exist"),
+        ("data = [-0.4, 0.1, 0.3, 0.8]", 'data = "0.1,0.3"', 3, "0.1,0.3 does not exist"),
         ('"gaussian-mean"', '"none.py:target"', 2, "target options are for built-in targets"),
         ("[run]", "[run", 3, "is not valid TOML"),
     ],

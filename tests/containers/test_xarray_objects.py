@@ -191,3 +191,8 @@ def test_a_group_is_named_by_text():
     tree = xarray.DataTree.from_dict({"posterior": xarray.Dataset({"x": ("draw", np.zeros(5))})})
     with pytest.raises(sk.UsageError, match=r"group must be a word.*received 3"):
         sk.as_sample(tree, group=3)
+
+
+def test_attributes_that_are_no_words_are_no_labels():
+    dataset = xarray.Dataset({"a": (("chain", "draw"), [[1.0, 2.0]])}, attrs={"steinkit_labels": 3})
+    assert sk.as_sample(dataset).chain is None

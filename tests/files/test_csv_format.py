@@ -173,6 +173,8 @@ def test_quoted_names_may_hold_commas() -> None:
         (",a,\n1,2,3\n", ["column 3 has no name"]),
         ("a;b\n1;2\n3;x\n", ['line 3, column "b" holds "x"']),
         ("a;b\n1,5;2\n3;2.5\n", ["decimal comma (line 2)", "decimal point (line 3)", "in one way"]),
+        ("a;b\n1,5;2\nn.a.;3\n", ['line 3, column "a" holds "n.a."', "number is wanted"]),
+        ("a;b\n1,2,3;2\n", ['line 2, column "a" holds "1,2,3"']),
         ("a;b\n1.000,5;2\n", ['line 2, column "a" holds "1.000,5"', "number is wanted"]),
         ("a;b\n1;2\n3;2;1\n", ["line 3: 3 values where the header names 2 columns"]),
         ("a\tb\n1\t2\n3\n", ["line 3: 1 value where the header names 2 columns"]),

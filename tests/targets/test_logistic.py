@@ -103,6 +103,12 @@ def test_from_csv_reports_bad_files(tmp_path, text, error, message):
         LogisticRegression.from_csv(path, "r")
 
 
+def test_data_have_no_scores_and_no_weights(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("math,score:math,weight,r\n1,2,-3,0\n4,5,6,1\n")
+    assert LogisticRegression.from_csv(path, "r").names == ("math", "score:math", "weight")
+
+
 def test_from_csv_reports_a_missing_file(tmp_path):
     with pytest.raises(sk.InputError, match=r"none\.csv does not exist"):
         LogisticRegression.from_csv(tmp_path / "none.csv", "r")

@@ -184,6 +184,7 @@ _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right
 _CLEAR = 4.0  # standard errors; between two modes far apart these values are large, of either sign
 _OFF_TOGETHER = 0.01  # p-value of the dependence of all pairs together
 _LARGEST = 1e100  # of these values: squares of scores at a bound may be too large for a number
+_LARGEST_SCORE = 1e140  # in units of a coordinate: of what is larger the sums of squares may overflow
 _WORK = 5e9  # draws times squared features, above which weights are found with fewer features
 
 
@@ -245,9 +246,12 @@ class Quantities:
         """Number of coordinates d."""
         return int(self.draws.points.shape[1])
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _require_sign(self) -> None:
         z = (self.draws.points - self.centre[: self.dim]) / self.scale[: self.dim]
         t = self.draws.scores * self.scale[: self.dim]
+        if self.bounds is None and not np.abs(t).max() < _LARGEST_SCORE:
+            raise InputError("the squares of scores overflow: rescale the draws, or repair their scores")
         values = np.einsum("nj,nj->n", z, t) / self.dim
         along = float(self.draws.shares @ values)
         if not along > _TURNED:

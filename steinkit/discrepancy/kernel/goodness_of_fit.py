@@ -83,7 +83,7 @@ _CHANCE = 0.01  # of taking some coordinate for autocorrelated where none is
 _FEWEST = 20  # draws in units of tau, below which the level is not kept
 _ROWS = 256
 _REPLICATES = 128
-_ROUGH = 1e-6  # of the largest sum: many times what single precision errs
+_ROUGH = 1e-5  # of the largest sum: several times what single precision errs, 2e-6 where one draw makes up most of it
 _LEAST = 1e-20  # of a statistic whose terms neither overflow nor vanish in single precision
 _only_p = ContextVar("only_p", default=False)  # the bootstrap's values need not be exact to tell it
 

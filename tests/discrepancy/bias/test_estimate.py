@@ -368,3 +368,11 @@ class TestFunctionsOfTheTarget:
     def test_one_that_fails_is_told_of(self, draws):
         with pytest.raises(sk.InputError, match="function 'tau' is nan at draw 1"):
             sk.verdict(draws, self.target(lambda x: np.full(len(x), np.nan)))
+
+
+def test_draws_at_the_end_of_all_numbers_are_refused_without_a_warning_of_numpy():
+    x = np.append(np.random.default_rng(1).normal(size=30), 1e308)[:, None]
+    with pytest.raises(sk.InputError, match="overflow"):
+        sk.estimate_bias(x, scores=-x)
+    with pytest.raises(sk.InputError, match="the squares of scores overflow: rescale"):
+        sk.estimate_bias(np.random.default_rng(1).normal(size=(120, 2)), sk.Target(score=lambda x: -1e300 * x))

@@ -10,7 +10,9 @@ from scipy.signal import lfilter
 import steinkit as sk
 from steinkit.discrepancy.kernel import goodness_of_fit
 from steinkit.discrepancy.kernel.base_kernels import IMQ
-from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
+from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at, stein_kernel_for
+from steinkit.discrepancy.preparation import prepare
+from steinkit.errors import during
 
 NORMAL = sk.targets.Normal([0.0])
 
@@ -97,6 +99,29 @@ def test_pair_sums_over_several_blocks_are_those_of_the_whole_matrix():
     np.testing.assert_allclose(
         found, np.einsum("bi,ij,bj->b", signs, whole, signs, optimize=True), rtol=1e-9, atol=1e-7
     )
+
+
+@pytest.mark.parametrize("far", [1.0, 300.0, 1e5])
+def test_sums_in_single_precision_err_by_much_less_than_what_is_taken_again(far):
+    x = np.random.default_rng(1).normal(size=(500, 3))
+    x[5] = far
+    prepared = prepare(x, None, scores=-x, weights=None, bounds=None).in_units("own")
+    stein = stein_kernel_for(IMQ().fitted(prepared.points.points)[0], prepared, None)
+    signs = np.where(np.random.default_rng(2).random((200, 500)) < 0.5, np.float32(-1), np.float32(1))
+    rough, exact = (goodness_of_fit._pair_sums(stein, signs, 1, which) for which in (True, False))
+    assert np.abs(rough - exact).max() < 0.3 * goodness_of_fit._ROUGH * exact.max()
+    assert rough[0] == exact[0]  # the statistic itself
+
+
+@pytest.mark.parametrize("far", [1.0, 300.0, 1e5])
+def test_the_p_value_is_the_same_of_sums_in_single_precision(far):
+    x = np.random.default_rng(3).normal(size=(300, 2))
+    x[5] = far
+    exact = sk.kernel_stein_test(x, scores=-x, rng=1)
+    with during(goodness_of_fit._only_p, True):
+        rough = sk.kernel_stein_test(x, scores=-x, rng=1)
+    assert rough.p_value == exact.p_value
+    assert rough.statistic == exact.statistic
 
 
 @pytest.mark.parametrize("make", [rejecting, lambda n, rng: autoregressive(n, 0.8, rng)], ids=["rejecting", "smooth"])

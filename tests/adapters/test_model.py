@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from steinkit.adapters.model import Model, Parameter
+from steinkit.adapters.model import Model, Parameter, hold_stored
 from steinkit.errors import InputError
+from steinkit.sample import Sample
 from steinkit.target import Target
 
 xarray = pytest.importorskip("xarray")
@@ -48,3 +49,14 @@ def test_draws_that_were_rounded_return_and_those_off_the_support_do_not():
     w[4] *= 1.001
     with pytest.raises(InputError, match=r"draw 5 of w is .* \(1 such draws\)"):
         shares_and_interval().sample({"w": w, "a": a})
+
+
+def test_one_wrong_gradient_is_refused_where_there_is_a_remedy():
+    """Without one the draws may be in single precision, and a few be off."""
+    x = np.random.default_rng(9).normal(size=(40, 2))
+    target, stored = Target(lambda x: -x, names=("a", "b"), label="a target"), -x
+    hold_stored(target, Sample(points=x), stored, "compile it again")
+    stored[7, 1] += 1e-3
+    hold_stored(target, Sample(points=x), stored)
+    with pytest.raises(InputError, match=r"at draw 8, coordinate 'x2', it stored .*; compile it again"):
+        hold_stored(target, Sample(points=x), stored, "compile it again")

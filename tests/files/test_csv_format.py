@@ -5,7 +5,7 @@ import pytest
 
 from steinkit.errors import InputError, ReadingWarning, UsageError
 from steinkit.files import csv_format
-from steinkit.files.csv_format import read_csv, read_table, write_csv
+from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.sample import Sample
 
 
@@ -143,13 +143,6 @@ def test_a_comment_of_other_columns_is_no_header() -> None:
     with pytest.raises(InputError) as refused:
         read("# of a long run\n1.5,2\n3,4\n")
     assert "take off" not in str(refused.value)
-
-
-def test_no_name_is_reserved_in_a_table_of_data(tmp_path) -> None:
-    (tmp_path / "data.csv").write_text("weight,a,score:a,chain,lp__\n-1,2,0.5,3.5,1\n4,5,6,7,8\n")
-    names, values = read_table(tmp_path / "data.csv")
-    assert names == ("weight", "a", "score:a", "chain", "lp__")
-    assert values.tolist() == [[-1.0, 2.0, 0.5, 3.5, 1.0], [4.0, 5.0, 6.0, 7.0, 8.0]]
 
 
 def test_quoted_names_may_hold_commas() -> None:

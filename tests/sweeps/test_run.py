@@ -5,6 +5,7 @@ import json
 import math
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from steinkit.describe.sweep import headline, statements
 from steinkit.errors import MissingDependencyError, SteinkitError, UsageError
 from steinkit.measures import find_measure, take_measure
 from steinkit.samplers import Draws, MetropolisTest, rwmh
+from steinkit.sweeps.execution import Execution
 from steinkit.sweeps.run import sweep
 
 TARGET = sk.targets.Normal([0.0])
@@ -221,6 +223,15 @@ def test_a_missing_package_is_named(backend, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, {"dask": "distributed", "ray": "ray"}[backend], None)
     with pytest.raises(MissingDependencyError, match=rf"steinkit\[{backend}\]"):
         small(backend=backend)
+
+
+def test_every_measure_has_its_time_before_a_worker_is_ended():
+    given = []
+    workers = SimpleNamespace(answers=lambda function, tasks, seconds: given.append(seconds) or ())
+    plan, store = SimpleNamespace(measures=("graph", "ksd", "ess")), SimpleNamespace(records={})
+    for limit in (2.0, None):
+        list(Execution(plan, store, workers, False)._scores({}, {"max_seconds": limit}))
+    assert given == [pytest.approx(1.1 * 2.0 * 3), None]
 
 
 def test_racing_drops_what_cannot_win_and_keeps_the_winner():

@@ -8,6 +8,7 @@ import pytest
 from support.modes import Mixture, Mode, two_modes
 
 import steinkit as sk
+from steinkit.discrepancy.bias import mode_groups
 from steinkit.discrepancy.bias.mode_shares import bias_of_mixture, estimates_in_modes
 from steinkit.errors import Caution
 
@@ -66,6 +67,27 @@ def test_right_draws_are_rejected_as_often_as_is_said():
     _, p = z_scores(two_modes(2), range(60), n=400)
     assert (p < 0.05).sum() <= 8
     assert 0.3 < np.mean(p) < 0.7
+
+
+def test_right_draws_of_three_modes_are_rejected_no_more_often():
+    three = Mixture(tuple(Mode(np.array([9.0 * k, 0.0]), np.ones(2)) for k in range(3)), np.array([0.4, 0.3, 0.3]))
+    _, p = z_scores(three, range(60), n=400)
+    assert (p < 0.05).sum() <= 8
+    assert 0.38 < np.mean(p) < 0.62
+
+
+def test_every_draw_is_bridged_once(monkeypatch):
+    bridged, bridge = [], mode_groups.bridge
+
+    def watched(at_draws, *others):
+        bridged.append(at_draws)
+        return bridge(at_draws, *others)
+
+    monkeypatch.setattr(mode_groups, "bridge", watched)
+    mixture = two_modes(2)
+    sk.mode_shares(mixture.draw(600, np.random.default_rng(5))[0], mixture.target)
+    assert len(bridged) == 4
+    assert len(np.unique(np.concatenate(bridged))) == sum(map(len, bridged)) == 600
 
 
 def test_shares_of_60_to_40_are_found_in_twenty_dimensions():

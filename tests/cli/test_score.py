@@ -450,9 +450,9 @@ class TestInterrupts:
     @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
     @pytest.mark.parametrize("engine", ["auto", "cvxpy"])
     def test_one_is_heard_while_compiled_code_runs(self, folder, write_code, engine):
-        """In the spanner of thousands of draws, and in a solver that cannot be stopped."""
+        """In the spanner of many draws, and in a solver that cannot be stopped."""
         model = write_code("def score(x):\n    open('started', 'w').close()\n    return -x\n")
-        n, dim = (8000, 2) if engine == "auto" else (1000, 3)
+        n, dim = (100_000, 2) if engine == "auto" else (1000, 3)
         np.savetxt(
             "many.csv",
             np.random.default_rng(0).standard_normal((n, dim)),

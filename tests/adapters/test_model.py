@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from steinkit.adapters.model import Model, Parameter
+from steinkit.adapters.model import Model, Parameter, hold_stored
 from steinkit.errors import InputError
+from steinkit.sample import Sample
 from steinkit.target import Target
 
 xarray = pytest.importorskip("xarray")
@@ -48,3 +49,15 @@ def test_draws_that_were_rounded_return_and_those_off_the_support_do_not():
     w[4] *= 1.001
     with pytest.raises(InputError, match=r"draw 5 of w is .* \(1 such draws\)"):
         shares_and_interval().sample({"w": w, "a": a})
+
+
+def test_gradients_of_another_compiler_are_as_close_as_the_largest_allow():
+    """Terms of 1e6 that cancel leave errors of 1e-10, whatever is left of the score."""
+    sample = Sample(points=np.append(np.linspace(-1.0, 1.0, 99), 1e6)[:, None])
+    target = Target(lambda x: -x, label="a model")
+    stored = -sample.points
+    stored[3] += 1e-2
+    hold_stored(target, sample, stored, "hand over another")
+    stored[3] += 10.0
+    with pytest.raises(InputError, match=r"not those of a model: at draw 4.*; hand over another"):
+        hold_stored(target, sample, stored, "hand over another")

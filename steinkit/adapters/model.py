@@ -370,7 +370,8 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
         return
     places = some_of(len(sample), _COMPARED)
     score, found = target.score(sample.points[places]), stored[places]
-    scale = np.abs(score) + np.median(np.abs(score), axis=0)
+    usual = np.max if remedy else np.median  # terms as large as the largest may cancel elsewhere
+    scale = np.abs(score) + usual(np.abs(score), axis=0)
     difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
     off = difference.max(axis=0) if remedy else np.median(difference, axis=0)
     if off.max() <= (_ACCURACY if remedy else _SAME):

@@ -329,7 +329,7 @@ def beside_right_samples(entry: Document, reference: Document, sample: Document,
     low, high = spread(reference)
     n = len(reference["samples"])
     theirs = f"{low:.4g} to {high:.4g}, median {reference['median']:.4g}."
-    said = f"{sentence(right_samples(reference, sample))} {'has' if n == 1 else 'have'} {theirs}"
+    said = f"{sentence(right_samples(reference, sample))} {'scores' if n == 1 else 'score'} {theirs}"
     return said + (f" This sample is {standing(entry, reference, caution)}." if n > 1 else "")
 
 

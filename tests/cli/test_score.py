@@ -304,7 +304,7 @@ class TestReference:
         assert 200 <= reference["draws"] < 400
         assert len(reference["samples"]) == 1500 // reference["draws"]
         said = " ".join(steinkit(*arguments).out.split())
-        assert f"blocks of {reference['draws']} draws of long.csv, worth 200 independent ones each, have" in said
+        assert f"blocks of {reference['draws']} draws of long.csv, worth 200 independent ones each, score" in said
         error = steinkit(*arguments, "--reference", "3").err
         assert "--reference 3 draws samples to compare with, and --reference-draws brings them" in error
         other = write_csv("a,c", np.zeros((5, 2)), "other.csv")

@@ -91,7 +91,7 @@ def test_comparison_with_independent_draws():
     assert "no praise" in " ".join(result.summary(below).split())
     assert "sampling noise" in result.summary(below)
     single = " ".join(result.summary(sk.Reference(lower=values[:1], upper=values[:1], n=150)).split())
-    assert "1 independent sample of 150 draws from the target has 0.5 to 0.5, median 0.5." in single
+    assert "1 independent sample of 150 draws from the target scores 0.5 to 0.5, median 0.5." in single
     assert "together" not in single
 
 

@@ -87,6 +87,7 @@ class TestCompare:
         assert "2 coordinates" in str(three.errors["graph"])
         assert set(three.measurements) == {"ess"}
         assert right.errors == {}
+        assert compare({"three": np.zeros((5, 3)), "right": points}, NORMAL).samples[0].unjudged is None
         assert "nan was not measured: points: row 1" in found.table()
         entries = found.to_dict()["samples"]
         assert [entry["error"] is None for entry in entries] == [False, False, True]
@@ -277,6 +278,10 @@ class TestRefusals:
             compare({}, NORMAL)
         with pytest.raises(UsageError, match="mapping"):
             compare([points], NORMAL)
+
+    def test_bounds_that_are_the_targets_own_leave_its_reference(self):
+        found = compare({"a": np.linspace(0.1, 0.9, 20)}, sk.targets.Uniform(), bounds=(0.0, 1.0), reference=2)
+        assert len(found.references["graph"]) == 1
 
     def test_a_reference_needs_a_target_that_can_be_drawn_from(self, points):
         with pytest.raises(UsageError, match="stored scores cannot be drawn from"):

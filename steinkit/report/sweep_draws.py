@@ -3,9 +3,9 @@
 And whether the best setting's chain missed a mode that chains of other settings found. No Stein discrepancy sees a mode
 that no draw has come near, so that a sweep may choose a chain that stays in one. The draws that were kept of other
 settings say where else to look: at a draw of theirs where the target is denser than at a tenth of the best chain's
-draws, and which is cut off from the denser half of these. Cut off means that on the straight way to the nearest of
-them, in standard units of all draws together, the density falls below half of that at the draw and below three quarters
-of that at the other end. Where the log density is concave it never does.
+draws, and which is cut off from those of these that are at least half as dense, or of their denser half. Cut off means
+that on the straight way to the nearest of them, in standard units of all draws together, the density falls below half
+of that at the draw and below three quarters of that at the other end. Where the log density is concave it never does.
 """
 
 from __future__ import annotations
@@ -248,9 +248,9 @@ class MissedMode:
         return (
             f"The chain of the best setting missed a mode that others found: {self.draws} of "
             f"{count(self.of, 'draw')} looked at of {chain} lie where the target is denser than at a tenth of its "
-            "own draws, but beyond a valley of less than half their density, seen from the denser half of these; the "
-            f"densest at {shown}. A Stein discrepancy does not see what no draw has come near: run longer chains, or "
-            "start them in all modes."
+            "own draws, but beyond a valley of less than half their density, seen from its draws that are about as "
+            f"dense; the densest at {shown}. A Stein discrepancy does not see what no draw has come near: run longer "
+            "chains, or start them in all modes."
         )
 
 
@@ -268,8 +268,7 @@ def missed_mode(best: Sample, others: Sequence[Sample], target: Target) -> Misse
     scale = np.concatenate([own, *looked_at]).std(axis=0)
     scale[scale == 0.0] = 1.0
     at_own = target.log_density(own)
-    level, middle = np.quantile(at_own, [_AS_DENSE, 0.5])
-    own, at_own = own[at_own >= middle], at_own[at_own >= middle]
+    level = np.quantile(at_own, _AS_DENSE)
     found: tuple[float, MissedMode] | None = None
     for chain, points in enumerate(looked_at):
         density = target.log_density(points)
@@ -286,10 +285,14 @@ def missed_mode(best: Sample, others: Sequence[Sample], target: Target) -> Misse
 
 
 def _cut_off(points: Floats, density: Floats, own: Floats, at_own: Floats, scale: Floats, target: Target) -> Booleans:
-    """Which points lie beyond a valley of the density, seen from the nearest of the best chain's draws."""
-    from scipy.spatial import cKDTree
+    """Which points lie beyond a valley of the density, seen from the nearest of the best chain's draws.
 
-    nearest = cKDTree(own / scale).query(points / scale)[1]
+    Strays on the way to a mode, where the density is low, are not draws in it; those in a mode that is less dense are.
+    """
+    from scipy.spatial.distance import cdist
+
+    least = np.minimum(density - _FALL, np.median(at_own))[:, None]
+    nearest = np.where(at_own >= least, cdist(points / scale, own / scale), np.inf).argmin(axis=1)
     way = points[:, None] + _STEPS[:, None] * (own[nearest] - points)[:, None]
     lowest = target.log_density(way.reshape(-1, points.shape[1])).reshape(len(points), -1).min(axis=1)
     cut_off: Booleans = lowest < np.minimum(density - _FALL, at_own[nearest] - _FALL_BEYOND)

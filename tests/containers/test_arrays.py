@@ -111,9 +111,9 @@ def test_a_dict_of_arrays_is_read_by_name():
     )
     np.testing.assert_array_equal(sample.points, np.column_stack([theta.reshape(5, 6), -np.arange(5.0)]))
     assert sample.chain is None
-    chains = sk.as_sample({"theta": theta[:4].reshape(2, 2, 6)}, dims=("draw", "chain"))
-    np.testing.assert_array_equal(chains.points, theta[:4].reshape(2, 2, 6).swapaxes(0, 1).reshape(4, 6))
-    np.testing.assert_array_equal(chains.chain, [0, 0, 1, 1])
+    chains = sk.as_sample({"theta": theta}, dims=("draw", "chain"))
+    np.testing.assert_array_equal(chains.points, theta.swapaxes(0, 1).reshape(15, 2))
+    np.testing.assert_array_equal(chains.chain, np.repeat([0, 1, 2], 5))
 
 
 def test_a_square_matrix_in_a_dict_is_no_riddle():
@@ -131,6 +131,8 @@ def test_the_shapes_of_a_model_tell_chains_from_a_parameters_own_axes():
     np.testing.assert_array_equal(two.chain, np.repeat([0, 1], 6))
     with pytest.raises(sk.InputError, match=r'of all; received "theta" \(2, 6, 4\), one draw \(2, 6, 4\)'):
         read_draws({"theta": array}, shapes={"theta": (2, 6, 4)})
+    with pytest.raises(sk.InputError, match="the same of all; received"):
+        read_draws({"theta": array[0], "mu": array[0]}, shapes={"theta": (4,), "mu": ()})
     with pytest.raises(sk.InputError, match="more chains than draws"):
         read_draws({"theta": array.reshape(6, 2, 4)}, shapes={"theta": (4,)})
 

@@ -86,6 +86,13 @@ def test_the_best_is_held_against_independent_samples_of_its_own_size():
     assert "at 1.05 times their median" in said
 
 
+def test_independent_samples_are_of_the_effective_size():
+    own = _REFERENCE | {"effective_draws": 20, "draws": 20}
+    document = _document(_TWO, reference=[own | {"effective_draws": 50, "draws": 50}, own])
+    document["samples"][0]["effective_draws"] = 20
+    assert [each.reference["draws"] for each in standings(document, "graph")] == [20, 50]
+
+
 def test_samples_that_were_not_measured_are_named_with_the_reason():
     document = _document(_TWO)
     document["samples"].append({"file": "c", "draws": None, "results": [], "rank": {}, "error": "graph: a NaN"})

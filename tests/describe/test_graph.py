@@ -1,6 +1,7 @@
 """The summary says what is so: direction, draws, comparison, limits; so does what is read back from JSON."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -54,6 +55,13 @@ def test_numbers_in_the_summary_are_those_of_the_result():
     assert f"beta {result.coordinate_values[1]:.4g}" in summary
     share = result.coordinate_values[1] / result.value  # a stiff coordinate's is large in a right sample, too
     assert f"{share:.0%}" not in summary
+
+
+@pytest.mark.parametrize(("dim", "more"), [(5, []), (6, ["1 more"]), (8, ["3 more"])])
+def test_coordinates_that_are_not_named_are_counted(dim, more):
+    draws = np.random.default_rng(3).standard_normal((20, dim))
+    summary = " ".join(sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0, dim=dim)).summary().split())
+    assert re.findall(r", (\d+ more)\.", summary) == more
 
 
 def test_a_wide_bracket_is_never_a_bare_number():

@@ -106,6 +106,11 @@ def test_a_setting_with_half_of_its_cells_failed_is_the_worst_there_is():
     assert criteria["ess"]["best"] != {"step_size": 0.1}
 
 
+def test_seeds_that_failed_are_seeds_all_the_same():
+    found = _criteria([4.0, [1.0, 1.0, 1.0, None], 2.0])
+    assert "over 8 seeds (2 of them failed and count as worst) is" in _answers(found)["Which setting?"]
+
+
 def test_cells_that_failed_are_worst_in_the_terminal_as_on_a_page():
     found = _criteria([None, [1.0, 1.0, None], 2.0])
     rows = table(found["graph"], find_measure("graph")).rows

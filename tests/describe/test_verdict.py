@@ -65,6 +65,11 @@ def test_standard_errors_are_written_without_powers_of_ten(z, errors):
     assert f"is {errors} standard errors from 0" in said
 
 
+@pytest.mark.parametrize(("p", "label"), [(0.01, "biased"), (0.0100001, "no bias seen")])
+def test_draws_are_accused_from_the_level_on(p, label):
+    assert verdict_label({**RIGHT, "p": p, "level": 0.01}) == label
+
+
 @pytest.mark.parametrize("p", [0.5, 1e-12])
 def test_too_few_effective_draws_accuse_nobody(p):
     few = {

@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 import steinkit as sk
-from steinkit.discrepancy.blame import Blame, blamed, mean_of, moment_faults, size_of
+from steinkit.discrepancy.blame import Blame, blamed, mean_of, moment_faults, p_value_beyond, size_of
 from steinkit.discrepancy.moments import Feature, features_of
 
 N = 100_000  # a mean of draws is known to 1/300 of their standard deviation
@@ -95,6 +96,18 @@ def test_at_most_five_are_named():
     z = {("location", (j,)): 10.0 + j for j in range(6)}
     found = moment_faults(moments(z, 6), np.eye(6))
     assert [each.coordinates for each in found] == [(name,) for name in "fedcb"]
+    pairs = [Blame("spread given", ("a", name), 9.0, 0.1, "too narrow where b is near its median") for name in "bcdef"]
+    together = Blame("tails", tuple("abcdef"), -6.0, 0.2, "too heavy")
+    assert blamed([together], pairs) == (*pairs[:4], together)
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_the_p_value_of_a_size_is_bonferronis_over_all_moments(dim):
+    count = dim + dim * (dim + 1) // 2
+    found = moments({("location", (0,)): 5.0}, dim)
+    assert p_value_beyond(found, 0.0) == pytest.approx(count * t.sf(5.0, 180.0))
+    assert p_value_beyond(found, 0.1) == pytest.approx(count * t.sf(4.0, 180.0))  # its mean is .5
+    assert p_value_beyond(found, 0.6) == 1.0
 
 
 def test_an_axis_is_named_by_its_largest_loadings_where_no_coordinate_proves_anything_by_itself():
@@ -179,6 +192,7 @@ def test_all_together_come_first_where_nothing_alone_is_clearer():
     [
         (0.0, 9.0, "correlation too weak"),
         (0.0, -9.0, "correlation too weak"),
+        (0.09, -9.0, "correlation too weak"),  # as chance may have it
         (0.5, 9.0, "correlation too weak"),  # the target's is larger still
         (-0.5, -9.0, "correlation too weak"),
         (0.5, -9.0, "correlation too strong"),

@@ -24,6 +24,14 @@ def test_the_least_share_that_is_computed_with_counts():
     assert both.lower > alone.upper
 
 
+def test_stored_scores_that_contradict_each_other_do_not_matter_beside_a_target():
+    sample = sk.Sample([0.0, 0.0, 1.0], scores=[1.0, 2.0, 3.0])
+    given = {"scores": None, "weights": None, "bounds": None}
+    with pytest.raises(sk.InputError, match="the same point but carry different scores"):
+        prepare(sample, None, **given)
+    assert prepare(sample, sk.targets.Normal(0.0), **given).scores.tolist() == [[0.0], [-1.0]]
+
+
 def test_in_a_block_for_several_measures_a_sample_is_prepared_once_and_nothing_else_is_taken_for_it():
     asked = []
 

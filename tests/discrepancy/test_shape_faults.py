@@ -1,8 +1,14 @@
 """What is said of shapes and of dependence beyond correlation, on draws whose fault is known."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 
 import steinkit as sk
+from steinkit.discrepancy.blame import _shape, misplaced_mass, shape_faults
+from steinkit.discrepancy.bounded_features import BoundedFeature
+from steinkit.discrepancy.preparation import Units
 
 
 def accused(make, target, count=10):
@@ -105,3 +111,22 @@ def test_bounded_supports_have_shapes():
     found = accused(make, target, 4)
     assert found
     assert all("x1" in each.blame[0].coordinates for each in found)
+
+
+def test_where_there_are_too_many_draws_does_not_depend_on_units():
+    """A uniform law for the half normal one above 10."""
+    x, limits = 10.0 + np.random.default_rng(3).uniform(0.0, 2.0, (2000, 1)), np.array([[10.0, np.inf]])
+    units = Units.of("own", sk.as_sample(x).distinct())
+    shares, scores = np.full(2000, 1.0 / 2000.0), 10.0 - x
+    standard = SimpleNamespace(points=units.points(x), scores=units.scores(scores), shares=shares)
+    raw = misplaced_mass(x[:, 0], scores[:, 0], shares, (10.0, np.inf))
+    assert _shape(5.0, np.ones(1), standard, units, limits).size == pytest.approx(abs(raw.excess))
+    assert abs(raw.excess) == pytest.approx(0.185, abs=0.03)  # of the half normal law .683 lie below 11, of draws .5
+
+
+def test_pairs_that_are_faint_beside_another_are_not_named():
+    features = [BoundedFeature("spread given", (0, k), 0.1, z, 1e-9) for k, z in ((1, 10.0), (2, 4.0))]
+    of_none = SimpleNamespace(z=(), largest=())
+    units, at_most = SimpleNamespace(names=("a", "b", "c")), {"bounded": 0.05, "sliced": 0.05}
+    found = shape_faults(SimpleNamespace(largest=features), of_none, None, units, None, at_most)
+    assert [each.coordinates for each in found] == [("b", "a")]

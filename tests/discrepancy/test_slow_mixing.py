@@ -10,6 +10,7 @@ import steinkit as sk
 from steinkit.discrepancy import cross_fitting
 from steinkit.discrepancy.cross_fitting import (
     _batch_means,
+    _telling_functions,
     integrated_autocorrelation_times,
     long_run_times,
     slowest_change,
@@ -69,6 +70,20 @@ def test_regions_that_no_coordinate_tells_apart_are_seen_to_last(kind):
         found.append(slowest_change(z, t, [slice(0, n)]))
         assert integrated_autocorrelation_times(deviations(z.T), [slice(0, n)]).max() < 5.0
     assert 1.0 / flip < np.mean(found) < 1.6 / flip  # the indicator's time is 99, and its batches add to it
+
+
+def test_sides_of_a_symmetric_target_are_seen_to_last():
+    """Draws stay on a side for 100 on average; their distances from the centre are independent."""
+    rng, n, flip = np.random.default_rng(6), 10_000, 0.01
+    x = (1.0 - 2.0 * (np.cumsum(rng.random(n) < flip) % 2))[:, None] + 0.1 * rng.standard_normal((n, 1))
+    assert 0.5 / flip < slowest_change(x, -x, [slice(0, n)]) < 2.0 / flip
+
+
+@pytest.mark.parametrize("dim", [1, 3, 31])
+def test_functions_that_tell_regions_apart_are_counted_as_their_level_is_shared(dim):
+    x = np.random.default_rng(7).standard_normal((100, dim))
+    found = np.concatenate(list(_telling_functions(x, -x)))
+    assert len(found) == dim + 2 + dim * (dim + 1) // 2
 
 
 @pytest.mark.parametrize(("n", "dim"), [(120, 10), (150, 50), (1000, 3)])

@@ -115,10 +115,12 @@ def test_messages_keep_their_bytes():
     whole = stream.getvalue()
     stream.seek(0)
     assert [grouped.receive(stream) for _ in messages] == messages
-    for end in (0, 1, 5, 20, len(whole) - 1, len(whole)):
+    with pytest.raises(EOFError):
+        grouped.receive(stream)
+    for end in (0, 1, 5, 20, len(whole) - 1):
         cut = io.BytesIO(whole[:end])
         with pytest.raises(EOFError):
-            [grouped.receive(cut) for _ in range(4)]
+            [grouped.receive(cut) for _ in messages]
 
 
 def test_a_module_in_the_folder_at_hand_is_not_run(file, folder, monkeypatch):

@@ -119,6 +119,8 @@ def test_an_operator_keeps_raw_units_and_so_does_what_stands_still():
     still = take_measure("graph", sk.Sample([[0.5], [0.5]]), TARGET)
     assert still.result.units.kind == "raw"
     assert still.warnings[-1] == ("x1 is the same in all draws, so it has no unit of its own: raw units were taken")
+    moving = sk.Sample([[0.5], [0.5], [9.0]], weights=[1.0, 1.0, 0.0])
+    assert take_measure("graph", moving, TARGET).result.units.kind == "raw"
 
 
 def test_the_scale_of_a_kernel_is_in_the_units_chosen():

@@ -98,6 +98,10 @@ def test_json_and_no_more(text, words, tmp_path):
             write_report(tmp_path / "r.json", tmp_path / "page.html")
 
 
+def test_whole_numbers_stay_whole():
+    assert list(map(repr, parse_json("[-5, 5, -0, 5.0, -5e2]", "r.json"))) == ["-5", "5", "0", "5.0", "-500.0"]
+
+
 def test_bytes_that_are_no_text():
     with pytest.raises(InputError, match=r"r\.json is not valid JSON"):
         parse_json(b'{"a": "\xff"}', "r.json")

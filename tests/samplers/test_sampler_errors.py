@@ -179,6 +179,12 @@ def test_a_chain_that_only_proposes_outside_the_support_is_given_up(monkeypatch)
         samplers.rwmh(uniform, proposal_scale=1e4, budget=10, start=0.5 * np.ones(3))
 
 
+@pytest.mark.parametrize("target", [NODAL, sk.targets.Normal(0.0, dim=6)], ids=["compiled", "together"])
+def test_a_chain_that_rejects_proposals_inside_the_support_is_not_given_up(target, monkeypatch):
+    monkeypatch.setattr("steinkit.samplers.chains.run._LOST", 20)
+    assert samplers.rwmh(target, proposal_scale=1e4, draws=100).acceptance.max() == 0.0
+
+
 def test_a_gradient_without_meaning_outside_the_bounds_is_no_error():
     """theta > 0 with a term log theta: outside, its gradient here is NaN, and the proposal is rejected all the same."""
     x = np.array([0.5, 2.0, 1.1, 0.3])

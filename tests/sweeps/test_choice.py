@@ -53,6 +53,8 @@ class TestBest:
         assert _choose(table).median == 2.1
         assert _choose(table, "ess").best == {"step": 2}
         assert _choose(table, "ess").median == 4.0
+        rows = _choose(table, "ess").rows
+        assert [(row.lower, row.median, row.upper) for row in rows] == [(m, m, m) for m in (3.1, 2.1, 4.0)]
 
     def test_rows_stand_in_grid_order_with_medians_of_both_bounds(self):
         table = [[3.0, 1.0, 2.0], [5.0, 9.0, 6.0]]
@@ -146,6 +148,10 @@ class TestTies:
     @pytest.mark.parametrize(("least", "above"), [(1.0, False), (math.nextafter(1.0, 2.0), True)])
     def test_brackets_of_few_seeds_that_touch_leave_it_open(self, least, above):
         assert is_above(np.array([least, 3.0]), np.array([0.5, 1.0]), error=0.05) is above
+
+    def test_settings_with_the_same_values_are_not_told_apart(self):
+        values = np.arange(1.0, 13.0)
+        assert _apart(_choose([values, values])) == set()
 
     def test_seeds_are_paired(self):
         rng = np.random.default_rng(8)

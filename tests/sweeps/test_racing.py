@@ -72,6 +72,16 @@ class TestDropping:
         assert "setting 1 has at least 100." in dropped[1]
         assert _run(2, range(50), _table(values))[0][-1].settings == (1,)
 
+    def test_the_leader_is_the_one_whose_midpoints_are_small_not_whose_bounds_are_loose(self):
+        ends = [(0.0, 10.0), (2.0, 2.1), (3.0, 3.1)]
+        assert set(_run(3, range(50), lambda i, seed, tolerance: ends[i])[1]) == {2}
+
+    def test_the_error_allowed_is_shared_by_all_comparisons_of_all_rounds(self, monkeypatch):
+        given = []
+        monkeypatch.setattr("steinkit.sweeps.execution.is_above", lambda *bounds, error: given.append(error))
+        _run(5, range(50), lambda i, seed, tolerance: (0.0, 1.0))
+        assert given == [pytest.approx(0.05 / (3 * 4))] * 12
+
     def test_a_loose_bracket_drops_nothing(self):
         values = np.array([[1.0], [2.0]]) + 0.1 * np.random.default_rng(0).random((2, 50))
         assert _run(2, range(50), _table(values, slack=0.6))[1] == {}

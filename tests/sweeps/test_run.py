@@ -5,6 +5,7 @@ import json
 import math
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from steinkit.describe.sweep import headline, statements
 from steinkit.errors import MissingDependencyError, SteinkitError, UsageError
 from steinkit.measures import find_measure, take_measure
 from steinkit.samplers import Draws, MetropolisTest, rwmh
+from steinkit.sweeps.execution import Execution
 from steinkit.sweeps.run import sweep
 
 TARGET = sk.targets.Normal([0.0])
@@ -223,6 +225,15 @@ def test_a_missing_package_is_named(backend, monkeypatch):
         small(backend=backend)
 
 
+def test_every_measure_has_its_time_before_a_worker_is_ended():
+    given = []
+    workers = SimpleNamespace(answers=lambda function, tasks, seconds: given.append(seconds) or ())
+    plan, store = SimpleNamespace(measures=("graph", "ksd", "ess")), SimpleNamespace(records={})
+    for limit in (2.0, None):
+        list(Execution(plan, store, workers, False)._scores({}, {"max_seconds": limit}))
+    assert given == [pytest.approx(1.1 * 2.0 * 3), None]
+
+
 def test_racing_drops_what_cannot_win_and_keeps_the_winner():
     grid = {"scale": [0.01, 0.02, 1.0, 1.1]}
 
@@ -238,6 +249,10 @@ def test_racing_drops_what_cannot_win_and_keeps_the_winner():
     assert raced.criteria["graph"].best == full.criteria["graph"].best
     wanted = {(r["settings"]["scale"], r["seed"]): r for r in timeless(full.records)}
     assert all(r == wanted[r["settings"]["scale"], r["seed"]] for r in timeless(raced.records))
+    seconds = {scale: [] for scale in grid["scale"]}
+    for record in raced.records:
+        seconds[record["settings"]["scale"]].append(sum(record["seconds"].values()))
+    assert report["seconds_full_estimate"] == pytest.approx(24 * sum(map(np.median, seconds.values())))
     assert report["saved"] == pytest.approx(1.0 - report["seconds_spent"] / report["seconds_full_estimate"])
     assert "Racing ran" in raced.summary()
 

@@ -72,6 +72,19 @@ def test_a_cell_that_failed_for_a_passing_reason_is_whole_when_the_sweep_goes_on
     assert small(tmp_path, **given).reused == 3
 
 
+def test_a_cell_that_failed_in_an_early_round_of_a_race_is_not_tried_again_in_a_later_one(tmp_path):
+    def sampler(target, *, seed, unused):
+        if seed == 1:
+            raise OSError("no space left")
+        return np.random.default_rng(seed).standard_normal(20)
+
+    given = {"sampler": sampler, "grid": {"unused": [0, 1]}, "options": {}, "seeds": 10}
+    raced = small(tmp_path, racing=True, tolerance=1e-2, **given)
+    assert [record["attempts"] for record in raced.records] == [1] * 20
+    assert len(lines(tmp_path)) == 20
+    assert raced.failed == 2
+
+
 def test_the_first_seeds_draws_are_kept(tmp_path):
     target = sk.targets.GaussianMean(DATA)
     result = small(tmp_path, target)

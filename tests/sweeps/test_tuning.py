@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.sweeps.tuning import lengths, sobol_settings
+from steinkit.sweeps.tuning import _bias_of, lengths, sobol_settings
 
 POSTERIOR = sk.targets.LogisticRegression.nodal()
 GRID = {"step_size": [1e-5, 1e-3, 0.03, 0.3, 3.0], "batch_size": [10, 30]}
@@ -61,7 +61,10 @@ def test_the_step_that_is_neither_stuck_nor_wild_is_chosen(found):
     assert found.margin > 0.0
     assert found.verdict is not None
     assert found.unjudged is None
-    assert "% of the 1,200,000 of the full grid" in " ".join(found.summary().split())
+    cost = (
+        f"{found.spent:,} evaluations of single data, {found.spent / found.full:.1%} of the 1,200,000 of the full grid"
+    )
+    assert cost in " ".join(found.summary().split())
 
 
 def test_a_rungs_chain_is_the_beginning_of_the_next(found):
@@ -122,13 +125,17 @@ def test_time_that_runs_out_leaves_the_best_so_far():
 
 
 def test_draws_may_be_the_length_and_a_sampler_the_users_own():
+    runs = []
+
     def own(target, *, seed, scale, draws):
+        runs.append((seed, scale, draws))
         return scale * np.random.default_rng(seed).standard_normal((draws, 2))
 
     found = sk.tune(
         sk.targets.Normal([0.0, 0.0]), own, grid={"scale": [0.3, 1.0, 2.0]}, options={"draws": 2000}, cost=0.6
     )
     assert (found.setting, found.resource) == ({"scale": 1.0}, "draws")
+    assert runs[-1] == (3, 1.0, 2000)  # seeds 0 to 2 took part in the choice
     assert not found.verdict.is_biased
     assert found.plot().axes[0].get_title() == "Chosen: scale 1"
 
@@ -146,6 +153,15 @@ def test_biases_that_are_not_trusted_order_nothing():
     assert {rung.measure for rung in found.rungs} == {"sliced"}
     assert (found.bias, found.margin) == (None, None)
     assert "How far its draws are off is not known." in " ".join(found.summary().split())
+
+
+def test_a_bias_is_known_where_more_than_half_of_the_seeds_know_it():
+    def records(*known):
+        entries = [{"measure": "bias", "value": b, "margin": 0.1 * b, "quantities": []} for b in known]
+        return [{"results": [each]} for each in entries] + [{"results": []}]
+
+    assert _bias_of(records(1.0, 3.0)) == (2.0, pytest.approx(0.2))
+    assert _bias_of(records(1.0)) == (None, None)
 
 
 def test_where_nothing_can_be_scored_nothing_is_chosen():

@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.special import digamma, polygamma
 from support.bias_samples import normal_mixture
 
 import steinkit as sk
+from steinkit.discrepancy.bias.estimate import _why_not
 from steinkit.errors import InputError, TimeLimitError, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
@@ -376,3 +378,14 @@ def test_draws_at_the_end_of_all_numbers_are_refused_without_a_warning_of_numpy(
         sk.estimate_bias(x, scores=-x)
     with pytest.raises(sk.InputError, match="the squares of scores overflow: rescale"):
         sk.estimate_bias(np.random.default_rng(1).normal(size=(120, 2)), sk.Target(score=lambda x: -1e300 * x))
+
+
+def test_where_most_margins_are_too_wide_none_is_relied_on():
+    def said(*errors):
+        found = SimpleNamespace(mean_error=0.5 * np.array(errors), log_sd_error=np.zeros(len(errors)))
+        return _why_not(found, "", "")
+
+    assert said(0.1, 0.2, 0.5) == ("", "", "the margin is too wide (+- 0.5 sd)")
+    most = "the margins of most quantities are too wide"
+    assert said(0.1, 0.4, 0.5) == (most, "the margin is too wide (+- 0.4 sd)", "the margin is too wide (+- 0.5 sd)")
+    assert said(0.1, np.inf, np.nan)[0] == ""

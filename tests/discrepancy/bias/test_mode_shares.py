@@ -1,12 +1,15 @@
 """Shares of modes against mixtures whose shares are known: found, tested, refused, and the draws mended."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.modes import Mixture, Mode, two_modes
 
 import steinkit as sk
+from steinkit.discrepancy.bias import mode_groups
+from steinkit.discrepancy.bias.mode_shares import bias_of_mixture, estimates_in_modes
 from steinkit.errors import Caution
 
 
@@ -64,6 +67,27 @@ def test_right_draws_are_rejected_as_often_as_is_said():
     _, p = z_scores(two_modes(2), range(60), n=400)
     assert (p < 0.05).sum() <= 8
     assert 0.3 < np.mean(p) < 0.7
+
+
+def test_right_draws_of_three_modes_are_rejected_no_more_often():
+    three = Mixture(tuple(Mode(np.array([9.0 * k, 0.0]), np.ones(2)) for k in range(3)), np.array([0.4, 0.3, 0.3]))
+    _, p = z_scores(three, range(60), n=400)
+    assert (p < 0.05).sum() <= 8
+    assert 0.38 < np.mean(p) < 0.62
+
+
+def test_every_draw_is_bridged_once(monkeypatch):
+    bridged, bridge = [], mode_groups.bridge
+
+    def watched(at_draws, *others):
+        bridged.append(at_draws)
+        return bridge(at_draws, *others)
+
+    monkeypatch.setattr(mode_groups, "bridge", watched)
+    mixture = two_modes(2)
+    sk.mode_shares(mixture.draw(600, np.random.default_rng(5))[0], mixture.target)
+    assert len(bridged) == 4
+    assert len(np.unique(np.concatenate(bridged))) == sum(map(len, bridged)) == 600
 
 
 def test_shares_of_60_to_40_are_found_in_twenty_dimensions():
@@ -304,3 +328,14 @@ def test_the_picture_shows_both_shares_of_every_mode():
     assert ax.lines[0].get_xdata() == pytest.approx(found.draws_shares)
     assert ax.containers[0][0].get_xdata() == pytest.approx(found.shares)
     assert len(ax.get_yticklabels()) == 2
+
+
+def test_a_mixture_of_which_one_mode_has_all_has_the_margins_of_that_mode():
+    mixture = two_modes(2)
+    points, _ = mixture.draw(1000, np.random.default_rng(9))
+    found = sk.mode_shares(points, mixture.target)
+    parts = estimates_in_modes(sk.as_sample(points), mixture.target, None, found)
+    for k, part in enumerate(parts):
+        alone = bias_of_mixture(parts, replace(found, shares=np.eye(2)[k], margins=np.zeros(2)), weighted=True)
+        for name in ("mean", "sd", "mean_margin", "sd_margin"):
+            np.testing.assert_allclose(getattr(alone, name), getattr(part, name), rtol=1e-9)

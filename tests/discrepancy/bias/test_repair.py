@@ -9,6 +9,7 @@ from scipy.special import digamma, polygamma
 from support.bias_samples import normal_mixture
 
 import steinkit as sk
+from steinkit.discrepancy.bias import repair as repairing
 from steinkit.errors import InputError, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
@@ -86,6 +87,19 @@ def test_a_run_goes_on_until_the_draws_are_where_the_estimate_says():
         abs=0.03,
     )
     assert not mended.warnings
+
+
+def test_a_run_goes_on_while_a_quantity_is_off(monkeypatch):
+    monkeypatch.setattr(repairing, "_is_within_noise", lambda found: False)
+    runs, estimate = [], repairing.estimate_bias
+
+    def counted(*given, method, **options):
+        runs.append(method)
+        return estimate(*given, method=method, **options)
+
+    monkeypatch.setattr(repairing, "estimate_bias", counted)
+    assert repairing.repair(drawn(12, 200), TARGET, method="run").warnings[-1] == repairing._STILL_MOVING
+    assert runs.count("run") == repairing._RUNS
 
 
 def test_a_run_that_ends_too_early_says_so():

@@ -298,6 +298,7 @@ def test_witness_at_the_points_is_the_witness():
     np.testing.assert_allclose(again, result.witness, rtol=1e-12, atol=1e-13)
     np.testing.assert_array_equal(result.witness_at(points, scores=target.score(points)), again)
     np.testing.assert_array_equal(result.witness_at(sk.Sample(points, scores=target.score(points))), again)
+    np.testing.assert_array_equal(result.witness_at(points[[3, 3, 0]], target), again[[3, 3, 0]])
     in_chains = points.reshape(3, 20, 2)
     np.testing.assert_array_equal(result.witness_at(in_chains, scores=target.score(points).reshape(3, 20, 2)), again)
 

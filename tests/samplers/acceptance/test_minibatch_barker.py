@@ -45,6 +45,8 @@ def test_barker_decides_at_its_variance():
         assert test.decide(look(variance=factor * edge)).decided == decided
     jump = MinibatchBarkerTest(100, sigma=1.2, growth="jump").decide(look(variance=4.0 * edge))
     assert jump.wanted == 500  # 1.1 * 4 * 100, in whole batches
+    same = MinibatchBarkerTest(100, growth="jump").decide(look(variance=0.0))  # data alike say nothing of the others
+    assert (same.decided, same.wanted) == (False, 200)
     assert test.decide(look(variance=4.0 * edge)).wanted == 200
 
 

@@ -299,6 +299,15 @@ def test_other_data_in_each_iteration_do_not_diverge(carry):
     assert loss_named("logistic", y, 1.0).mean(found.coefficients, X, y) < np.log(2.0)
 
 
+def test_other_data_in_each_iteration_are_others():
+    """On the same data Newton's steps would lead to the same coefficients again."""
+    X, y = simulated("logistic", 1000)
+    options = {"carry": "nothing", "epsilon": 0.4, "debias": False, "growth": 1.0, "batch_size": 100}
+    path = sequential_irls(X, y, loss="logistic", max_iterations=15, **options).path
+    apart = np.abs(path[:, None] - path).max(axis=-1)[np.triu_indices(15, 1)]
+    assert apart.min() > 1e-4
+
+
 def test_coefficients_worse_than_the_start_are_no_answer():
     X, y = simulated("lad", 5000)
     start = batch_irls(X, y, tolerance=1e-9).coefficients

@@ -81,9 +81,10 @@ def test_the_cost_is_what_the_functions_were_given(case):
     np.testing.assert_array_equal(np.diff(draws.cost[0], prepend=0.0), draws.batch_sizes[0] + case.gradient)
 
 
+@pytest.mark.parametrize("posterior", [NODAL, Counted().posterior()], ids=["compiled", "together"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_step_is_begun_while_its_gradient_and_its_first_batch_are_paid(case):
-    batches = run(case, draws=60).batch_sizes[0].tolist()
+def test_a_step_is_begun_while_its_gradient_and_its_first_batch_are_paid(case, posterior):
+    batches = run(case, posterior, draws=60).batch_sizes[0].tolist()
     spent = np.cumsum([read + case.gradient for read in batches])
     least = case.gradient + case.first
     for steps in (1, 2, 5, 11, 30):
@@ -92,7 +93,7 @@ def test_a_step_is_begun_while_its_gradient_and_its_first_batch_are_paid(case):
             while left >= least:
                 left -= batches[taken] + case.gradient
                 taken += 1
-            draws = run(case, budget=int(budget))
+            draws = run(case, posterior, budget=int(budget))
             assert draws.batch_sizes[0].tolist() == batches[:taken]
             assert draws.cost[0].tolist() == spent[:taken].tolist()
         assert taken == steps + 1  # the last budget pays one step more than the one before

@@ -236,8 +236,7 @@ def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[dict[s
 
 def _said(entries: list[dict[str, Any]], everything: bool) -> str:
     """Of each sample the verdict's sentences, and a table of biases; of several a table of verdicts first."""
-    left = ("sample", "verdict", "what is wrong")
-    blocks = [verdicts_table(entries).text(left)] if len(entries) > 1 else []
+    blocks = [verdicts_table(entries, "largest bias").text(("sample", "verdict"))] if len(entries) > 1 else []
     for entry in entries:
         size = entry["sample"]
         head = one_line(f"{files_label((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")

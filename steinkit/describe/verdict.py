@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from steinkit.describe.bias import (
     accused_bias_sentence,
+    bias_clause,
     bias_table,
     biases_table,
     matters_sentence,
@@ -125,8 +126,15 @@ def _knows_biases(document: Document) -> bool:
     return bool(found and document["enough_draws"] and any(each["trusted"] for each in found["quantities"]))
 
 
-def verdicts_table(entries: Sequence[Document]) -> Table:
-    """Samples side by side: of each its file, and what its "verdict" says if it has one."""
+def verdicts_table(entries: Sequence[Document], last: str = "what is wrong") -> Table:
+    """Samples side by side: of each its file, and what its "verdict" says if it has one.
+
+    Parameters
+    ----------
+    entries : sequence of mapping
+    last : {"what is wrong", "largest bias"}
+        The last column.
+    """
     verdicts = [entry.get("verdict") for entry in entries]
     asked = any(verdict and verdict["matters"] is not None for verdict in verdicts)
     keys = ("p", *(["p_matters"] if asked else []))
@@ -135,9 +143,15 @@ def verdicts_table(entries: Sequence[Document]) -> Table:
         known = verdict or {}
         numbers = ["-" if known.get(key) is None else f"{known[key]:.2g}" for key in keys]
         ess = "-" if known.get("ess") is None else f"{known['ess']:.0f}"
-        rows.append((entry["file"], verdict_label(verdict), *numbers, ess, fault_label(verdict)))
-    columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", "what is wrong")
+        said = fault_label(verdict) if last == "what is wrong" else _largest_bias(known)
+        rows.append((entry["file"], verdict_label(verdict), *numbers, ess, said))
+    columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", last)
     return Table("May they be used?", columns, tuple(rows))
+
+
+def _largest_bias(document: Document) -> str:
+    worst = next((each for each in (document.get("bias") or {}).get("quantities", ()) if each["trusted"]), None)
+    return "not known" if worst is None else f"{worst['name']}: {bias_clause(worst) or 'none'}"
 
 
 def unjudged_statement(why: str) -> Statement:

@@ -253,7 +253,8 @@ def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -
 def _score_columns(position: Mapping[str, int], names: Sequence[str], source: str) -> list[int]:
     """The column of each coordinate's score; none if no coordinate has one."""
     scores = {name.removeprefix(SCORE): k for name, k in position.items() if name.startswith(SCORE)}
-    stray = next((name for name in scores if name not in set(names)), None)
+    known = set(names)
+    stray = next((name for name in scores if name not in known), None)
     if stray is not None:
         raise InputError(
             f'{source}: column "{SCORE}{stray}" belongs to no coordinate{did_you_mean(stray, names)}; '
@@ -305,7 +306,8 @@ def sampler_columns(header: Sequence[str], source: str, asked: Sequence[str] | N
     """
     if asked is None:
         _require_plain(header, source)
-    free = [name for name in header if name not in (asked or ())]
+    named = set(asked or ())
+    free = [name for name in header if name not in named]
     left_out = [name for name in free if name in _POSTERIOR]
     if any(name in _STAN for name in free):
         left_out += [name for name in free if name.endswith("__")]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.containers.columns import lay_out
 from steinkit.files import streams
 
 
@@ -115,5 +116,33 @@ def test_columns(monkeypatch):
     with pytest.raises(sk.InputError, match=r"has 120,000 columns, beyond the limit of 50,000"):
         sk.read_sample(io.StringIO(text))
     monkeypatch.setenv("STEINKIT_MAX_COLUMNS", "120000")
-    assert sk.read_sample(io.StringIO(text)).dim == 60_000  # minutes, were it quadratic in the columns
+    assert sk.read_sample(io.StringIO(text)).dim == 60_000
     assert sk.read_sample(io.StringIO(text), columns=names[:30_000]).dim == 30_000
+
+
+class _Counted(str):
+    """A name that counts how often it is looked up or compared."""
+
+    __slots__ = ()
+    times = 0
+
+    def __hash__(self):
+        _Counted.times += 1
+        return super().__hash__()
+
+    def __eq__(self, other):
+        _Counted.times += 1
+        return super().__eq__(other)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_the_work_grows_with_the_number_of_columns_and_not_with_its_square(share):
+    counts = []
+    for n in (200, 400):
+        names = [_Counted(f"x{k}") for k in range(n)]
+        header = [*names, *(_Counted(f"score:{name}") for name in names)]
+        _Counted.times = 0
+        lay_out(header, "wide.csv", None if share == 1.0 else names[: int(share * n)])
+        counts.append(_Counted.times)
+    assert counts[0] > 200
+    assert counts[1] < 2.5 * counts[0]

@@ -56,7 +56,7 @@ class Threshold(click.FloatRange):
     name = "float"
 
     def _describe_range(self) -> str:
-        return "" if self.min is self.max is None else super()._describe_range()
+        return "" if self.min is None and self.max is None else super()._describe_range()
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number."""

@@ -525,7 +525,7 @@ def prepare(
 
     The one place where what a discrepancy is given is checked: behind it travels what this returns.
     """
-    last = _last.get() if scores is weights is bounds is None else None
+    last = _last.get() if scores is None and weights is None and bounds is None else None
     if last and last[0][0] is draws and last[0][1] is target:
         return last[0][2]
     given = as_sample(draws)

@@ -48,8 +48,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,7 +68,7 @@ from steinkit.discrepancy.kernel.ksd import KernelSteinDiscrepancy, kernel_stein
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
-from steinkit.errors import Caution, InputError, UsageError, cautious, during, reservations
+from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation, small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
@@ -85,7 +85,6 @@ _ROWS = 256
 _REPLICATES = 128
 _ROUGH = 1e-5  # of the largest sum: several times what single precision errs, 2e-6 where one draw makes up most of it
 _LEAST = 1e-20  # of a statistic whose terms neither overflow nor vanish in single precision
-_only_p = ContextVar("only_p", default=False)  # the bootstrap's values need not be exact to tell it
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +217,24 @@ def kernel_stein_test(
     threads = thread_count(n_jobs)
     began = time.perf_counter()
     prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds).in_units(units)
+    found = _test(prepared, kernel, operator, flip_probability, n_bootstrap, rng, threads)
+    return replace(
+        found, seconds={"scores": time.perf_counter() - began - sum(found.seconds.values()), **found.seconds}
+    )
+
+
+def _test(
+    prepared: Prepared,
+    kernel: str | BaseKernel,
+    operator: RiemannianLangevin | None = None,
+    flip_probability: float | None = None,
+    n_bootstrap: int = 1000,
+    rng: Seed = 0,
+    threads: int = 1,
+    *,
+    only_p: bool = False,
+) -> KernelSteinTest:
+    """The test of draws with their scores; its replicates are not exact if only the p-value is wanted."""
     _require_equal_weights(prepared.given)
     points = prepared.points
     if len(points) == 1:
@@ -241,10 +258,10 @@ def kernel_stein_test(
     correlated = time.perf_counter()
     signs = _sign_sums(rows, places, len(points), flip_probability, n_bootstrap, np.random.default_rng(rng))
     signs = np.vstack([points.counts.astype(np.float32), signs])
-    rough = _only_p.get() and _LEAST < size < 1.0 / _LEAST
+    rough = only_p and _LEAST < size < 1.0 / _LEAST
     sums = _pair_sums(stein, signs, threads, rough)
     if rough:
-        sums[np.abs(signs.sum(axis=1)) == len(points.inverse)] = sums[0]  # signs that never flip
+        sums[np.abs(signs.sum(axis=1)) == len(points.inverse)] = sums[0]  # signs that never flip: not to be taken again
         near = np.flatnonzero((np.abs(sums - sums[0]) <= _ROUGH * sums.max()) & (sums != sums[0]))
         if len(near):
             sums[near] = _pair_sums(stein, signs[near], threads)
@@ -265,7 +282,6 @@ def kernel_stein_test(
         scores=prepared.raw.scores,
         units=prepared.units,
         seconds={
-            "scores": seen - began,
             "autocorrelation": correlated - seen,
             "bootstrap": time.perf_counter() - correlated,
         },
@@ -407,10 +423,10 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
     """sum_ij q_i q_j k0(x_i, x_j) for each row q of `signs`, (replicates, n); shape (replicates,).
 
     Rows of the kernel matrix come in blocks, from the diagonal on; what lies right of the diagonal block counts twice.
-    Roughly: all but the first of the sums are taken in single precision, in half the time.
+    Roughly: all but the first two of the sums are taken in single precision, in half the time.
     """
     n = len(stein)
-    blocks = range(0, n, _ROWS)
+    blocks, starts = range(0, n, _ROWS), range(2 if rough else _REPLICATES, len(signs), _REPLICATES)
     sums = np.zeros((len(blocks), len(signs)))
 
     def fill(number: int) -> Iterator[None]:
@@ -418,13 +434,13 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
         last = min(first + _ROWS, n)
         rows = stein.rows(np.arange(first, last), first)[:, first:]
         rows[:, last - first :] *= 2.0
-        for start in (0, *range(2, len(signs), _REPLICATES)) if rough else range(0, len(signs), _REPLICATES):
+        for start, end in pairwise([0, *starts, len(signs)]):
             yield
-            some = signs[start : start + _REPLICATES if start or not rough else 2, first:]
+            some = signs[start:end, first:]
             if rough and start:
                 rows = rows.astype(np.float32, copy=False)
             by_row = (some.astype(rows.dtype, copy=False) @ rows.T) * some[:, : last - first]
-            sums[number, start : start + len(some)] = by_row.sum(axis=1, dtype=np.float64)
+            sums[number, start:end] = by_row.sum(axis=1, dtype=np.float64)
 
     with one_thread_in_libraries("blas"):  # ours are the threads
         run_pieces(fill, len(blocks), threads)
@@ -464,8 +480,8 @@ def kernel_evidence(
         if not draws.is_weighted:
             paired = replace(standardised, weights=None)[_spread(in_chains, _MOST_PAIRED)]
             try:
-                with during(_only_p, True):
-                    test = kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng)
+                given = prepare(paired, None, scores=None, weights=None, bounds=standard.bounds)
+                test = _test(given, IMQ(), rng=rng, only_p=True)
             except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
                 untested = (f"the kernel test was left out: {error}",)
         if test is not None and len(paired) == len(summed):  # its statistic is n KSD^2 of the same draws

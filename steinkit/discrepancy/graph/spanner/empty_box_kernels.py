@@ -1,6 +1,6 @@
 """Kernels of the greedy spanner in the plane that looks at pairs with an empty box only, and their twins in Python.
 
-Both ways list the same pairs and link the same ones; see `empty_boxes`.
+Both ways list the same pairs and link the same ones; `greedy` says why these pairs are enough.
 """
 
 from __future__ import annotations

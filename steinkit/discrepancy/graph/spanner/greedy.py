@@ -184,9 +184,9 @@ def greedy_spanner(
 
     Notes
     -----
-    In the plane only pairs are looked at whose box holds no other point: of up to 200,000 points, unless they are many.
-    Else pairs are handled in buckets of increasing length, cut at quantiles of a sample of distances: about 3 n pairs
-    in the first and four times as many in each next. For each bucket,
+    Of up to 200,000 points in the plane only pairs whose box holds no other point are looked at, unless there are too
+    many of them. Else pairs are handled in buckets of increasing length, cut at quantiles of a sample of distances:
+    about 3 n pairs in the first and four times as many in each next. For each bucket,
 
     1. *filter*: most pairs are found to be joined already by the graph of the shorter edges, which is frozen
        meanwhile. Boxes around neighbouring points tell which of them may lie at such a distance. Points close together

@@ -273,7 +273,7 @@ def _places(margin: float) -> int:
 
 _SHOWN = 3  # coordinates of a centre
 _FINEST_SHARE = 0.0001  # margin that is written
-_SELDOM = "The draws cross too seldom for a test of theirs; `steinkit repair` weighs the modes by the right ones."
+_SELDOM = "The draws cross too seldom to test this; `steinkit repair` weighs the modes by the right shares."
 
 
 def shares_statements(document: Document) -> list[Statement]:

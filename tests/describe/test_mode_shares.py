@@ -30,8 +30,8 @@ def test_the_probability_follows_or_why_there_is_none():
     shares = [0.72, 0.28], [0.5, 0.5]
     assert shares_sentence(document(*shares)) == "Modes 72.0:28.0, right 50.0:50.0 ± 0.7 points (p = 2e-09)."
     assert shares_sentence(document(*shares, p=None)) == (
-        "Modes 72.0:28.0, right 50.0:50.0 ± 0.7 points. The draws cross too seldom for a test of theirs; `steinkit "
-        "repair` weighs the modes by the right ones."
+        "Modes 72.0:28.0, right 50.0:50.0 ± 0.7 points. The draws cross too seldom to test this; `steinkit repair` "
+        "weighs the modes by the right shares."
     )
 
 

@@ -78,7 +78,7 @@ def test_shares_of_modes_are_said_of_draws_that_are_too_few_to_be_judged(tmp_pat
     right, margin = map(float, re.search(r"right ([\d.]+):[\d.]+ ± ([\d.]+) points", shares).groups())
     upper = sk.targets.MixturePosterior().sample(100_000, 0)[:, 1] > 0.0  # exact draws
     assert min(abs(right - 100.0 * share) for share in (upper.mean(), 1.0 - upper.mean())) < 2.0 * margin + 0.5
-    assert "`steinkit repair` weighs the modes by the right ones" in shares
+    assert "`steinkit repair` weighs the modes by the right shares" in shares
     assert shares in str(sweep_part(found, None).answers)
 
 

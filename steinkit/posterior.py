@@ -312,11 +312,11 @@ class Posterior(Target):
         gradient = jax_module().grad
         dim, names, (log_likelihood, log_prior) = in_coordinates(like, dim, names, log_likelihood, log_prior)
         arrays = _as_data(data)
-        single, grad_single, many, grad_many = likelihood_forms(log_likelihood, len(arrays))
+        many, grad_many = likelihood_forms(log_likelihood, len(arrays))
         return cls(
             arrays,
-            single,
-            grad_single,
+            for_one(many),
+            for_one(grad_many),
             vectorised(log_prior),
             vectorised(gradient(log_prior)),
             log_likelihood_many=many,
@@ -462,6 +462,10 @@ class Posterior(Target):
             return np.empty(0)
         self.check_shapes(points[0])
         total = np.array(self.log_prior(points), dtype=np.float64)
+        self._add_log_likelihoods(total, points)
+        return total
+
+    def _add_log_likelihoods(self, total: Floats, points: Floats) -> None:
         many = self.log_likelihood_many
         self._add_over_data(
             total,
@@ -469,7 +473,6 @@ class Posterior(Target):
             lambda theta, *batch: self.log_likelihood(theta, *batch).sum(),
             None if many is None else lambda thetas, *batches: many(thetas, *batches).sum(axis=1),
         )
-        return total
 
     def _add_over_data(
         self, total: Floats, points: Floats, single: LikelihoodTerm, many: LikelihoodTerm | None
@@ -548,6 +551,16 @@ def _divided(divisor: float, term: LikelihoodTerm, theta: Floats, *batch: Array)
 
 def _tempered_terms(make: MakeTerms, temperature: float, data: tuple[Array, ...], dim: int) -> CompiledTerms:
     return make(data, dim).tempered(temperature)
+
+
+def for_one(many: LikelihoodTerm) -> LikelihoodTerm:
+    """The form for one parameter and its batch of a term for many, each with a batch of its own."""
+    return partial(_first_of_one, many)
+
+
+def _first_of_one(many: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
+    first: Floats = many(theta[None], *(array[None] for array in batch))[0]
+    return first
 
 
 def _repeated(array: Array, times: int) -> Array:

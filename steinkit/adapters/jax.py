@@ -26,7 +26,7 @@ from steinkit.adapters.model import Model, Parameter, as_floats, check, from_sto
 from steinkit.containers.reading import require_dims
 from steinkit.errors import InputError, SteinkitError, UsageError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
-from steinkit.posterior import Posterior
+from steinkit.posterior import Posterior, for_one
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -352,8 +352,8 @@ def posterior_of_plate(
     many, grad_many = vectorised(terms), vectorised(jax.grad(total))
     return Posterior(
         data=(np.arange(plate.size),),
-        log_likelihood=lambda theta, indices: many(theta[None], indices[None])[0],
-        grad_log_likelihood=lambda theta, indices: grad_many(theta[None], indices[None])[0],
+        log_likelihood=for_one(many),
+        grad_log_likelihood=for_one(grad_many),
         log_prior=vectorised(log_prior),
         grad_log_prior=vectorised(jax.grad(log_prior)),
         log_likelihood_many=many,

@@ -153,12 +153,7 @@ class Posterior(Target):
         data: Sequence[ArrayLike],
         *,
         grad_log_prior: Callable[..., Any] | None = None,
-        dim: int | None = None,
-        names: Sequence[str] | None = None,
-        bounds: ArrayLike | None = None,
-        cdf: Callable[[Floats], ArrayLike] | None = None,
-        sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
-        label: str = "user-defined posterior",
+        **options: Any,
     ) -> Posterior:
         """Make a posterior whose chains run in compiled code, from functions of one parameter and one datum.
 
@@ -180,18 +175,8 @@ class Posterior(Target):
             Arrays of numbers with the same leading length N, of at most three axes.
         grad_log_prior : callable, (theta) -> (d,), optional
             Wanted wherever ``gradient`` is.
-        dim : int, optional
-            Number of coordinates d; taken from `names` or `bounds` where they are given.
-        names : sequence of str, optional
-            Names of the coordinates.
-        bounds : array_like, shape (d, 2), optional
-            Row j is (lower, upper) of coordinate j; infinities where there is no bound.
-        cdf : callable, (n,) -> (n,), optional
-            Cumulative distribution function, in one dimension.
-        sampler : callable, (n, Generator) -> (n, d), optional
-            Draws n independent points.
-        label : str
-            How reports call the posterior.
+        **options
+            Of `Posterior`: ``dim``, ``names``, ``bounds``, ``cdf``, ``sampler``, ``functions`` and ``label``.
 
         Returns
         -------
@@ -234,12 +219,7 @@ class Posterior(Target):
             functions.grad_log_likelihood,
             functions.log_prior,
             functions.grad_log_prior,
-            dim=dim,
-            names=names,
-            bounds=bounds,
-            cdf=cdf,
-            sampler=sampler,
-            label=label,
+            **options,
         )
         made._missing = functions.missing
         made._bring_terms(functions.compiled_terms)
@@ -254,9 +234,9 @@ class Posterior(Target):
         dim: int | None = None,
         *,
         like: Any = None,
-        bounds: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         label: str = "JAX posterior",
+        **options: Any,
     ) -> Posterior:
         """Make a posterior of a likelihood term and a prior written in JAX; gradients by automatic differentiation.
 
@@ -274,12 +254,12 @@ class Posterior(Target):
             Number of coordinates; any if not given.
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
             A state as the functions take it, see `Target.from_jax`; by default a vector, shape (d,).
-        bounds : array_like, shape (d, 2), optional
-            Row j is (lower, upper) of coordinate j; infinities where there is no bound.
         names : sequence of str, optional
             Names of the coordinates; those of ``like`` if not given.
         label : str
             How reports call the target.
+        **options
+            Of `Posterior`: ``bounds``, ``cdf``, ``sampler`` and ``functions``.
 
         Returns
         -------
@@ -323,8 +303,8 @@ class Posterior(Target):
             grad_log_likelihood_many=grad_many,
             dim=dim,
             names=names,
-            bounds=bounds,
             label=label,
+            **options,
         )
 
     def check_shapes(self, theta: ArrayLike) -> None:

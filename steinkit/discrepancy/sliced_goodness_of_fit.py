@@ -139,7 +139,7 @@ def _joined(along: Floats, pulls: Floats, share: Floats, order: Integers) -> Seq
 
 _SMALLEST_AXIS = 1e-9  # variance of a principal axis, relative to the largest, below which rounding decides
 _LARGEST = 5  # directions that are kept
-_INTERPRETED = 1.1e-4  # seconds a draw and direction, where kernels are not compiled
+_INTERPRETED = 8e-5  # seconds a draw and direction, where kernels are not compiled
 
 
 @dataclass(frozen=True, eq=False)

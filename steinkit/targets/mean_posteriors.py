@@ -116,11 +116,7 @@ class GaussianMean(PosteriorFamily):
             sampler=self._draw,
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"GaussianMean({self.size} data, d={self.dim}, variance={show(self.variance)}, "
-            f"prior_mean={show(self.prior_mean)}, prior_variance={show(self.prior_variance)})"
-        )
+    _shown = ("variance", "prior_mean", "prior_variance")
 
     @classmethod
     def simulate(
@@ -286,11 +282,7 @@ class MixturePosterior(PosteriorFamily):
         data = parameters[0] + np.where(second, parameters[1], 0.0) + sd * noise
         return cls(data, variance, prior_variances)
 
-    def __repr__(self) -> str:
-        return (
-            f"MixturePosterior({self.size} data, variance={self.variance:g}, "
-            f"prior_variances={show(self.prior_variances)})"
-        )
+    _shown = ("variance", "prior_variances")
 
     @property
     def prior_variance(self) -> Floats:  # type: ignore[override]

@@ -224,8 +224,7 @@ class LogisticRegression(LinearModel):
         self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
         super().__init__(label, (np.ascontiguousarray(x), self._as_responses(responses, len(x))), x.shape[1], names)
 
-    def __repr__(self) -> str:
-        return f"LogisticRegression({self.size} data, d={self.dim}, prior_variance={show(self.prior_variance)})"
+    _shown = ("prior_variance",)
 
     @classmethod
     def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
@@ -336,11 +335,7 @@ class LassoRegression(LinearModel):
             sampler=self._draw if one_sided else None,
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"LassoRegression({self.size} data, d={self.dim}, precision={self.precision:g}, "
-            f"prior_rate={self.prior_rate:g})"
-        )
+    _shown = ("precision", "prior_rate")
 
     @classmethod
     def toy(

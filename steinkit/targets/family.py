@@ -277,15 +277,13 @@ class Scatter:
 
 
 def as_scatter(matrix: Floats, dim: int, what: str) -> Scatter:
-    """Factorise a matrix given as a scalar (times identity), a diagonal (d,), or in full (d, d).
+    """Factorise a finite matrix given as a scalar (times identity), a diagonal (d,), or in full (d, d).
 
     Raises
     ------
     UsageError
         If the shape is another, or the matrix is not symmetric or not positive definite.
     """
-    if not np.isfinite(matrix).all():
-        raise UsageError(f"{what} must be finite; received {show(matrix)}")
     if matrix.ndim < 2:
         if not (matrix > 0.0).all():
             raise UsageError(f"{what} must be positive; received {show(matrix)}")

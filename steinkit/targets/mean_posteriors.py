@@ -222,9 +222,11 @@ class MixturePosterior(PosteriorFamily):
         prior_variances: ArrayLike = (10.0, 1.0),
     ) -> None:
         if data is None:
-            from steinkit.datasets import load_mixture_data
+            from steinkit.datasets import bundled
+            from steinkit.files.csv_format import read_table
 
-            data = load_mixture_data()
+            with bundled("gmm100.csv") as path:
+                data = read_table(path)[1][:, 0]
         y = np.atleast_1d(as_finite(data, "data"))
         if y.ndim != 1:
             raise UsageError(f"data must have shape (N,), one number a datum; received {y.shape}")

@@ -245,10 +245,10 @@ class LogisticRegression(LinearModel):
         UsageError
             If a variance is not positive, or their number is not 1 or 6.
         """
-        from steinkit.datasets import load_nodal
+        from steinkit.datasets import bundled
 
-        features, responses, names = load_nodal()
-        return cls(features, responses, prior_variance, names)
+        with bundled("nodal.csv") as path:
+            return cls.from_csv(path, "r", prior_variance=prior_variance)
 
     @staticmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:

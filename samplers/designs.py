@@ -65,6 +65,7 @@ from steinkit.samplers.acceptance.sequential import (
 from steinkit.samplers.chains.draws import RunOptions, Temperature
 from steinkit.samplers.chains.gradients import Proposal
 from steinkit.samplers.chains.run import run_chains
+from steinkit.targets.family import as_finite, as_positive
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,10 +92,8 @@ class TrialRun(Brief):
     Raises
     ------
     UsageError
-        If size is not a whole number of at least 2.
-    InputError
-        If the arrays are empty, no numbers, differ in length or are not finite, or a standard deviation or temperature
-        is not positive.
+        If size is not a whole number of at least 2, the arrays are empty, no numbers, differ in length or are not
+        finite, or a standard deviation or temperature is not positive.
     """
 
     size: int
@@ -108,20 +107,12 @@ class TrialRun(Brief):
 
     def __post_init__(self) -> None:
         whole(self.size, "size", 2)
-        shape = _numbers(self.mean, "mean").shape
-        if len(shape) != 1 or not shape[0]:
-            raise InputError(f"a trial run needs moves: mean must have shape (n,), n > 0; received shape {shape}")
-        for name, wants_positive in {"mean": False, "sd": True, "offset": False, "temperature": True}.items():
-            values = _numbers(getattr(self, name), name)
-            if values.shape not in {(), shape}:
-                raise InputError(f"{name} must have shape {shape}, one number a move; received shape {values.shape}")
-            values = np.broadcast_to(values, shape)
-            wrong = ~(np.isfinite(values) & ((values > 0.0) | (not wants_positive)))
-            if wrong.any():
-                row = int(np.flatnonzero(wrong)[0])
-                wanted = "a positive number" if wants_positive else "a finite number"
-                raise InputError(f"move {row}: {name} is {values[row]}, {wanted} is wanted; leave that move out")
-            object.__setattr__(self, name, values)
+        n = as_finite(self.mean, "mean").size
+        for name in ("mean", "sd", "offset", "temperature"):
+            values = (as_positive if name in ("sd", "temperature") else as_finite)(getattr(self, name), name)
+            if values.shape not in {(), (n,)}:
+                raise UsageError(f"{name} must be a number, or one for each of {n} moves; received {values.shape}")
+            object.__setattr__(self, name, np.broadcast_to(values, (n,)))
 
     @property
     def log_ratio(self) -> Floats:
@@ -215,13 +206,6 @@ def trial_run(
         skipped=int((~usable).sum()),
         settings=run.settings,
     )
-
-
-def _numbers(values: ArrayLike, name: str) -> Floats:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number, or one for each move; received {values!r}") from None
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from steinkit.sample import Floats, Integers
 from steinkit.samplers.chains.draws import Kind
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel
 from steinkit.samplers.chains.readers import DataWalk
+from steinkit.targets.family import as_positive, as_vector
 
 
 def add_noise(theta: Any, scale: Any, xi: Any) -> Any:
@@ -144,15 +145,7 @@ class RandomWalk(Proposal):
     proposal_scale: ArrayLike
 
     def __post_init__(self) -> None:
-        try:
-            scale = np.asarray(self.proposal_scale, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            scale = np.array(np.nan)
-        if scale.ndim > 1 or not scale.size or not ((scale > 0.0) & np.isfinite(scale)).all():
-            raise UsageError(
-                f"proposal_scale must be positive, a number or one a coordinate; received {self.proposal_scale!r}"
-            )
-        object.__setattr__(self, "_scale", scale)
+        object.__setattr__(self, "_scale", as_positive(self.proposal_scale, "proposal_scale"))
 
     def noise_width(self, dim: int) -> int:
         """One number a coordinate.
@@ -172,10 +165,7 @@ class RandomWalk(Proposal):
         UsageError
             If there are scales, one a coordinate, for another number of coordinates.
         """
-        scale: Floats = self._scale  # type: ignore[attr-defined]
-        if scale.ndim and scale.shape != (dim,):
-            raise UsageError(f"proposal_scale has {scale.size} entries for {dim} coordinates; give one, or {dim}")
-        return dim
+        return len(as_vector(self._scale, dim, "proposal_scale"))  # type: ignore[attr-defined]
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
         """theta + scale * xi; the ratio is zero.

@@ -158,19 +158,12 @@ class CompiledChains(ABC):
         (dim,), size, seed, plan = state.shape, self.model.size, self.options.seeds[k], self.plan[0]
         self.vectors = np.zeros((len(Vector), dim))
         self.vectors[Vector.STATE] = state
+        values, work = np.empty(2 * len(self.rows)), np.empty(dim)
+        given = self.terms.addresses, self.bounds, size, self.terms.slice_rows, self.rows
         self.machine = Machine(
             self.plan,
             np.zeros(1, dtype=CHAIN),
-            Terms(
-                self.terms.addresses,
-                self.bounds,
-                size,
-                self.terms.slice_rows,
-                self.rows,
-                np.empty(2 * len(self.rows)),
-                np.empty(dim),
-                self.stop.flag,
-            ),
+            Terms(*given, values, work, self.stop.flag),
             self.vectors,
             np.array(np.broadcast_to(self.scale, (dim,))),
             self.rule,

@@ -13,13 +13,13 @@ import os
 import shlex
 import tomllib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from steinkit.describe.writing import setting_key
-from steinkit.errors import InputError, OutputError, SteinkitWarning, UsageError, did_you_mean, printable
+from steinkit.errors import InputError, OutputError, SteinkitWarning, UsageError, printable, require_known
 from steinkit.files.streams import read_bytes, read_enclosed
 from steinkit.measures.options import UNIT_WORDS, read_units
 from steinkit.sweeps.plan import Plan
@@ -81,9 +81,10 @@ def _read(file: Path) -> dict[str, Any]:
         found = tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, OverflowError, RecursionError) as error:  # of bytes, of TOML, of dates beyond the calendar
         raise InputError(f"{file} is not valid TOML: {error}") from None
-    _require_known(found, _TABLES, f"{file}")
+    require_known(found, sorted(_TABLES), f"{file}: unknown key", "known")
     _require_kinds(found, file)
-    _require_known(found.get("run", {}), (*_OWN_RUN_KEYS, *measure_setting_names()), f"[run] of {file}")
+    keys = sorted((*_OWN_RUN_KEYS, *measure_setting_names()))
+    require_known(found.get("run", {}), keys, f"[run] of {file}: unknown key", "known")
     return found
 
 
@@ -132,13 +133,6 @@ def _operator(reference: Any, file: Path) -> Any:
     if not isinstance(reference, str):
         raise UsageError(f'{file}: operator must be "path.py:attribute"; received {reference!r}')
     return load_attribute(reference, "operator", RiemannianLangevin, file.parent)
-
-
-def _require_known(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    known = sorted(known)
-    for name in given:
-        if name not in known:
-            raise UsageError(f"{where}: unknown key {name!r}{did_you_mean(name, known)}; known are {', '.join(known)}")
 
 
 def _require_kinds(found: Mapping[str, Any], file: Path) -> None:

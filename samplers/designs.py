@@ -560,30 +560,23 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     left, left_weights = nodes_on_two_scales(np.maximum(D - _LONGEST, 0.0), D, k, _NODES)
     right_weights = P[:, None] * right_weights * np.exp(w_0[:, None] - right)
     left_weights = left_weights * np.exp(left - D[:, None])
-    curves = _Curves(first_fraction, epsilon, alpha)
-    wrong_rejections, read = (curves.at(k[:, None] * right) * right_weights).sum(axis=-1)
-    wrong_acceptances, read_on_left = (curves.at(k[:, None] * left) * left_weights).sum(axis=-1)
+    curves = _curves(first_fraction, epsilon, alpha)
+    wrong_rejections, read = (curves(k[:, None] * right) * right_weights).sum(axis=-1)
+    wrong_acceptances, read_on_left = (curves(k[:, None] * left) * left_weights).sum(axis=-1)
     return AcceptanceBias(
         P, wrong_acceptances - wrong_rejections, wrong_acceptances + wrong_rejections, read + read_on_left
     )
 
 
-class _Curves:
-    """Error and data use of a test as functions of the mean, by interpolation."""
+def _curves(first_fraction: float, epsilon: float, alpha: float) -> Callable[[Floats], Floats]:
+    """Error and data use of a test as functions of means >= 0, by interpolation, (...) -> (2, ...)."""
+    from scipy.interpolate import CubicSpline
 
-    def __init__(self, first_fraction: float, epsilon: float, alpha: float) -> None:
-        fractions, thresholds = interim_looks(first_fraction, epsilon, alpha)
-        # beyond this mean the first look decides, and rightly
-        self._farthest = (thresholds[0] + _FAR) * math.sqrt(1.0 / fractions[0] - 1.0) if len(fractions) else 1.0
-        s = np.linspace(0.0, 1.0, _TABLE)
-        means = self._farthest * np.sinh(_GROWTH * s) / math.sinh(_GROWTH)
-        found = operating_characteristics(means, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
-        from scipy.interpolate import CubicSpline
-
-        self._spline = CubicSpline(s, np.stack((found.error, found.data_use)), axis=1)
-
-    def at(self, means: Floats) -> Floats:
-        """Error and data use at means >= 0, (...) -> (2, ...)."""
-        inside = np.minimum(means / self._farthest, 1.0)
-        values: Floats = self._spline(np.arcsinh(inside * math.sinh(_GROWTH)) / _GROWTH)
-        return values
+    fractions, thresholds = interim_looks(first_fraction, epsilon, alpha)
+    # beyond this mean the first look decides, and rightly
+    farthest = (thresholds[0] + _FAR) * math.sqrt(1.0 / fractions[0] - 1.0) if len(fractions) else 1.0
+    s = np.linspace(0.0, 1.0, _TABLE)
+    means = farthest * np.sinh(_GROWTH * s) / math.sinh(_GROWTH)
+    found = operating_characteristics(means, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
+    spline = CubicSpline(s, np.stack((found.error, found.data_use)), axis=1)
+    return lambda means: spline(np.arcsinh(np.minimum(means / farthest, 1.0) * math.sinh(_GROWTH)) / _GROWTH)

@@ -279,6 +279,8 @@ class LangevinChains(CompiledChains):
         Of the steps with these numbers, from 0.
     mode : Mode, optional
         For control variates.
+    step_cost, before : int
+        Gradients of single data that a step costs, and those before the first.
     """
 
     def __init__(
@@ -290,10 +292,10 @@ class LangevinChains(CompiledChains):
         temperature: Temperature,
         step_sizes: Callable[[Floats], Floats],
         mode: Mode | None,
+        step_cost: int,
+        before: int,
     ) -> None:
-        self.batch, self.step_sizes, self.mode = batch, step_sizes, mode
-        self.before = 0 if mode is None else mode.cost
-        step_cost = batch if mode is None else 2 * batch
+        self.batch, self.step_sizes, self.mode, self.before = batch, step_sizes, mode, before
         plan: dict[str, Any] = {"variates": mode is not None, "reads_all": 1, "gradient_batch": batch}
         plan |= {"steps": options.steps_of(step_cost, self.before), "step_cost": step_cost}
         super().__init__(advance_langevin, model, options, temperature, recorder, **plan)

@@ -131,6 +131,14 @@ def require_time(doing: str, seconds: float = 0.0) -> None:
         raise TimeLimitError(doing, needed=seconds - left if left > 0.0 else 0.0)
 
 
+def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
+    """Slices of n things, so many at a time; before each `require_time`, where it is said what would be done."""
+    for begin in range(0, n, width):
+        if doing:
+            require_time(doing)
+        yield slice(begin, min(begin + width, n))
+
+
 class StopSignal(Event):
     """An event that compiled code can see: the deadline has passed, or the user has interrupted.
 

@@ -248,9 +248,9 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
         raise UsageError(f"graph must be 'spanner' or 'complete'; received {kind!r}")
     stretch = geometry.checked_dilation(dilation)
     if points.shape[1] == 1:
-        return geometry.sorted_graph(points), 1.0
+        return geometry.join_neighbours(points), 1.0
     if kind == "complete":
-        return geometry.complete_graph(points), 1.0
+        return geometry.join_all_pairs(points), 1.0
     from steinkit.discrepancy.graph.spanner.greedy import span_in_time
 
     return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)

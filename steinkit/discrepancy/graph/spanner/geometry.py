@@ -130,7 +130,11 @@ def sorted_graph(points: DrawsLike) -> Graph:
     ----------
     J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Algorithm 2.
     """
-    points = as_sample(points).points
+    return join_neighbours(as_sample(points).points)
+
+
+def join_neighbours(points: Floats) -> Graph:
+    """`sorted_graph` of points that are checked, shape (n, d)."""
     n, dim = points.shape
     if dim != 1:
         raise InputError(f"points of dimension {dim} cannot be sorted along a line; use greedy_spanner")
@@ -159,7 +163,11 @@ def complete_graph(points: DrawsLike) -> Graph:
     InputError
         If the points or their distances are not finite.
     """
-    points = as_sample(points).points
+    return join_all_pairs(as_sample(points).points)
+
+
+def join_all_pairs(points: Floats) -> Graph:
+    """`complete_graph` of points that are checked, shape (n, d)."""
     n = len(points)
     pairs = n * (n - 1) // 2
     if pairs > MOST_COMPLETE_PAIRS:

@@ -34,9 +34,11 @@ from steinkit.samplers.acceptance.sequential import AusterityTest, Bound, Concen
 from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, Temperature, takes_run_options
 from steinkit.samplers.chains.gradients import Langevin, Proposal, RandomWalk
 from steinkit.samplers.chains.run import run_chains
+from steinkit.samplers.registry import sampler
 from steinkit.target import Target
 
 
+@sampler("random-walk Metropolis, exact: all data at each step")
 @takes_run_options
 def rwmh(
     target: Target, *, proposal_scale: ArrayLike, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]
@@ -86,6 +88,7 @@ def rwmh(
     return run_chains("rwmh", target, RandomWalk(proposal_scale), MetropolisTest(), RunOptions(**run), temperature)
 
 
+@sampler("random walk with Barker's acceptance test of 1965, not the Barker proposal; exact: all data each step")
 @takes_run_options
 def barker(
     target: Target, *, proposal_scale: ArrayLike, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]
@@ -142,6 +145,7 @@ def barker(
     return run_chains("barker", target, RandomWalk(proposal_scale), BarkerTest(), RunOptions(**run), temperature)
 
 
+@sampler("Metropolis-adjusted Langevin algorithm, exact: all data at each step")
 @takes_run_options
 def mala(target: Target, *, step_size: float, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]) -> Draws:
     """Metropolis-adjusted Langevin algorithm, exact: each step reads all the data.
@@ -246,6 +250,7 @@ def metropolis_hastings(
     return run_chains("metropolis_hastings", target, proposal, test, RunOptions(**run), temperature)
 
 
+@sampler("random walk with the austerity test: biased by --epsilon")
 @takes_run_options
 def approximate_mh(
     posterior: Posterior,
@@ -315,6 +320,7 @@ def approximate_mh(
     return run_chains("approximate_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)
 
 
+@sampler("random walk with the concentration test: safe, hungry for data")
 @takes_run_options
 def subsampling_mh(
     posterior: Posterior,
@@ -386,6 +392,7 @@ def subsampling_mh(
     return run_chains("subsampling_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)
 
 
+@sampler("random walk with Barker's acceptance test of 1965 on a minibatch: nearly unbiased")
 @takes_run_options
 def barker_mh(
     posterior: Posterior,

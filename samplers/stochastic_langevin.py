@@ -23,7 +23,7 @@ from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest, option
 from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.chains.draws import (
     Draws,
@@ -55,8 +55,15 @@ from steinkit.samplers.chains.likelihood_terms import (
     start_states,
 )
 from steinkit.samplers.chains.run import run_chains
+from steinkit.samplers.registry import sampler
 
 
+@sampler(
+    "stochastic gradient Langevin dynamics; steps constant or decreasing; biased",
+    decay=option("X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
+    decay_offset=option("X", "Number of steps after which they begin to decrease in earnest."),
+    control_variates=option("", "Give SGLD's gradients control variates at the mode."),
+)
 @takes_run_options
 def sgld(
     posterior: Posterior,
@@ -164,6 +171,7 @@ def sgld(
     return recorder.draws(model.names, settings)
 
 
+@sampler("SGLD moves, each judged by an acceptance test (austerity, or --test)")
 @takes_run_options
 def corrected_sgld(
     posterior: Posterior,

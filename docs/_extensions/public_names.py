@@ -1,7 +1,7 @@
 """Docstrings on pages: single backticks are links, and mathematics in plain text stays what it is.
 
-And lists of the reference's pages: for a pattern among their names, such as `*Test`, they have the public names that fit
-it and stand on no list by themselves.
+And lists on the reference's pages: a pattern among their names, such as `*Test`, stands for the public names that fit
+it and are on no list.
 """
 
 from __future__ import annotations

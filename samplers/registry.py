@@ -54,11 +54,6 @@ class Sampler:
     function: Callable[..., Draws]
     own: Mapping[str, Mapping[str, str]]
 
-    @property
-    def note(self) -> str:
-        """What a message about a wrong use should add, where the name may mislead."""
-        return _note_on(self.name)
-
     def options(self, test: str | None = None) -> dict[str, Option]:
         """Its options by name.
 
@@ -156,12 +151,13 @@ def find_sampler(name: str) -> Sampler:
     if found is None or found.name != name:
         names = sampler_names()
         raise UsageError(
-            f"unknown sampler {name!r}{did_you_mean(name, names)}{_note_on(name)}; the samplers are {', '.join(names)}"
+            f"unknown sampler {name!r}{did_you_mean(name, names)}{note_on(name)}; the samplers are {', '.join(names)}"
         )
     return found
 
 
-def _note_on(name: str) -> str:
+def note_on(name: str) -> str:
+    """What a message about a wrong use should add, where the name may mislead."""
     return _TWO_BARKERS if "barker" in name else ""
 
 

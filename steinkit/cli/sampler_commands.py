@@ -37,6 +37,7 @@ from steinkit.samplers.registry import (
     acceptance_test_names,
     acceptance_tests_with,
     find_sampler,
+    note_on,
     own_options,
     sampler_names,
 )
@@ -173,9 +174,8 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
             hint = did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
             if tests:
                 hint = f"; it goes with --test {' or '.join(tests)}"
-            raise UsageError(
-                f"{whose} has no option {as_flag(name)}{hint}{sampler.note}; its options are {options_text(taken)}"
-            )
+            hint += note_on(sampler.name)
+            raise UsageError(f"{whose} has no option {as_flag(name)}{hint}; its options are {options_text(taken)}")
     missing = [as_flag(option.name) for option in taken.values() if option.required and option.name not in given]
     if sampler.needs_end and not {"draws", "budget"} & given.keys():
         missing.append("--draws or --budget")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.draws import Draws
+from steinkit.samplers.chains.draws import Draws, takes_run_options
 from steinkit.target import Target
 
 _Function = TypeVar("_Function", bound=Callable[..., Draws])
@@ -100,20 +100,22 @@ class Sampler:
         return self.function(target, **arguments)
 
 
-def sampler(summary: str, **own: Mapping[str, str]) -> Callable[[_Function], _Function]:
+def sampler(**own: Mapping[str, str]) -> Callable[[_Function], _Function]:
     """Give a function of `steinkit.samplers` a name on the command line, in sweeps and in lists: its own, with dashes.
+
+    Lists say of it the first line of its docstring. What it takes as ``**run`` are the options of `RunOptions`.
 
     Parameters
     ----------
-    summary : str
-        One line about it.
     **own
         What `acceptance.interface.option` makes of each option that no other sampler has.
     """
 
     def registered(function: _Function) -> _Function:
-        vars(function)[_REGISTERED] = Sampler(function.__name__.replace("_", "-"), summary, function, own)
-        return function
+        named = takes_run_options(function) if "run" in inspect.signature(function).parameters else function
+        name, summary = named.__name__.replace("_", "-"), (named.__doc__ or "").partition("\n")[0].rstrip(".")
+        vars(named)[_REGISTERED] = Sampler(name, summary, named, own)
+        return named
 
     return registered
 
@@ -147,13 +149,11 @@ def find_sampler(name: str) -> Sampler:
     UsageError
         If there is none.
     """
-    found = _registered(name.replace("-", "_"))
-    if found is None or found.name != name:
-        names = sampler_names()
+    if name not in (known := _samplers()):
         raise UsageError(
-            f"unknown sampler {name!r}{did_you_mean(name, names)}{note_on(name)}; the samplers are {', '.join(names)}"
+            f"unknown sampler {name!r}{did_you_mean(name, known)}{note_on(name)}; the samplers are {', '.join(known)}"
         )
-    return found
+    return known[name]
 
 
 def note_on(name: str) -> str:
@@ -163,16 +163,11 @@ def note_on(name: str) -> str:
 
 @cache
 def _samplers() -> dict[str, Sampler]:
+    """The samplers by name: what `sampler` made of functions that `steinkit.samplers` exports."""
     from steinkit import samplers
 
-    return {found.name: found for name in dir(samplers) if (found := _registered(name))}
-
-
-def _registered(function: str) -> Sampler | None:
-    from steinkit import samplers
-
-    found = getattr(getattr(samplers, function, None), _REGISTERED, None)
-    return found if isinstance(found, Sampler) else None
+    found = [getattr(getattr(samplers, name), _REGISTERED, None) for name in dir(samplers)]
+    return {each.name: each for each in found if isinstance(each, Sampler)}
 
 
 def _options_of(function: Callable[..., Any]) -> dict[str, Option]:

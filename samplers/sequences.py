@@ -40,7 +40,7 @@ _TIE = 1e-12
 _LARGEST_SOBOL = 1 << 30
 
 
-@sampler("independent draws, from a target that can be drawn from")
+@sampler()
 def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int] = 0) -> Draws:
     """Independent draws from a target that can be drawn from.
 
@@ -82,9 +82,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 
-@sampler(
-    "Sobol's low-discrepancy points, for a uniform target", scramble=option("", "Scramble Sobol's points at random.")
-)
+@sampler(scramble=option("", "Scramble Sobol's points at random."))
 @checked
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
@@ -135,7 +133,7 @@ def sobol(
     return _as_draws(points, target, seeds, {"sampler": "sobol", "draws": draws, "scramble": scramble})
 
 
-@sampler("kernel herding, for a uniform target of one dimension")
+@sampler()
 @checked
 def herding(target: Target, *, draws: int) -> Draws:
     """Kernel herding of a uniform distribution on an interval, with the norm |h|^2 = integral of h'(x)^2.

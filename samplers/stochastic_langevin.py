@@ -35,7 +35,6 @@ from steinkit.samplers.chains.draws import (
     Temperature,
     describe_temperature,
     normals,
-    takes_run_options,
     temperatures,
 )
 from steinkit.samplers.chains.gradients import (
@@ -59,12 +58,10 @@ from steinkit.samplers.registry import sampler
 
 
 @sampler(
-    "stochastic gradient Langevin dynamics; steps constant or decreasing; biased",
     decay=option("X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
     decay_offset=option("X", "Number of steps after which they begin to decrease in earnest."),
     control_variates=option("", "Give SGLD's gradients control variates at the mode."),
 )
-@takes_run_options
 def sgld(
     posterior: Posterior,
     *,
@@ -76,7 +73,7 @@ def sgld(
     temperature: Temperature = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Stochastic gradient Langevin dynamics, with constant or decreasing steps.
+    """Stochastic gradient Langevin dynamics, with constant or decreasing steps: biased.
 
     Parameters
     ----------
@@ -171,8 +168,7 @@ def sgld(
     return recorder.draws(model.names, settings)
 
 
-@sampler("SGLD moves, each judged by an acceptance test (austerity, or --test)")
-@takes_run_options
+@sampler()
 def corrected_sgld(
     posterior: Posterior,
     *,
@@ -183,7 +179,7 @@ def corrected_sgld(
     temperature: Temperature = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Langevin proposals on minibatches, each judged by an acceptance test.
+    """Langevin moves on minibatches, as SGLD's, each judged by an acceptance test: austerity, or another.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ import re
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import PathFinder
@@ -59,20 +59,13 @@ class _Entry(NamedTuple):
     @property
     def summary(self) -> str:
         """One line about it: what was said, else the first line of the class's docstring."""
-        first = (self.made_by.__doc__ or self.family).partition("\n")[0].rstrip(".")
-        return self.said or first[0].lower() + first[1:]
+        return self.said or (self.made_by.__doc__ or "").partition("\n")[0].rstrip(".")
 
     @property
-    def required(self) -> tuple[str, ...]:
-        return () if self.own else tuple(key for key, each in self._arguments if each.default is each.empty)
-
-    @property
-    def optional(self) -> tuple[str, ...]:
-        return self.own or tuple(key for key, each in self._arguments if each.default is not each.empty)
-
-    @property
-    def _arguments(self) -> Iterable[tuple[str, inspect.Parameter]]:
-        return inspect.signature(self.made_by).parameters.items()
+    def options(self) -> dict[str, bool]:
+        """Whether each must be given, by its name."""
+        arguments = {} if self.own else inspect.signature(self.made_by).parameters
+        return dict.fromkeys(self.own, False) | {key: each.default is each.empty for key, each in arguments.items()}
 
 
 _SIMULATION = ("size", "theta", "data_seed")
@@ -149,7 +142,7 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
         posterior: Posterior = entry.make(family, values, dim)
         return posterior if temperature is None else posterior.tempered(temperature)
     fixed = "dim" in values or any(isinstance(value, list) for value in values.values())
-    if "dim" in entry.optional and not fixed:
+    if "dim" in entry.options and not fixed:
         values["dim"] = dim
     made: Target = family(**values)
     return made
@@ -175,15 +168,15 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
     values: dict[str, Any] = {}
     for written, text in options.items():
         key = written.replace("-", "_")
-        if key not in (known := (*entry.required, *entry.optional)):
+        if key not in entry.options:
             raise UsageError(
-                f"target {name!r} has no option {written!r}{did_you_mean(key, known)}; "
+                f"target {name!r} has no option {written!r}{did_you_mean(key, entry.options)}; "
                 f"its options are {_options_text(entry)}"
             )
         if key in values:
             raise UsageError(f"option {key!r} of target {name!r} is given twice; give it once")
         values[key] = text if key in ("data", "response") and "response" in entry.own else parse_value(text)
-    missing = [key for key in entry.required if key not in values]
+    missing = [key for key, must in entry.options.items() if must and key not in values]
     if missing:
         raise UsageError(f"target {name!r} needs {', '.join(missing)}; pass -p {missing[0]}=VALUE")
     return values
@@ -235,34 +228,34 @@ _OF_DATA = {
         "MixturePosterior",
         _mixture_posterior,
         ("data", "variance", "prior_variances", "temperature", *_SIMULATION),
-        "posterior of a two-component mixture, d = 2; data: bundled, numbers, a CSV file, or size=N simulated at theta",
+        "Posterior of a two-component mixture, d = 2; data: bundled, numbers, a CSV file, or size=N simulated at theta",
         {"theta": "size", "data_seed": "size"},
     ),
     "logistic-posterior": _Entry(
         "LogisticRegression",
         _regression,
         ("data", "response", "prior_variance", "intercept", "temperature"),
-        "posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
+        "Posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
         _TABLE,
     ),
     "lasso-posterior": _Entry(
         "LassoRegression",
         _regression,
         ("data", "response", "intercept", "precision", "prior_rate", "temperature", "size", "data_seed"),
-        "posterior of an L1-regularised regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
+        "Posterior of an L1-regularised regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
         _TABLE,
     ),
     "gaussian-mean": _Entry(
         "GaussianMean",
         _gaussian_mean,
         ("data", "variance", "prior_mean", "prior_variance", "temperature", *_SIMULATION),
-        "posterior of a normal mean, known exactly; data: numbers, a CSV file, or size=N (1000) simulated at theta",
+        "Posterior of a normal mean, known exactly; data: numbers, a CSV file, or size=N (1000) simulated at theta",
     ),
 }
 
 
 def _options_text(entry: _Entry) -> str:
-    keys = [*entry.required, *(f"[{key}]" for key in entry.optional)]
+    keys = (key if must else f"[{key}]" for key, must in sorted(entry.options.items(), key=lambda each: not each[1]))
     return " ".join(keys).replace("_", "-")
 
 

@@ -138,5 +138,5 @@ def test_bad_options_are_refused(name, options, message):
 def test_table_lists_every_target_once():
     table = targets.target_table()
     assert tuple(row[0] for row in table) == targets.target_names()
-    assert ("gamma", "shape [rate] [dim]", "independent gamma coordinates on (0, inf), with mean shape / rate") in table
+    assert ("gamma", "shape [rate] [dim]", "Independent gamma coordinates on (0, inf), with mean shape / rate") in table
     assert all(summary and "\n" not in summary for _, _, summary in table)

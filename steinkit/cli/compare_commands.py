@@ -9,17 +9,7 @@ import click
 import numpy as np
 
 from steinkit.cli.help_screens import command, measure_option
-from steinkit.cli.options import (
-    all_option,
-    file_options,
-    files_argument,
-    measure_options,
-    output_options,
-    reference_options,
-    seed_option,
-    target_options,
-    verdict_options,
-)
+from steinkit.cli.options import measure_options, output_options, sample_options, scoring_options, seed_option
 from steinkit.cli.request import Request, deliver, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import ComparedSample, Comparison
@@ -45,14 +35,9 @@ built-in target takes its dimension from the first FILE that can be read.
 
 
 @command(help=_COMPARE)
-@files_argument
-@target_options
-@file_options
+@sample_options
 @measure_options()
-@verdict_options
-@reference_options
-@output_options
-@all_option
+@scoring_options
 def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if all could be measured."""
     request = Request(files, options, "a comparison takes each file once")
@@ -141,9 +126,7 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
 
 
 @command(help=_CURVE)
-@files_argument
-@target_options
-@file_options
+@sample_options
 @measure_option("--n", callback=_grid, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
 @measure_option(
     "--budget",

@@ -18,16 +18,14 @@ from steinkit import __version__
 from steinkit.cli.help_screens import MEASURE, command, measure_option, option, output_option
 from steinkit.cli.options import (
     Decorator,
-    file_options,
-    files_argument,
     in_order,
     json_option,
     max_seconds_option,
     pairs_option,
+    sample_options,
     seed_option,
     setting_option,
     target_option,
-    target_options,
 )
 from steinkit.cli.request import NamedTarget, key_values, read_with_target, units_for
 from steinkit.cli.sampler_commands import options_given, sampler_options
@@ -280,9 +278,7 @@ draws allow; the shares of modes far apart it cannot see.
 
 
 @command(help=_THIN)
-@files_argument
-@target_options
-@file_options
+@sample_options
 @measure_option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
 @setting_option("bounds", names_measures=False)
 @setting_option("units", names_measures=False)
@@ -350,9 +346,7 @@ shares, if the target has a log density.
 
 
 @command(help=_REPAIR)
-@files_argument
-@target_options
-@file_options
+@sample_options
 @setting_option("bounds", names_measures=False)
 @measure_option(
     "--method",

@@ -14,20 +14,15 @@ from steinkit.cli.help_screens import command, output_option, solver_option
 from steinkit.cli.options import (
     Threshold,
     all_option,
-    fail_if_biased_option,
-    fail_if_off_option,
-    file_options,
-    files_argument,
+    fail_options,
     json_option,
     matters_option,
     max_seconds_option,
     measure_options,
-    output_options,
-    reference_options,
+    sample_options,
+    scoring_options,
     seed_option,
     setting_option,
-    target_options,
-    verdict_options,
 )
 from steinkit.cli.request import Request, deliver, read_with_target, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
@@ -56,14 +51,9 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
 
 
 @command(help=_SCORE)
-@files_argument
-@target_options
-@file_options
+@sample_options
 @measure_options(of_one_sample=True)
-@verdict_options
-@reference_options
-@output_options
-@all_option
+@scoring_options
 @output_option(
     "--fail-above",
     everyday=False,
@@ -71,11 +61,11 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     metavar="X",
     help="Exit with 1 if the value certainly exceeds X. Of several measures, the value of the first.",
 )
-@fail_if_biased_option(
+@fail_options(
     "the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA at that level, too. "
-    "Too few effective draws neither pass nor fail: a warning, and code 0."
+    "Too few effective draws neither pass nor fail: a warning, and code 0.",
+    everyday=False,
 )
-@fail_if_off_option(everyday=False)
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request, title = Request(files, options, "chains are different files"), files_label(files)
@@ -170,9 +160,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 
 
 @command(help=_VERDICT)
-@files_argument
-@target_options
-@file_options
+@sample_options
 @setting_option("bounds", names_measures=False)
 @matters_option
 @solver_option(
@@ -185,8 +173,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @seed_option("Of the signs of the kernel test, and of the batches.")
 @max_seconds_option("Give up after S seconds. Of each file.")
 @all_option
-@fail_if_biased_option("draws are accused at level ALPHA.")
-@fail_if_off_option(everyday=True)
+@fail_options("draws are accused at level ALPHA.", everyday=True)
 @json_option("Print JSON instead of words.")
 @output_option("-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:

@@ -239,21 +239,6 @@ def samplers(json_output: bool) -> None:
 # Data whose mean counts as normal.
 _SMALLEST_BATCH = 100
 
-_HELP = """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
-
-\b
-steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
-steinkit design --target-error 0.05 --size 10000
-steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
-\f
-\b
-steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale 0.02 --burn-in 100 --thin 5
-
-The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1. The
-second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of exact
-random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
-"""
-
 
 _TEST, _RUN = "The test", "Trial run"  # headings of help
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
@@ -261,7 +246,7 @@ Found: TypeAlias = tuple[dict[str, Any], str, str]
 """The JSON document, the same in words, and the next command with what it is for."""
 
 
-@command(help=_HELP)
+@command()
 @option(_TEST, "--first-fraction", type=float, metavar="X", help="Share of the data read at a look, in (0, 1].")
 @option(
     _TEST,
@@ -278,7 +263,20 @@ Found: TypeAlias = tuple[dict[str, Any], str, str]
 @sampler_options("proposal_scale", *_TRIAL, group=_RUN)
 @json_option("Print JSON instead of words.")
 def design(json_output: bool, **settings: Any) -> None:
-    """Analyse a test, or search for one."""
+    """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
+
+    \b
+    steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
+    steinkit design --target-error 0.05 --size 10000
+    steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
+    \f
+    \b
+    steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale .02 --burn-in 100 --thin 5
+
+    The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1.
+    The second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of
+    exact random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
+    """
     given = {name: value for name, value in settings.items() if value is not None and value != ()}
     analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case
     document, text, then = analyse(given)

@@ -37,20 +37,8 @@ from steinkit.runtime.progress import watched
 if TYPE_CHECKING:
     from steinkit.discrepancy.verdict import Verdict
 
-_SCORE = """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
 
-\b
-steinkit score draws.csv --target normal -p mean=0,0
-steinkit score draws.csv --target model.py:target --plot where.png
-steinkit score draws_with_scores.csv --fail-if-biased 0.01
-\f
-\b
-steinkit score fit-1.csv fit-2.csv fit-3.csv fit-4.csv --target model.py:target
-steinkit score draws.csv --target normal --measure graph --measure ksd --measure ess
-"""
-
-
-@command(help=_SCORE)
+@command()
 @sample_options
 @measure_options(of_one_sample=True)
 @scoring_options
@@ -67,7 +55,17 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     everyday=False,
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
-    """Score a sample; the exit code says whether it passed."""
+    """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
+
+    \b
+    steinkit score draws.csv --target normal -p mean=0,0
+    steinkit score draws.csv --target model.py:target --plot where.png
+    steinkit score draws_with_scores.csv --fail-if-biased 0.01
+    \f
+    \b
+    steinkit score fit-1.csv fit-2.csv fit-3.csv fit-4.csv --target model.py:target
+    steinkit score draws.csv --target normal --measure graph --measure ksd --measure ess
+    """
     request, title = Request(files, options, "chains are different files"), files_label(files)
     threshold, judging = _threshold(request), request.judging
     if options["plot"] and request.measures and not any(measure.has_picture for measure in request.measures):
@@ -147,19 +145,7 @@ def _threshold(request: Request) -> float:
     return math.nan if asked is None else float(asked)
 
 
-_VERDICT = """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
-
-\b
-steinkit verdict draws.csv --target normal -p mean=0,0
-steinkit verdict pilot.csv long_run.csv --target model.py:target
-steinkit verdict draws_with_scores.csv --fail-if-off 0.1
-\f
-Says whether draws are from the target, how far the mean and standard deviation of each parameter are off, with margins,
-and what was not tested. 'steinkit score' measures discrepancies as well, with their proofs.
-"""
-
-
-@command(help=_VERDICT)
+@command()
 @sample_options
 @setting_option("bounds", names_measures=False)
 @matters_option
@@ -177,7 +163,16 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @json_option("Print JSON instead of words.")
 @output_option("-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:
-    """Judge samples; the exit code says whether they passed."""
+    """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
+
+    \b
+    steinkit verdict draws.csv --target normal -p mean=0,0
+    steinkit verdict pilot.csv long_run.csv --target model.py:target
+    steinkit verdict draws_with_scores.csv --fail-if-off 0.1
+    \f
+    Says whether draws are from the target, how far the mean and standard deviation of each parameter are off, with
+    margins, and what was not tested. 'steinkit score' measures discrepancies as well, with their proofs.
+    """
     if len(set(files)) < len(files):
         raise UsageError(f"{next(each for each in files if files.count(each) > 1)} is named twice; name each file once")
     for file in files:

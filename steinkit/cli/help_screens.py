@@ -67,7 +67,7 @@ class ScreenCommand(click.Command):
         self.help = inspect.cleandoc(self.help or "")
         self._has_more = "\f" in self.help or any(each.is_told_in_brief for each in self._grouped)
         if self._has_more:
-            self.params.append(help_option(["--help-all"], "Show every option in full.", _whole_help))
+            self.params.append(help_option(["--help-all"], "Show every option in full.", self.whole_help))
 
     @property
     def _grouped(self) -> list[GroupedOption]:
@@ -143,11 +143,6 @@ def help_option(
     return GroupedOption(
         sorted(names, key=len), group=_HELP, help=said, is_flag=True, is_eager=True, expose_value=False, callback=shown
     )
-
-
-def _whole_help(ctx: click.Context) -> str:
-    assert isinstance(ctx.command, ScreenCommand)
-    return ctx.command.whole_help(ctx)
 
 
 def _write_names(formatter: click.HelpFormatter, text: str) -> None:

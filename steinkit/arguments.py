@@ -222,7 +222,7 @@ def masked_entries(values: Any) -> int:
 
 def whole(value: Any, name: str, least: int) -> int:
     """``value`` as a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if not _is_whole(value) or value < least:
         raise UsageError(f"{name} must be a whole number of at least {least}; received {value!r}")
     return int(value)
 
@@ -239,11 +239,7 @@ def share(value: Any, name: str) -> float:
 
 def number(value: Any, name: str, allowed: Callable[[float], bool], wanted: str) -> float:
     """``value`` as a number that is allowed."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.integer | np.floating)
-        or not allowed(float(value))
-    ):
+    if not _is_number(value) or not allowed(float(value)):
         raise UsageError(f"{name} must be a number, {wanted}; received {value!r}")
     return float(value)
 

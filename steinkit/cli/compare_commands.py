@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import click
 import numpy as np
 
 from steinkit.cli.help_screens import command, measure_option
-from steinkit.cli.options import measure_options, output_options, sample_options, scoring_options, seed_option
+from steinkit.cli.options import measure_options, output_options, read_as, sample_options, scoring_options, seed_option
 from steinkit.cli.request import Request, deliver, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import ComparedSample, Comparison
@@ -98,22 +97,20 @@ def _with_unread(
     return replace(found, samples=tuple(entries[file] for file in files), warnings=(*doubts, *failed, *found.warnings))
 
 
-def _grid(context: click.Context, parameter: click.Parameter, text: str | None) -> list[float] | None:
-    """Read ``--n`` and ``--budget``: numbers between commas."""
-    if text is None:
-        return None
-    try:
-        return [float(word) for word in text.split(",") if word.strip()]
-    except ValueError:
-        raise click.BadParameter(f"numbers between commas are wanted, such as 10,20,50; received {text!r}") from None
+def _grid(text: str) -> list[float]:
+    """Numbers between commas."""
+    return [float(word) for word in text.split(",") if word.strip()]
+
+
+_GRID = read_as(_grid, "numbers between commas are wanted, such as 10,20,50")
 
 
 @command()
 @sample_options
-@measure_option("--n", callback=_grid, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
+@measure_option("--n", type=_GRID, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
 @measure_option(
     "--budget",
-    callback=_grid,
+    type=_GRID,
     metavar="B,B...",
     help="Budgets instead, in the unit of the column cost. That of the files; the chains of one sample share a budget.",
 )

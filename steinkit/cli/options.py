@@ -27,7 +27,7 @@ from steinkit.describe.verdict import WORST
 from steinkit.describe.writing import alternatives, listed
 from steinkit.files import format_names
 from steinkit.measures import all_options, find_measure, measure_names, takers_of
-from steinkit.measures.options import BOUNDS, Option
+from steinkit.measures.options import BOUNDS
 
 Decorator: TypeAlias = Callable[[Any], Any]
 
@@ -45,9 +45,28 @@ def complete_target(context: click.Context, parameter: click.Parameter, word: st
     return [CompletionItem(word, type="file"), *names]  # files first, for bash drops what stands before them
 
 
-def name_list(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
-    """Read ``--columns``: names between commas."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def read_as(read: Callable[[str], Any], wanted: str = "") -> Callable[[str], Any]:
+    """A type for click: what a function makes of the text given; the function raises ValueError where it cannot.
+
+    Parameters
+    ----------
+    read : callable
+    wanted : str
+        That something is wanted, to refuse other words with; by default what the ValueError says.
+    """
+
+    def convert(text: str) -> Any:
+        try:
+            return read(text)
+        except (ValueError, OverflowError) as error:
+            raise click.BadParameter(f"{wanted}; received {text!r}" if wanted else str(error)) from None
+
+    return convert
+
+
+def between_commas(text: str) -> list[str]:
+    """Words between commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 class Threshold(click.FloatRange):
@@ -107,7 +126,7 @@ sample_options = in_order(
     ),
     input_option(
         "--columns",
-        callback=name_list,
+        type=between_commas,
         metavar="NAME,NAME...",
         help="Coordinates to read, in order. The name of a parameter stands for all its entries.",
     ),
@@ -155,10 +174,8 @@ def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
         how: dict[str, Any] = {"flag_value": setting.switched_on, "type": type(setting.switched_on)}
     elif setting.choices is not None:
         how = {"type": click.Choice(setting.choices()), "show_default": True}
-    elif isinstance(setting.read, type):
-        how = {"type": setting.read, "show_default": True}
     else:
-        how = {"callback": _reader(setting), "show_default": True}
+        how = {"type": setting.read if isinstance(setting.read, type) else read_as(setting.read), "show_default": True}
     default = setting.default
     if setting is BOUNDS:
         how["multiple"] = True
@@ -176,16 +193,6 @@ def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
         help=f"{said}. Of {listed(takers, most=len(takers))}." if names_measures else f"{said}.",
         **how,
     )
-
-
-def _reader(setting: Option) -> Callable[[click.Context, click.Parameter, str], Any]:
-    def read(context: click.Context, parameter: click.Parameter, text: str) -> Any:
-        try:
-            return setting.read(text)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
-
-    return read
 
 
 def flag_of(name: str) -> str:

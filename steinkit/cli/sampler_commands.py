@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.help_screens import command, option, output_option
-from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, target_option
+from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, read_as, target_option
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
 from steinkit.describe.writing import filled, one_line
@@ -40,18 +40,6 @@ from steinkit.samplers.registry import (
     find_sampler,
     sampler_names,
 )
-
-
-def _value(read: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
-    """A type for click: what a function makes of the text given; the function raises ValueError where it cannot."""
-
-    def convert(text: str) -> Any:
-        try:
-            return read(text)
-        except (ValueError, OverflowError):
-            raise click.BadParameter(f"{wanted} is wanted; received {text!r}") from None
-
-    return convert
 
 
 def _whole(text: str) -> int:
@@ -91,13 +79,14 @@ def _test_option(metavar: str, text: str) -> dict[str, Any]:
         return _option(click.Choice(names), metavar, text)
     names.remove("X")
     wanted = " or ".join(["a number", *(f'"{name}"' for name in names)])
-    return _option(_value(lambda given: given if given in names else float(given), wanted), metavar, text)
+    kind = read_as(lambda given: given if given in names else float(given), f"{wanted} is wanted")
+    return _option(kind, metavar, text)
 
 
-_NUMBER, _WHOLE = _value(float, "a number"), _value(_whole, "a whole number")
-_SCALES = _value(_numbers, "a number, or numbers between commas,")
-_STATE = _value(_numbers, "numbers between commas")
-_SEED = _value(_seeds, "a whole number, or the chains' seeds between commas,")
+_NUMBER, _WHOLE = read_as(float, "a number is wanted"), read_as(_whole, "a whole number is wanted")
+_SCALES = read_as(_numbers, "a number, or numbers between commas, is wanted")
+_STATE = read_as(_numbers, "numbers between commas is wanted")
+_SEED = read_as(_seeds, "a whole number, or the chains' seeds between commas, is wanted")
 _TESTS = acceptance_test_names()
 
 _SAMPLER, _CHAINS = "Of the sampler", "Chains"  # headings of help

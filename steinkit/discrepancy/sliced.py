@@ -120,7 +120,7 @@ def solve_slice(
     """
     require_time("slices were solved")
     along, pulls = finite_projection(direction, points, scores)
-    u, mass, pull = merged(along, pulls, weights)
+    u, (mass, _), pull = merged(along, pulls, weights)
     rounding = _rounding(direction, scores, weights[0], float(mass @ np.abs(pull)), stein_factors)
     found = graph_stein_discrepancy(
         u[:, None],
@@ -158,12 +158,12 @@ def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats
     return points @ direction, scores @ _conjugate(direction)
 
 
-def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Floats, Floats]:
-    """The distinct u, ascending, the weight of each, and its mean of s.w; scores may nearly cancel in it."""
+def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:
+    """The distinct u, ascending, the weights of each, and its mean of s.w; scores may nearly cancel in it."""
     u, inverse = np.unique(along, return_inverse=True)
     moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
     mass, moment = (double_double.sums_in_groups(terms, inverse, len(u)) for terms in (weights, moments))
-    return u, mass[0], double_double.ratio(moment, mass)[0]
+    return u, mass, double_double.ratio(moment, mass)[0]
 
 
 def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple[Floats, Floats]:

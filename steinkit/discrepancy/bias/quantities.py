@@ -135,16 +135,16 @@ def _between_halves(points: Floats, shares: Floats, axis: Floats) -> Floats | No
 
 def _along(where: Floats, slope: Floats, shares: Floats, direction: Floats, clear: float) -> Valley | None:
     order = np.argsort(where, kind="stable")
+    where, slope, shares = where[order], slope[order], shares[order]
     n = len(order)
     even = np.linspace(0, n, min(_BINS, n // _FEWEST) + 1).astype(int)
-    widest = np.argpartition(-np.diff(where[order]), min(_GAPS, n - 2))[:_GAPS] + 1  # no bin reaches across these
+    widest = np.argpartition(-np.diff(where), min(_GAPS, n - 2))[:_GAPS] + 1  # no bin reaches across these
     edges = np.union1d(even, widest)
     counts = np.diff(edges)
-    shares = shares[order]
     weight = np.add.reduceat(shares, edges[:-1])
-    t = np.add.reduceat(shares * where[order], edges[:-1]) / weight
-    mean = np.add.reduceat(shares * slope[order], edges[:-1]) / weight
-    change = 0.5 * np.diff(slope[order], prepend=slope[order[0]]) ** 2  # of neighbours, whatever trend they follow
+    t = np.add.reduceat(shares * where, edges[:-1]) / weight
+    mean = np.add.reduceat(shares * slope, edges[:-1]) / weight
+    change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # of neighbours, whatever trend they follow
     change[edges[:-1]] = 0.0
     spread = np.add.reduceat(change, edges[:-1]) / np.maximum(counts - 1.0, 1.0)
     window = np.ones(min(_NEIGHBOURS, len(t)))

@@ -26,6 +26,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -59,8 +60,8 @@ _CORRECTORS = interior_point.Correctors(1)
 _UNASKED = np.empty(0)  # the edges' forces, which the interior point method does not look at
 _SMALLEST_BOX = 1e-140  # of c1, as its square is divided by
 _RESOLVED = 1e-13  # of the last nodes' largest gamma: what a double-precision sweep resolves of a far bound's row
-_MANY = 10_000  # points from which on blocks pay
-_FIRST_BLOCKS = 500  # by length, and as many by number of points
+_MANY = 1000  # points for every digit asked for, from which on blocks pay
+_FIRST_BLOCKS = 100  # by length, and as many by number of points
 _PARTS = 8  # of a block that is split
 _MOST_BLOCKS = 0.5  # of the points
 _FIRST_TOLERANCE = 1e-2
@@ -199,7 +200,8 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     """
     form = ChainProgram(program)
     with progress_bar("interior point", shown=settings.progress, unit=" steps") as progress:
-        answer = _by_blocks(form, settings, progress) if form.n_points >= _MANY else None
+        many = -_MANY * math.log10(settings.tolerance)
+        answer = _by_blocks(form, settings, progress) if form.n_points >= many else None
         if answer is None or (answer.proof.gap > settings.tolerance and not settings.stopped):
             answer = _edge_by_edge(form, settings, progress)
     gap = answer.proof.gap
@@ -221,7 +223,7 @@ def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candida
     chain, n = form.chain, form.n_points
     whole, tightest = _Unfolded(chain), _SOLVED * settings.tolerance
     goal = max(_LEFT * settings.tolerance, settings.tolerance - _MOST_ROOM)
-    ends, gap, asked, iterations = _first_ends(chain), 1.0, _FIRST_TOLERANCE, 0
+    ends, gap, asked, iterations = _first_ends(chain), 1.0, max(_FIRST_TOLERANCE, tightest), 0
     while len(ends) <= _MOST_BLOCKS * n:
         system = AggregatedSystem(chain, ends, progress)
         solution = system.solve(replace(settings, tolerance=asked))

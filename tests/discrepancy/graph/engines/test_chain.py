@@ -168,7 +168,7 @@ def test_large_samples_take_few_blocks(tolerance, monkeypatch):
 def test_where_blocks_do_not_pay_it_goes_edge_by_edge(monkeypatch):
     program = normal(2000)
     expected = edge_by_edge(program)
-    monkeypatch.setattr(engine, "_MANY", 1000)
+    monkeypatch.setattr(engine, "_MANY", 100)
     monkeypatch.setattr(engine, "_MOST_BLOCKS", 0.01)
     (answer,) = engine.solve(program, Settings(tolerance=1e-6))
     np.testing.assert_array_equal(answer.y, expected.y)
@@ -178,7 +178,7 @@ def test_where_blocks_do_not_pay_it_goes_edge_by_edge(monkeypatch):
 def test_what_blocks_leave_open_is_taken_up_edge_by_edge(monkeypatch):
     """A solver that gives up early."""
     solve, early = interior_point.solve, Settings(tolerance=0.5)
-    monkeypatch.setattr(engine, "_MANY", 1000)
+    monkeypatch.setattr(engine, "_MANY", 100)
     monkeypatch.setattr(
         engine.AggregatedSystem,
         "solve",

@@ -84,9 +84,10 @@ def checked(function: Checked, *, but: Collection[str] = ()) -> Checked:
 
 def _refused(name: str, kinds: tuple[_Kind, ...], value: Any) -> UsageError:
     words = list(dict.fromkeys(kind.words for kind in kinds))
-    wanted = " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
+    wanted = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
     remedy = "".join(f": {kind.remedy}" for kind in kinds if kind.remedy)
-    return UsageError(f"{name} must be {wanted}; received {_SHOWN.repr(value)} ({type(value).__name__}){remedy}")
+    shown = " ".join(_SHOWN.repr(value).split("\n"))
+    return UsageError(f"{name} must be {wanted}; received {shown} ({type(value).__name__}){remedy}")
 
 
 class _Names(dict[str, Any]):

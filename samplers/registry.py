@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
-from steinkit.errors import UsageError, did_you_mean
+from steinkit.errors import UsageError, did_you_mean, require_known
 from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.chains.draws import Draws
 from steinkit.target import Target
@@ -186,8 +186,7 @@ def _tests() -> dict[str, type[AcceptanceTest]]:
 
 def _test_class(name: str) -> type[AcceptanceTest]:
     tests = _tests()
-    if name not in tests:
-        raise UsageError(f"unknown test {name!r}{did_you_mean(name, tests)}; the tests are {', '.join(tests)}")
+    require_known([name], tests, "unknown test", "the tests")
     return tests[name]
 
 

@@ -40,7 +40,6 @@ from steinkit.samplers.chains.draws import (
 )
 from steinkit.samplers.chains.gradients import (
     BatchGradient,
-    ControlledGradient,
     Langevin,
     Mode,
     add_noise,
@@ -153,7 +152,7 @@ def sgld(
     def step_sizes(t: Any) -> Any:
         return step_size * (1.0 + t / decay_offset) ** -decay
 
-    given = model, options, recorder, batch, temperature, step_sizes, mode
+    given = model, options, recorder, batch, temperature, step_sizes, mode, step_cost, before
     with np.errstate(all="ignore"):  # what is not finite is found and reported
         if posterior.compiled_terms is not None and posterior.compiled_terms.has_gradients:
             from steinkit.samplers.chains.compiled_chains import LangevinChains
@@ -237,13 +236,12 @@ def _take_steps(
     temperature: Temperature,
     step_size: Callable[[int], float],
     mode: Mode | None,
+    step_cost: int,
+    before: int,
 ) -> None:
     """All chains step together: their steps cost the same."""
     chains, dim = np.arange(len(states)), states.shape[1]
-    if mode is None:
-        gradient, step_cost, before = BatchGradient(model, batch, options.seeds), batch, 0
-    else:
-        gradient, step_cost, before = ControlledGradient(model, batch, options.seeds, mode), 2 * batch, mode.cost
+    gradient = BatchGradient(model, batch, options.seeds, mode)
     noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)
     done = np.zeros(len(states), dtype=np.int64)  # steps taken, the same for all
     heat = temperatures(temperature, done)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.help_screens import command, option, output_option
-from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, target_option
+from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, read_as, target_option
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
 from steinkit.describe.writing import filled, one_line
@@ -40,18 +40,6 @@ from steinkit.samplers.registry import (
     find_sampler,
     sampler_names,
 )
-
-
-def _value(read: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
-    """A type for click: what a function makes of the text given; the function raises ValueError where it cannot."""
-
-    def convert(text: str) -> Any:
-        try:
-            return read(text)
-        except (ValueError, OverflowError):
-            raise click.BadParameter(f"{wanted} is wanted; received {text!r}") from None
-
-    return convert
 
 
 def _whole(text: str) -> int:
@@ -91,13 +79,14 @@ def _test_option(metavar: str, text: str) -> dict[str, Any]:
         return _option(click.Choice(names), metavar, text)
     names.remove("X")
     wanted = " or ".join(["a number", *(f'"{name}"' for name in names)])
-    return _option(_value(lambda given: given if given in names else float(given), wanted), metavar, text)
+    kind = read_as(lambda given: given if given in names else float(given), f"{wanted} is wanted")
+    return _option(kind, metavar, text)
 
 
-_NUMBER, _WHOLE = _value(float, "a number"), _value(_whole, "a whole number")
-_SCALES = _value(_numbers, "a number, or numbers between commas,")
-_STATE = _value(_numbers, "numbers between commas")
-_SEED = _value(_seeds, "a whole number, or the chains' seeds between commas,")
+_NUMBER, _WHOLE = read_as(float, "a number is wanted"), read_as(_whole, "a whole number is wanted")
+_SCALES = read_as(_numbers, "a number, or numbers between commas, is wanted")
+_STATE = read_as(_numbers, "numbers between commas is wanted")
+_SEED = read_as(_seeds, "a whole number, or the chains' seeds between commas, is wanted")
 _TESTS = acceptance_test_names()
 
 _SAMPLER, _CHAINS = "Of the sampler", "Chains"  # headings of help
@@ -239,21 +228,6 @@ def samplers(json_output: bool) -> None:
 # Data whose mean counts as normal.
 _SMALLEST_BATCH = 100
 
-_HELP = """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
-
-\b
-steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
-steinkit design --target-error 0.05 --size 10000
-steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
-\f
-\b
-steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale 0.02 --burn-in 100 --thin 5
-
-The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1. The
-second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of exact
-random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
-"""
-
 
 _TEST, _RUN = "The test", "Trial run"  # headings of help
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
@@ -261,7 +235,7 @@ Found: TypeAlias = tuple[dict[str, Any], str, str]
 """The JSON document, the same in words, and the next command with what it is for."""
 
 
-@command(help=_HELP)
+@command()
 @option(_TEST, "--first-fraction", type=float, metavar="X", help="Share of the data read at a look, in (0, 1].")
 @option(
     _TEST,
@@ -278,7 +252,20 @@ Found: TypeAlias = tuple[dict[str, Any], str, str]
 @sampler_options("proposal_scale", *_TRIAL, group=_RUN)
 @json_option("Print JSON instead of words.")
 def design(json_output: bool, **settings: Any) -> None:
-    """Analyse a test, or search for one."""
+    """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
+
+    \b
+    steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
+    steinkit design --target-error 0.05 --size 10000
+    steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
+    \f
+    \b
+    steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale .02 --burn-in 100 --thin 5
+
+    The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1.
+    The second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of
+    exact random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
+    """
     given = {name: value for name, value in settings.items() if value is not None and value != ()}
     analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case
     document, text, then = analyse(given)

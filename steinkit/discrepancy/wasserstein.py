@@ -35,7 +35,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import Units, UnitsLike, require_names
 from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import awaited, deadline, require_time, seconds_left, within_time
+from steinkit.runtime.deadlines import awaited, blocks, deadline, require_time, seconds_left, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
@@ -174,9 +174,7 @@ def _distances(x: Floats, y: Floats) -> Floats:
     from scipy.spatial.distance import cdist
 
     costs = np.empty((len(x), len(y)))
-    for low in range(0, len(x), _ROWS_AT_ONCE):
-        require_time("distances were taken")
-        rows = slice(low, low + _ROWS_AT_ONCE)
+    for rows in blocks(len(x), _ROWS_AT_ONCE, "distances were taken"):
         costs[rows] = cdist(x[rows], y)
     smallest, largest = _SQUARES
     doubtful = ~((costs > smallest) & (costs < largest))  # squares were lost, or overflowed
@@ -205,8 +203,7 @@ def _assignment(costs: Floats) -> tuple[float, float]:
     lower = _priced(costs, shares, shares, g)
     for sweep in range(n):
         before = g.copy()
-        for low in range(0, n, _ROWS_AT_ONCE):
-            rows = slice(low, low + _ROWS_AT_ONCE)
+        for rows in blocks(n, _ROWS_AT_ONCE):
             np.minimum(g, (costs[rows] + (g[rows] - own[rows])[:, None]).min(axis=0), out=g)
         settled = (before - g).max() <= _EPS
         if settled or sweep % _SWEEPS == 0:
@@ -251,9 +248,7 @@ def _priced(costs: Floats, p: Floats, q: Floats, g: Floats, error: float = 0.0) 
     Prices of the rows lose 2^-52 (1 + max |g|) by rounding, products with shares `error` and 2^-51 relatively.
     """
     g = g - 0.5 * (g.max() + g.min())
-    f = np.concatenate(
-        [(costs[low : low + _ROWS_AT_ONCE] - g).min(axis=1) for low in range(0, len(costs), _ROWS_AT_ONCE)]
-    )
+    f = np.concatenate([(costs[rows] - g).min(axis=1) for rows in blocks(len(costs), _ROWS_AT_ONCE)])
     f -= 2.0 * _EPS * (1.0 + float(np.abs(g).max()))
     terms = np.concatenate([p * f, q * g])
     return math.fsum(terms) - (error + 4.0 * _EPS) * math.fsum(np.abs(terms))

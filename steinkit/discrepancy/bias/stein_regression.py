@@ -70,7 +70,7 @@ from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.moments import standardised
 from steinkit.discrepancy.preparation import Units
 from steinkit.errors import InputError
-from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
 Own = Literal["own2", "own4"]
@@ -125,8 +125,7 @@ class Operand:
     def blocks(self, rows: Integers | slice, width: int) -> Iterator[Integers]:
         """Rows in blocks of which features of this width fit into memory."""
         chosen = np.arange(len(self.points))[rows]
-        step = max(1, _VALUES // width)
-        return (chosen[begin : begin + step] for begin in range(0, len(chosen), step))
+        return (chosen[some] for some in blocks(len(chosen), max(1, _VALUES // width), "biases were estimated"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +243,6 @@ def _explained_jointly(
     moments = np.zeros((width + 1, width + values.shape[1] + 1))  # of (1, features) with (features, functions, 1)
     squares = np.zeros(values.shape[1])
     for rows in operand.blocks(learn, width):
-        require_time("biases were estimated")
         shares = operand.draws.shares[rows]
         features, functions = frame.joint(operand, rows, kind), values[rows]
         left = np.hstack([features, np.ones((len(rows), 1))]) * shares[:, None]
@@ -305,7 +303,6 @@ def _explained_by_own(
     second, first = np.zeros((dim, size, size)), np.zeros((dim, size))
     cross, level = np.zeros((dim, size, 2)), np.zeros((dim, 2))
     for rows in operand.blocks(learn, width):
-        require_time("biases were estimated")
         features = frame.own(operand, rows, kind).transpose(1, 0, 2)
         functions = values[rows].reshape(len(rows), 2, dim).transpose(2, 0, 1)
         weighted = (features * shares[rows][None, :, None]).transpose(0, 2, 1)
@@ -368,7 +365,6 @@ def _through_covariance(operand: Operand, half: Integers, frame: Frame, kind: Fe
         return np.asarray((scaled - deviations.T @ np.linalg.solve(inner, deviations @ scaled)) / ridge / scale)
     covariance = -np.outer(mean, mean)
     for rows, part in zip(operand.blocks(half, width), operand.blocks(np.arange(len(half)), width), strict=True):
-        require_time("biases were estimated")
         features = frame.of_all(operand, rows, kind)
         covariance += (features * shares[part][:, None]).T @ features
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
@@ -402,17 +398,14 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
     ndarray, shape (n,)
         Of sum one.
     """
+    from scipy.special import logsumexp
+
     mean = shares @ features
     scaled = features / np.sqrt(np.maximum(shares @ features**2 - mean**2, np.finfo(float).tiny))
     start = np.log(shares)
 
     def objective(multipliers: Floats) -> float:
-        exponents = start + scaled @ multipliers  # whose `logsumexp` SciPy takes five times as long for
-        most = exponents.max()
-        largest = exponents == most
-        with np.errstate(invalid="ignore"):
-            rest = np.exp(np.where(largest, -np.inf, exponents) - most).sum() / largest.sum()
-        logarithm = float(np.log1p(rest) + np.log(largest.sum()) + most)
+        logarithm = float(logsumexp(start + scaled @ multipliers))
         return logarithm + 0.5 * _WEIGHTS_RIDGE * float(multipliers @ multipliers)
 
     multipliers = np.zeros(features.shape[1])
@@ -513,8 +506,8 @@ def standard_errors(operand: Operand, influence: Floats) -> Floats:
     draws = operand.draws
     squares = np.sqrt((draws.shares**2) @ influence**2)
     times = [
-        draws.autocorrelation_times(np.ascontiguousarray(influence[:, begin : begin + _TIMES].T))
-        for begin in range(0, influence.shape[1], _TIMES)
+        draws.autocorrelation_times(np.ascontiguousarray(influence[:, some].T))
+        for some in blocks(influence.shape[1], _TIMES)
     ]
     return np.asarray(squares * np.sqrt(np.concatenate(times)))
 

@@ -381,14 +381,13 @@ def prepare(program: SteinProgram) -> BlockPlan:
     return BlockPlan(forms, patterns)
 
 
-def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve coordinates of a program."""
-    return solve_planned(prepare(program), settings, asked_for(program, coordinates))
-
-
-def solve_planned(plan: BlockPlan, settings: Settings, coordinates: Sequence[int]) -> list[Candidate]:
-    """Solve coordinates whose forms and patterns are known."""
-    tasks = [PlannedCoordinate(plan.forms[j].coordinate(j), plan.patterns[j]) for j in coordinates]
+def solve(
+    program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None, plan: BlockPlan | None = None
+) -> list[Candidate]:
+    """Solve coordinates of a program, whose forms and patterns may be known."""
+    plan = plan or prepare(program)
+    asked = asked_for(program, coordinates)
+    tasks = [PlannedCoordinate(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked]
     with small_work(_INTERPRETED * sum(len(task.pattern.positions) for task in tasks)):
         return each_coordinate(solve_coordinate, tasks, settings)
 

@@ -23,7 +23,7 @@ from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest, option
 from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.chains.draws import (
     Draws,
@@ -35,7 +35,6 @@ from steinkit.samplers.chains.draws import (
     Temperature,
     describe_temperature,
     normals,
-    takes_run_options,
     temperatures,
 )
 from steinkit.samplers.chains.gradients import (
@@ -54,9 +53,14 @@ from steinkit.samplers.chains.likelihood_terms import (
     start_states,
 )
 from steinkit.samplers.chains.run import run_chains
+from steinkit.samplers.registry import sampler
 
 
-@takes_run_options
+@sampler(
+    decay=option("X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
+    decay_offset=option("X", "Number of steps after which they begin to decrease in earnest."),
+    control_variates=option("", "Give SGLD's gradients control variates at the mode."),
+)
 def sgld(
     posterior: Posterior,
     *,
@@ -68,7 +72,7 @@ def sgld(
     temperature: Temperature = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Stochastic gradient Langevin dynamics, with constant or decreasing steps.
+    """Stochastic gradient Langevin dynamics, with constant or decreasing steps: biased.
 
     Parameters
     ----------
@@ -163,7 +167,7 @@ def sgld(
     return recorder.draws(model.names, settings)
 
 
-@takes_run_options
+@sampler()
 def corrected_sgld(
     posterior: Posterior,
     *,
@@ -174,7 +178,7 @@ def corrected_sgld(
     temperature: Temperature = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Langevin proposals on minibatches, each judged by an acceptance test.
+    """Langevin moves on minibatches, as SGLD's, each judged by an acceptance test: austerity, or another.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit import __version__
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.comparisons import curve_text
@@ -247,8 +247,7 @@ def curve(
     if measure is None:
         measure = default_measure(samples[0].dim, operator=shared.get("operator"))
     require_taken(changes, (measure,))
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"level must lie between 0 and 1; received {level}")
+    number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
     if tail_from is not None and math.isnan(tail_from):
         raise UsageError("tail_from must be a number of draws, or a budget; received nan")
     if n is not None and budget is not None:

@@ -26,11 +26,10 @@ from steinkit.runtime.deadlines import as_bytes
 from steinkit.sweeps.execution import Execution, other_records, race_rounds
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, in_fixed_units, seed_list
-from steinkit.sweeps.processes import open_workers
+from steinkit.sweeps.processes import Workers, open_workers
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.tasks import swept_sampler
-from steinkit.sweeps.workers import Workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20

@@ -334,9 +334,6 @@ class Target:
     ) -> None:
         if score is None and log_density is None:
             raise UsageError("a target needs score=, a function of an (n, d) array, or log_density=; received neither")
-        for name, function in (("score", score), ("log_density", log_density)):
-            if function is not None and not callable(function):
-                raise UsageError(f"{name} must be a function of an (n, d) array; received {type(function).__name__}")
         self._log_density = log_density
         self._cdf = cdf
         self._tail_integrals = tail_integrals

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered, tolerance_of
+from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import Units, UnitsLike, require_names
 from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import awaited, blocks, deadline, require_time, seconds_left, within_time
@@ -282,7 +282,7 @@ _RESOLUTION = 1e-11  # of the largest coordinate: distances that are zero but fo
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WassersteinDistance(Bracketed):
+class WassersteinDistance(Measured):
     """A Wasserstein distance with its bracket.
 
     Attributes
@@ -306,14 +306,7 @@ class WassersteinDistance(Bracketed):
     """
 
     measure: ClassVar[str] = "wasserstein"
-    lower: float
-    upper: float
     claim: Claim
-    sample: DistinctSample
-    units: Units
-    tolerance: float
-    seconds: dict[str, float]
-    warnings: tuple[str, ...]
 
 
 @cautious

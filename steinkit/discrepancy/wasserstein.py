@@ -427,7 +427,7 @@ def _to_target(
     sample: Sample, points: DistinctSample, target: Target, tolerance: float
 ) -> tuple[float, float, tuple[str, ...]]:
     """Bracket of the distance to a target, and what its reader should know."""
-    from steinkit.discrepancy import wasserstein_from_cdf as from_cdf
+    from steinkit.discrepancy.wasserstein_from_cdf import distance_from_cdf
 
     if sample.dim != 1 or (target.dim is not None and target.dim != 1):
         raise UsageError(
@@ -447,12 +447,7 @@ def _to_target(
     sums = np.cumsum(masses(sample, points)[order])
     added = 0.0 if sample.weights is None else 4.0 * LONG_EPS * len(sample)  # whole numbers are added exactly
     levels = np.asarray(sums[:-1] / sums[-1], dtype=np.float64)
-    steps = from_cdf.Steps(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added)
-    notes: tuple[str, ...] = ()
-    if target.has_tail_integrals:
-        lower, upper = from_cdf.distance_by_integrals(steps, target)
-    else:
-        lower, upper, notes = from_cdf.distance_by_halving(steps, target, tolerance)
+    lower, upper, notes = distance_from_cdf(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added, target, tolerance)
     if not np.isfinite(upper):
         raise InputError(
             f"the Wasserstein distance to {target.label} is infinite: its tails are so heavy that it has no mean; "

@@ -84,9 +84,10 @@ def checked(function: Checked, *, but: Collection[str] = ()) -> Checked:
 
 def _refused(name: str, kinds: tuple[_Kind, ...], value: Any) -> UsageError:
     words = list(dict.fromkeys(kind.words for kind in kinds))
-    wanted = " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
+    wanted = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
     remedy = "".join(f": {kind.remedy}" for kind in kinds if kind.remedy)
-    return UsageError(f"{name} must be {wanted}; received {_SHOWN.repr(value)} ({type(value).__name__}){remedy}")
+    shown = " ".join(_SHOWN.repr(value).split("\n"))
+    return UsageError(f"{name} must be {wanted}; received {shown} ({type(value).__name__}){remedy}")
 
 
 class _Names(dict[str, Any]):
@@ -222,7 +223,7 @@ def masked_entries(values: Any) -> int:
 
 def whole(value: Any, name: str, least: int) -> int:
     """``value`` as a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if not _is_whole(value) or value < least:
         raise UsageError(f"{name} must be a whole number of at least {least}; received {value!r}")
     return int(value)
 
@@ -239,11 +240,7 @@ def share(value: Any, name: str) -> float:
 
 def number(value: Any, name: str, allowed: Callable[[float], bool], wanted: str) -> float:
     """``value`` as a number that is allowed."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.integer | np.floating)
-        or not allowed(float(value))
-    ):
+    if not _is_number(value) or not allowed(float(value)):
         raise UsageError(f"{name} must be a number, {wanted}; received {value!r}")
     return float(value)
 

@@ -62,7 +62,7 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
 
 
 def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..., Floats], ...]:
-    """The forms of a likelihood that a `Posterior` takes, made of its term for one state and one datum.
+    """A likelihood's forms for many states, as a `Posterior` takes them, of its term for one state and one datum.
 
     Batches are padded with copies of their first row to a power of two, and states to another, so that few shapes are
     compiled; long batches are taken 8192 rows at a time. What a batch adds up to depends on the shapes by rounding.
@@ -76,8 +76,7 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
     Returns
     -------
     tuple of callable
-        The terms of a batch, (d,) -> (b,), and their summed gradient, (d,) -> (d,); both for K states, (K, d) -> (K, b)
-        and (K, d) -> (K, d).
+        The terms of a batch for each of K states, (K, d) -> (K, b), and their summed gradients, (K, d) -> (K, d).
     """
     jax = jax_module()
     over_rows = jax.vmap(term, (None, *(0,) * arrays))
@@ -107,10 +106,7 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
                 total += np.asarray(slopes[shared](states, weights, *padded), dtype=np.float64)[: len(thetas)]
         return total
 
-    def of_one(many: Callable[..., Floats]) -> Callable[..., Floats]:
-        return lambda theta, *batch: many(theta[None], *(array[None] for array in batch))[0]
-
-    return of_one(terms), of_one(gradients), terms, gradients
+    return terms, gradients
 
 
 def _blocks_of_rows(batches: Sequence[NDArray[Any]]) -> Iterator[tuple[list[NDArray[Any]], int, bool]]:

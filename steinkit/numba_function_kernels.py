@@ -202,17 +202,3 @@ def add_gradients(
         call_at(function, arguments)
         for j in range(len(found)):
             found[j] += work[j]
-
-
-@array_kernel
-def each_prior(function: int, table: Integers, thetas: Floats, found: Floats) -> None:
-    """Log prior of each parameter, (K, d) -> (K,)."""
-    for k in range(len(thetas)):
-        found[k] = number_at(function, (table.ctypes.data, thetas[k].ctypes.data))
-
-
-@array_kernel
-def each_prior_gradient(function: int, table: Integers, thetas: Floats, found: Floats) -> None:
-    """Gradient of the log prior of each parameter, (K, d) -> (K, d)."""
-    for k in range(len(thetas)):
-        call_at(function, (table.ctypes.data, thetas[k].ctypes.data, found[k].ctypes.data))

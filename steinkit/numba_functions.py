@@ -96,23 +96,19 @@ class NumbaFunctions:
 
     def log_prior(self, thetas: Floats) -> Floats:
         """Log prior of each parameter, (K, d) -> (K,)."""
-        from steinkit.numba_function_kernels import each_prior
-
-        thetas = np.array(thetas, dtype=np.float64, order="C")
-        found = np.empty(len(thetas))
-        each_prior(self._loop("log_prior").address, np.array([thetas.shape[1]]), thetas, found)
-        return found
+        thetas, prior = np.array(thetas, dtype=np.float64, order="C"), self._loop("log_prior").ctypes
+        table = np.array([thetas.shape[1]])
+        return np.array([prior(table.ctypes.data, theta.ctypes.data) for theta in thetas], dtype=np.float64)
 
     def grad_log_prior(self, thetas: Floats) -> Floats:
         """Its gradient, (K, d) -> (K, d)."""
-        from steinkit.numba_function_kernels import each_prior_gradient
-
         loop = self._wanted("grad_log_prior")
         thetas = np.array(thetas, dtype=np.float64, order="C")
         if "grad_log_prior" not in self._checked and len(thetas):
             self._require_length("grad_log_prior", thetas[0])
-        found = np.empty(thetas.shape)
-        each_prior_gradient(loop.address, np.array([thetas.shape[1]]), thetas, found)
+        found, table = np.empty(thetas.shape), np.array([thetas.shape[1]])
+        for theta, total in zip(thetas, found, strict=True):
+            loop.ctypes(table.ctypes.data, theta.ctypes.data, total.ctypes.data)
         return found
 
     def compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:

@@ -153,12 +153,7 @@ class Posterior(Target):
         data: Sequence[ArrayLike],
         *,
         grad_log_prior: Callable[..., Any] | None = None,
-        dim: int | None = None,
-        names: Sequence[str] | None = None,
-        bounds: ArrayLike | None = None,
-        cdf: Callable[[Floats], ArrayLike] | None = None,
-        sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
-        label: str = "user-defined posterior",
+        **options: Any,
     ) -> Posterior:
         """Make a posterior whose chains run in compiled code, from functions of one parameter and one datum.
 
@@ -180,18 +175,8 @@ class Posterior(Target):
             Arrays of numbers with the same leading length N, of at most three axes.
         grad_log_prior : callable, (theta) -> (d,), optional
             Wanted wherever ``gradient`` is.
-        dim : int, optional
-            Number of coordinates d; taken from `names` or `bounds` where they are given.
-        names : sequence of str, optional
-            Names of the coordinates.
-        bounds : array_like, shape (d, 2), optional
-            Row j is (lower, upper) of coordinate j; infinities where there is no bound.
-        cdf : callable, (n,) -> (n,), optional
-            Cumulative distribution function, in one dimension.
-        sampler : callable, (n, Generator) -> (n, d), optional
-            Draws n independent points.
-        label : str
-            How reports call the posterior.
+        **options
+            Of `Posterior`: ``dim``, ``names``, ``bounds``, ``cdf``, ``sampler``, ``functions`` and ``label``.
 
         Returns
         -------
@@ -234,12 +219,7 @@ class Posterior(Target):
             functions.grad_log_likelihood,
             functions.log_prior,
             functions.grad_log_prior,
-            dim=dim,
-            names=names,
-            bounds=bounds,
-            cdf=cdf,
-            sampler=sampler,
-            label=label,
+            **options,
         )
         made._missing = functions.missing
         made._bring_terms(functions.compiled_terms)
@@ -254,9 +234,9 @@ class Posterior(Target):
         dim: int | None = None,
         *,
         like: Any = None,
-        bounds: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         label: str = "JAX posterior",
+        **options: Any,
     ) -> Posterior:
         """Make a posterior of a likelihood term and a prior written in JAX; gradients by automatic differentiation.
 
@@ -274,12 +254,12 @@ class Posterior(Target):
             Number of coordinates; any if not given.
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
             A state as the functions take it, see `Target.from_jax`; by default a vector, shape (d,).
-        bounds : array_like, shape (d, 2), optional
-            Row j is (lower, upper) of coordinate j; infinities where there is no bound.
         names : sequence of str, optional
             Names of the coordinates; those of ``like`` if not given.
         label : str
             How reports call the target.
+        **options
+            Of `Posterior`: ``bounds``, ``cdf``, ``sampler`` and ``functions``.
 
         Returns
         -------
@@ -312,19 +292,19 @@ class Posterior(Target):
         gradient = jax_module().grad
         dim, names, (log_likelihood, log_prior) = in_coordinates(like, dim, names, log_likelihood, log_prior)
         arrays = _as_data(data)
-        single, grad_single, many, grad_many = likelihood_forms(log_likelihood, len(arrays))
+        many, grad_many = likelihood_forms(log_likelihood, len(arrays))
         return cls(
             arrays,
-            single,
-            grad_single,
+            for_one(many),
+            for_one(grad_many),
             vectorised(log_prior),
             vectorised(gradient(log_prior)),
             log_likelihood_many=many,
             grad_log_likelihood_many=grad_many,
             dim=dim,
             names=names,
-            bounds=bounds,
             label=label,
+            **options,
         )
 
     def check_shapes(self, theta: ArrayLike) -> None:
@@ -462,6 +442,10 @@ class Posterior(Target):
             return np.empty(0)
         self.check_shapes(points[0])
         total = np.array(self.log_prior(points), dtype=np.float64)
+        self._add_log_likelihoods(total, points)
+        return total
+
+    def _add_log_likelihoods(self, total: Floats, points: Floats) -> None:
         many = self.log_likelihood_many
         self._add_over_data(
             total,
@@ -469,7 +453,6 @@ class Posterior(Target):
             lambda theta, *batch: self.log_likelihood(theta, *batch).sum(),
             None if many is None else lambda thetas, *batches: many(thetas, *batches).sum(axis=1),
         )
-        return total
 
     def _add_over_data(
         self, total: Floats, points: Floats, single: LikelihoodTerm, many: LikelihoodTerm | None
@@ -548,6 +531,16 @@ def _divided(divisor: float, term: LikelihoodTerm, theta: Floats, *batch: Array)
 
 def _tempered_terms(make: MakeTerms, temperature: float, data: tuple[Array, ...], dim: int) -> CompiledTerms:
     return make(data, dim).tempered(temperature)
+
+
+def for_one(many: LikelihoodTerm) -> LikelihoodTerm:
+    """The form for one parameter and its batch of a term for many, each with a batch of its own."""
+    return partial(_first_of_one, many)
+
+
+def _first_of_one(many: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
+    first: Floats = many(theta[None], *(array[None] for array in batch))[0]
+    return first
 
 
 def _repeated(array: Array, times: int) -> Array:

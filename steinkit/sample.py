@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -235,18 +234,8 @@ class Sample(Displayed):
         InputError
             As the class does.
         """
-        n, dim = self.points.shape
-        changed: dict[str, Any] = {}
-        if "names" in columns:
-            changed["names"] = _names(columns["names"], dim)
-        if "scores" in columns:
-            changed["scores"] = _scores(columns["scores"], (n, dim), (n, dim), changed.get("names", self.names))
-        if "weights" in columns:
-            changed["weights"] = _weights(_column(columns["weights"], "weights", n, (n, 1)))
-        made = copy(self)
-        for name, value in changed.items():
-            object.__setattr__(made, name, value)
-        return made
+        scores = None if self.scores is None else Unshared(self.scores)
+        return replace(self, **{"points": Unshared(self.points), "scores": scores} | columns)
 
 
 class Unshared:

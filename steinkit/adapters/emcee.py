@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import check, some_of
 from steinkit.arguments import whole
-from steinkit.containers.objects import ensemble_names
+from steinkit.containers.objects import from_ensemble
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target, Vectorised, as_bounds
@@ -81,37 +81,22 @@ def from_emcee(
     >>> import steinkit as sk
     >>> target, sample = sk.from_emcee(sampler, discard=500)  # doctest: +SKIP
     """
-    chain, stored = _stored(sampler, discard, thin)
-    called = ensemble_names(sampler, chain.shape[2]) if names is None else tuple(map(str, names))
-    sample = Sample(points=chain.transpose(1, 0, 2), names=called)
-    limits = None if bounds is None else as_bounds(bounds, sample.dim)
-    log_density = _log_density(sampler)
-    _require_same(log_density, sample.points, stored.T.reshape(-1))
-    target = Target(score=score, log_density=log_density, bounds=limits, names=sample.names, label=label)
-    _require_bounds(log_density, sample, limits)
-    if score is not None:
-        check(target, sample)
-    return target, sample
-
-
-def _stored(sampler: Any, discard: int, thin: int) -> tuple[Floats, Floats]:
-    """The chain, (steps, walkers, d), and its log densities, (steps, walkers)."""
     if not hasattr(sampler, "get_chain") or not hasattr(sampler, "log_prob_fn"):
         raise UsageError(
             f"an emcee.EnsembleSampler is wanted; received {type(sampler).__name__}. Of a backend alone make a Sample "
             "of get_chain().transpose(1, 0, 2), and give a target"
         )
     kept = {"discard": whole(discard, "discard", 0), "thin": whole(thin, "thin", 1)}
-    try:
-        chain = np.asarray(sampler.get_chain(**kept), dtype=np.float64)
-        stored = np.asarray(sampler.get_log_prob(**kept), dtype=np.float64)
-    except AttributeError as error:
-        raise InputError(f"the sampler holds no draws ({error}); run it first") from None
-    if not len(chain):
-        raise InputError(
-            f"no step is left of {sampler.iteration} after discard={discard} and thin={thin}; take smaller ones"
-        )
-    return chain, stored
+    sample = from_ensemble(sampler, names, **kept)
+    limits = None if bounds is None else as_bounds(bounds, sample.dim)
+    log_density = _log_density(sampler)
+    stored = np.asarray(sampler.get_log_prob(**kept), dtype=np.float64)  # (steps, walkers)
+    _require_same(log_density, sample.points, stored.T.reshape(-1))
+    target = Target(score=score, log_density=log_density, bounds=limits, names=sample.names, label=label)
+    _require_bounds(log_density, sample, limits)
+    if score is not None:
+        check(target, sample)
+    return target, sample
 
 
 def _log_density(sampler: Any) -> Callable[[Floats], Floats]:

@@ -23,14 +23,16 @@ from typing import Any
 import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored, refuse_discrete
+from steinkit.arguments import checked
 from steinkit.containers.reading import require_dims
-from steinkit.errors import InputError, SteinkitError, UsageError, imported
+from steinkit.errors import InputError, SteinkitError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
-from steinkit.posterior import Posterior
+from steinkit.posterior import Posterior, for_one
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 
+@checked
 def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
     """Make a target of a NumPyro model and a sample of its draws, in unconstrained space.
 
@@ -89,10 +91,6 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
 def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
     """What a NumPyro model says of its posterior: see `from_numpyro`, which also binds draws to it."""
     distributions = imported("numpyro.distributions", "NumPyro", "numpyro")
-    if not callable(model):
-        raise UsageError(
-            f"from_numpyro takes the model, a function, and then its draws; received {type(model).__name__}"
-        )
     label = f"NumPyro model {_name(model)}"
     args, kwargs = fresh((args, kwargs))
     with double_precision():
@@ -352,8 +350,8 @@ def posterior_of_plate(
     many, grad_many = vectorised(terms), vectorised(jax.grad(total))
     return Posterior(
         data=(np.arange(plate.size),),
-        log_likelihood=lambda theta, indices: many(theta[None], indices[None])[0],
-        grad_log_likelihood=lambda theta, indices: grad_many(theta[None], indices[None])[0],
+        log_likelihood=for_one(many),
+        grad_log_likelihood=for_one(grad_many),
         log_prior=vectorised(log_prior),
         grad_log_prior=vectorised(jax.grad(log_prior)),
         log_likelihood_many=many,
@@ -373,6 +371,7 @@ def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
     return values.reshape(len(values), -1).sum(axis=1)
 
 
+@checked
 def from_blackjax(
     logdensity: Callable[[Any], Any] | None, states: Any, *, dims: Sequence[str] = ("draw",)
 ) -> tuple[Target, Sample]:
@@ -414,11 +413,6 @@ def from_blackjax(
     >>> target, sample = sk.from_blackjax(logdensity, states)  # doctest: +SKIP
     """
     dims = require_dims(dims) or ("draw",)
-    if logdensity is not None and not callable(logdensity):
-        raise UsageError(
-            "from_blackjax takes the log density, a function, and then the states; received "
-            f"{type(logdensity).__name__}"
-        )
     positions = getattr(states, "position", states)
     tree = TreeCoordinates.of(positions, lead=len(dims))
     leaves = jax_module().tree_util.tree_leaves(positions)

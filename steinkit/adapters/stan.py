@@ -458,22 +458,10 @@ def _unconstrained(draws: Any, names: list[str]) -> Sample:
         draws = _params_r(draws)
     sample = as_sample(draws)
     if not sample.has_default_names:
-        return sample.select(_matching(sample.names, names))
+        return sample.select(names if names[0] in sample.names else list(map(_called, names)))
     if sample.dim != len(names):
         raise InputError(f"the draws have {sample.dim} coordinates and the gradients {len(names)}: {', '.join(names)}")
     return sample
-
-
-def _matching(found: Sequence[str], names: list[str]) -> list[str]:
-    """The coordinates of draws that gradients are given for, by their names or by those that we give them."""
-    for wanted in (names, list(map(_called, names))):
-        if set(wanted) <= set(found):
-            return wanted
-    missing = next(name for name in names if name not in found)
-    raise InputError(
-        f"the gradients are of {listed(names)}, and the draws have no {missing!r}; they are of {listed(found)}: name "
-        "them so, or give them as an array in the order of the gradients"
-    )
 
 
 def _called(name: str) -> str:

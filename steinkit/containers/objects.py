@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steinkit.arguments import require_unmasked
 from steinkit.containers.named_draws import Labels, NamedDraws, indexed, positions, row_labels
-from steinkit.errors import InputError, UsageError, did_you_mean, listed
+from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import Sample, rectangle
 
 # Attributes of datasets that steinkit wrote: which of chain and draw the sample itself had, and which variables are
@@ -41,16 +41,10 @@ def from_xarray(draws: Any, group: str) -> NamedDraws:
     ------
     InputError
         If it has no such group, or nothing in it has the dimension draw.
-    UsageError
-        If a group is named of what has none.
     """
     kind = type(draws).__name__
-    if not isinstance(group, str):
-        raise UsageError(f'group= is the name of a group, such as "posterior"; received {group!r}')
     if is_tree(draws):
         return from_dataset(_group_of(draws, group), f"group {group} of the {kind}")
-    if group != "posterior":
-        raise UsageError(f"group= names a group of an InferenceData or DataTree; received {group!r} and a {kind}")
     if _is_array(draws):
         draws = _as_dataset(draws)
     return from_dataset(draws, f"the {kind}")
@@ -184,8 +178,16 @@ def is_ensemble(draws: Any) -> bool:
     return callable(getattr(draws, "get_chain", None))
 
 
-def from_ensemble(sampler: Any) -> Sample:
+def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int) -> Sample:
     """The walkers of an ensemble as chains: emcee keeps them in an array (steps, walkers, d).
+
+    Parameters
+    ----------
+    sampler : emcee.EnsembleSampler or a backend of it
+    names : sequence of str, optional
+        Of the coordinates; the sampler's own if not given.
+    **kept
+        ``discard`` and ``thin`` of `get_chain`.
 
     Raises
     ------
@@ -193,19 +195,21 @@ def from_ensemble(sampler: Any) -> Sample:
         If nothing was sampled.
     """
     try:
-        given = sampler.get_chain()
+        given = sampler.get_chain(**kept)
     except AttributeError as error:
         raise InputError(f"the {type(sampler).__name__} holds no draws: {error}") from None
     require_unmasked(given, f"draws of the {type(sampler).__name__}")
     chain = np.asarray(given)
-    if chain.ndim != 3:
+    if chain.ndim != 3 or not len(chain):
         raise InputError(
-            f"get_chain() of {type(sampler).__name__} gave shape {chain.shape}; (steps, walkers, d) is wanted"
+            f"get_chain() of {type(sampler).__name__} gave shape {chain.shape}; (steps, walkers, d) is wanted, and at "
+            "least one step"
         )
-    return Sample(points=chain.swapaxes(0, 1), names=ensemble_names(sampler, chain.shape[2]))
+    called = _ensemble_names(sampler, chain.shape[2]) if names is None else names
+    return Sample(points=chain.swapaxes(0, 1), names=called)
 
 
-def ensemble_names(sampler: Any, dim: int) -> tuple[str, ...]:
+def _ensemble_names(sampler: Any, dim: int) -> tuple[str, ...]:
     """Names of the d coordinates by the sampler's `parameter_names`; none unless every coordinate has one."""
     given = getattr(sampler, "parameter_names", None)  # a dict of one index or several
     found: dict[int, str] = {}

@@ -386,13 +386,13 @@ def _read(
     """What a container holds: by parameter where it keeps draws so, else as a sample."""
     dims = require_dims(dims)
     plain = isinstance(draws, Sample | np.ndarray)
-    if not plain and objects.is_xarray(draws):
-        _refuse_dims(draws, dims)
-        return objects.from_xarray(draws, group)
-    if group != "posterior":
+    if group != "posterior" and not objects.is_tree(draws):
         raise UsageError(
             f"group= names a group of an InferenceData or DataTree; received {group!r} and a {type(draws).__name__}"
         )
+    if not plain and objects.is_xarray(draws):
+        _refuse_dims(draws, dims)
+        return objects.from_xarray(draws, group)
     if not plain and callable(getattr(draws, "to_sample", None)):
         draws = draws.to_sample()
     for is_one, read in () if plain else _SAMPLERS:

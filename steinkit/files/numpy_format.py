@@ -24,13 +24,13 @@ from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean,
 from steinkit.files.streams import MAX_COLUMNS, MAX_MEMBERS, read_within
 from steinkit.sample import Sample, default_names, rectangle
 
-_ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")
+_ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names")
 _ZIP, _NPY = (b"PK\x03\x04", b"PK\x05\x06"), b"\x93NUMPY"
 _MEMBER = b"PK\x01\x02"  # each in an archive's directory begins so
 
 
 def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
-    """Read a sample from the bytes of an NPZ file.
+    """Read NPZ: points (n, d) or (chains, draws, d), and optional weights, scores, cost, names, chain and draw.
 
     Parameters
     ----------
@@ -45,55 +45,34 @@ def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     InputError
         If the archive is damaged, lacks ``points``, or holds arrays that do not fit together.
     """
-    entries = _unpack(data, source)
-    points = entries["points"]
-    names = entries.get("names")
-    dim = _dimension(points, source)
-    entries["names"] = default_names(dim) if names is None else _names(names, dim, source)
-    if columns is not None:
-        _select(entries, columns, source)
-    return make_sample(source, **entries)
+    return _sample(_unpack(data, source), source, columns)
 
 
 def write_npz(sample: Sample, target: str) -> bytes:
     """Write all of a sample as NPZ; chains of equal length make points of shape (chains, draws, d)."""
-    lead = _layout(sample)
-    arrays: dict[str, Any] = {"points": sample.points.reshape(*lead, sample.dim)}
-    if sample.scores is not None:
-        arrays["scores"] = sample.scores.reshape(*lead, sample.dim)
-    arrays |= {
-        entry: getattr(sample, entry).reshape(lead)
-        for entry in ("weights", "cost")
-        if getattr(sample, entry) is not None
-    }
-    if len(lead) == 1:
-        arrays |= {entry: getattr(sample, entry) for entry in ("chain", "draw") if getattr(sample, entry) is not None}
-    if not sample.has_default_names:
-        arrays["names"] = np.array(sample.names)
     stream = io.BytesIO()
-    np.savez(stream, **arrays)
+    np.savez(stream, **_arrays(sample))
     return stream.getvalue()
 
 
-def _layout(sample: Sample) -> tuple[int, ...]:
-    """(chains, draws) if the labels are those that an array (chains, draws, d) stands for, else (draws,)."""
+def _arrays(sample: Sample) -> dict[str, Any]:
+    """All that a sample holds beside default names, and labels that an array (chains, draws, d) stands for."""
+    found = {entry: getattr(sample, entry) for entry in _ENTRIES if getattr(sample, entry) is not None}
+    if sample.has_default_names:
+        del found["names"]
     labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
     if labels is None or any((axis != np.arange(len(axis))).any() for axis in labels):
-        return (len(sample),)
-    return len(labels[0]), len(labels[1])
+        return found
+    del found["chain"], found["draw"]
+    lead = tuple(map(len, labels))
+    return {name: each if name == "names" else each.reshape(*lead, *each.shape[1:]) for name, each in found.items()}
 
 
 def read_npy(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
-    """Read points of shape (n,), (n, d) or (chains, draws, d) from the bytes of an NPY file."""
+    """Read NPY: points (n,), (n, d) or (chains, draws, d), and nothing else."""
     if data.startswith(_ZIP):
         raise InputError(f'{source} is an NPZ archive, not an NPY array; read it with format="npz" (--format npz)')
-    points = _array(data, source)
-    dim = _dimension(points, source)
-    entries: dict[str, Any] = {"points": points}
-    if columns is not None:
-        entries["names"] = default_names(dim)
-        _select(entries, columns, source)
-    return make_sample(source, **entries)
+    return _sample({"points": _array(data, source)}, source, columns)
 
 
 def write_npy(sample: Sample, target: str) -> bytes:
@@ -104,15 +83,12 @@ def write_npy(sample: Sample, target: str) -> bytes:
     UsageError
         If the sample holds anything that an array of points cannot: weights, scores, cost, names, odd labels.
     """
-    lead = _layout(sample)
-    entries = ("weights", "scores", "cost") + (("chain", "draw") if len(lead) == 1 else ())
-    lost = [entry for entry in entries if getattr(sample, entry) is not None]
-    if not sample.has_default_names:
-        lost.append("names")
+    lost = _arrays(sample)
+    points = lost.pop("points")
     if lost:
         raise UsageError(f"{target}: NPY holds points only and would lose {', '.join(lost)}; write .npz instead")
     stream = io.BytesIO()
-    np.save(stream, sample.points.reshape(*lead, sample.dim), allow_pickle=False)
+    np.save(stream, points, allow_pickle=False)
     return stream.getvalue()
 
 
@@ -200,11 +176,14 @@ def _damaged(source: str, reason: str) -> InputError:
     return InputError(f"{source} is damaged or no NumPy file ({reason}); write it again")
 
 
-def _dimension(points: NDArray[Any], source: str) -> int:
-    """How many coordinates draws have; each of them costs a name, however little its numbers were packed to."""
+def _sample(entries: dict[str, Any], source: str, columns: Sequence[str] | None) -> Sample:
+    points, names = entries["points"], entries.get("names")
     dim = points.shape[-1] if points.ndim > 1 else 1
-    MAX_COLUMNS.require(dim, source, "has")
-    return dim
+    MAX_COLUMNS.require(dim, source, "has")  # each costs a name, however little its numbers were packed to
+    entries["names"] = default_names(dim) if names is None else _names(names, dim, source)
+    if columns is not None:
+        _select(entries, columns, source)
+    return make_sample(source, **entries)
 
 
 def _names(names: NDArray[Any], dim: int, source: str) -> tuple[str, ...]:

@@ -165,7 +165,7 @@ MAX_SECONDS = Option(
     "verdict and the reference share the time",
 )
 MAX_MEMORY = Option(
-    read=lambda text: None if text is None else as_bytes(text),
+    read=as_bytes,
     of_solver=True,
     metavar="SIZE",
     changes_value=False,

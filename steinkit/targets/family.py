@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import require_unmasked, whole
 from steinkit.errors import UsageError
-from steinkit.posterior import Array, LikelihoodTerm, MakeTerms, Posterior
+from steinkit.posterior import Array, LikelihoodTerm, MakeTerms, Posterior, for_one
 from steinkit.sample import Floats
 from steinkit.target import Target
 
@@ -79,7 +79,9 @@ class Family(Target):
 
 
 class PosteriorFamily(Posterior):
-    """A built-in family of posteriors, with terms for one parameter and for many, and compiled ones perhaps.
+    """A built-in family of posteriors, with terms for many parameters at once, and compiled ones perhaps.
+
+    Priors are independent normal distributions, unless the class has another one.
 
     Parameters
     ----------
@@ -92,12 +94,10 @@ class PosteriorFamily(Posterior):
         ``cdf`` and ``sampler`` of `Posterior`, or None.
     """
 
-    _log_likelihood: LikelihoodTerm
-    _grad_log_likelihood: LikelihoodTerm
+    prior_mean: Floats | float = 0.0
+    prior_variance: Floats
     _log_likelihood_many: LikelihoodTerm
     _grad_log_likelihood_many: LikelihoodTerm
-    _log_prior: Callable[[Floats], Floats]
-    _grad_log_prior: Callable[[Floats], Floats]
     _compiled_terms: MakeTerms
 
     def __init__(
@@ -105,8 +105,8 @@ class PosteriorFamily(Posterior):
     ) -> None:
         super().__init__(
             data=data,
-            log_likelihood=self._log_likelihood,
-            grad_log_likelihood=self._grad_log_likelihood,
+            log_likelihood=for_one(self._log_likelihood_many),
+            grad_log_likelihood=for_one(self._grad_log_likelihood_many),
             log_prior=self._log_prior,
             grad_log_prior=self._grad_log_prior,
             log_likelihood_many=self._log_likelihood_many,
@@ -118,6 +118,12 @@ class PosteriorFamily(Posterior):
         )
         if "_compiled_terms" in vars(type(self)):  # not inherited: a derived class may have changed any term
             self._bring_terms(self._compiled_terms)
+
+    def _log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-0.5 * ((thetas - self.prior_mean) ** 2 / self.prior_variance).sum(axis=1))
+
+    def _grad_log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray((self.prior_mean - thetas) / self.prior_variance)
 
 
 def stirling_error(z: float) -> float:

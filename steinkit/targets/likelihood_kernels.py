@@ -184,22 +184,12 @@ def grad_log_normal_prior(table: int, theta: int, total: int) -> None:
         found[j] = (prior[0, j] - own[j]) / prior[1, j]
 
 
-def gaussian_mean_terms(data: Floats, variance: ArrayLike, constant: ArrayLike, *prior: ArrayLike) -> CompiledTerms:
-    """Terms of a posterior with these data (N, d), variances and constants of a term, prior means and variances."""
-    likelihood = np.stack([np.broadcast_to(part, data.shape[1]) for part in (variance, constant)])
-    return with_normal_prior(
-        data.shape[1],
-        prior,
-        (data, likelihood),
-        (gaussian_mean_log_ratios, gaussian_mean_log_likelihood, gaussian_mean_gradient),
-    )
-
-
 def with_normal_prior(
-    dim: int, prior: tuple[ArrayLike, ...], arrays: tuple[Floats, ...], functions: tuple[Any, ...]
+    functions: tuple[Any, ...], dim: int, mean: ArrayLike, variance: ArrayLike, arrays: tuple[Floats, ...]
 ) -> CompiledTerms:
     """Terms with prior means and variances, and functions of the likelihood, whose table goes on with these arrays."""
-    kept = (np.stack([np.broadcast_to(np.asarray(part, dtype=np.float64), dim) for part in prior]), *arrays)
+    prior = [np.broadcast_to(np.asarray(part, dtype=np.float64), dim) for part in (mean, variance)]
+    kept = (np.stack(prior), *arrays)
     table = [dim, *(array.ctypes.data for array in kept)]
     return CompiledTerms.of(table, (*functions, log_normal_prior, grad_log_normal_prior), kept)
 
@@ -295,12 +285,6 @@ def logistic_gradient(table: int, theta: int, rows: int, count: int, total: int,
             sums[j] += pull * x[j]
 
 
-def logistic_terms(features: Floats, signs: Floats, prior_variance: Floats) -> CompiledTerms:
-    """Terms of a posterior with these features (N, d), signs (N,) and prior variances (d,)."""
-    functions = (logistic_log_ratios, logistic_log_likelihood, logistic_gradient)
-    return with_normal_prior(features.shape[1], (0.0, prior_variance), (features, signs), functions)
-
-
 @pointed_function(LOG_RATIOS)
 def mixture_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
     """Differences of log(1 + exp(z)) - (y - theta_1)^2 / (2 v); the constant cancels."""
@@ -355,9 +339,6 @@ def mixture_gradient(table: int, theta: int, rows: int, count: int, total: int, 
     sums[0], sums[1] = by_first / variance, by_second / variance
 
 
-def mixture_terms(y: Floats, variance: float, constant: float, prior_variances: Floats) -> CompiledTerms:
-    """Terms of a posterior with these data (N,), variance, constant of a term, and two prior variances."""
-    numbers = np.array([variance, constant])
-    return with_normal_prior(
-        2, (0.0, prior_variances), (y, numbers), (mixture_log_ratios, mixture_log_likelihood, mixture_gradient)
-    )
+GAUSSIAN_MEAN = gaussian_mean_log_ratios, gaussian_mean_log_likelihood, gaussian_mean_gradient
+LOGISTIC = logistic_log_ratios, logistic_log_likelihood, logistic_gradient
+MIXTURE = mixture_log_ratios, mixture_log_likelihood, mixture_gradient

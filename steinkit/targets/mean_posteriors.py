@@ -161,34 +161,19 @@ class GaussianMean(PosteriorFamily):
         data = centre + sd * np.random.default_rng(rng).standard_normal((count, len(centre)))
         return cls(data, variance, prior_mean, prior_variance)
 
-    def _log_prior(self, thetas: Floats) -> Floats:
-        return np.asarray(-0.5 * ((thetas - self.prior_mean) ** 2 / self.prior_variance).sum(axis=1))
-
-    def _grad_log_prior(self, thetas: Floats) -> Floats:
-        return np.asarray((self.prior_mean - thetas) / self.prior_variance, dtype=np.float64)
-
-    def _log_likelihood(self, theta: Floats, y: Floats) -> Floats:
-        return self._terms(y - theta)
-
     def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
-        return self._terms(y - thetas[:, None, :])
-
-    def _grad_log_likelihood(self, theta: Floats, y: Floats) -> Floats:
-        return np.asarray((y - theta).sum(axis=0) / self.variance, dtype=np.float64)
+        constant = 0.5 * np.log(2.0 * math.pi * self.variance).sum()
+        return np.asarray(-0.5 * ((y - thetas[:, None, :]) ** 2 / self.variance).sum(axis=-1) - constant)
 
     def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         return np.asarray((y - thetas[:, None, :]).sum(axis=1) / self.variance, dtype=np.float64)
 
-    def _terms(self, residuals: Floats) -> Floats:
-        """Log likelihood of each datum from its residual y - theta, (..., d) -> (...)."""
-        constant = 0.5 * np.log(2.0 * math.pi * self.variance).sum()
-        return np.asarray(-0.5 * (residuals**2 / self.variance).sum(axis=-1) - constant, dtype=np.float64)
+    def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
+        from steinkit.targets.likelihood_kernels import GAUSSIAN_MEAN, with_normal_prior
 
-    def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
-        from steinkit.targets.likelihood_kernels import gaussian_mean_terms
-
-        constant = 0.5 * np.log(2.0 * math.pi * self.variance)
-        return gaussian_mean_terms(data[0], self.variance, constant, self.prior_mean, self.prior_variance)
+        numbers = np.stack([self.variance, 0.5 * np.log(2.0 * math.pi * self.variance)])
+        likelihood = np.array(np.broadcast_to(numbers.reshape(2, -1), (2, dim)))
+        return with_normal_prior(GAUSSIAN_MEAN, dim, self.prior_mean, self.prior_variance, (*data, likelihood))
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
         from scipy.special import ndtr
@@ -307,51 +292,39 @@ class MixturePosterior(PosteriorFamily):
             f"prior_variances={show(self.prior_variances)})"
         )
 
-    def _log_prior(self, thetas: Floats) -> Floats:
-        return np.asarray(-0.5 * (thetas**2 / self.prior_variances).sum(axis=1), dtype=np.float64)
+    @property
+    def prior_variance(self) -> Floats:  # type: ignore[override]
+        """What `PosteriorFamily` calls them."""
+        return self.prior_variances
 
-    def _grad_log_prior(self, thetas: Floats) -> Floats:
-        return np.asarray(-thetas / self.prior_variances, dtype=np.float64)
+    def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
+        from steinkit.targets.likelihood_kernels import MIXTURE, with_normal_prior
 
-    def _log_likelihood(self, theta: Floats, y: Floats) -> Floats:
-        return self._terms(theta[0], theta[1], y)
-
-    def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
-        return self._terms(thetas[:, :1], thetas[:, 1:], y)
-
-    def _grad_log_likelihood(self, theta: Floats, y: Floats) -> Floats:
-        return np.stack(self._gradients(theta[0], theta[1], y))
-
-    def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
-        return np.stack(self._gradients(thetas[:, :1], thetas[:, 1:], y), axis=1)
-
-    def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
-        from steinkit.targets.likelihood_kernels import mixture_terms
-
-        return mixture_terms(data[0], self.variance, self._constant, self.prior_variances)
+        numbers = np.array([self.variance, self._constant])
+        return with_normal_prior(MIXTURE, dim, self.prior_mean, self.prior_variances, (*data, numbers))
 
     @property
     def _constant(self) -> float:
         """Minus the log of each component's normalising factor, the weight 1/2 included."""
         return 0.5 * math.log(2.0 * math.pi * self.variance) + math.log(2.0)
 
-    def _terms(self, first: Floats, second: Floats, y: Floats) -> Floats:
-        """Log likelihood of each datum, (..., b); the parameters broadcast against y."""
+    def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
+        first, second = thetas[:, :1], thetas[:, 1:]
         residual = y - first
         log_odds = (second * residual - 0.5 * second**2) / self.variance
         # log(1 + exp(z)), stable, in functions that NumPy vectorises: twice as fast as logaddexp
         softplus = np.maximum(log_odds, 0.0) + np.log1p(np.exp(-np.abs(log_odds)))
         return np.asarray(softplus - residual**2 / (2.0 * self.variance) - self._constant, dtype=np.float64)
 
-    def _gradients(self, first: Floats, second: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Partial derivatives by theta_1 and theta_2, summed over the last axis."""
+    def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         from scipy.special import expit
 
+        first, second = thetas[:, :1], thetas[:, 1:]
         residual = y - first
         odds = expit((second * residual - 0.5 * second**2) / self.variance)
         by_first = (residual - odds * second).sum(axis=-1) / self.variance
         by_second = (odds * (residual - second)).sum(axis=-1) / self.variance
-        return by_first, by_second
+        return np.stack([by_first, by_second], axis=1)
 
     @cached_property
     def _largest_log_likelihood(self) -> float:
@@ -361,7 +334,9 @@ class MixturePosterior(PosteriorFamily):
         (y,) = self.data
 
         def objective(theta: Floats) -> tuple[float, Floats]:
-            return -float(self._log_likelihood(theta, y).sum()), -self._grad_log_likelihood(theta, y)
+            thetas, batches = theta[None], y[None]
+            height = float(self._log_likelihood_many(thetas, batches).sum())
+            return -height, -self._grad_log_likelihood_many(thetas, batches)[0]
 
         # theta and (theta_1 + theta_2, -theta_2) have the same likelihood: theta_2 >= 0 covers every maximum
         levels = np.quantile(y, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
@@ -394,7 +369,8 @@ class MixturePosterior(PosteriorFamily):
             threshold = bound + np.log1p(-rng.random(_PROPOSALS))
             # what fails under the ceiling fails under the likelihood; anything that could exceed the bound passes
             hopeful = np.flatnonzero(self._log_likelihood_ceiling(thetas) > threshold)
-            heights = self._log_likelihoods(thetas[hopeful])
+            heights = np.zeros(len(hopeful))
+            self._add_log_likelihoods(heights, thetas[hopeful])
             _require_bound(heights, thetas[hopeful], bound)
             kept.append(thetas[hopeful[heights > threshold[hopeful]]])
             accepted, proposed = accepted + len(kept[-1]), proposed + _PROPOSALS
@@ -404,17 +380,6 @@ class MixturePosterior(PosteriorFamily):
                     f"{self.size} data is too narrow for exact draws; draw with a Markov chain instead"
                 )
         return np.concatenate(kept)[:n] if kept else np.empty((0, 2))
-
-    def _log_likelihoods(self, thetas: Floats) -> Floats:
-        """Log likelihood of all data, (K, 2) -> (K,), in blocks."""
-        totals = np.zeros(len(thetas))
-        self._add_over_data(
-            totals,
-            thetas,
-            lambda theta, y: self._log_likelihood(theta, y).sum(),
-            lambda some, y: self._log_likelihood_many(some, y).sum(axis=1),
-        )
-        return totals
 
 
 def _require_bound(heights: Floats, thetas: Floats, bound: float) -> None:

@@ -94,14 +94,8 @@ class LinearModel(PosteriorFamily):
     def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
         """Derivatives of the log likelihoods by the predictors, over lambda."""
 
-    def _log_likelihood(self, theta: Floats, features: Floats, responses: Floats) -> Floats:
-        return self._terms(features @ theta, responses)
-
     def _log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
         return self._terms(_linear_predictors(thetas, features), responses)
-
-    def _grad_log_likelihood(self, theta: Floats, features: Floats, responses: Floats) -> Floats:
-        return np.asarray(self.precision * (self._pulls(features @ theta, responses) @ features), dtype=np.float64)
 
     def _grad_log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
         pulls = self._pulls(_linear_predictors(thetas, features), responses)
@@ -271,12 +265,6 @@ class LogisticRegression(LinearModel):
             raise UsageError(f"responses must take two values, 0 and 1 or -1 and +1; received {listed}: recode them")
         return np.where(values > 0.0, 1.0, -1.0)
 
-    def _log_prior(self, thetas: Floats) -> Floats:
-        return np.asarray(-0.5 * (thetas**2 / self.prior_variance).sum(axis=1), dtype=np.float64)
-
-    def _grad_log_prior(self, thetas: Floats) -> Floats:
-        return np.asarray(-thetas / self.prior_variance, dtype=np.float64)
-
     def _terms(self, predictors: Floats, responses: Floats) -> Floats:
         from scipy.special import log_expit
 
@@ -287,11 +275,10 @@ class LogisticRegression(LinearModel):
 
         return np.asarray(responses * expit(-responses * predictors), dtype=np.float64)
 
-    def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
-        from steinkit.targets.likelihood_kernels import logistic_terms
+    def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
+        from steinkit.targets.likelihood_kernels import LOGISTIC, with_normal_prior
 
-        features, signs = data
-        return logistic_terms(features, signs, self.prior_variance)
+        return with_normal_prior(LOGISTIC, dim, self.prior_mean, self.prior_variance, data)
 
 
 _TOY_SLOPE, _TOY_PRECISION, _TOY_PRIOR_RATE = 0.5, 3.0, 4950.0

@@ -118,9 +118,8 @@ def test_data_of_any_layout():
 class Doubled(LogisticRegression):
     """A posterior derived from another, with other terms."""
 
-    @staticmethod
-    def _log_likelihood(theta, features, signs):
-        return 2.0 * LogisticRegression._log_likelihood(theta, features, signs)
+    def _log_likelihood_many(self, thetas, features, signs):
+        return 2.0 * super()._log_likelihood_many(thetas, features, signs)
 
 
 def test_terms_belong_to_the_functions_and_data_they_were_made_for():

@@ -463,9 +463,9 @@ class GraphSteinDiscrepancy(Measured):
         str
             Paragraphs, with a blank line between them.
         """
-        entry = {**self.to_dict(), "findings": self.findings()}
         sample = {"draws": len(self.sample.inverse), "distinct": len(self.sample), "dim": self.sample.dim}
-        said = graph_statements(entry, None if reference is None else reference.to_dict(), sample)
+        entry = {**self.to_dict(), "findings": self.findings(), "sample": sample}
+        said = graph_statements(entry | {"reference": None if reference is None else reference.to_dict()})
         return running_text([*said, *cautioned(self.warnings)])
 
     def findings(self) -> dict[str, Any]:

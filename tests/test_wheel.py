@@ -61,6 +61,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         "steinkit/py.typed",
         "steinkit/__init__.pyi",
         "steinkit/plots/__init__.pyi",
+        "steinkit/report/columns.toml",
         "steinkit/report/style.css",
         "steinkit/report/templates/elements.html",
         "steinkit/report/templates/notebook.html",

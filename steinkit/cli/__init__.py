@@ -105,26 +105,20 @@ def main() -> NoReturn:
     except SteinkitError as error:
         tell(f"error: {error}")
         code = error.exit_code
-    except (KeyboardInterrupt, click.Abort) as error:
-        code = _interrupted()
-        if isinstance(error.__cause__ or error, AbandonedWork):  # click raises Abort from it
-            sys.stdout.flush()
-            os._exit(code)  # at once: Python would wait for the thread
     except MemoryError:
         tell("error: not enough memory for a sample of this size; take fewer draws")
         code = SteinkitError.exit_code
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         if comes_of_interrupt(error):
-            code = _interrupted()
+            say_aside("interrupted")
+            code = INTERRUPTED
+            if isinstance(error.__cause__ or error, AbandonedWork):  # click raises Abort from it
+                sys.stdout.flush()
+                os._exit(code)  # at once: Python would wait for the thread
         else:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
             say_aside(traceback.format_exc().rstrip())
             code = CrossedBracketError.exit_code
     sys.exit(code or 0)
-
-
-def _interrupted() -> int:
-    say_aside("interrupted")
-    return INTERRUPTED
 
 
 def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:

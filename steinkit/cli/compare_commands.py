@@ -5,21 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import click
 import numpy as np
 
 from steinkit.cli.help_screens import command, measure_option
-from steinkit.cli.options import (
-    all_option,
-    file_options,
-    files_argument,
-    measure_options,
-    output_options,
-    reference_options,
-    seed_option,
-    target_options,
-    verdict_options,
-)
+from steinkit.cli.options import measure_options, output_options, read_as, sample_options, scoring_options, seed_option
 from steinkit.cli.request import Request, deliver, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import ComparedSample, Comparison
@@ -29,32 +18,25 @@ from steinkit.describe.writing import count, one_line
 from steinkit.errors import SolverError, SteinkitError, UsageError
 from steinkit.sample import Sample
 
-_COMPARE = """Compare the draws in several FILEs against a target ('-' is standard input).
 
-\b
-steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
-steinkit compare a.csv b.csv --target model.py:target --plot ranks.png
-\f
-\b
-steinkit compare a.csv b.csv --target model.py:target --measure graph --measure ess --no-verdict
-
-Every sample is judged, and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
-tied. A FILE that cannot be read or measured is reported, does not end the comparison, and its error is the exit code. A
-built-in target takes its dimension from the first FILE that can be read.
-"""
-
-
-@command(help=_COMPARE)
-@files_argument
-@target_options
-@file_options
+@command()
+@sample_options
 @measure_options()
-@verdict_options
-@reference_options
-@output_options
-@all_option
+@scoring_options
 def compare(files: tuple[str, ...], **options: Any) -> int:
-    """Compare samples; exits with 0 if all could be measured."""
+    """Compare the draws in several FILEs against a target ('-' is standard input).
+
+    \b
+    steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
+    steinkit compare a.csv b.csv --target model.py:target --plot ranks.png
+    \f
+    \b
+    steinkit compare a.csv b.csv --target model.py:target --measure graph --measure ess --no-verdict
+
+    Every sample is judged, and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
+    tied. A FILE that cannot be read or measured is reported, does not end the comparison, and its error is the exit
+    code. A built-in target takes its dimension from the first FILE that can be read.
+    """
     request = Request(files, options, "a comparison takes each file once")
     judging = request.judging
     with apart_from_results():
@@ -115,39 +97,20 @@ def _with_unread(
     return replace(found, samples=tuple(entries[file] for file in files), warnings=(*doubts, *failed, *found.warnings))
 
 
-_CURVE = """Measure the first draws of FILE, for several numbers of draws, and fit the rate at which the measure falls.
-
-\b
-steinkit curve draws.csv --target normal -p mean=0,0
-steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
-\f
-\b
-steinkit curve run1.csv run2.csv run3.csv --target normal --n 100,200,400,800 --plot curve.png
-steinkit curve draws.csv --target model.py:target --budget 1e4,1e5,1e6
-
-Several FILEs are replicates of one sampler: the curve is their median. The first n draws of K chains are the first n/K
-of each; a budget is shared alike.
-"""
+def _grid(text: str) -> list[float]:
+    """Numbers between commas."""
+    return [float(word) for word in text.split(",") if word.strip()]
 
 
-def _grid(context: click.Context, parameter: click.Parameter, text: str | None) -> list[float] | None:
-    """Read ``--n`` and ``--budget``: numbers between commas."""
-    if text is None:
-        return None
-    try:
-        return [float(word) for word in text.split(",") if word.strip()]
-    except ValueError:
-        raise click.BadParameter(f"numbers between commas are wanted, such as 10,20,50; received {text!r}") from None
+_GRID = read_as(_grid, "numbers between commas are wanted, such as 10,20,50")
 
 
-@command(help=_CURVE)
-@files_argument
-@target_options
-@file_options
-@measure_option("--n", callback=_grid, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
+@command()
+@sample_options
+@measure_option("--n", type=_GRID, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
 @measure_option(
     "--budget",
-    callback=_grid,
+    type=_GRID,
     metavar="B,B...",
     help="Budgets instead, in the unit of the column cost. That of the files; the chains of one sample share a budget.",
 )
@@ -162,7 +125,19 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
 @seed_option("Of the bootstrap over several FILEs.")
 @output_options
 def curve(files: tuple[str, ...], **options: Any) -> int:
-    """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
+    """Measure the first draws of FILE, for several numbers of draws, and fit the rate at which the measure falls.
+
+    \b
+    steinkit curve draws.csv --target normal -p mean=0,0
+    steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
+    \f
+    \b
+    steinkit curve run1.csv run2.csv run3.csv --target normal --n 100,200,400,800 --plot curve.png
+    steinkit curve draws.csv --target model.py:target --budget 1e4,1e5,1e6
+
+    Several FILEs are replicates of one sampler: the curve is their median. The first n draws of K chains are the first
+    n/K of each; a budget is shared alike.
+    """
     request = Request(files, options, "replicates are different samples, each a FILE of its own")
     if len(request.measures) > 1:
         names = " --measure ".join(measure.name for measure in request.measures)

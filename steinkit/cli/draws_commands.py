@@ -18,16 +18,14 @@ from steinkit import __version__
 from steinkit.cli.help_screens import MEASURE, command, measure_option, option, output_option
 from steinkit.cli.options import (
     Decorator,
-    file_options,
-    files_argument,
     in_order,
     json_option,
     max_seconds_option,
     pairs_option,
+    sample_options,
     seed_option,
     setting_option,
     target_option,
-    target_options,
 )
 from steinkit.cli.request import NamedTarget, key_values, read_with_target, units_for
 from steinkit.cli.sampler_commands import options_given, sampler_options
@@ -129,26 +127,12 @@ def deliver_sample(
         say(as_json({**document, "file": file, "version": __version__}))
 
 
-_SAMPLE = """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
-
-\b
-steinkit sample iid --target normal -p mean=0,0 --draws 500 -o draws.csv
-steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
-
-Every sampler takes some of the options below; 'steinkit samplers' lists which, with their defaults.
-\f
-\b
-steinkit sample sgld --target mixture-posterior --step-size 5e-3 --batch-size 5 --draws 1000 --chains 4 -o draws.npz
-steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score - --target model.py:target
-"""
-
-
 def complete_sampler(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Names of samplers."""
     return [CompletionItem(name, help=find_sampler(name).summary) for name in sampler_names() if name.startswith(word)]
 
 
-@command(help=_SAMPLE)
+@command()
 @click.argument("sampler", shell_complete=complete_sampler)
 @target_option("What to draw from; minibatches need a posterior.", required=True)
 @pairs_option("pairs")
@@ -156,7 +140,18 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
 @draws_options("--format")
 @json_option("Print settings and seeds as JSON. And acceptance and cost, which the draws do not hold.")
 def sample(sampler: str, target: str, **settings: Any) -> None:
-    """Run a sampler, write its draws, and say on standard error how it went."""
+    """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
+
+    \b
+    steinkit sample iid --target normal -p mean=0,0 --draws 500 -o draws.csv
+    steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
+
+    Every sampler takes some of the options below; 'steinkit samplers' lists which, with their defaults.
+    \f
+    \b
+    steinkit sample sgld --target mixture-posterior --step-size 5e-3 --batch-size 5 --draws 1000 --chains 4 -o draws.npz
+    steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score - --target model.py:target
+    """
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
     place = draws_place(settings)
@@ -266,23 +261,8 @@ def _fact(what: str, values: Sequence[float | None] | None, unit: str = "") -> s
     return f"{what} {mean}" + (f" ({lowest} to {highest})" if lowest != highest else "") + unit
 
 
-_THIN = """Choose the draws of FILE ('-' for standard input) that together represent a target best. Several FILEs are
-chains of one sample.
-
-\b
-steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
-steinkit thin draws_with_scores.csv --draws 50 -o thinned.csv
-\f
-Stein thinning (Riabiz et al. 2022): draw after draw, repeats allowed, the one that makes the kernel Stein discrepancy
-smallest, with moments that keep location and spread of every coordinate. It takes out burn-in, and bias as far as the
-draws allow; the shares of modes far apart it cannot see.
-"""
-
-
-@command(help=_THIN)
-@files_argument
-@target_options
-@file_options
+@command()
+@sample_options
 @measure_option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
 @setting_option("bounds", names_measures=False)
 @setting_option("units", names_measures=False)
@@ -300,7 +280,17 @@ draws allow; the shares of modes far apart it cannot see.
 @draws_options("--output-format")
 @json_option("Print what was chosen and what it scores as JSON.")
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
-    """Thin a sample, write what was chosen, and say on standard error what it scores."""
+    """Choose the draws of FILE ('-' for standard input) that together represent a target best. Several FILEs are
+    chains of one sample.
+
+    \b
+    steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
+    steinkit thin draws_with_scores.csv --draws 50 -o thinned.csv
+    \f
+    Stein thinning (Riabiz et al. 2022): draw after draw, repeats allowed, the one that makes the kernel Stein
+    discrepancy smallest, with moments that keep location and spread of every coordinate. It takes out burn-in, and bias
+    as far as the draws allow; the shares of modes far apart it cannot see.
+    """
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.kernel.ksd import thin as thin_sample
@@ -336,23 +326,8 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         say_next(words, "what the choice gained", json_output=settings["json_output"])
 
 
-_REPAIR = """Mend the draws in FILE ('-' for standard input). Several FILEs are chains of one sample.
-
-\b
-steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
-steinkit repair laplace.csv --target model.py:target -o repaired.csv
-\f
-Weights of largest entropy make the means of Stein features zero. Where these would be worth less than a fifth of the
-draws, every draw is moved by a short run of Hamiltonian Monte Carlo, if the target has a log density. Neither puts
-draws where there are none: in a mode that none has visited, or in a tail that was cut. Modes that lie apart get their
-shares, if the target has a log density.
-"""
-
-
-@command(help=_REPAIR)
-@files_argument
-@target_options
-@file_options
+@command()
+@sample_options
 @setting_option("bounds", names_measures=False)
 @measure_option(
     "--method",
@@ -369,7 +344,17 @@ shares, if the target has a log density.
 @draws_options("--output-format")
 @json_option("Print the biases before and after as JSON.")
 def repair(files: tuple[str, ...], **options: Any) -> None:
-    """Repair a sample, write it, and say on standard error how far it was off and is."""
+    """Mend the draws in FILE ('-' for standard input). Several FILEs are chains of one sample.
+
+    \b
+    steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
+    steinkit repair laplace.csv --target model.py:target -o repaired.csv
+    \f
+    Weights of largest entropy make the means of Stein features zero. Where these would be worth less than a fifth of
+    the draws, every draw is moved by a short run of Hamiltonian Monte Carlo, if the target has a log density. Neither
+    puts draws where there are none: in a mode that none has visited, or in a tail that was cut. Modes that lie apart
+    get their shares, if the target has a log density.
+    """
     from steinkit.discrepancy.bias.repair import repair as mend
 
     place = draws_place(options, files, "--output-format")

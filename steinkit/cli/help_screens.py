@@ -64,9 +64,10 @@ class ScreenCommand(click.Command):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self._has_more = "\f" in (self.help or "") or any(each.is_told_in_brief for each in self._grouped)
+        self.help = inspect.cleandoc(self.help or "")
+        self._has_more = "\f" in self.help or any(each.is_told_in_brief for each in self._grouped)
         if self._has_more:
-            self.params.append(help_option(["--help-all"], "Show every option in full.", _whole_help))
+            self.params.append(help_option(["--help-all"], "Show every option in full.", self.whole_help))
 
     @property
     def _grouped(self) -> list[GroupedOption]:
@@ -88,7 +89,7 @@ class ScreenCommand(click.Command):
         self.format_usage(ctx, formatter)
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(inspect.cleandoc(self.help or "").replace("\f", ""))
+            formatter.write_text((self.help or "").replace("\f", ""))
         for name, options in self._groups(ctx).items():
             with formatter.section(name):
                 records = (each.get_help_record(ctx) for each in options)
@@ -142,11 +143,6 @@ def help_option(
     return GroupedOption(
         sorted(names, key=len), group=_HELP, help=said, is_flag=True, is_eager=True, expose_value=False, callback=shown
     )
-
-
-def _whole_help(ctx: click.Context) -> str:
-    assert isinstance(ctx.command, ScreenCommand)
-    return ctx.command.whole_help(ctx)
 
 
 def _write_names(formatter: click.HelpFormatter, text: str) -> None:

@@ -27,7 +27,6 @@ from steinkit.describe.verdict import WORST
 from steinkit.describe.writing import alternatives, listed
 from steinkit.files import format_names
 from steinkit.measures import all_options, find_measure, measure_names, takers_of
-from steinkit.measures.options import BOUNDS, Option
 
 Decorator: TypeAlias = Callable[[Any], Any]
 
@@ -45,9 +44,28 @@ def complete_target(context: click.Context, parameter: click.Parameter, word: st
     return [CompletionItem(word, type="file"), *names]  # files first, for bash drops what stands before them
 
 
-def name_list(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
-    """Read ``--columns``: names between commas."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def read_as(read: Callable[[str], Any], wanted: str = "") -> Callable[[str], Any]:
+    """A type for click: what a function makes of the text given; the function raises ValueError where it cannot.
+
+    Parameters
+    ----------
+    read : callable
+    wanted : str
+        That something is wanted, to refuse other words with; by default what the ValueError says.
+    """
+
+    def convert(text: str) -> Any:
+        try:
+            return read(text)
+        except (ValueError, OverflowError) as error:
+            raise click.BadParameter(f"{wanted}; received {text!r}" if wanted else str(error)) from None
+
+    return convert
+
+
+def between_commas(text: str) -> list[str]:
+    """Words between commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 class Threshold(click.FloatRange):
@@ -92,7 +110,8 @@ def pairs_option(name: str, **settings: Any) -> Decorator:
     )
 
 
-target_options = in_order(
+sample_options = in_order(
+    click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True)),
     target_option(
         "What the sample claims to represent; not needed where the file stores scores in columns score:NAME."
     ),
@@ -104,14 +123,9 @@ target_options = in_order(
         help="Do not check the score of a target of your own. By default it is held against finite differences of its "
         "log density, at a few draws.",
     ),
-)
-"""``--target``, ``-p`` and ``--no-check``."""
-
-
-file_options = in_order(
     input_option(
         "--columns",
-        callback=name_list,
+        type=between_commas,
         metavar="NAME,NAME...",
         help="Coordinates to read, in order. The name of a parameter stands for all its entries.",
     ),
@@ -129,11 +143,7 @@ file_options = in_order(
         help=f"Format of the file. {alternatives(format_names())}; by default the file's ending.",
     ),
 )
-"""``--columns``, ``--group`` and ``--format``, for `read_sample`: "columns", "group" and "file_format"."""
-
-
-files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
-"""FILE..., of which there is one at least."""
+"""The draws and what they claim to represent: one FILE at least, ``--target``, ``-p``, and how the files are read."""
 
 
 def measure_options(*, of_one_sample: bool = False) -> Decorator:
@@ -163,12 +173,10 @@ def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
         how: dict[str, Any] = {"flag_value": setting.switched_on, "type": type(setting.switched_on)}
     elif setting.choices is not None:
         how = {"type": click.Choice(setting.choices()), "show_default": True}
-    elif isinstance(setting.read, type):
-        how = {"type": setting.read, "show_default": True}
     else:
-        how = {"callback": _reader(setting), "show_default": True}
+        how = {"type": setting.read if isinstance(setting.read, type) else read_as(setting.read), "show_default": True}
     default = setting.default
-    if setting is BOUNDS:
+    if name == "bounds":
         how["multiple"] = True
     elif isinstance(default, tuple):
         default = ",".join(f"{each:g}" for each in default)
@@ -184,16 +192,6 @@ def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
         help=f"{said}. Of {listed(takers, most=len(takers))}." if names_measures else f"{said}.",
         **how,
     )
-
-
-def _reader(setting: Option) -> Callable[[click.Context, click.Parameter, str], Any]:
-    def read(context: click.Context, parameter: click.Parameter, text: str) -> Any:
-        try:
-            return setting.read(text)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
-
-    return read
 
 
 def flag_of(name: str) -> str:
@@ -219,28 +217,6 @@ def max_seconds_option(said: str) -> Decorator:
     return solver_option("--max-seconds", type=float, metavar="S", help=said)
 
 
-reference_options = in_order(
-    measure_option(
-        "--reference",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Also score N independent samples of the target. To 1e-3, each with as many draws as the sample is "
-        "worth by its ESS, or has if its ESS is nearly that. Default: 5 for built-in targets that can be drawn "
-        "from, else 0.",
-    ),
-    measure_option(
-        "--reference-draws",
-        everyday=False,
-        metavar="FILE",
-        type=click.Path(),
-        help="Score blocks of a long run of your own instead. The run must be known to be right; each block is "
-        "worth as many independent draws as the sample is.",
-    ),
-    seed_option("Of reference samples, and of the signs of the kernel test (--p-value, verdict)."),
-)
-"""``--reference``, ``--reference-draws`` and ``--seed``."""
-
-
 matters_option = measure_option(
     "--matters",
     type=Threshold(min=0.0),
@@ -249,26 +225,6 @@ matters_option = measure_option(
     "cannot be said, whether a location, spread or correlation is, in standard units.",
 )
 """``--matters``."""
-
-
-verdict_options = in_order(
-    measure_option(
-        "--no-verdict",
-        is_flag=True,
-        help="Measure only; do not judge the draws. By default they are judged: whether they are from the target, and "
-        "what is wrong if not. They must be in the order in which they were made.",
-    ),
-    matters_option,
-    measure_option(
-        "--looks",
-        everyday=False,
-        type=click.IntRange(min=1),
-        metavar="K",
-        help="Allow for K looks at a growing run. Give it if you would stop at the first accusation: the verdict "
-        "multiplies its p-values by K. Default: 1.",
-    ),
-)
-"""``--no-verdict``, ``--matters`` and ``--looks``."""
 
 
 def json_option(said: str) -> Decorator:
@@ -302,23 +258,60 @@ all_option = output_option(
 """``--all``: "everything"."""
 
 
-def fail_if_biased_option(said: str) -> Decorator:
-    """``--fail-if-biased``, with when it fails."""
-    return output_option(
-        "--fail-if-biased",
-        type=Threshold(0.0, 1.0, min_open=True, max_open=True),
-        metavar="ALPHA",
-        help=f"Exit with 1 if {said}",
-    )
+scoring_options = in_order(
+    measure_option(
+        "--no-verdict",
+        is_flag=True,
+        help="Measure only; do not judge the draws. By default they are judged: whether they are from the target, and "
+        "what is wrong if not. They must be in the order in which they were made.",
+    ),
+    matters_option,
+    measure_option(
+        "--looks",
+        everyday=False,
+        type=click.IntRange(min=1),
+        metavar="K",
+        help="Allow for K looks at a growing run. Give it if you would stop at the first accusation: the verdict "
+        "multiplies its p-values by K. Default: 1.",
+    ),
+    measure_option(
+        "--reference",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Also score N independent samples of the target. To 1e-3, each with as many draws as the sample is "
+        "worth by its ESS, or has if its ESS is nearly that. Default: 5 for built-in targets that can be drawn "
+        "from, else 0.",
+    ),
+    measure_option(
+        "--reference-draws",
+        everyday=False,
+        metavar="FILE",
+        type=click.Path(),
+        help="Score blocks of a long run of your own instead. The run must be known to be right; each block is "
+        "worth as many independent draws as the sample is.",
+    ),
+    seed_option("Of reference samples, and of the signs of the kernel test (--p-value, verdict)."),
+    output_options,
+    all_option,
+)
+"""What becomes of samples that are measured: the verdict, the independent samples beside them, the output."""
 
 
-def fail_if_off_option(*, everyday: bool) -> Decorator:
-    """``--fail-if-off``."""
-    return output_option(
-        "--fail-if-off",
-        everyday=everyday,
-        type=Threshold(min=0.0),
-        metavar="DELTA",
-        help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its "
-        "margin.",
+def fail_options(said: str, *, everyday: bool) -> Decorator:
+    """``--fail-if-biased``, with when it fails, and ``--fail-if-off``, which may be one of every day."""
+    return in_order(
+        output_option(
+            "--fail-if-biased",
+            type=Threshold(0.0, 1.0, min_open=True, max_open=True),
+            metavar="ALPHA",
+            help=f"Exit with 1 if {said}",
+        ),
+        output_option(
+            "--fail-if-off",
+            everyday=everyday,
+            type=Threshold(min=0.0),
+            metavar="DELTA",
+            help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its "
+            "margin.",
+        ),
     )

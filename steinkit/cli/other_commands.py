@@ -17,19 +17,8 @@ from steinkit.cli.terminal import apart_from_results, require_place, say, say_as
 from steinkit.describe.writing import one_line
 from steinkit.errors import SteinkitWarning, printable
 
-_REPORT = """Write a page of HTML about one or more results.
 
-\b
-steinkit report DIR -o report.html
-steinkit report DIR curve.json -o report.html --title "Step size of SGLD"
-steinkit report DIR --target model.py:target -o report.html
-
-RESULT is the folder of 'steinkit sweep' or 'tune', or a file (or '-', standard input) with what 'steinkit score',
-'compare', 'curve', 'sweep' or 'tune' print with --json. The page is one file that needs no network and runs no script.
-"""
-
-
-@command(help=_REPORT)
+@command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path(allow_dash=True))
 @input_option(
     "--target",
@@ -47,7 +36,17 @@ RESULT is the folder of 'steinkit sweep' or 'tune', or a file (or '-', standard 
 )
 @output_option("--title", metavar="TEXT", help="A line above the verdict. It names the page in a browser, too.")
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
-    """Write the page."""
+    """Write a page of HTML about one or more results.
+
+    \b
+    steinkit report DIR -o report.html
+    steinkit report DIR curve.json -o report.html --title "Step size of SGLD"
+    steinkit report DIR --target model.py:target -o report.html
+
+    RESULT is the folder of 'steinkit sweep' or 'tune', or a file (or '-', standard input) with what 'steinkit score',
+    'compare', 'curve', 'sweep' or 'tune' print with --json. The page is one file that needs no network and runs no
+    script.
+    """
     from steinkit.report.page import write_report
     from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, TUNING
 
@@ -77,16 +76,15 @@ def targets() -> None:
 
 
 _DRAWS = 200
-_WARM = """Compile the numerical kernels and keep the machine code, so that no first use has to wait for it.
-
-An installer, or whoever builds an image, runs it once. The code stands beside the modules where their folder can be
-written, and serves all users then; else in the user's own cache folder, or in that which NUMBA_CACHE_DIR names.
-"""
 
 
-@command(help=_WARM)
+@command()
 def warm() -> None:
-    """Do each kind of work on a few draws."""
+    """Compile the numerical kernels and keep the machine code, so that no first use has to wait for it.
+
+    An installer, or whoever builds an image, runs it once. The code stands beside the modules where their folder can be
+    written, and serves all users then; else in the user's own cache folder, or in that which NUMBA_CACHE_DIR names.
+    """
     from numba.core.dispatcher import Dispatcher
 
     steps = _steps()
@@ -141,23 +139,21 @@ def _steps() -> dict[str, Callable[[], object]]:
 
 SHELLS = ("bash", "zsh", "fish")
 
-_COMPLETION = """Print the script that makes a shell complete commands, options, targets, samplers and measures.
 
-\b
-bash, in ~/.bashrc:   eval "$(steinkit completion bash)"
-zsh, in ~/.zshrc:     eval "$(steinkit completion zsh)"
-fish, once:           steinkit completion fish \\
-                          > ~/.config/fish/completions/steinkit.fish
-
-Open a new shell then, and press the tabulator key after 'steinkit score draws.csv --target '. bash must be 4.4 or
-newer; in zsh, compinit must have been run before.
-"""
-
-
-@command(help=_COMPLETION)
+@command()
 @click.argument("shell", type=click.Choice(SHELLS), required=False, metavar=f"{{{'|'.join(SHELLS)}}}")
 def completion(shell: str | None) -> None:
-    """Print the script."""
+    """Print the script that makes a shell complete commands, options, targets, samplers and measures.
+
+    \b
+    bash, in ~/.bashrc:   eval "$(steinkit completion bash)"
+    zsh, in ~/.zshrc:     eval "$(steinkit completion zsh)"
+    fish, once:           steinkit completion fish \\
+                              > ~/.config/fish/completions/steinkit.fish
+
+    Open a new shell then, and press the tabulator key after 'steinkit score draws.csv --target '. bash must be 4.4 or
+    newer; in zsh, compinit must have been run before.
+    """
     if shell is None:  # what click says itself holds tabulators
         raise click.UsageError(f"name a shell: {', '.join(SHELLS)}")
     from steinkit.cli import commands

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.help_screens import command, option, output_option
-from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, target_option
+from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, read_as, target_option
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
 from steinkit.describe.writing import filled, one_line
@@ -35,23 +35,12 @@ from steinkit.samplers.registry import (
     Option,
     Sampler,
     acceptance_test_names,
-    acceptance_test_options,
     acceptance_tests_with,
     find_sampler,
+    note_on,
+    own_options,
     sampler_names,
 )
-
-
-def _value(read: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
-    """A type for click: what a function makes of the text given; the function raises ValueError where it cannot."""
-
-    def convert(text: str) -> Any:
-        try:
-            return read(text)
-        except (ValueError, OverflowError):
-            raise click.BadParameter(f"{wanted} is wanted; received {text!r}") from None
-
-    return convert
 
 
 def _whole(text: str) -> int:
@@ -82,22 +71,25 @@ def _option(kind: Any, metavar: str, text: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "metavar": metavar, "help": text, **more}
 
 
-def _test_option(metavar: str, text: str) -> dict[str, Any]:
-    """An option that an acceptance test brings: a flag, one of several names, a number, or a number or a name."""
+def _own_option(metavar: str, text: str) -> dict[str, Any]:
+    """An option that a sampler or test brings: a flag, a whole number, one of several names, a number, or either."""
     names = metavar.split("|")
     if not metavar:
         return {"is_flag": True, "help": text}
+    if metavar == "N":
+        return _option(_WHOLE, metavar, text)
     if "X" not in names:
         return _option(click.Choice(names), metavar, text)
     names.remove("X")
     wanted = " or ".join(["a number", *(f'"{name}"' for name in names)])
-    return _option(_value(lambda given: given if given in names else float(given), wanted), metavar, text)
+    kind = read_as(lambda given: given if given in names else float(given), f"{wanted} is wanted")
+    return _option(kind, metavar, text)
 
 
-_NUMBER, _WHOLE = _value(float, "a number"), _value(_whole, "a whole number")
-_SCALES = _value(_numbers, "a number, or numbers between commas,")
-_STATE = _value(_numbers, "numbers between commas")
-_SEED = _value(_seeds, "a whole number, or the chains' seeds between commas,")
+_NUMBER, _WHOLE = read_as(float, "a number is wanted"), read_as(_whole, "a whole number is wanted")
+_SCALES = read_as(_numbers, "a number, or numbers between commas, is wanted")
+_STATE = read_as(_numbers, "numbers between commas is wanted")
+_SEED = read_as(_seeds, "a whole number, or the chains' seeds between commas, is wanted")
 _TESTS = acceptance_test_names()
 
 _SAMPLER, _CHAINS = "Of the sampler", "Chains"  # headings of help
@@ -118,12 +110,8 @@ SAMPLER_OPTIONS = {
         "Error allowed an acceptance test. At one look of the austerity test, in a whole concentration test.",
     ),
     "temperature": _option(_NUMBER, "T", "Divides the log likelihood. Score the draws with -p temperature=T."),
-    "decay": _option(_NUMBER, "X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
-    "decay_offset": _option(_NUMBER, "X", "Number of steps after which they begin to decrease in earnest."),
-    "control_variates": {"is_flag": True, "help": "Give SGLD's gradients control variates at the mode."},
-    **{name: _test_option(**shown) for name, shown in acceptance_test_options().items()},
+    **{name: _own_option(**shown) for name, shown in own_options().items()},
     "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld. One of {', '.join(_TESTS)}."),
-    "scramble": {"is_flag": True, "help": "Scramble Sobol's points at random."},
     "chains": _option(_WHOLE, "K", "Number of chains."),
     "draws": _option(_WHOLE, "N", "Draws to keep of each chain."),
     "budget": _option(_WHOLE, "N", "Evaluations of single data for each chain. Of the likelihood or its gradient."),
@@ -175,9 +163,8 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
             hint = did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
             if tests:
                 hint = f"; it goes with --test {' or '.join(tests)}"
-            raise UsageError(
-                f"{whose} has no option {as_flag(name)}{hint}{sampler.note}; its options are {options_text(taken)}"
-            )
+            hint += note_on(sampler.name)
+            raise UsageError(f"{whose} has no option {as_flag(name)}{hint}; its options are {options_text(taken)}")
     missing = [as_flag(option.name) for option in taken.values() if option.required and option.name not in given]
     if sampler.needs_end and not {"draws", "budget"} & given.keys():
         missing.append("--draws or --budget")
@@ -239,21 +226,6 @@ def samplers(json_output: bool) -> None:
 # Data whose mean counts as normal.
 _SMALLEST_BATCH = 100
 
-_HELP = """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
-
-\b
-steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
-steinkit design --target-error 0.05 --size 10000
-steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
-\f
-\b
-steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale 0.02 --burn-in 100 --thin 5
-
-The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1. The
-second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of exact
-random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
-"""
-
 
 _TEST, _RUN = "The test", "Trial run"  # headings of help
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
@@ -261,7 +233,7 @@ Found: TypeAlias = tuple[dict[str, Any], str, str]
 """The JSON document, the same in words, and the next command with what it is for."""
 
 
-@command(help=_HELP)
+@command()
 @option(_TEST, "--first-fraction", type=float, metavar="X", help="Share of the data read at a look, in (0, 1].")
 @option(
     _TEST,
@@ -278,7 +250,20 @@ Found: TypeAlias = tuple[dict[str, Any], str, str]
 @sampler_options("proposal_scale", *_TRIAL, group=_RUN)
 @json_option("Print JSON instead of words.")
 def design(json_output: bool, **settings: Any) -> None:
-    """Analyse a test, or search for one."""
+    """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
+
+    \b
+    steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
+    steinkit design --target-error 0.05 --size 10000
+    steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
+    \f
+    \b
+    steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale .02 --burn-in 100 --thin 5
+
+    The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1.
+    The second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of
+    exact random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
+    """
     given = {name: value for name, value in settings.items() if value is not None and value != ()}
     analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case
     document, text, then = analyse(given)

@@ -14,20 +14,15 @@ from steinkit.cli.help_screens import command, output_option, solver_option
 from steinkit.cli.options import (
     Threshold,
     all_option,
-    fail_if_biased_option,
-    fail_if_off_option,
-    file_options,
-    files_argument,
+    fail_options,
     json_option,
     matters_option,
     max_seconds_option,
     measure_options,
-    output_options,
-    reference_options,
+    sample_options,
+    scoring_options,
     seed_option,
     setting_option,
-    target_options,
-    verdict_options,
 )
 from steinkit.cli.request import Request, deliver, read_with_target, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
@@ -42,28 +37,11 @@ from steinkit.runtime.progress import watched
 if TYPE_CHECKING:
     from steinkit.discrepancy.verdict import Verdict
 
-_SCORE = """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
 
-\b
-steinkit score draws.csv --target normal -p mean=0,0
-steinkit score draws.csv --target model.py:target --plot where.png
-steinkit score draws_with_scores.csv --fail-if-biased 0.01
-\f
-\b
-steinkit score fit-1.csv fit-2.csv fit-3.csv fit-4.csv --target model.py:target
-steinkit score draws.csv --target normal --measure graph --measure ksd --measure ess
-"""
-
-
-@command(help=_SCORE)
-@files_argument
-@target_options
-@file_options
+@command()
+@sample_options
 @measure_options(of_one_sample=True)
-@verdict_options
-@reference_options
-@output_options
-@all_option
+@scoring_options
 @output_option(
     "--fail-above",
     everyday=False,
@@ -71,13 +49,23 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     metavar="X",
     help="Exit with 1 if the value certainly exceeds X. Of several measures, the value of the first.",
 )
-@fail_if_biased_option(
+@fail_options(
     "the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA at that level, too. "
-    "Too few effective draws neither pass nor fail: a warning, and code 0."
+    "Too few effective draws neither pass nor fail: a warning, and code 0.",
+    everyday=False,
 )
-@fail_if_off_option(everyday=False)
 def score(files: tuple[str, ...], **options: Any) -> int:
-    """Score a sample; the exit code says whether it passed."""
+    """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
+
+    \b
+    steinkit score draws.csv --target normal -p mean=0,0
+    steinkit score draws.csv --target model.py:target --plot where.png
+    steinkit score draws_with_scores.csv --fail-if-biased 0.01
+    \f
+    \b
+    steinkit score fit-1.csv fit-2.csv fit-3.csv fit-4.csv --target model.py:target
+    steinkit score draws.csv --target normal --measure graph --measure ksd --measure ess
+    """
     request, title = Request(files, options, "chains are different files"), files_label(files)
     threshold, judging = _threshold(request), request.judging
     if options["plot"] and request.measures and not any(measure.has_picture for measure in request.measures):
@@ -157,22 +145,8 @@ def _threshold(request: Request) -> float:
     return math.nan if asked is None else float(asked)
 
 
-_VERDICT = """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
-
-\b
-steinkit verdict draws.csv --target normal -p mean=0,0
-steinkit verdict pilot.csv long_run.csv --target model.py:target
-steinkit verdict draws_with_scores.csv --fail-if-off 0.1
-\f
-Says whether draws are from the target, how far the mean and standard deviation of each parameter are off, with margins,
-and what was not tested. 'steinkit score' measures discrepancies as well, with their proofs.
-"""
-
-
-@command(help=_VERDICT)
-@files_argument
-@target_options
-@file_options
+@command()
+@sample_options
 @setting_option("bounds", names_measures=False)
 @matters_option
 @solver_option(
@@ -185,12 +159,20 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @seed_option("Of the signs of the kernel test, and of the batches.")
 @max_seconds_option("Give up after S seconds. Of each file.")
 @all_option
-@fail_if_biased_option("draws are accused at level ALPHA.")
-@fail_if_off_option(everyday=True)
+@fail_options("draws are accused at level ALPHA.", everyday=True)
 @json_option("Print JSON instead of words.")
 @output_option("-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:
-    """Judge samples; the exit code says whether they passed."""
+    """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
+
+    \b
+    steinkit verdict draws.csv --target normal -p mean=0,0
+    steinkit verdict pilot.csv long_run.csv --target model.py:target
+    steinkit verdict draws_with_scores.csv --fail-if-off 0.1
+    \f
+    Says whether draws are from the target, how far the mean and standard deviation of each parameter are off, with
+    margins, and what was not tested. 'steinkit score' measures discrepancies as well, with their proofs.
+    """
     if len(set(files)) < len(files):
         raise UsageError(f"{next(each for each in files if files.count(each) > 1)} is named twice; name each file once")
     for file in files:

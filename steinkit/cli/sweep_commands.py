@@ -13,7 +13,7 @@ from steinkit.cli.options import in_order, json_option, setting_option
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.errors import UsageError
 from steinkit.files.streams import as_json
-from steinkit.sweeps.workers import BACKENDS
+from steinkit.sweeps import BACKENDS
 
 if TYPE_CHECKING:
     from steinkit.sweeps.plan import Plan
@@ -21,44 +21,6 @@ if TYPE_CHECKING:
     from steinkit.sweeps.run import Workplace
 
 _NOTHING_SCORED = 4
-
-_SWEEP = """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
-
-\b
-steinkit sweep --init sgld.toml       # write a CONFIG.toml to begin with
-steinkit sweep sgld.toml -o sgld --jobs 2
-steinkit sweep sgld.toml -o sgld --racing --json > choice.json
-
-\b
-CONFIG.toml:
-    target = "mixture-posterior"      # or "model.py:target", which is run
-    [target_options]
-    temperature = 1.0
-    [sampler]
-    name = "sgld"                     # of 'steinkit samplers'; or "my.py:ula"
-    batch_size = 5
-    draws = 1000
-    start = "normal"                  # drawn from each seed; or [0.0, 0.0]
-    [grid]
-    step_size = [5e-2, 5e-3, 5e-4]
-    [run]
-    seeds = 50                        # 0 to 49; or a list of seeds
-    measures = ["graph", "ess"]
-    tolerance = 1e-2
-\f
-\b
-steinkit sweep sgld.toml -o sgld --backend dask --scheduler tcp://head:8786
-
-Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, which is
-a function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start "normal" is
-a standard normal state from each seed. [run] takes max_seconds, max_memory, racing and label, too, and the settings of
-the measures: units, dilation, engine, and so on.
-
-Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
-nothing twice, but for cells that failed, once more, and what was damaged meanwhile. The grid and the seeds may grow;
-with another target, sampler, option or measure it is another sweep, and DIR is refused (--force). A value that the
-sampler does not allow is told before anything is run. Exit code 4 if no cell could be scored.
-"""
 
 
 def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> None:
@@ -109,7 +71,7 @@ def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
     return Workplace(folder, options["jobs"], options["backend"], options["scheduler"], on_terminal())
 
 
-@command(help=_SWEEP)
+@command()
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
 @_jobs
 @solver_option(
@@ -142,7 +104,43 @@ def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
 )
 @json_option("Print JSON instead of words.")
 def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int:
-    """Run a sweep; the exit code says whether anything could be scored."""
+    """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
+
+    \b
+    steinkit sweep --init sgld.toml       # write a CONFIG.toml to begin with
+    steinkit sweep sgld.toml -o sgld --jobs 2
+    steinkit sweep sgld.toml -o sgld --racing --json > choice.json
+
+    \b
+    CONFIG.toml:
+        target = "mixture-posterior"      # or "model.py:target", which is run
+        [target_options]
+        temperature = 1.0
+        [sampler]
+        name = "sgld"                     # of 'steinkit samplers'; or "my.py:ula"
+        batch_size = 5
+        draws = 1000
+        start = "normal"                  # drawn from each seed; or [0.0, 0.0]
+        [grid]
+        step_size = [5e-2, 5e-3, 5e-4]
+        [run]
+        seeds = 50                        # 0 to 49; or a list of seeds
+        measures = ["graph", "ess"]
+        tolerance = 1e-2
+    \f
+    \b
+    steinkit sweep sgld.toml -o sgld --backend dask --scheduler tcp://head:8786
+
+    Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, which
+    is a function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start
+    "normal" is a standard normal state from each seed. [run] takes max_seconds, max_memory, racing and label, too, and
+    the settings of the measures: units, dilation, engine, and so on.
+
+    Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
+    nothing twice, but for cells that failed, once more, and what was damaged meanwhile. The grid and the seeds may
+    grow; with another target, sampler, option or measure it is another sweep, and DIR is refused (--force). A value
+    that the sampler does not allow is told before anything is run. Exit code 4 if no cell could be scored.
+    """
     from steinkit.sweeps.configuration import read_configuration, require_folder, require_runnable
     from steinkit.sweeps.run import run_plan
 
@@ -189,28 +187,7 @@ def _own_target(name: str, config: Path) -> str | None:
     return f"{config.parent / path}{colon}{attribute}" if path.endswith(".py") else None
 
 
-_TUNE = """Choose a setting at a part of the full grid's cost: all run for a short while, the better ones longer.
-
-\b
-steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
-steinkit tune sgld.toml -o tuned --max-seconds 600 --json > choice.json
-\f
-FILE.toml is one of 'steinkit sweep'. [sampler] says the full length of a chain, budget or draws. In place of [grid] it
-may have ranges, tried at Sobol's points, log-uniform in between:
-
-\b
-    [ranges]
-    step_size = [1e-4, 1e-1]
-    batch_size = [10, 1000]           # whole, as both ends are
-    [run]
-    settings = 27
-    seeds = 3
-
-Every finished chain is kept in DIR at once; the same command goes on where a run broke off. Exit code as of 'sweep'.
-"""
-
-
-@command(help=_TUNE)
+@command()
 @click.argument("config", metavar="FILE.toml", type=click.Path(dir_okay=False))
 @measure_option(
     "--cost",
@@ -231,7 +208,26 @@ Every finished chain is kept in DIR at once; the same command goes on where a ru
 @_folder
 @json_option("Print JSON instead of words.")
 def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
-    """Tune a sampler."""
+    """Choose a setting at a part of the full grid's cost: all run for a short while, the better ones longer.
+
+    \b
+    steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
+    steinkit tune sgld.toml -o tuned --max-seconds 600 --json > choice.json
+    \f
+    FILE.toml is one of 'steinkit sweep'. [sampler] says the full length of a chain, budget or draws. In place of [grid]
+    it may have ranges, tried at Sobol's points, log-uniform in between:
+
+    \b
+        [ranges]
+        step_size = [1e-4, 1e-1]
+        batch_size = [10, 1000]           # whole, as both ends are
+        [run]
+        settings = 27
+        seeds = 3
+
+    Every finished chain is kept in DIR at once; the same command goes on where a run broke off. Exit code as of
+    'sweep'.
+    """
     from steinkit.sweeps.configuration import read_tuning, require_folder, require_runnable
     from steinkit.sweeps.store import TUNING
     from steinkit.sweeps.tuning import run_tuning

@@ -9,6 +9,7 @@ import shlex
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
@@ -217,8 +218,5 @@ def comes_of_interrupt(error: BaseException | None) -> bool:
 
 
 def _generates_code(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if any(each in frame.f_code.co_filename for each in _GENERATORS):
-            return True
-        frame = frame.f_back
-    return False
+    files = [] if frame is None else [each.f_code.co_filename for each, _ in traceback.walk_stack(frame)]
+    return any(each in file for file in files for each in _GENERATORS)

@@ -43,9 +43,7 @@ def bias_statements(document: Document) -> list[Statement]:
     ]
 
 
-def describe_bias(
-    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
-) -> Description:
+def describe_bias(measure: DescribedMeasure, entry: Document) -> Description:
     """The size of all biases together, the largest in words, and a table of the worst."""
     number = (
         f"The {measure.title} is {entry['value']:.3g} ± {max(entry['margin'], _FINEST):.2g} standard deviations, the "

@@ -1,6 +1,7 @@
 """What is said of each measure of a sample: the number, its proof, where the sample is off, and what is not proved.
 
-An entry is that of ``steinkit score --json``; what only the result in memory knows, such as the directions and the
+An entry is that of ``steinkit score --json``, with what its document says of the "sample", and of independent samples,
+where they were measured alike, as its "reference". What only the result in memory knows, such as the directions and the
 draws that weigh most, is said where the entry has "findings", those of the result's method of that name.
 """
 
@@ -61,42 +62,37 @@ _UNSEEN_BY_GRAPH = (
 )
 
 
-def describe_graph(
-    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
-) -> Description:
+def describe_graph(measure: DescribedMeasure, entry: Document) -> Description:
     """Everything from the number to the method, and a table of brackets beside what independent samples have."""
-    said = (*graph_statements(entry, reference, sample), _method(entry, sample))
-    return Description(measure.title, said, coordinates_table(TITLE, entry, reference, is_wide=_is_wide(entry)))
+    said = (*graph_statements(entry), _method(entry))
+    return Description(measure.title, said, coordinates_table(TITLE, entry, is_wide=_is_wide(entry)))
 
 
-def graph_statements(entry: Document, reference: Document | None, sample: Document) -> tuple[Statement, ...]:
+def graph_statements(entry: Document) -> tuple[Statement, ...]:
     """The number, the comparison, the coordinates, the draws, and the limits."""
     findings = entry.get("findings", {})
     beside = (
         "Compared with what? The number shrinks as draws are added, at a level set by the target. Without independent "
         "draws from the target (a reference) it only compares samples with one another."
     )
-    if reference is not None:
-        beside = beside_right_samples(entry, reference, sample, _NO_PRAISE_OF_GRAPH)
+    if entry.get("reference"):
+        beside = beside_right_samples(entry, _NO_PRAISE_OF_GRAPH)
     hints = [_DIRECTIONS.get(each, "") for each in findings.get("directions", ())]
     return (
-        Statement("number", _WHAT, _number(entry, findings, sample)),
+        Statement("number", _WHAT, _number(entry)),
         Statement("comparison", _GOOD, beside),
-        Statement("blame", _WHERE, _blame_of(entry, reference, hints, _UNCLEAR if findings else "", any(hints))),
-        *([Statement("draws", "Which draws weigh most?", _draws(entry, findings, sample))] if findings else []),
+        Statement("blame", _WHERE, _blame_of(entry, hints, _UNCLEAR if findings else "", any(hints))),
+        *([Statement("draws", "Which draws weigh most?", _draws(entry, findings))] if findings else []),
         Statement("limits", "What does this not prove?", _UNSEEN_BY_GRAPH),
     )
 
 
-def _blame_of(
-    entry: Document, reference: Document | None, hints: Sequence[str], unclear: str = "", certain: bool = False
-) -> str:
+def _blame_of(entry: Document, hints: Sequence[str], unclear: str = "", certain: bool = False) -> str:
     """What each coordinate carries, beside independent draws where these are known, and what is seen in the heaviest.
 
     Parameters
     ----------
     entry : mapping
-    reference : mapping, optional
     hints : sequence of str
         By coordinate, what is seen in it; empty where nothing is.
     unclear : str
@@ -104,8 +100,8 @@ def _blame_of(
     certain : bool
         Whether it cannot all be noise.
     """
-    rows, times = entry["coordinates"], times_expected(entry, reference)
-    order, said = heaviest_first(entry, reference), []
+    rows, times = entry["coordinates"], times_expected(entry)
+    order, said = heaviest_first(entry), []
     if len(rows) > 1:
         each = [
             f"{rows[j]['name']} {compact(rows[j]['value'])}" + ("" if times is None else f" ({ratio(times[j])} times)")
@@ -117,17 +113,18 @@ def _blame_of(
         said.append(f"Coordinate by coordinate ({beside}): {named}.")
     seen = [f"In {rows[j]['name']}, {hints[j]}." for j in order[:_DESCRIBED_COORDINATES] if hints and hints[j]]
     said += seen or ([unclear] if unclear else [])
-    caution = "" if certain else caution_for_noise(entry, reference)
+    caution = "" if certain else caution_for_noise(entry)
     return " ".join([*([caution] if said and caution else []), *said])
 
 
-def _number(entry: Document, findings: Document, sample: Document) -> str:
-    lower, upper = entry["lower"], entry["upper"]
+def _number(entry: Document) -> str:
+    lower, upper, sample = entry["lower"], entry["upper"], entry["sample"]
     distinct = ""
     if sample["distinct"] != sample["draws"]:
         distinct = f", {count(sample['distinct'], 'distinct point')}"
     what = f"({count(sample['draws'], 'draw')}{distinct}, {count(sample['dim'], 'coordinate')})"
     if _is_wide(entry):
+        findings = entry["findings"]
         return (
             f"The {TITLE} lies between {' and '.join(rounded_outwards(lower, upper))} {what}. The bracket's relative "
             f"width is {findings['gap']:.1e} where {findings['tolerance']:g} was asked for: quote both ends."
@@ -141,12 +138,12 @@ def _is_wide(entry: Document) -> bool:
     return findings is not None and bool(findings["gap"] > findings["tolerance"])
 
 
-def _draws(entry: Document, findings: Document, sample: Document) -> str:
+def _draws(entry: Document, findings: Document) -> str:
     return (
         f"The draws with the most influence on the worst test function h (mean {entry['lower']:.4g} over the sample, "
         "0 under the target; large where there tend to be too many draws): "
         f"{'; '.join(map(_draw, findings['draws']))}. Half of the influence lies on {findings['half']} of "
-        f"{sample['distinct']} points."
+        f"{entry['sample']['distinct']} points."
     )
 
 
@@ -157,9 +154,9 @@ def _draw(found: Document) -> str:
     return f"draw {found['draw']}{repeats} at ({shown}), h = {found['h']:+.3g}"
 
 
-def _method(entry: Document, sample: Document) -> Statement:
+def _method(entry: Document) -> Statement:
     kind = "complete graph" if entry["dilation"] == 1.0 else f"{entry['dilation']:g}-spanner"
-    if sample["dim"] == 1:
+    if entry["sample"]["dim"] == 1:
         kind = "sorted sample"
     seconds = f"; seconds: {spent(entry)}" if spent(entry) else ""
     text = f"Computed on the {kind} ({entry['edges']} edges) by engine {entry['engine']}{seconds}."
@@ -175,17 +172,14 @@ _MEANING_OF_SLICES = (
 )
 
 
-def describe_sliced(
-    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
-) -> Description:
+def describe_sliced(measure: DescribedMeasure, entry: Document) -> Description:
     """The number, the comparison, what coordinates carry, where there are too many draws, and a table of brackets."""
-    found = describe_bracketed(
-        measure, entry, reference, sample, meaning=_MEANING_OF_SLICES, caution="; below is no proof of quality"
-    )
+    caution = "; below is no proof of quality"
+    found = describe_bracketed(measure, entry, meaning=_MEANING_OF_SLICES, caution=caution)
     regions = entry.get("findings", {}).get("regions", ())
     hints = [_too_many(each, row["value"]) for each, row in zip(regions, entry["coordinates"], strict=False)]
-    where = Statement("blame", _WHERE, _blame_of(entry, reference, hints))
-    table = coordinates_table(measure.title, entry, reference)
+    where = Statement("blame", _WHERE, _blame_of(entry, hints))
+    table = coordinates_table(measure.title, entry)
     return Description(measure.title, (*found.statements, where), table)
 
 
@@ -212,9 +206,7 @@ _MEANING_OF_MOMENTS = (
 )
 
 
-def describe_moments(
-    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
-) -> Description:
+def describe_moments(measure: DescribedMeasure, entry: Document) -> Description:
     """The largest moment and the p-value, which moments are off and which way, and a table of the worst."""
     what = f"What is its {measure.title}?"
     number = (
@@ -302,8 +294,6 @@ _LIMITS_OF_KERNEL = (
 def describe_bracketed(
     measure: DescribedMeasure,
     entry: Document,
-    reference: Document | None,
-    sample: Document,
     *,
     title: str = "",
     details: str = "",
@@ -315,9 +305,8 @@ def describe_bracketed(
     what = f"What is its {title}?"
     claim = claimed(measure.claim, entry["lower"], entry["upper"])
     found = [Statement("number", what, f"The {title} is {value_of(entry)}, {claim}.")]
-    if reference is not None:
-        said = beside_right_samples(entry, reference, sample, caution)
-        found.append(Statement("comparison", what, said, continues=True))
+    if entry.get("reference"):
+        found.append(Statement("comparison", what, beside_right_samples(entry, caution), continues=True))
     asked = f"What does the {title} say?"
     found += [Statement("number", asked, details, continues=True)] if details else []
     found += [Statement("limits", asked, meaning, continues=True)] if meaning else []
@@ -340,15 +329,11 @@ describe_wasserstein = partial(
 )
 
 
-def describe_kernel(
-    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
-) -> Description:
+def describe_kernel(measure: DescribedMeasure, entry: Document) -> Description:
     """The number, its proof, the comparison, its kernel, its test, and what it cannot see."""
     title = f"{'squared ' if entry['squared'] else ''}{measure.title} ({entry['statistic'].upper()}-statistic)"
     details = " ".join(filter(None, (_kernel(entry["kernel"]), _test(entry))))
-    return describe_bracketed(
-        measure, entry, reference, sample, title=title, details=details, meaning=_LIMITS_OF_KERNEL
-    )
+    return describe_bracketed(measure, entry, title=title, details=details, meaning=_LIMITS_OF_KERNEL)
 
 
 def _kernel(kernel: Document) -> str:
@@ -379,9 +364,7 @@ _LIMITS_OF_ESS = (
 )
 
 
-def describe_ess(
-    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
-) -> Description:
+def describe_ess(measure: DescribedMeasure, entry: Document) -> Description:
     """The number, what it is blind to, and how the chains went; a table of coordinates, that of least ESS first."""
     what = f"What is its {measure.title}?"
     worst = f"The {measure.title} is {compact(entry['value'])}, that of the worst coordinate."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -123,6 +124,17 @@ class Brief:
         fields = [field for field in dataclasses.fields(self) if field.repr]  # type: ignore[arg-type]
         told = [f"{field.name}={_brief(getattr(self, field.name))}" for field in fields]
         return f"<{type(self).__name__}: {', '.join(told)}>"
+
+
+def in_json(value: Any) -> Any:
+    """A value as JSON documents hold it: lists, nested documents, and null for what is not finite."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {name: in_json(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_json(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def named(names: Sequence[str], most: int = 4) -> str:
@@ -313,9 +325,9 @@ class Description:
     table: Table | None = None
 
 
-Describe: TypeAlias = Callable[[DescribedMeasure, Document, Document | None, Document], Description]
-"""Says what an entry of a measure in a document of ``steinkit score --json`` means, beside what that says of
-independent samples, where they were measured alike, and of the sample."""
+Describe: TypeAlias = Callable[[DescribedMeasure, Document], Description]
+"""Says what an entry of a measure in a document of ``steinkit score --json`` means. The entry holds what the document
+says of the "sample", too, and of independent samples, where they were measured alike, as its "reference"."""
 
 
 def spread(reference: Document) -> tuple[float, float]:
@@ -324,13 +336,14 @@ def spread(reference: Document) -> tuple[float, float]:
     return min(each["lower"] for each in samples), max(each["upper"] for each in samples)
 
 
-def beside_right_samples(entry: Document, reference: Document, sample: Document, caution: str = "") -> str:
+def beside_right_samples(entry: Document, caution: str = "") -> str:
     """What right samples score, and where the sample stands among them."""
+    reference = entry["reference"]
     low, high = spread(reference)
     n = len(reference["samples"])
     theirs = f"{low:.4g} to {high:.4g}, median {reference['median']:.4g}."
-    said = f"{sentence(right_samples(reference, sample))} {'scores' if n == 1 else 'score'} {theirs}"
-    return said + (f" This sample is {standing(entry, reference, caution)}." if n > 1 else "")
+    said = f"{sentence(right_samples(reference, entry['sample']))} {'scores' if n == 1 else 'score'} {theirs}"
+    return said + (f" This sample is {standing(entry, caution)}." if n > 1 else "")
 
 
 def right_samples(reference: Document, sample: Document | None = None) -> str:
@@ -350,11 +363,12 @@ def right_samples(reference: Document, sample: Document | None = None) -> str:
     return f"{count(n, 'independent sample')} of {count(draws, 'draw')} from the target{why}"
 
 
-def standing(entry: Document, reference: Document, caution: str = "") -> str:
+def standing(entry: Document, caution: str = "") -> str:
     """A sample's rank with independent ones, and how many times their median it has; a caution if it is the smallest.
 
     Sizes, and no verdict: the largest of six is one of six right samples, and most of right chains that mix slowly.
     """
+    reference = entry["reference"]
     rank, of = rank_among(entry, reference), len(reference["samples"]) + 1
     chance = f"; one right sample in {of} is so by chance" if rank == _LARGEST else ""
     median = reference["median"]
@@ -374,27 +388,28 @@ def rank_among(entry: Document, reference: Document) -> str:
     return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
 
 
-def times_expected(entry: Document, reference: Document | None) -> list[float] | None:
+def times_expected(entry: Document) -> list[float] | None:
     """Each coordinate's value over that of independent samples, then the total's; None where these are not known."""
-    rows, expected = entry["coordinates"], None if reference is None else reference.get("coordinates")
-    if reference is None or expected is None or len(expected) != len(rows):
+    rows, reference = entry["coordinates"], entry.get("reference") or {}
+    expected = reference.get("coordinates")
+    if expected is None or len(expected) != len(rows):
         return None
     pairs = zip((*rows, entry), (*expected, reference["median"]), strict=True)
     return [row["value"] / each if each > 0.0 else 1.0 for row, each in pairs]
 
 
-def heaviest_first(entry: Document, reference: Document | None) -> list[int]:
+def heaviest_first(entry: Document) -> list[int]:
     """The order of coordinates by what they carry, beside right samples where there are any."""
-    times = times_expected(entry, reference)
+    times = times_expected(entry)
     carried = [row["value"] for row in entry["coordinates"]] if times is None else times[:-1]
     return sorted(range(len(carried)), key=lambda j: -carried[j])
 
 
-def coordinates_table(title: str, entry: Document, reference: Document | None, *, is_wide: bool = False) -> Table:
+def coordinates_table(title: str, entry: Document, *, is_wide: bool = False) -> Table:
     """The total, then what each coordinate carries, the worst first, with brackets; only these where they are wide."""
-    times, rows = times_expected(entry, reference), []
+    times, rows = times_expected(entry), []
     found = [*entry["coordinates"], {**entry, "name": "total"}]
-    for k in (len(found) - 1, *heaviest_first(entry, reference)):
+    for k in (len(found) - 1, *heaviest_first(entry)):
         each = found[k]
         ends = each["lower"], each["upper"]
         shown = ["see bracket" if is_wide else value_of(each), *([] if times is None else [ratio(times[k])])]
@@ -403,12 +418,13 @@ def coordinates_table(title: str, entry: Document, reference: Document | None, *
     return Table(f"{sentence(title)} by coordinate", columns, tuple(rows), marked=0)
 
 
-def caution_for_noise(entry: Document, reference: Document | None) -> str:
+def caution_for_noise(entry: Document) -> str:
     """That what is found may be noise, unless several right samples score less for certain.
 
     Where there are none, and the entry says that the sample is accused, the verdict has ruled that out.
     """
-    if reference is None or len(reference["samples"]) < 2:
+    reference = entry.get("reference")
+    if not reference or len(reference["samples"]) < 2:
         return "" if entry.get("accused") else _NOISE_UNKNOWN
     return "" if place(entry["lower"], entry["upper"], *spread(reference)) == "above" else _NOISE
 

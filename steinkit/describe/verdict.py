@@ -403,10 +403,13 @@ def score_text(heading: str, document: Document, find: FindMeasure, *, everythin
 
 def descriptions(document: Document, find: FindMeasure) -> list[Description]:
     """What is said of each measure."""
-    sample, references, verdict = document["sample"], document["references"], document.get("verdict")
-    accused = bool(verdict and is_accused(verdict))
-    measures = [(find(entry["measure"]), {**entry, "accused": accused}) for entry in document["results"]]
-    return [each.describe(each, entry, references.get(each.name), sample) for each, entry in measures]
+    verdict, described = document.get("verdict"), []
+    known = {"sample": document["sample"], "accused": bool(verdict and is_accused(verdict))}
+    for entry in document["results"]:
+        measure = find(entry["measure"])
+        reference = document["references"].get(measure.name)
+        described.append(measure.describe(measure, {**entry, **known, "reference": reference}))
+    return described
 
 
 def page_statements(

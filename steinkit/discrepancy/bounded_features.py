@@ -41,7 +41,7 @@ import numpy as np
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments import standardised
 from steinkit.discrepancy.preparation import Units
-from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
+from steinkit.runtime.deadlines import blocks, one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 
 BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
@@ -56,6 +56,7 @@ _MOST_LOOKED_AT = 4  # times `_AT_ONCE` features, beyond those that may be the l
 _MOST_KEPT = 16
 _HALF = 0.5 * (1.0 - 1e-12)  # of the weights, but for rounding
 _TOGETHER = 1 << 13  # draws combined at a time
+_DOING = "bounded moments were taken"
 _VALUES = 1 << 22  # numbers in the features whose times are found together
 
 
@@ -177,10 +178,9 @@ class _Fields:
         dim, n = self.centred.shape
         total, cross, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(3))
         mean_bump = np.zeros(dim)
-        for some in _slices(n):
+        for some in blocks(n, _TOGETHER):
             mean_bump += _bump(self.centred[:, some]) @ self.shares[some]
-        for some in _slices(n):
-            require_time("bounded moments were taken")
+        for some in blocks(n, _TOGETHER, _DOING):
             share = self.shares[some]
             if kind in _OWN:
                 values = self._own(kind, slice(None), some)
@@ -200,10 +200,6 @@ class _Fields:
 
 def _bump(centred: Floats) -> Floats:
     return np.asarray(np.exp(-centred * centred))
-
-
-def _slices(n: int) -> Iterator[slice]:
-    return (slice(begin, min(begin + _TOGETHER, n)) for begin in range(0, n, _TOGETHER))
 
 
 def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float) -> list[BoundedFeature]:
@@ -242,9 +238,8 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, shar
 def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: Draws) -> Floats:
     """Autocorrelation times of features, so many together as memory allows."""
     width, found = max(1, _VALUES // len(draws.shares)), []
-    for begin in range(0, len(j), width):
-        require_time("bounded moments were taken")
-        values = fields.of(kind, i[begin : begin + width], j[begin : begin + width])
+    for some in blocks(len(j), width, _DOING):
+        values = fields.of(kind, i[some], j[some])
         values -= (values @ draws.shares)[:, None]
         found.append(draws.autocorrelation_times(values))
     return np.concatenate(found)
@@ -272,12 +267,12 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
     scores /= np.abs(scores).max() or 1.0  # what is large may be too large for its square
     products = np.zeros((len(batches), len(batches)))
     with one_thread_in_libraries():
-        for begin in range(0, dim, width := max(1, _BLOCK_FLOATS // (len(batches) * dim))):
-            require_time("the dependence of all pairs was tested")
-            columns = np.arange(begin, min(begin + width, dim))
-            means = np.stack([centred[rows].T @ scores[rows, begin : begin + width] for _, _, rows in batches])
+        width = max(1, _BLOCK_FLOATS // (len(batches) * dim))
+        for some in blocks(dim, width, "the dependence of all pairs was tested"):
+            means = np.stack([centred[rows].T @ scores[rows, some] for _, _, rows in batches])
             means /= np.array([len(rows) for _, _, rows in batches])[:, None, None]
-            means[:, columns, columns - begin] = 0.0
+            columns = np.arange(dim)[some]
+            means[:, columns, columns - some.start] = 0.0
             flat = means.reshape(len(batches), -1)
             products += flat @ flat.T
     chain, place = (np.array([each[k] for each in batches]) for k in (0, 1))

@@ -58,7 +58,7 @@ from numpy.typing import ArrayLike
 from steinkit.chains import split_chains
 from steinkit.discrepancy.preparation import Prepared, Units
 from steinkit.errors import Caution, InputError
-from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
+from steinkit.runtime.deadlines import blocks, one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 
 _DIRECT_PAIRS = 32  # of lags, up to which products are summed one lag after the other
@@ -190,7 +190,6 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
     clear = -float(ndtri(_CHANCE / (dim + 2 + dim * (dim + 1) // 2)))
     times: defaultdict[int, list[float]] = defaultdict(list)
     for values in _telling_functions(points, scores):
-        require_time("slow changes were sought")
         size = np.abs(values).max(axis=1)
         values = _about_chains(values, chains)
         values[np.abs(values).max(axis=1) <= _ROUNDING * size] = 0.0
@@ -240,8 +239,7 @@ def _telling_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
     first, second = _pairs(z)
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
     others = np.concatenate([z, [_log_norm(z), _log_norm(scores.T)]])
-    for begin in range(0, len(first), width):
-        rows = slice(begin, begin + width)
+    for rows in blocks(len(first), width, "slow changes were sought"):
         yield np.concatenate([others, roots[first[rows]] * roots[second[rows]]])
         others = others[:0]
 

@@ -46,7 +46,7 @@ from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.operators import boundary_factor
 from steinkit.discrepancy.preparation import Units, UnitsLike, far_apart, prepare
 from steinkit.errors import InputError, cautious, reservations
-from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
+from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
@@ -165,16 +165,16 @@ class Moments:
         room = np.empty((width, n))
         yield self._whole(room[:2])
         for values_of in (self._locations, self._spreads, self._along_axes):
-            for rows in _blocks(dim, width):
-                yield values_of(slice(rows[0], rows[-1] + 1), room[: len(rows)])
+            for own in blocks(dim, width):
+                yield values_of(own, room[: own.stop - own.start])
         first, second = np.triu_indices(dim, 1)
         other = np.empty(n)
-        for rows in _blocks(len(first), width):
-            for row, k in zip(room, rows, strict=False):
-                np.multiply(self.centred[first[k]], self.drift[second[k]], out=row)
-                np.multiply(self.centred[second[k]], self.drift[first[k]], out=other)
+        for pairs in blocks(len(first), width):
+            for row, i, j in zip(room, first[pairs], second[pairs], strict=False):
+                np.multiply(self.centred[i], self.drift[j], out=row)
+                np.multiply(self.centred[j], self.drift[i], out=other)
                 row += other
-            yield room[: len(rows)]
+            yield room[: pairs.stop - pairs.start]
 
     def _whole(self, out: Floats) -> Floats:
         """Total spread and tails."""
@@ -209,10 +209,6 @@ class Moments:
             np.multiply(loadings @ self.centred[:, place], loadings @ self.drift[:, place], out=out[:, place])
             out[:, place] += 1.0 if self.spread is None else np.square(loadings) @ self.spread[:, place]
         return out
-
-
-def _blocks(count: int, width: int) -> Iterator[range]:
-    return (range(begin, min(begin + width, count)) for begin in range(0, count, width))
 
 
 def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
@@ -512,8 +508,7 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Flo
     spread = None if bounds is None else np.empty((dim, n))
     anchored = units.from_bounds(bounds)  # near a bound the score is large
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused with the statistics
-        for begin in range(0, n, _ROWS):
-            rows = slice(begin, begin + _ROWS)
+        for rows in blocks(n, _ROWS):
             points[:, rows] = units.points(draws.points[rows]).T
             drift[:, rows] = units.scores(draws.scores[rows]).T
             if bounds is not None and spread is not None:

@@ -25,6 +25,8 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -32,10 +34,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered, tolerance_of
+from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import Units, UnitsLike, require_names
-from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import awaited, deadline, require_time, seconds_left, within_time
+from steinkit.errors import InputError, UsageError, cautious
+from steinkit.runtime.deadlines import blocks, deadline, interruptible, require_time, seconds_left, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
@@ -52,7 +54,6 @@ _MOST_ASSIGNED = 5000
 _MOST_PAIRS = 250_000
 _SQUARES = 2.0**-450, 2.0**450  # distances whose squares, summed, have the digits of a normal number
 _ROWS_AT_ONCE = 256
-_GRACE = 0.5  # seconds for which HiGHS may be late
 _SWEEPS = 8  # between two looks at the bracket
 _CLOSE = 2.0**-40  # relative width at which prices are good enough: rounding may change them for ever
 
@@ -174,9 +175,7 @@ def _distances(x: Floats, y: Floats) -> Floats:
     from scipy.spatial.distance import cdist
 
     costs = np.empty((len(x), len(y)))
-    for low in range(0, len(x), _ROWS_AT_ONCE):
-        require_time("distances were taken")
-        rows = slice(low, low + _ROWS_AT_ONCE)
+    for rows in blocks(len(x), _ROWS_AT_ONCE, "distances were taken"):
         costs[rows] = cdist(x[rows], y)
     smallest, largest = _SQUARES
     doubtful = ~((costs > smallest) & (costs < largest))  # squares were lost, or overflowed
@@ -195,9 +194,7 @@ def _assignment(costs: Floats) -> tuple[float, float]:
     from scipy.optimize import linear_sum_assignment
 
     n = len(costs)
-    matched = awaited(lambda: linear_sum_assignment(costs), seconds_left())
-    if matched is None:
-        raise TimeLimitError("draws were assigned to each other")
+    matched = interruptible(partial(linear_sum_assignment, costs), Event(), "draws were assigned to each other")
     costs = costs[:, matched[1]]  # the best is the diagonal now
     own = costs.diagonal().copy()
     upper = math.nextafter(math.nextafter(math.fsum(own), math.inf) / n, math.inf)
@@ -205,8 +202,7 @@ def _assignment(costs: Floats) -> tuple[float, float]:
     lower = _priced(costs, shares, shares, g)
     for sweep in range(n):
         before = g.copy()
-        for low in range(0, n, _ROWS_AT_ONCE):
-            rows = slice(low, low + _ROWS_AT_ONCE)
+        for rows in blocks(n, _ROWS_AT_ONCE):
             np.minimum(g, (costs[rows] + (g[rows] - own[rows])[:, None]).min(axis=0), out=g)
         settled = (before - g).max() <= _EPS
         if settled or sweep % _SWEEPS == 0:
@@ -231,12 +227,8 @@ def _transport(costs: Floats, p: LongFloats, q: LongFloats, error: float) -> tup
     sums = np.concatenate([p, q]).astype(np.float64)
     require_time("the transport was planned")
     limit = {"time_limit": seconds_left()} if deadline() < math.inf else {}
-    solved = awaited(
-        lambda: linprog(costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums, options=limit),  # type: ignore[call-overload]
-        seconds_left() + _GRACE,
-    )
-    if solved is None:
-        raise TimeLimitError("the transport was planned")
+    solving = partial(linprog, costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums, options=limit)
+    solved = interruptible(solving, Event(), "the transport was planned")
     plan, g = np.outer(p, q).astype(np.float64), np.zeros(m)
     if solved.x is not None:
         plan, f = np.maximum(solved.x.reshape(n, m), 0.0), solved.eqlin.marginals[:n]
@@ -251,9 +243,7 @@ def _priced(costs: Floats, p: Floats, q: Floats, g: Floats, error: float = 0.0) 
     Prices of the rows lose 2^-52 (1 + max |g|) by rounding, products with shares `error` and 2^-51 relatively.
     """
     g = g - 0.5 * (g.max() + g.min())
-    f = np.concatenate(
-        [(costs[low : low + _ROWS_AT_ONCE] - g).min(axis=1) for low in range(0, len(costs), _ROWS_AT_ONCE)]
-    )
+    f = np.concatenate([(costs[rows] - g).min(axis=1) for rows in blocks(len(costs), _ROWS_AT_ONCE)])
     f -= 2.0 * _EPS * (1.0 + float(np.abs(g).max()))
     terms = np.concatenate([p * f, q * g])
     return math.fsum(terms) - (error + 4.0 * _EPS) * math.fsum(np.abs(terms))
@@ -287,7 +277,7 @@ _RESOLUTION = 1e-11  # of the largest coordinate: distances that are zero but fo
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WassersteinDistance(Bracketed):
+class WassersteinDistance(Measured):
     """A Wasserstein distance with its bracket.
 
     Attributes
@@ -311,14 +301,7 @@ class WassersteinDistance(Bracketed):
     """
 
     measure: ClassVar[str] = "wasserstein"
-    lower: float
-    upper: float
     claim: Claim
-    sample: DistinctSample
-    units: Units
-    tolerance: float
-    seconds: dict[str, float]
-    warnings: tuple[str, ...]
 
 
 @cautious
@@ -439,7 +422,7 @@ def _to_target(
     sample: Sample, points: DistinctSample, target: Target, tolerance: float
 ) -> tuple[float, float, tuple[str, ...]]:
     """Bracket of the distance to a target, and what its reader should know."""
-    from steinkit.discrepancy import wasserstein_from_cdf as from_cdf
+    from steinkit.discrepancy.wasserstein_from_cdf import distance_from_cdf
 
     if sample.dim != 1 or (target.dim is not None and target.dim != 1):
         raise UsageError(
@@ -459,12 +442,7 @@ def _to_target(
     sums = np.cumsum(masses(sample, points)[order])
     added = 0.0 if sample.weights is None else 4.0 * LONG_EPS * len(sample)  # whole numbers are added exactly
     levels = np.asarray(sums[:-1] / sums[-1], dtype=np.float64)
-    steps = from_cdf.Steps(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added)
-    notes: tuple[str, ...] = ()
-    if target.has_tail_integrals:
-        lower, upper = from_cdf.distance_by_integrals(steps, target)
-    else:
-        lower, upper, notes = from_cdf.distance_by_halving(steps, target, tolerance)
+    lower, upper, notes = distance_from_cdf(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added, target, tolerance)
     if not np.isfinite(upper):
         raise InputError(
             f"the Wasserstein distance to {target.label} is infinite: its tails are so heavy that it has no mean; "

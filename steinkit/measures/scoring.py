@@ -188,11 +188,11 @@ def _findings(result: Any) -> dict[str, Any]:
 
 def summary_of(result: Any) -> str:
     """What is said of a measure's result where it stands alone."""
-    entry = result.to_dict() | _findings(result)
-    measure = find_measure(entry["measure"])
     points = getattr(result, "sample", None)
     sample = {"draws": 0} if points is None else {"draws": len(points.inverse), "dim": points.dim}
-    said = measure.describe(measure, entry, None, sample).statements
+    entry = result.to_dict() | _findings(result) | {"sample": sample}
+    measure = find_measure(entry["measure"])
+    said = measure.describe(measure, entry).statements
     return running_text([*said, *cautioned(result.warnings)])
 
 

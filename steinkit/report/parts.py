@@ -19,7 +19,7 @@ from steinkit.describe.comparisons import (
     standings,
 )
 from steinkit.describe.measures import direction, named_moments
-from steinkit.describe.results import Document, answers
+from steinkit.describe.results import Document
 from steinkit.describe.verdict import descriptions, fault, headline, measures_table, page_statements, verdict_biases
 from steinkit.describe.writing import Table, compact, listed, sentence, value_of
 from steinkit.errors import InputError, SteinkitError
@@ -41,7 +41,7 @@ from steinkit.report.elements import (
     label,
     pictured,
 )
-from steinkit.report.sources import Found, command_listings
+from steinkit.report.sources import Found
 from steinkit.target import Target
 
 if TYPE_CHECKING:
@@ -60,31 +60,25 @@ def score_part(found: Found, target: Target | str | None = None) -> Part:
     target : Target or str, optional
         What was scored against, or its name, where that is code of the user's own: for the picture of the draws.
     """
-    document, reservations = found.document, list(found.document["warnings"])
+    document, reservations = found.document, list[str]()
     drawn: list[Picture] = []
     try:
         drawn = draws_pictures(found, target)
     except SteinkitError as error:
-        reservations.append(f"the draws are not shown: {error}")
+        reservations = [f"the draws are not shown: {error}"]
     sample, described = document["sample"], descriptions(document, find_measure)
-    return Part(
-        source=found.name,
-        subject=found.subject,
-        headline=headline(document, find_measure),
-        answers=answers(page_statements(described, document.get("verdict"), document.get("unjudged"))),
-        reservations=tuple(reservations),
-        pictures=tuple(_pictures(found, drawn)),
+    return found.part(
+        headline(document, find_measure),
+        page_statements(described, document.get("verdict"), document.get("unjudged")),
+        ("draws", f"{sample['draws']}, {sample['distinct']} of them distinct"),
+        ("coordinates", ", ".join(sample["names"])),
+        reservations=reservations,
+        pictures=_pictures(found, drawn),
         tables=(
             *verdict_biases(document.get("verdict")),
             measures_table(document, described, find_measure),
             *(each.table for each in described if each.table is not None),
         ),
-        facts=found.facts(
-            ("draws", f"{sample['draws']}, {sample['distinct']} of them distinct"),
-            ("coordinates", ", ".join(sample["names"])),
-            made="scored it",
-        ),
-        listings=command_listings(document),
     )
 
 
@@ -236,16 +230,12 @@ def comparison_part(found: Found) -> Part:
     document = found.document
     measures = [find_measure(name) for name in document["ranking"]]
     pictures = [_ranks(document, measure) for measure in measures if standings(document, measure.name)]
-    return Part(
-        source=found.name,
-        subject=found.subject,
-        headline=comparison_headline(document, measures[0]),
-        answers=answers(comparison_grounds(document, find_measure)),
-        reservations=tuple(document["warnings"]),
-        pictures=(*pictures, *_bars(document, measures)),
-        tables=(*judged_tables(document), *(_table(document, measure) for measure in measures)),
-        facts=found.facts(("samples", ", ".join(each["file"] for each in document["samples"])), made="compared them"),
-        listings=command_listings(document),
+    return found.part(
+        comparison_headline(document, measures[0]),
+        comparison_grounds(document, find_measure),
+        ("samples", ", ".join(each["file"] for each in document["samples"])),
+        pictures=[*pictures, *_bars(document, measures)],
+        tables=[*judged_tables(document), *(_table(document, measure) for measure in measures)],
     )
 
 
@@ -315,18 +305,13 @@ def curve_parts(found: Sequence[Found]) -> list[Part]:
 def _curve_part(found: Found, pictures: Sequence[Picture]) -> Part:
     document, measure = found.document, find_measure(found.document["measure"])
     files, numbers = document.get("files", ()), curve_table(document, measure)
-    return Part(
-        source=found.name,
-        subject=found.subject,
-        headline=curve_headline(document, measure),
-        answers=answers(curve_grounds(document, measure)),
-        reservations=tuple(document["warnings"]),
-        pictures=tuple(pictures),
-        tables=(replace(numbers, caption=f"{sentence(numbers.caption)}: {found.name}"),),
-        facts=found.facts(
-            *([("samples", ", ".join(files))] if files else []), ("measure", measure.title), made="measured it"
-        ),
-        listings=command_listings(document),
+    return found.part(
+        curve_headline(document, measure),
+        curve_grounds(document, measure),
+        *([("samples", ", ".join(files))] if files else []),
+        ("measure", measure.title),
+        pictures=pictures,
+        tables=[replace(numbers, caption=f"{sentence(numbers.caption)}: {found.name}")],
     )
 
 

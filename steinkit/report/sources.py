@@ -12,7 +12,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,14 +21,14 @@ import tomli_w
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
-from steinkit.describe.results import Document, Result
-from steinkit.describe.writing import count, files_label, target_label, units_label
+from steinkit.describe.results import Document, Result, Statement, answers
+from steinkit.describe.writing import Table, count, files_label, target_label, units_label
 from steinkit.discrepancy.kernel.base_kernels import kernel_names
 from steinkit.errors import InputError, UsageError, printable, printable_document
 from steinkit.files.streams import parse_json, read_bytes, read_enclosed
 from steinkit.measures import recorded_settings
 from steinkit.measures.scoring import Scores
-from steinkit.report.elements import Listing
+from steinkit.report.elements import Listing, Part, Picture
 from steinkit.samplers.registry import sampler_names
 from steinkit.saved_results import has_arrays, restored
 from steinkit.sweeps.result import SweepResult, read_folder
@@ -40,14 +40,14 @@ from steinkit.targets import target_names
 Source: TypeAlias = str | os.PathLike[str] | Result
 Kind = Literal["sweep", "tuning", "comparison", "curve", "score"]
 
-_KINDS: dict[Kind, tuple[type[Result], tuple[str, ...]]] = {
-    "sweep": (SweepResult, ("criteria", "cells")),
-    "tuning": (TuningResult, ("setting", "rungs")),
-    "comparison": (Comparison, ("samples", "ranking")),
-    "curve": (Curve, ("measure", "n", "values")),
-    "score": (Scores, ("sample", "results")),
+_KINDS: dict[Kind, tuple[type[Result], tuple[str, ...], str]] = {
+    "sweep": (SweepResult, ("criteria", "cells"), "ran the sweep"),
+    "tuning": (TuningResult, ("setting", "rungs"), "tuned it"),
+    "comparison": (Comparison, ("samples", "ranking"), "compared them"),
+    "curve": (Curve, ("measure", "n", "values"), "measured it"),
+    "score": (Scores, ("sample", "results"), "scored it"),
 }
-"""The class of each, and keys that only documents of that kind have."""
+"""The class of each, keys that only documents of that kind have, and what the version of steinkit did."""
 _CELL = re.compile("[0-9a-f]{8,128}")
 _WANTED = "give the folder of a sweep or tuning, or what score, compare, curve, sweep or tune print with --json"
 
@@ -107,15 +107,49 @@ class Found:
         return what
 
     @property
-    def hash_facts(self) -> tuple[tuple[str, str], ...]:
-        """The hashes, each with what it is of."""
-        return tuple((f"SHA-256 of {name}", value) for name, value in (self.hashes or {}).items())
+    def listings(self) -> tuple[Listing, ...]:
+        """The command that printed the document, where that says it, or the files and commands that run a sweep again.
 
-    def facts(self, *first: tuple[str, str], made: str) -> tuple[tuple[str, str], ...]:
-        """What the page lists below all else: some facts of its own, the units, the version that made it, hashes."""
+        Where objects of a program took part in a sweep, what was recorded of them.
+        """
+        if "command" in self.document:
+            return (Listing("The command", shlex.join(["steinkit", *self.document["command"]])),)
+        configuration = self.configuration
+        if self.kind != "sweep" or configuration is None:
+            return ()
+        if not is_of_names(configuration):
+            known = {key: configuration[key] for key in ("target", "sampler", "measure_settings")}
+            title = "Objects of a Python program took part, which a page cannot hold. What was recorded of them:"
+            return (Listing(title, json.dumps(known, indent=2)),)
+        racing = " --racing" if configuration["racing"] else ""
+        run = f"steinkit sweep sweep.toml -o {shlex.quote(str(self.folder))}{racing}"
+        return Listing("sweep.toml", configuration_text(configuration)), Listing("The sweep", run)
+
+    def part(
+        self,
+        headline: str,
+        statements: Sequence[Statement],
+        *facts: tuple[str, str],
+        reservations: Iterable[str] = (),
+        pictures: Iterable[Picture] = (),
+        tables: Iterable[Table] = (),
+    ) -> Part:
+        """What a page says of it; below all else facts: those given, the units, the version that made it, hashes."""
         units = units_label(self.document.get("units"))
-        version = (f"steinkit that {made}", self.document["version"])
-        return (*first, *([("units", units)] if units else []), version, *self.hash_facts)
+        known = [("units", units)] if units else []
+        known += [(f"steinkit that {_KINDS[self.kind][2]}", self.document["version"])]
+        known += [(f"SHA-256 of {name}", value) for name, value in (self.hashes or {}).items()]
+        return Part(
+            source=self.name,
+            subject=self.subject,
+            headline=headline,
+            answers=answers(statements),
+            reservations=(*self.document["warnings"], *reservations),
+            pictures=tuple(pictures),
+            tables=tuple(tables),
+            facts=(*facts, *known),
+            listings=self.listings,
+        )
 
 
 def read_source(source: Source) -> Found:
@@ -133,7 +167,7 @@ def read_source(source: Source) -> Found:
 
 
 def _read(source: Source) -> Found:
-    for kind, (made, _) in _KINDS.items():
+    for kind, (made, *_) in _KINDS.items():
         if isinstance(source, made):
             records = source.records if isinstance(source, SweepResult) else ()
             return Found(f"the {kind}", kind, source.to_dict(), records, result=source)
@@ -180,7 +214,7 @@ def _found_in(data: bytes, name: str, source: str) -> Found:
         document = parse_json(data, name)
     except InputError as error:
         raise InputError(f"{error}; {_WANTED}") from None
-    for kind, (_, keys) in _KINDS.items():
+    for kind, (_, keys, _) in _KINDS.items():
         if isinstance(document, dict) and all(key in document for key in keys):
             result = restored(data, source) if kind == "score" and has_arrays(source) else None
             return Found(name, kind, document, hashes={name: _hash(data)}, address=source, result=result)
@@ -189,23 +223,6 @@ def _found_in(data: bytes, name: str, source: str) -> Found:
 
 def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def sweep_listings(configuration: Mapping[str, Any], folder: str) -> tuple[Listing, ...]:
-    """The files and commands that run a sweep again; without them where objects of a program took part."""
-    if not is_of_names(configuration):
-        known = {key: configuration[key] for key in ("target", "sampler", "measure_settings")}
-        title = "Objects of a Python program took part, which a page cannot hold. What was recorded of them:"
-        return (Listing(title, json.dumps(known, indent=2)),)
-    run = f"steinkit sweep sweep.toml -o {shlex.quote(folder)}" + (" --racing" if configuration["racing"] else "")
-    return Listing("sweep.toml", configuration_text(configuration)), Listing("The sweep", run)
-
-
-def command_listings(document: Mapping[str, Any]) -> tuple[Listing, ...]:
-    """The command that printed a document, where the document says it."""
-    if "command" not in document:
-        return ()
-    return (Listing("The command", shlex.join(["steinkit", *document["command"]])),)
 
 
 def is_of_names(configuration: Mapping[str, Any]) -> bool:

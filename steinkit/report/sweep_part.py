@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steinkit import plots
-from steinkit.describe.results import Document, Statement, answers
+from steinkit.describe.results import Document, Statement
 from steinkit.describe.sweep import (
     LEVEL,
     headline,
@@ -29,7 +29,7 @@ from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
 from steinkit.plots.curves import most_varied, tuning
 from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, pictured
-from steinkit.report.sources import Found, sweep_listings
+from steinkit.report.sources import Found
 from steinkit.report.sweep_draws import JudgedDraws, Setting, judged_draws, scored_draws, sweep_target, telling_settings
 from steinkit.target import Target
 
@@ -63,7 +63,7 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     name = leading(document, find_measure)
     pictures: list[Picture] = []
     judged: JudgedDraws | None = None
-    reservations = list(document["warnings"])
+    reservations: list[str] = []
     if name is not None:
         best = document["criteria"][name]["best"]
         try:
@@ -83,16 +83,13 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
                     reservations.append(f"the draws are not shown: {error}")
             pictures += _bars(found.records, pictured, shown)
     choices = [table(entry, find_measure(each)) for each, entry in document["criteria"].items()]
-    return Part(
-        source=found.name,
-        subject=found.subject,
-        headline=headline(document, find_measure) + _of_the_best(judged),
-        answers=answers([*_judged(judged), *statements(document, find_measure, _draws_per_chain(found))]),
-        reservations=tuple(reservations),
-        pictures=tuple(pictures),
-        tables=(*choices, *_failure_table(document)),
-        facts=tuple(_facts(found)),
-        listings=() if found.configuration is None else sweep_listings(found.configuration, str(found.folder)),
+    return found.part(
+        headline(document, find_measure) + _of_the_best(judged),
+        [*_judged(judged), *statements(document, find_measure, _draws_per_chain(found))],
+        *_facts(found),
+        reservations=reservations,
+        pictures=pictures,
+        tables=[*choices, *_failure_table(document)],
     )
 
 
@@ -111,24 +108,14 @@ def tuning_part(found: Found) -> Part:
         tuning(document, ax)
         ax.set_title("")
 
-    return Part(
-        source=found.name,
-        subject=found.subject,
-        headline=tuning_headline(document),
-        answers=answers(tuning_statements(document, find_measure)),
-        reservations=tuple(document["warnings"]),
-        pictures=(
-            pictured(
-                "From short chains to long ones",
-                "A line a setting: its rank among those that were left. The chosen one stands out.",
-                f"{ranks.caption}. {sentence(tuning_headline(document))}.",
-                draw,
-                4.3,
-                3.6,
-            ),
-        ),
-        tables=(ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)),
-        facts=(*([] if configuration is None else _configured(configuration)), *found.facts(made="tuned it")),
+    said = "A line a setting: its rank among those that were left. The chosen one stands out."
+    described = f"{ranks.caption}. {sentence(tuning_headline(document))}."
+    return found.part(
+        tuning_headline(document),
+        tuning_statements(document, find_measure),
+        *([] if configuration is None else _configured(configuration)),
+        pictures=[pictured("From short chains to long ones", said, described, draw, 4.3, 3.6)],
+        tables=[ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)],
     )
 
 
@@ -266,7 +253,7 @@ def _facts(found: Found) -> list[tuple[str, str]]:
         spent = sum(each["seconds"][what] for each in found.records for what in ("sampling", "scoring"))
         before = ", also of earlier runs" if resumed else ""
         facts.append((f"work of all cells{before}", f"{spent:.1f} s"))
-    return [*facts, *found.facts(made="ran the sweep")]
+    return facts
 
 
 def _configured(configuration: Document) -> list[tuple[str, str]]:

@@ -235,6 +235,7 @@ def _interpreter(compiled: Dispatcher) -> Callable[..., Any]:
 
 _NUMPY = SimpleNamespace(
     int64=np.int64,
+    inf=np.inf,
     **{name: partial(_as_view, getattr(np, name)) for name in ("empty", "zeros", "full")},
 )
 """What kernels take from NumPy."""

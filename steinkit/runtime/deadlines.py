@@ -20,7 +20,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
@@ -131,6 +131,14 @@ def require_time(doing: str, seconds: float = 0.0) -> None:
         raise TimeLimitError(doing, needed=seconds - left if left > 0.0 else 0.0)
 
 
+def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
+    """Slices of n things, so many at a time; before each `require_time`, where it is said what would be done."""
+    for begin in range(0, n, width):
+        if doing:
+            require_time(doing)
+        yield slice(begin, min(begin + width, n))
+
+
 class StopSignal(Event):
     """An event that compiled code can see: the deadline has passed, or the user has interrupted.
 
@@ -198,7 +206,7 @@ def thread_count(n_jobs: int) -> int:
         raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
     if n_jobs == 1:
         return 1
-    import joblib  # as in `spread`, where it is needed: its import takes as long as the score of a small sample
+    import joblib  # here, where it is needed: its import takes as long as the score of a small sample
 
     processors = int(joblib.cpu_count())
     return min(n_jobs, processors) if n_jobs > 0 else max(1, processors + 1 + n_jobs)
@@ -227,43 +235,13 @@ def _libraries(modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def spread(calls: Iterable[Callable[[], Result]], n_threads: int) -> list[Result]:
-    """Results of calls in their order, made by so many threads side by side; one is this thread itself.
-
-    Calls are taken from the iterable when threads are free for them.
-    """
-    if n_threads == 1:
-        return [call() for call in calls]
-    import joblib
-
-    team = joblib.Parallel(n_jobs=n_threads, prefer="threads")
-    results: list[Result] = team(joblib.delayed(call)() for call in calls)
-    return results
-
-
-def awaited(work: Callable[[], Result], seconds: float) -> Result | None:
-    """Do work in a thread of its own and wait for it, but not longer than a time; None if it took longer.
-
-    For solvers of other libraries, which look at their clocks between two factorisations only. One that is late is left
-    to end by itself, and what it finds is thrown away.
-    """
-    if seconds == float("inf"):
-        return work()
-    _, outcome = _begun(work)
-    try:
-        return outcome.result(min(seconds, TIMEOUT_MAX))
-    except TimeoutError:
-        if outcome.done():  # it is the work's own
-            raise
-        return None
-
-
 def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) -> Result:
     """Do work in a thread of its own and wait for it, so that control-C is heard at once, and the deadline in any case.
 
     Python raises `KeyboardInterrupt` in the main thread, and compiled code that it happens to run there may lose it or
     break off in disorder. Here the main thread only waits. On an interrupt it sets the event, at which the work should
-    end soon, and goes on without it. So does a thread whose work has not heard the deadline a while after it.
+    end soon, and goes on without it. So does a thread whose work has not heard the deadline a while after it: solvers
+    of other libraries look at their clocks between two factorisations only, and what they find then is thrown away.
 
     Parameters
     ----------

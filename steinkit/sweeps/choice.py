@@ -34,7 +34,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number, whole
+from steinkit.describe.results import in_json
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.sample import Floats, Integers
@@ -87,8 +88,7 @@ class SettingSummary:
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        ends = {name: _number(getattr(self, name)) for name in ("median", "lower", "upper")}
-        return vars(self) | ends | {"settings": dict(self.settings), "interval": _ends(self.interval)}
+        return {name: in_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,8 @@ class Choice:
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        return {
-            "best": dict(self.best),
-            "ties": [dict(tie) for tie in self.ties],
-            "median": _number(self.median),
-            "interval": _ends(self.interval),
-            "table": [row.to_dict() for row in self.rows],
-        }
+        names = ("best", "ties", "median", "interval")
+        return {name: in_json(getattr(self, name)) for name in names} | {"table": in_json(self.rows)}
 
 
 @cautious
@@ -185,13 +180,10 @@ def choose(
         If the best setting owes its place to values that samples must not be ordered by; or, by an estimate, if another
         may owe its own to them.
     """
-    for wrong, wanted in (
-        (not 0.0 < level < 1.0, f"level must lie between 0 and 1; received {level}"),
-        (repeats < 100, f"repeats must be at least 100, for quantiles to mean anything; received {repeats}"),
-        (not settings, "there is no setting to choose from; pass at least one"),
-    ):
-        if wrong:
-            raise UsageError(wanted)
+    number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
+    whole(repeats, "repeats", 100)  # for quantiles to mean anything
+    if not settings:
+        raise UsageError("there is no setting to choose from; pass at least one")
     is_estimate = not find_measure(measure).has_bracket
     lower, upper, cells = _losses(records, measure, settings)
     rows = tuple(
@@ -404,11 +396,3 @@ def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tup
 
 def _show(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items())
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _ends(interval: Interval | None) -> list[float | None] | None:
-    return None if interval is None else [_number(end) for end in interval]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,22 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number, positive
 from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import all_options, default_measure, find_measure, require_taken
 from steinkit.runtime.deadlines import as_bytes
 from steinkit.sweeps.execution import Execution, other_records, race_rounds
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, in_fixed_units, seed_list
-from steinkit.sweeps.processes import open_workers
-from steinkit.sweeps.result import SweepResult, choices
+from steinkit.sweeps.processes import Workers, open_workers
+from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.tasks import swept_sampler
-from steinkit.sweeps.workers import Workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
-DEFAULT_TOLERANCE = 1e-2
 
 
 @cautious
@@ -49,7 +46,7 @@ def sweep(
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
     measures: Sequence[str] | None = None,
     target_options: Mapping[str, Any] | None = None,
-    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance: float = 1e-2,
     max_seconds: float | None = None,
     max_memory: float | str | None = None,
     directory: str | os.PathLike[str] | None = None,
@@ -152,17 +149,9 @@ def sweep(
     ----------
     J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 5.3.
     """
-    plan = make_plan(
-        target,
-        sampler,
-        grid=grid,
-        options=options or {},
-        seeds=seeds,
-        measures=measures,
-        target_options=target_options or {},
-        measure_settings=make_measure_settings(measure_settings, tolerance, max_seconds, max_memory),
-        label=label,
-    )
+    given: dict[str, Any] = {"options": options, "seeds": seeds, "measures": measures, "label": label}
+    given |= {"tolerance": tolerance, "max_seconds": max_seconds, "max_memory": max_memory}
+    plan = make_plan(target, sampler, grid=grid, target_options=target_options, **given, **measure_settings)
     require_taken(measure_settings, plan.measures)
     return run_plan(plan, Workplace(directory, n_jobs, backend, scheduler, progress), racing)
 
@@ -172,22 +161,23 @@ def make_plan(
     sampler: str | Callable[..., Any],
     *,
     grid: Mapping[str, Sequence[Any]],
-    options: Mapping[str, Any],
-    seeds: int | Sequence[int],
-    measures: Sequence[str] | None,
-    target_options: Mapping[str, Any],
-    measure_settings: dict[str, Any],
-    label: str,
+    options: Mapping[str, Any] | None = None,
+    seeds: int | Sequence[int] = DEFAULT_SEEDS,
+    measures: Sequence[str] | None = None,
+    target_options: Mapping[str, Any] | None = None,
+    label: str = "",
     folder: Path = Path(),
+    **given: Any,
 ) -> Plan:
-    """Hold what a user gave together, and lay out the cells; files named in it are relative to the folder.
+    """Hold what a user gave `sweep` together, and lay out the cells; files named in it are relative to the folder.
 
     Raises
     ------
     UsageError
         As `sweep` does.
     """
-    made, identity = _identified(target, target_options, options, folder)
+    measure_settings, options = make_measure_settings(**given), options or {}
+    made, identity = _identified(target, target_options or {}, options, folder)
     found = swept_sampler(sampler, folder)
     if measures is None:
         dim = made.dim or start_dimension(options)
@@ -270,19 +260,14 @@ def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
             records, report = race_rounds(plan, execution)
         else:
             records = list(execution.records(plan.cells).values())
-        criteria, refused, warnings = choices(records, plan.settings, plan.measures, report)
-        result = SweepResult(
-            records=tuple(records),
-            settings=plan.settings,
-            seeds=plan.seeds,
-            measures=plan.measures,
-            criteria=criteria,
-            refused=refused,
+        result = SweepResult.of(
+            records,
+            (*store.notes, *doubts, *others, *execution.notes),
+            **{name: getattr(plan, name) for name in ("settings", "seeds", "measures")},
             reused=execution.reused,
             seconds=time.perf_counter() - began,
             racing=report,
             units=plan.measure_settings.get("units"),
-            warnings=(*store.notes, *doubts, *others, *execution.notes, *warnings),
         )
         store.write_document(RESULT, {"result": result.to_dict(), "records": [record["cell"] for record in records]})
     return result
@@ -345,7 +330,7 @@ def measure_setting_names() -> tuple[str, ...]:
 
 
 def make_measure_settings(
-    given: Mapping[str, Any], tolerance: float, max_seconds: float | None, max_memory: float | str | None = None
+    *, tolerance: float = 1e-2, max_seconds: float | None = None, max_memory: float | str | None = None, **given: Any
 ) -> dict[str, Any]:
     """The measures' settings by their names.
 
@@ -361,22 +346,17 @@ def make_measure_settings(
                 f"sweep has no option {name!r}{did_you_mean(name, (*known, 'seeds'))}; those of the measures are "
                 f"{', '.join(known)}; options of the sampler belong into grid= or options="
             )
-    _require_range(tolerance, "tolerance", 1.0)
+    number(tolerance, "tolerance", lambda width: 0.0 < width < 1.0, "between 0 and 1")
     if max_seconds is not None:
-        _require_range(max_seconds, "max_seconds", math.inf)
+        positive(max_seconds, "max_seconds")
     most_memory = None if max_memory is None else as_bytes(max_memory)
     options = all_options()
     found = {
         name: options[name].checked(value if options[name].may_be_object else recordable(value, name))
         for name, value in given.items()
     }
-    return found | {"tolerance": float(tolerance), "max_seconds": max_seconds, "max_memory": most_memory}
-
-
-def _require_range(value: Any, name: str, end: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < end:
-        wanted = "a positive number of seconds" if end == math.inf else "a number between 0 and 1"
-        raise UsageError(f"{name} must be {wanted}; received {value!r}")
+    limit = recordable(max_seconds, "max_seconds")
+    return found | {"tolerance": float(tolerance), "max_seconds": limit, "max_memory": most_memory}
 
 
 def _identified(

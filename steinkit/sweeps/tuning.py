@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit import __version__
-from steinkit.arguments import checked
-from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.arguments import checked, number, whole
+from steinkit.describe.results import Result, cautioned, in_json, running_text
 from steinkit.describe.sweep import tuning_statements
 from steinkit.describe.writing import setting_key
 from steinkit.errors import Caution, InputError, UsageError, cautious
@@ -46,7 +46,7 @@ from steinkit.sample import Sample
 from steinkit.sweeps.choice import UnrankedError, entry_of, loss_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan, in_fixed_units
-from steinkit.sweeps.run import Workplace, make_measure_settings, make_plan
+from steinkit.sweeps.run import Workplace, make_plan
 from steinkit.sweeps.store import CONFIGURATION, TUNING, Record
 from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains
 from steinkit.target import Target
@@ -60,7 +60,6 @@ _ETA = 3
 _LEFT_OUT = 0.2  # of each chain
 _SCORED, _LEAST = 1000, 200  # draws that are scored of the rest, at most: of full chains, and of short ones
 _FEW = 100  # scored draws of a first rung
-_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,7 @@ class Rung:
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        finite = {name: loss if math.isfinite(loss) else None for name, loss in self.losses.items()}
-        return {"length": self.length, "measure": self.measure, "losses": finite, "kept": list(self.kept)}
+        return {name: in_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,15 +144,9 @@ class TuningResult(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        same = ("setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged")
-        return {
-            **{name: getattr(self, name) for name in same},
-            "seeds": list(self.seeds),
-            "rungs": [rung.to_dict() for rung in self.rungs],
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
-            "warnings": list(self.warnings),
-            "version": __version__,
-        }
+        names = ["setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged"]
+        names += ["seeds", "rungs", "verdict", "warnings"]
+        return {name: in_json(getattr(self, name)) for name in names} | {"version": __version__}
 
     def summary(self) -> str:
         """Say which setting, its bias, what that cost, and whether a fresh chain may be used.
@@ -258,20 +250,11 @@ def tune(
     >>> 0.001 < found.setting["step_size"] < 0.3
     True
     """
-    given = grid if ranges is None else dict(ranges)
-    if given is None or (grid is not None and ranges is not None):
+    columns = grid if ranges is None else dict(ranges)
+    if columns is None or (grid is not None and ranges is not None):
         raise UsageError("give either grid=, values of options, or ranges=, their ends")
-    plan = make_plan(
-        target,
-        sampler,
-        grid=given,
-        options=options or {},
-        seeds=seeds,
-        measures=measures,
-        target_options=target_options or {},
-        measure_settings=make_measure_settings({}, _TOLERANCE, None),
-        label=label,
-    )
+    given: dict[str, Any] = {"options": options, "seeds": seeds, "measures": measures, "label": label}
+    plan = make_plan(target, sampler, grid=columns, target_options=target_options, **given)
     if ranges is not None:
         plan = replace(plan, settings=sobol_settings(ranges, settings))
     place = Workplace(directory, n_jobs, backend, scheduler, progress)
@@ -361,8 +344,7 @@ def lengths(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     UsageError
         If it does not pay one step of each, or is no share.
     """
-    if not 0.0 < cost <= 1.0:
-        raise UsageError(f"cost must be a share of the full grid's cost, above 0 and at most 1; received {cost:g}")
+    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a share of the full grid's, above 0 and at most 1")
     last = next(r for r in range(64) if _ETA**r >= settings)
     counts = [math.ceil(settings / _ETA**r) for r in range(last + 1)]
     for stretch in np.geomspace(_ETA**last, 1e-6, 2000):
@@ -386,8 +368,7 @@ def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[d
     """
     from scipy.stats.qmc import Sobol
 
-    if count < 2:
-        raise UsageError(f"settings must be a whole number of at least 2; received {count}")
+    whole(count, "settings", 2)
     columns = []
     points = Sobol(len(ranges), scramble=False).random_base2(math.ceil(math.log2(count + 1)))[1 : count + 1]
     for (name, ends), places in zip(ranges.items(), points.T, strict=True):
@@ -395,8 +376,8 @@ def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[d
         if not numbers or len(ends) != 2 or not 0.0 < ends[0] < ends[1] < sys.float_info.max:
             raise UsageError(f"the range of {name} must be two positive numbers, the lower first; received {ends!r}")
         values = ends[0] * (ends[1] / ends[0]) ** places
-        whole = any(isinstance(end, int) for end in ends) and all(end == int(end) for end in ends)
-        rounded = [round(value) if whole else float(f"{value:.4g}") for value in values.tolist()]
+        is_whole = any(isinstance(end, int) for end in ends) and all(end == int(end) for end in ends)
+        rounded = [round(value) if is_whole else float(f"{value:.4g}") for value in values.tolist()]
         columns.append([min(max(each, ends[0]), ends[1]) for each in rounded])
     found = [dict(zip(ranges, row, strict=True)) for row in zip(*columns, strict=True)]
     return tuple({setting_key(setting): setting for setting in found}.values())

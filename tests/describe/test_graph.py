@@ -111,11 +111,11 @@ def test_a_document_read_again_says_all_but_the_findings():
     entry = json.loads(json.dumps({**result.to_dict(), "findings": result.findings()}))
     sample = {"draws": 150, "distinct": 150, "dim": 2, "names": ["alpha", "beta"]}
     reference = json.loads(json.dumps(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150).to_dict()))
-    again = running_text(graph_statements(entry, reference, sample))
+    again = running_text(graph_statements(entry | {"reference": reference, "sample": sample}))
     said = result.summary(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150))
     assert said.partition("\n\nCaution:")[0] == again
     del entry["findings"]
-    without = graph_statements(entry, reference, sample)
+    without = graph_statements(entry | {"reference": reference, "sample": sample})
     assert [each.kind for each in without] == ["number", "comparison", "blame", "limits"]
     assert without[2].text.startswith("Coordinate by coordinate (in a right sample some carry more than others): beta ")
     assert "In beta" not in without[2].text
@@ -125,7 +125,7 @@ def test_one_coordinate_without_findings_leaves_nothing_to_blame():
     result = sk.graph_stein_discrepancy(np.linspace(-2.0, 2.0, 30), sk.targets.Normal(0.0))
     sample = {"draws": 30, "distinct": 30, "dim": 1, "names": ["x1"]}
     inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30).to_dict()
-    said = graph_statements(result.to_dict(), inside, sample)
+    said = graph_statements(result.to_dict() | {"reference": inside, "sample": sample})
     assert [each.text for each in said if each.kind == "blame"] == [""]
     assert "noise" not in running_text(said)
 
@@ -197,11 +197,11 @@ def test_coordinates_stand_beside_those_of_independent_samples():
     said = " ".join(result.summary(reference).split())
     times = [f"x{j + 1} {values[j]:.4g} ({values[j] / medians[j]:.2f} times)" for j in (1, 0)]
     assert f"(times the median of right samples): {', '.join(times)}." in said
-    entry, sample = result.to_dict(), {"draws": 300, "distinct": 300, "dim": 2, "names": ["x1", "x2"]}
-    table = describe_graph(find_measure("graph"), entry, reference.to_dict(), sample).table
+    entry = result.to_dict() | {"sample": {"draws": 300, "distinct": 300, "dim": 2, "names": ["x1", "x2"]}}
+    table = describe_graph(find_measure("graph"), entry | {"reference": reference.to_dict()}).table
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == [
         f"{ratio:.2f}" for ratio in (result.value / reference.median, *(values / medians)[::-1])
     ]
-    bare = describe_graph(find_measure("graph"), entry, None, sample).table
+    bare = describe_graph(find_measure("graph"), entry).table
     assert bare.columns == ("coordinate", "discrepancy", "certified between")

@@ -18,7 +18,7 @@ def described(*features, **more):
         "seconds": {},
         **more,
     }
-    return describe_moments(find_measure("moments"), entry, None, {"draws": 100, "distinct": 100, "dim": 2})
+    return describe_moments(find_measure("moments"), entry)
 
 
 def said(*features, **more):

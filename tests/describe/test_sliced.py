@@ -22,7 +22,7 @@ REFERENCE = {"draws": 100, "median": 0.5, "samples": [{"value": v, "lower": v, "
 
 
 def said(entry, reference=None):
-    found = describe_sliced(find_measure("sliced"), entry, reference, SAMPLE)
+    found = describe_sliced(find_measure("sliced"), entry | {"reference": reference, "sample": SAMPLE})
     return " ".join(each.text for each in found.statements)
 
 
@@ -62,7 +62,7 @@ def test_coordinates_stand_beside_those_of_right_samples():
     assert (
         "Coordinate by coordinate (times the median of right samples): c 0.3 (3.00 times), a 0.2 (1.00 times)" in text
     )
-    table = describe_sliced(find_measure("sliced"), ENTRY, beside, SAMPLE).table
+    table = describe_sliced(find_measure("sliced"), ENTRY | {"reference": beside, "sample": SAMPLE}).table
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == ["3.00", "3.00", "1.00", "1.00"]
     assert [row[0] for row in table.rows] == ["total", "c", "a", "b"]

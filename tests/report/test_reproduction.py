@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from steinkit.report.sources import command_listings, configuration_text, is_of_names, sweep_listings
+from steinkit.report.sources import Found, configuration_text, is_of_names
 from steinkit.sweeps.configuration import read_configuration
 
 _CONFIGURATION = """
@@ -75,10 +76,15 @@ def test_what_toml_has_no_word_for_has_no_configuration_file(configuration):
         assert not is_of_names(changed)
 
 
+def sweep_listings(configuration):
+    return Found("my sweep", "sweep", {}, configuration=configuration, folder=Path("my sweep")).listings
+
+
 def test_commands(configuration):
-    listings = {each.title: each.text for each in sweep_listings(configuration | {"racing": True}, "my sweep")}
+    listings = {each.title: each.text for each in sweep_listings(configuration | {"racing": True})}
     assert listings["The sweep"] == "steinkit sweep sweep.toml -o 'my sweep' --racing"
-    (command,) = command_listings({"command": ["score", "my draws.csv", "--target", "normal"]})
+    scored = Found("a.json", "score", {"command": ["score", "my draws.csv", "--target", "normal"]})
+    (command,) = scored.listings
     assert command.text == "steinkit score 'my draws.csv' --target normal"
 
 
@@ -87,6 +93,6 @@ def test_objects_of_a_program_have_no_configuration_file(configuration):
     for change in ({"target": {"name": "Target", "options": {}}}, {"sampler": {"name": "mine.py", "options": {}}}):
         changed = copy.deepcopy(configuration) | change
         assert not is_of_names(changed)
-        assert sweep_listings(changed, "dir")[0].title.startswith("Objects of a Python program")
+        assert sweep_listings(changed)[0].title.startswith("Objects of a Python program")
     partial = configuration | {"settings": configuration["settings"][:-1]}  # no grid has these
     assert not is_of_names(partial)

@@ -38,7 +38,7 @@ from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.cross_fitting import EFFECTIVE_PER_FREEDOM, Draws
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
-from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
+from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
@@ -258,11 +258,9 @@ class _Density:
         """Where it is not a number it counts as none, and so many are counted."""
         values = np.full(len(points), -np.inf)
         rows = np.flatnonzero(is_inside(points, self._bounds))
-        for begin in range(0, len(rows), _BLOCK):
-            require_time("the log density was taken")
-            block = rows[begin : begin + _BLOCK]
+        for some in blocks(len(rows), _BLOCK, "the log density was taken"):
             with np.errstate(all="ignore"):
-                values[block] = self._target.log_density(points[block])
+                values[rows[some]] = self._target.log_density(points[rows[some]])
         self.evaluations += len(rows)
         self.undefined += int(np.isnan(values).sum())
         values[np.isnan(values)] = -np.inf

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -98,24 +98,12 @@ class Candidate:
         return certify(self.program, self.y, self.p)
 
 
-@dataclass(frozen=True, eq=False)
-class _TwoForms:
+class _TwoForms(NamedTuple):
     """One program in two forms: candidates for its solution in one, multipliers in the other."""
 
-    primal: Form
-    dual: Form
-
-    def lower_bound(self, y: Floats) -> tuple[float, Floats]:
-        """By the first form."""
-        return self.primal.lower_bound(y)
-
-    def upper_bound(self, p: Floats) -> float:
-        """By the second form."""
-        return self.dual.upper_bound(p)
-
-    def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """By the first form."""
-        return self.primal.stein_function(y)
+    lower_bound: Callable[[Floats], tuple[float, Floats]]
+    upper_bound: Callable[[Floats], float]
+    stein_function: Callable[[Floats], tuple[Floats, Floats]]
 
 
 def best_of(first: Candidate, second: Candidate) -> Candidate:
@@ -124,7 +112,7 @@ def best_of(first: Candidate, second: Candidate) -> Candidate:
     dual = second if second.proof.upper < first.proof.upper else first
     require_ordered(primal.proof.lower, dual.proof.upper, y=primal.y, p=dual.p)
     return Candidate(
-        _TwoForms(primal.program, dual.program),
+        _TwoForms(primal.program.lower_bound, dual.program.upper_bound, primal.program.stein_function),
         primal.y,
         dual.p,
         engines=tuple(dict.fromkeys((*first.engines, *second.engines))),

@@ -5,8 +5,8 @@ An engine is a class here and a module with a function
     solve(program, settings, coordinates=None) -> list of Candidate, one for each of the coordinates, or for all,
 
 which is imported when the engine is first asked for, and knows nothing of this file. To add one, write the module and
-its class: names, error messages, help and the choice of `auto` follow. The constants are measured
-(``benchmarks/engines.py``).
+its class, whose docstring begins with what it is made for: names, error messages, help and the site's list follow. For
+`auto` to try it, name it in `_IN_TURN`. The constants are measured (``benchmarks/engines.py``).
 
 `auto` takes the engine made for a sample's dimension and size. One dimension has an engine of its own, `chain`. In two
 and three, `block` certifies to 1e-6 as long as a factorisation can be afforded; in three, `first_order` goes first
@@ -41,7 +41,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.describe.writing import alternatives
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, best_of
 from steinkit.errors import TimeLimitError, UsageError, did_you_mean, warn_of_forecast
 from steinkit.runtime.deadlines import in_words
@@ -181,54 +182,6 @@ def of_call(case: Case, of_engine: Forecast) -> Forecast:
     return Forecast(of_engine.rows, memory, of_engine.seconds + dim * proof_seconds(program))
 
 
-def of_chain(case: Case) -> Forecast:
-    """The cost of `chain`."""
-    n = case.program.n_points
-    (memory, a_point), (seconds, a_point_seconds) = _CHAIN_BLOCKS_BYTES, _CHAIN_BLOCKS_SECONDS
-    memory, seconds = memory + a_point * n, seconds + a_point_seconds * n
-    return Forecast(_CHAIN_ROWS * n, min(_CHAIN_BYTES * n, memory), min(_CHAIN_SECONDS * n, seconds))
-
-
-def of_block(case: Case) -> Forecast:
-    """The cost of `block`, after the analysis that finds what it will be."""
-    rows, _ = case.program.size
-    plan = case.factorisation
-    under_way = min(case.settings.n_jobs, case.dim)
-    digits = (2.0 - math.log10(case.settings.tolerance)) / 8.0
-    iterations = digits * _BLOCK_ITERATIONS * (case.program.n_points / 1000.0) ** _BLOCK_GROWTH
-    iteration = _BLOCK_ROW_SECONDS * rows + plan.flops / _BLOCK_FLOPS
-    return Forecast(rows, under_way * (8.0 * plan.entries + _BLOCK_BYTES * rows), case.dim * iterations * iteration)
-
-
-def of_first_order(case: Case) -> Forecast:
-    """The cost of `first_order`."""
-    rows, entries = case.program.size
-    batches = math.ceil(case.dim / _LANES)
-    under_way = min(case.settings.n_jobs, batches)
-    growth = _FIRST_ORDER_GROWTH_OF_FEW if case.dim in _FIRST_ORDER_FEW else _FIRST_ORDER_GROWTH
-    usual = _FIRST_ORDER_ITERATIONS * (case.program.n_points / 1000.0) ** growth
-    harder = _FIRST_ORDER_FEW.get(case.dim, 2.0 ** (5 - case.dim)) * math.sqrt(1e-3 / case.settings.tolerance)
-    iterations = max(usual * harder, _FIRST_ORDER_LEAST)
-    seconds = batches * entries * (_FIRST_ORDER_SETUP + iterations * _FIRST_ORDER_SECONDS)
-    columns = case.program.n_variables if rows else 0  # without rows there is nothing to iterate
-    memory = _FIRST_ORDER_BYTES * entries + _FIRST_ORDER_COLUMN_BYTES * columns
-    return Forecast(rows, under_way * memory, seconds)
-
-
-def of_highs(case: Case) -> Forecast:
-    """The cost of `highs`."""
-    rows, _ = case.program.size
-    under_way = min(case.settings.n_jobs, case.dim)
-    seconds = case.dim * _HIGHS_SECONDS * (rows / _HIGHS_ROWS) ** _HIGHS_GROWTH
-    return Forecast(rows, under_way * _HIGHS_BYTES * rows, seconds)
-
-
-def of_cvxpy(case: Case) -> Forecast:
-    """The cost of `cvxpy` with HiGHS; other solvers may take more or less."""
-    usual = of_highs(case)
-    return Forecast(usual.rows, _CVXPY_BYTES * usual.memory, _CVXPY_SECONDS * usual.seconds)
-
-
 def _time_in_words(seconds: float) -> str:
     """40 s, 12 min, 3 h."""
     for unit, name in ((3600.0, "h"), (60.0, "min")):
@@ -264,13 +217,10 @@ class Engine:
     most_dimensions : float
     takes_solver : bool
         Whether a solver's name may follow its own, as in "cvxpy:CLARABEL".
-    cost : callable
-        Foretells what it needs for a case.
     """
 
     name: str
     module: str
-    cost: Callable[[Case], Forecast]
     serves = "any dimension"
     most_dimensions = math.inf
     takes_solver = False
@@ -301,12 +251,21 @@ class Engine:
         if case.dim > self.most_dimensions:
             others = [engine.name for engine in ENGINES.values() if engine.most_dimensions >= case.dim]
             raise UsageError(
-                f"engine {self.name} is for {self.serves}, but the sample has {case.dim}; choose {_listed(others)}"
+                f"engine {self.name} is for {self.serves}, but the sample has {case.dim}; choose {alternatives(others)}"
             )
 
     def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
-        solved: list[Candidate] = self.implementation().solve(case.program, case.settings, coordinates)
+        further = self.further(case)
+        solved: list[Candidate] = self.implementation().solve(case.program, case.settings, coordinates, *further)
         return solved
+
+    def further(self, case: Case) -> tuple[Any, ...]:
+        """What its module's `solve` takes beside program, settings and coordinates."""
+        return ()
+
+    def cost(self, case: Case) -> Forecast:
+        """What it is expected to need."""
+        raise NotImplementedError
 
     def forecast(self, case: Case) -> Forecast:
         """What solving all coordinates will cost."""
@@ -346,11 +305,10 @@ class _Auto(Engine):
                 answers[j] = _handed_over(answers[j], candidate) if j in answers else candidate
         return [answers[j] for j in asked]
 
-    def forecast(self, case: Case) -> Forecast:
-        """What the first engine tried will cost, which is rarely followed by another."""
-        with np.errstate(all="ignore"):
-            first = next(engine for engine in _IN_TURN if engine.suits(case))
-        return first.forecast(first.as_in_turn(case))
+    def cost(self, case: Case) -> Forecast:
+        """That of the first engine tried, which is rarely followed by another."""
+        first = next(engine for engine in _IN_TURN if engine.suits(case))
+        return first.cost(first.as_in_turn(case))
 
 
 def _handed_over(first: Candidate, second: Candidate) -> Candidate:
@@ -360,16 +318,40 @@ def _handed_over(first: Candidate, second: Candidate) -> Candidate:
 
 
 class _Chain(Engine):
+    """One dimension, to a million draws: interior point, a Riccati sweep along the sorted draws."""
+
     name, module = "chain", "chain"
-    cost = staticmethod(of_chain)
     serves, most_dimensions = "one dimension", 1
+
+    def cost(self, case: Case) -> Forecast:
+        """The cost of `chain`."""
+        n = case.program.n_points
+        (memory, a_point), (seconds, a_point_seconds) = _CHAIN_BLOCKS_BYTES, _CHAIN_BLOCKS_SECONDS
+        memory, seconds = memory + a_point * n, seconds + a_point_seconds * n
+        return Forecast(_CHAIN_ROWS * n, min(_CHAIN_BYTES * n, memory), min(_CHAIN_SECONDS * n, seconds))
 
 
 class _FirstOrder(Engine):
-    """The best there is in four dimensions and more, up to its tolerance; elsewhere it proves something early."""
+    """Four dimensions and more, brackets of 1e-5 and wider: restarted Halpern PDHG on all coordinates at once.
+
+    The best there is there, up to its tolerance; elsewhere it proves something early.
+    """
 
     name, module = "first_order", "first_order"
-    cost = staticmethod(of_first_order)
+
+    def cost(self, case: Case) -> Forecast:
+        """The cost of `first_order`."""
+        rows, entries = case.program.size
+        batches = math.ceil(case.dim / _LANES)
+        under_way = min(case.settings.n_jobs, batches)
+        growth = _FIRST_ORDER_GROWTH_OF_FEW if case.dim in _FIRST_ORDER_FEW else _FIRST_ORDER_GROWTH
+        usual = _FIRST_ORDER_ITERATIONS * (case.program.n_points / 1000.0) ** growth
+        harder = _FIRST_ORDER_FEW.get(case.dim, 2.0 ** (5 - case.dim)) * math.sqrt(1e-3 / case.settings.tolerance)
+        iterations = max(usual * harder, _FIRST_ORDER_LEAST)
+        seconds = batches * entries * (_FIRST_ORDER_SETUP + iterations * _FIRST_ORDER_SECONDS)
+        columns = case.program.n_variables if rows else 0  # without rows there is nothing to iterate
+        memory = _FIRST_ORDER_BYTES * entries + _FIRST_ORDER_COLUMN_BYTES * columns
+        return Forecast(rows, under_way * memory, seconds)
 
     def suits(self, case: Case) -> bool:
         settings = case.settings
@@ -377,10 +359,10 @@ class _FirstOrder(Engine):
             return False
         if case.dim >= 4:
             return settings.tolerance >= _TIGHTEST or math.isfinite(settings.deadline)
-        by_block = of_block(case).seconds
+        by_block = ENGINES["block"].cost(case).seconds
         if by_block / min(settings.n_jobs, case.dim) > _EARLY * settings.seconds_left:
             return True
-        least = _CLEARLY_LESS * of_first_order(case).seconds
+        least = _CLEARLY_LESS * self.cost(case).seconds
         return settings.tolerance >= _LOOSE and by_block > max(least, _LONG_BLOCK)
 
     def as_in_turn(self, case: Case) -> Case:
@@ -392,10 +374,22 @@ class _FirstOrder(Engine):
 
 
 class _Block(Engine):
-    """Taken where a factorisation fits in memory and, in four dimensions and more, is faster than HiGHS's."""
+    """Two and three dimensions: interior point, a sparse Cholesky factorisation on the spanner.
+
+    Taken where a factorisation fits in memory and, in four dimensions and more, is faster than HiGHS's.
+    """
 
     name, module = "block", "block.newton_system"
-    cost = staticmethod(of_block)
+
+    def cost(self, case: Case) -> Forecast:
+        """The cost of `block`, after the analysis that finds what it will be."""
+        rows, _ = case.program.size
+        plan = case.factorisation
+        under_way = min(case.settings.n_jobs, case.dim)
+        digits = (2.0 - math.log10(case.settings.tolerance)) / 8.0
+        iterations = digits * _BLOCK_ITERATIONS * (case.program.n_points / 1000.0) ** _BLOCK_GROWTH
+        iteration = _BLOCK_ROW_SECONDS * rows + plan.flops / _BLOCK_FLOPS
+        return Forecast(rows, under_way * (8.0 * plan.entries + _BLOCK_BYTES * rows), case.dim * iterations * iteration)
 
     def suits(self, case: Case) -> bool:
         if case.dim == 1:
@@ -407,35 +401,46 @@ class _Block(Engine):
             return True
         return bool(case.factorisation.flops <= _FLOPS_A_ROW * max(len(case.program.edge_rows[1]), _FEW_ROWS))
 
-    def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
-        asked = asked_for(case.program, coordinates)
-        solved: list[Candidate] = self.implementation().solve_planned(case.factorisation, case.settings, asked)
-        return solved
+    def further(self, case: Case) -> tuple[Any, ...]:
+        return (case.factorisation,)
 
 
 class _Highs(Engine):
+    """Programs that those do not close: HiGHS's interior point method on the dual."""
+
     name, module = "highs", "highs"
-    cost = staticmethod(of_highs)
+
+    def cost(self, case: Case) -> Forecast:
+        """The cost of `highs`."""
+        rows, _ = case.program.size
+        under_way = min(case.settings.n_jobs, case.dim)
+        seconds = case.dim * _HIGHS_SECONDS * (rows / _HIGHS_ROWS) ** _HIGHS_GROWTH
+        return Forecast(rows, under_way * _HIGHS_BYTES * rows, seconds)
 
     def suits(self, case: Case) -> bool:
         return case.dim > 1 or case.program.n_points <= _LONGEST_HIGHS
 
 
-class _Cvxpy(Engine):
+class _Cvxpy(_Highs):
+    """Checks by a solver of your choice, cvxpy:SOLVER: the program as CVXPY states it."""
+
     name, module = "cvxpy", "cvxpy"
-    cost = staticmethod(of_cvxpy)
     takes_solver = True
 
     def __init__(self, solver: str = "") -> None:
         self.solver = solver
 
+    def cost(self, case: Case) -> Forecast:
+        """The cost of `cvxpy` with HiGHS; other solvers may take more or less."""
+        usual = super().cost(case)
+        return Forecast(usual.rows, _CVXPY_BYTES * usual.memory, _CVXPY_SECONDS * usual.seconds)
+
     def using(self, solver: str) -> Engine:
         self.implementation().require_solver(solver)
         return _Cvxpy(solver)
 
-    def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
-        solved: list[Candidate] = self.implementation().solve(case.program, case.settings, coordinates, self.solver)
-        return solved
+    def further(self, case: Case) -> tuple[Any, ...]:
+        return (self.solver,)
 
 
 # In the order in which they are listed.
@@ -448,7 +453,7 @@ _IN_TURN = [ENGINES[name] for name in ("chain", "first_order", "block", "highs")
 
 def engine_choices() -> str:
     """What may be given as an engine, in words."""
-    return _listed([*ENGINES, *(f"{name}:SOLVER" for name, engine in ENGINES.items() if engine.takes_solver)])
+    return alternatives([*ENGINES, *(f"{name}:SOLVER" for name, engine in ENGINES.items() if engine.takes_solver)])
 
 
 def engine_named(name: str) -> Engine:
@@ -465,7 +470,3 @@ def engine_named(name: str) -> Engine:
         hint = did_you_mean(base, tuple(ENGINES))
         raise UsageError(f"unknown engine {name!r}{hint}; choose {engine_choices()}")
     return engine.using(solver)
-
-
-def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"

@@ -25,7 +25,6 @@ from steinkit.discrepancy.graph.spanner.search_kernels import (
     new_frontier,
     search_both_ways,
     search_goals,
-    search_towards,
     search_within,
 )
 from steinkit.runtime.compilation import inner_kernel, kernel
@@ -185,21 +184,17 @@ def drop_found(
 
     A search of a cluster's points from outside makes straight for its box: hastily first, then by shortest paths.
     """
-    goals, targets, own = scratch.goals, scratch.targets, scratch.own
+    goals, targets, own, low, high = scratch.goals, scratch.targets, scratch.own, scratch.low, scratch.high
     reach, n_open, count = 0.0, n_targets, 0
     for v in targets[:n_targets]:
         goals.is_open[v] = True
         reach = max(reach, goals.limit[v])
-    if forward:
-        search_goals(graph, source, goals, reach, n_open, patience, own)
+    most, hasty = (patience, 0.0) if forward else (0, 1.0 + HASTE * (problem.dilation - 1.0))
+    n_open = search_goals(graph, problem.columns, source, low, high, goals, reach, n_open, most, hasty, own)
+    clear(own)
+    if not forward and n_open > 0:
+        search_goals(graph, problem.columns, source, low, high, goals, reach, n_open, 0, 1.0, own)
         clear(own)
-    else:
-        for weight in (1.0 + HASTE * (problem.dilation - 1.0), 1.0):
-            if n_open > 0:
-                n_open = search_towards(
-                    graph, problem.columns, source, scratch.low, scratch.high, goals, reach, n_open, weight, own
-                )
-                clear(own)
     for v in targets[:n_targets]:
         if goals.is_open[v]:
             goals.is_open[v] = False
@@ -320,7 +315,7 @@ def settle_all(
             reach = max(reach, limit[other])
             is_open[other] = True
             n_open += 1
-    search_goals(graph, node, goals, reach, n_open, patience, frontier)
+    search_goals(graph, problem.columns, node, limit[:0], limit[:0], goals, reach, n_open, patience, 0.0, frontier)
     clear(frontier)
     for c in awaited:
         if not settled[c]:

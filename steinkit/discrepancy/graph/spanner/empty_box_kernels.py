@@ -1,4 +1,4 @@
-"""Kernels of the greedy spanner in the plane that looks at pairs with an empty box only, and their twins in Python.
+"""Kernels of the greedy spanner in the plane that looks at pairs with an empty box only, and the twin of one in Python.
 
 Both ways list the same pairs and link the same ones; `greedy` says why these pairs are enough.
 """
@@ -33,25 +33,6 @@ MOST_TIES = 64
 Links = list[list[tuple[float, int]]]
 
 
-def _boxes_on_arrays(x: Floats, y: Floats, runs: Floats, pairs: Integers, stop: NDArray[np.bool_]) -> int:
-    """`list_empty_boxes`, a point's pairs at a time."""
-    count = 0
-    for i in range(len(x)):
-        rest = y[i + 1 :]
-        above, below = np.where(rest >= y[i], rest, np.inf), np.where(rest < y[i], rest, -np.inf)
-        lowest, highest = np.minimum.accumulate(above), np.maximum.accumulate(below)
-        empty = np.zeros(len(rest), dtype=bool)
-        empty[:1] = True
-        empty[1:] = (above[1:] < lowest[:-1]) | (below[1:] > highest[:-1])
-        others = np.flatnonzero(empty) + i + 1
-        if stop[0] or count + len(others) > len(pairs):
-            return len(pairs) + 1
-        pairs[count : count + len(others)] = np.column_stack([np.full(len(others), i), others])
-        count += len(others)
-    return count
-
-
-@with_twin(_boxes_on_arrays)
 @kernel
 def list_empty_boxes(x: Floats, y: Floats, runs: Floats, pairs: Integers, stop: NDArray[np.bool_]) -> int:
     """List pairs i < j whose closed box holds no point between them in order, x ascending and y with it among equals.

@@ -154,7 +154,7 @@ def complete_graph(points: DrawsLike) -> Graph:
     Returns
     -------
     Graph
-        The n (n - 1) / 2 edges (i, j) with i < j, and the Euclidean distances as their lengths.
+        The n (n - 1) / 2 edges (i, j) with i < j, and the L1 distances as their lengths.
 
     Raises
     ------

@@ -16,8 +16,8 @@ all pairs; and so it is where the closest points are so close that rounding may 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bucket_kernels import Boxes, Problem, filter_block, insert_in_order
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import MOST_TIES, RUN, insert_empty_boxes, list_empty_boxes
-from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
+from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths, unjoined
 from steinkit.discrepancy.graph.spanner.search_kernels import Adjacency, cover
 from steinkit.errors import InputError, TimeLimitError
 from steinkit.runtime.compilation import announced_compilation, small_work
@@ -38,7 +38,6 @@ from steinkit.runtime.deadlines import (
     interruptible,
     require_time,
     seconds_left,
-    spread,
     stop_signal,
     thread_count,
     time_limit,
@@ -48,15 +47,15 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 
 ROOM = 64  # pairs a point; clusters that face each other have more
-_SECONDS_A_POINT, _SECONDS_A_PAIR = 2e-5, 2e-5  # of Python
+_SECONDS_A_POINT, _SECONDS_A_PAIR = 5e-5, 2e-5  # of Python
 
 
 class Joined(NamedTuple):
-    """Edges i < j in order, their lengths, and a length: all pairs up to it are joined."""
+    """How far a construction came: edges i < j in order, their lengths, and a length: all pairs up to it are joined."""
 
-    edges: Integers
-    lengths: Floats
-    reached: float
+    edges: Integers = np.empty((0, 2), dtype=np.int64)
+    lengths: Floats = np.empty(0)
+    reached: float = -1.0
 
 
 def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: NDArray[np.bool_]) -> Joined | None:
@@ -130,6 +129,7 @@ SHARE = 0.5  # of the time left, in which the greedy spanner must be there
 RADII = (0.125, 0.25, 0.5, 1.0)  # of a cover, in units of the length that the greedy algorithm has reached
 _SMALL = 2.0**-940  # of a coordinate: others differ by normal numbers
 _LARGEST_EXPONENT = 900  # of enlarged coordinates, whose sums along paths stay finite
+_DOING = "the spanner was built"
 _INSTANT = 1e-6  # seconds: what is left is positive, though it may run out at any line
 FEWER = 0.5  # times as many centres as points are few enough
 
@@ -218,37 +218,35 @@ def greedy_spanner(
     return span_greedily(points, checked_dilation(dilation), n_jobs=n_jobs, progress=progress)
 
 
-@dataclass
-class Begun:
-    """How far a construction came: its edges i < j, in order, and the length up to which all pairs are joined."""
-
-    edges: Integers = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
-    lengths: Floats = field(default_factory=lambda: np.empty(0))
-    reached: float = -1.0
-
-
-def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: bool, begun: Begun | None = None) -> Graph:
-    """`greedy_spanner` of points, shape (n, d), and a dilation that are checked; ``begun`` is kept up to date."""
-    begun = Begun() if begun is None else begun
+def span_greedily(
+    points: Floats, dilation: float, *, n_jobs: int, progress: bool, begun: list[Joined] | None = None
+) -> Graph:
+    """`greedy_spanner` of points, shape (n, d), and a dilation that are checked; ``begun`` ends with what there is."""
+    begun = [] if begun is None else begun
     points, power = _enlarged(points)
     _require_finite_paths(points, dilation)
-    n = len(points)
+    n, dim = points.shape
     if n < 2:
-        return Graph(n, np.empty((0, 2), dtype=np.int64), np.empty(0))
+        return unjoined(n)
     margin, n_threads = (32 * n + 64) * np.finfo(np.float64).eps, thread_count(n_jobs)
+
+    def build() -> None:
+        found = None
+        if dim == 2 and n <= MOST_BY_EMPTY_BOXES:
+            found = span_by_empty_boxes(points, dilation, margin, stop.flag)
+        if found is not None:
+            begun.append(found)
+        stop.require(_DOING)
+        if found is None:
+            _insert_buckets(points, dilation, margin, n_threads, stop, bar, begun)
+
     with (
         stop_signal() as stop,
         announced_compilation(),
         progress_bar("spanner", shown=progress) as bar,
     ):
-        doing = "the spanner was built"
-        if not interruptible(partial(_insert_empty_boxes, points, dilation, margin, stop, begun), stop, doing):
-            rank, boxes = boxed(points, BOX_SIZE)
-            columns = np.ascontiguousarray(points[rank].T)
-            problem = Problem(columns, boxes, dilation, margin, stop.flag)
-            limits = _bucket_limits(points)
-            interruptible(partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun), stop, doing)
-    return Graph(n, begun.edges, np.ldexp(begun.lengths, -power))
+        interruptible(build, stop, _DOING)
+    return Graph(n, begun[-1].edges, np.ldexp(begun[-1].lengths, -power))
 
 
 def _enlarged(points: Floats) -> tuple[Floats, int]:
@@ -290,26 +288,26 @@ def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool
     G. Das and G. Narasimhan (1997). A fast algorithm for constructing sparse Euclidean spanners. International Journal
     of Computational Geometry & Applications 7, 297-315. Clusters stand for their points there, too.
     """
-    require_time("the spanner was built")
+    require_time(_DOING)
     points, power = _enlarged(points)
     graph, stretch = _span_enlarged(points, dilation, n_jobs, progress)
     return Graph(len(points), graph.edges, np.ldexp(graph.lengths, -power)), stretch
 
 
 def _span_enlarged(points: Floats, dilation: float, n_jobs: int, progress: bool) -> tuple[Graph, float]:
-    begun, left = Begun(), max(seconds_left(), _INSTANT)
+    begun, left = [Joined()], max(seconds_left(), _INSTANT)
     with time_limit(SHARE * left if left < np.inf else None):
         try:
             return span_greedily(points, dilation, n_jobs=n_jobs, progress=progress, begun=begun), dilation
         except TimeLimitError as error:
             late = error
-    begun = Begun(**vars(begun))  # as it is now: a thread that was left behind may yet end another bucket
-    centres, radius = _centres(len(points), begun, late)
+    joined = begun[-1]  # as it is now: a thread that was left behind may yet end another bucket
+    centres, radius = _centres(len(points), joined, late)
     rest, stretch = span_in_time(points[centres], dilation, n_jobs=n_jobs, progress=progress)
-    edges = np.concatenate([begun.edges, centres[rest.edges]])
+    edges = np.concatenate([joined.edges, centres[rest.edges]])
     edges, first = np.unique(edges, axis=0, return_index=True)
-    lengths = np.concatenate([begun.lengths, rest.lengths])[first]
-    return Graph(len(points), edges, lengths), _dilation(stretch, radius, begun.reached, *points.shape)
+    lengths = np.concatenate([joined.lengths, rest.lengths])[first]
+    return Graph(len(points), edges, lengths), _dilation(stretch, radius, joined.reached, *points.shape)
 
 
 def _dilation(stretch: float, radius: float, reached: float, n: int, dim: int) -> float:
@@ -322,21 +320,21 @@ def _dilation(stretch: float, radius: float, reached: float, n: int, dim: int) -
     return (stretch + 2.0 * radius * (1.0 + stretch) / reached) * (1.0 + rounding)
 
 
-def _centres(n: int, begun: Begun, late: TimeLimitError) -> tuple[Integers, float]:
+def _centres(n: int, joined: Joined, late: TimeLimitError) -> tuple[Integers, float]:
     """Centres that are few enough, every point within a radius of one of them, and that radius."""
-    if begun.reached > 0.0:
-        graph = laid_out(n, begun.edges, begun.lengths)
+    if joined.reached > 0.0:
+        graph = laid_out(n, joined.edges, joined.lengths)
         for radius in RADII:
-            centres = _cover(graph, radius * begun.reached)
+            centres = _cover(graph, radius * joined.reached)
             if len(centres) <= FEWER * n:
-                return centres, radius * begun.reached
+                return centres, radius * joined.reached
     raise late
 
 
 def _cover(graph: Adjacency, radius: float) -> Integers:
     with announced_compilation(), stop_signal() as stop:
-        centres: Integers = interruptible(partial(cover, graph, radius, stop.flag), stop, "the spanner was built")
-        stop.require("the spanner was built")
+        centres: Integers = interruptible(partial(cover, graph, radius, stop.flag), stop, _DOING)
+        stop.require(_DOING)
     return centres
 
 
@@ -358,36 +356,20 @@ def boxed(points: Floats, most: int) -> tuple[Integers, Boxes]:
         sizes = np.diff(cuts)
         if sizes.max() <= most:
             return rank, Boxes(cuts, low, high)
-        require_time("the spanner was built")
+        require_time(_DOING)
         box = np.repeat(np.arange(len(sizes)), sizes)
         widest = np.argmax(high - low, axis=1)[box]
         rank = rank[np.lexsort((ordered[np.arange(n), widest], box))]
         cuts = np.arange(2 * len(sizes) + 1) * n // (2 * len(sizes))
 
 
-def _counted(tasks: list[Any], bar: Any) -> Iterator[Any]:
-    """The tasks one after another, each counted by a progress bar once it is done."""
-    for task in tasks:
-        yield task
-        bar.update()
-
-
-def _insert_empty_boxes(points: Floats, dilation: float, margin: float, stop: StopSignal, begun: Begun) -> bool:
-    """Whether the pairs of a planar sample with an empty box were enough to build the spanner."""
-    n, dim = points.shape
-    found = None
-    if dim == 2 and n <= MOST_BY_EMPTY_BOXES:
-        found = span_by_empty_boxes(points, dilation, margin, stop.flag)
-    if found is not None:
-        vars(begun).update(found._asdict())
-    stop.require("the spanner was built")
-    return found is not None
-
-
 def _insert_buckets(
-    problem: Problem, rank: Integers, limits: list[float], n_threads: int, stop: StopSignal, bar: Any, begun: Begun
+    points: Floats, dilation: float, margin: float, n_threads: int, stop: StopSignal, bar: Any, begun: list[Joined]
 ) -> None:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
+    rank, boxes = boxed(points, BOX_SIZE)
+    problem = Problem(np.ascontiguousarray(points[rank].T), boxes, dilation, margin, stop.flag)
+    limits = _bucket_limits(points)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     lower = -1.0  # so that distances of 0 are in the first bucket
     for k, limit in enumerate(limits):
@@ -395,21 +377,25 @@ def _insert_buckets(
             graph = laid_out(len(rank), edges, lengths)
             tasks = _filter_tasks(problem, graph, lower, limit)
             bar.total = bar.n + (len(limits) - k) * len(tasks)
-            pairs, distances, lower = _open_pairs(rank, _counted(tasks, bar), n_threads, stop)
+            pairs, distances, lower = _open_pairs(rank, tasks, n_threads, stop, bar)
             chosen = _chosen(problem, edges, lengths, pairs, distances)
-            stop.require("the spanner was built")
+            stop.require(_DOING)
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
             # At once: who gave up waiting for this thread may read them at any time.
-            vars(begun).update(edges=np.sort(rank[edges], axis=1), lengths=lengths, reached=lower)
+            begun.append(Joined(np.sort(rank[edges], axis=1), lengths, lower))
 
 
 def _open_pairs(
-    rank: Integers, tasks: Iterator[Any], n_threads: int, stop: StopSignal
+    rank: Integers, tasks: Sequence[Callable[[], Any]], n_threads: int, stop: StopSignal, bar: Any
 ) -> tuple[Integers, Floats, float]:
     """Pairs of a bucket that the filter leaves open, by distance and the ranks of their ends, and the limit kept to."""
-    found = spread(tasks, n_threads)
-    stop.require("the spanner was built")
+    found = []
+    with ThreadPoolExecutor(n_threads) as pool:
+        for part in pool.map(lambda task: task(), tasks):
+            found.append(part)
+            bar.update()
+    stop.require(_DOING)
     pairs = np.concatenate([part[0] for part in found])
     distances = np.concatenate([part[1] for part in found])
     upper = min(part[2] for part in found)

@@ -125,35 +125,6 @@ def search_within(graph: Adjacency, source: int, reach: float, goal: int, fronti
                 label(frontier, to[k], through)
 
 
-@kernel
-def search_goals(
-    graph: Adjacency, source: int, goals: Goals, reach: float, n_open: int, patience: int, frontier: Frontier
-) -> int:
-    """Close every open goal that is found within its limit of ``source``; return how many of ``n_open`` stay open.
-
-    The search ends at ``reach``, or when no more than ``patience`` goals are left open.
-    """
-    limit, is_open = goals
-    start, degree, to, length = graph
-    label(frontier, source, 0.0)
-    distance, counts = frontier.distance, frontier.counts
-    while counts[HEAP_SIZE] > 0 and n_open > patience:
-        node = take_nearest(frontier)
-        if node < 0:
-            continue
-        for k in range(start[node], start[node] + degree[node]):
-            through = distance[node] + length[k]
-            if through > reach:
-                break
-            other = to[k]
-            if through < distance[other]:
-                label(frontier, other, through)
-                if is_open[other] and through <= limit[other]:
-                    is_open[other] = False
-                    n_open -= 1
-    return n_open
-
-
 @inner_kernel
 def beyond_box(columns: Floats, node: int, low: Floats, high: Floats) -> float:
     """L1 distance from a point to a box."""
@@ -164,7 +135,7 @@ def beyond_box(columns: Floats, node: int, low: Floats, high: Floats) -> float:
 
 
 @kernel
-def search_towards(
+def search_goals(
     graph: Adjacency,
     columns: Floats,
     source: int,
@@ -173,20 +144,21 @@ def search_towards(
     goals: Goals,
     reach: float,
     n_open: int,
+    patience: int,
     weight: float,
     frontier: Frontier,
 ) -> int:
-    """Close the open goals, all in a box, that are found within their limit of ``source``; return how many stay open.
+    """Close the open goals that are found within their limit of ``source``; return how many of ``n_open`` stay open.
 
-    Nodes are taken in order of the path so far plus ``weight`` times the distance from the box, so that with a weight
-    above 1 the first path found is not the shortest, but few nodes are looked at. A node to which a shorter path is
-    found is taken again. All goals within their limits are found in the end.
+    Nodes are taken in order of the path so far plus ``weight`` times the distance from a box in which all goals lie,
+    so that with a weight above 1 the first path found is not the shortest, but few nodes are looked at. With a weight
+    of 0 there is no box. The search ends at ``reach``, or when no more than ``patience`` goals are left open.
     """
     limit, is_open = goals
     start, degree, to, length = graph
     label(frontier, source, 0.0)
     distance, counts = frontier.distance, frontier.counts
-    while counts[HEAP_SIZE] > 0 and n_open > 0:
+    while counts[HEAP_SIZE] > 0 and n_open > patience:
         node = frontier.nodes[0]
         counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, counts[HEAP_SIZE])
         at = distance[node]
@@ -199,7 +171,7 @@ def search_towards(
                 break
             other = to[k]
             if through < distance[other] and not frontier.closed[other]:
-                left = beyond_box(columns, other, low, high)
+                left = beyond_box(columns, other, low, high) if weight > 0.0 else 0.0
                 if through + left > reach:
                     continue
                 if distance[other] == np.inf:

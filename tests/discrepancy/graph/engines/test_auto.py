@@ -65,8 +65,8 @@ def test_a_time_limit_puts_an_early_bracket_before_long_factorisations(monkeypat
 def test_the_shorter_of_two_forecasts_goes_first_in_three_dimensions(monkeypatch, dim, tolerance, seconds, engine):
     """Foretold are `seconds` of `block` to one of `first_order`."""
     points, scores = normal(150, dim)
-    monkeypatch.setattr(registry, "of_block", lambda case: Forecast(1, 0.0, seconds))
-    monkeypatch.setattr(registry, "of_first_order", lambda case: Forecast(1, 0.0, 1.0))
+    for name, foretold in (("block", seconds), ("first_order", 1.0)):
+        monkeypatch.setattr(registry.ENGINES[name], "cost", lambda case, foretold=foretold: Forecast(1, 0.0, foretold))
     result = sk.graph_stein_discrepancy(points, **scores, tolerance=tolerance)
     assert result.engine == engine
     assert result.gap <= tolerance

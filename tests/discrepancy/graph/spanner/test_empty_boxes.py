@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from steinkit.discrepancy.graph.spanner import greedy
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import RUN
 from steinkit.discrepancy.graph.spanner.geometry import dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.greedy import ROOM, greedy_spanner, span_by_empty_boxes
+from steinkit.runtime import compilation
 
 DILATIONS = (1.05, 1.3, 2.0, 3.0, 6.0)
 GOING_ON, STOPPED = np.zeros(1, dtype=bool), np.ones(1, dtype=bool)
@@ -54,10 +56,30 @@ def tied_points(seed: int) -> np.ndarray:
     return np.vstack([rng.integers(0, 5, (n // 2 + 2, 2)), rng.standard_normal((n, 2))])
 
 
+def boxes_on_arrays(x: Any, y: Any, runs: Any, pairs: Any, stop: Any) -> int:
+    """`list_empty_boxes` as NumPy has it, a point's pairs at a time."""
+    count = 0
+    for i in range(len(x)):
+        rest = y[i + 1 :]
+        above, below = np.where(rest >= y[i], rest, np.inf), np.where(rest < y[i], rest, -np.inf)
+        lowest, highest = np.minimum.accumulate(above), np.maximum.accumulate(below)
+        empty = np.zeros(len(rest), dtype=bool)
+        empty[:1] = True
+        empty[1:] = (above[1:] < lowest[:-1]) | (below[1:] > highest[:-1])
+        others = np.flatnonzero(empty) + i + 1
+        if stop[0] or count + len(others) > len(pairs):
+            return len(pairs) + 1
+        pairs[count : count + len(others)] = np.column_stack([np.full(len(others), i), others])
+        count += len(others)
+    return count
+
+
 def both_ways(points: np.ndarray, t: float, monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
     yield greedy_spanner(points, t).edges
+    listed = kernels.list_empty_boxes
+    interpreted = compilation._interpreter(listed) if hasattr(listed, "py_func") else listed
     with monkeypatch.context() as plain:
-        plain.setattr(greedy, "list_empty_boxes", kernels._boxes_on_arrays)
+        plain.setattr(greedy, "list_empty_boxes", interpreted)
         plain.setattr(greedy, "insert_empty_boxes", kernels._insert_by_python)
         yield greedy_spanner(points, t).edges
 
@@ -118,7 +140,7 @@ def test_candidates_are_the_pairs_whose_box_is_empty(points: np.ndarray) -> None
 def test_candidates_are_the_same_by_runs_and_one_by_one_where_coordinates_are_equal(monkeypatch) -> None:
     points = np.round(np.random.default_rng(1).standard_normal((4 * RUN, 2)), 1)
     by_runs = greedy._candidates(points, GOING_ON)
-    monkeypatch.setattr(greedy, "list_empty_boxes", kernels._boxes_on_arrays)
+    monkeypatch.setattr(greedy, "list_empty_boxes", boxes_on_arrays)
     np.testing.assert_array_equal(by_runs, greedy._candidates(points, GOING_ON))
 
 
@@ -169,4 +191,4 @@ def test_what_is_there_when_time_runs_out_joins_all_pairs_up_to_a_length(monkeyp
 def test_a_signal_stops_it_at_once() -> None:
     """Of a list of pairs that was cut short nothing is known."""
     assert span_by_empty_boxes(random_points(0), 2.0, margin(60), STOPPED) is None
-    assert kernels._boxes_on_arrays(*np.zeros((3, 2)), np.empty((9, 2), dtype=np.int64), STOPPED) == 10
+    assert kernels.list_empty_boxes(*np.zeros((3, 2)), np.empty((9, 2), dtype=np.int64), STOPPED) == 10

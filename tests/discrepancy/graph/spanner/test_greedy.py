@@ -295,8 +295,9 @@ class TestKernels:
             is_open, limit = rng.random(80) < 0.5, rng.exponential(2.0, 80)
             expected = is_open & (paths[source] > limit)
             expected[source] = is_open[source]  # a source is no target of its own
+            goals, nowhere = search.Goals(limit, is_open), np.empty(0)
             left = search.search_goals(
-                graph, source, search.Goals(limit, is_open), limit.max(), is_open.sum(), 0, frontier
+                graph, np.empty((0, 80)), source, nowhere, nowhere, goals, limit.max(), is_open.sum(), 0, 0.0, frontier
             )
             search.clear(frontier)
             np.testing.assert_array_equal(is_open, expected)
@@ -334,7 +335,7 @@ class TestKernels:
         np.testing.assert_array_equal(lengths[:count], before[before <= limit])
         assert bucket_kernels.keep_shorter_half(pairs, lengths, count, 1e-9)[1] == 1e-9
 
-    def test_search_towards(self) -> None:
+    def test_search_goals_in_a_box(self) -> None:
         points, rng = normal(120, 2), np.random.default_rng(6)
         graph = greedy_spanner(points)
         paths = dijkstra(csr_array((graph.lengths, graph.edges.T), shape=(120, 120)), directed=False)
@@ -348,7 +349,7 @@ class TestKernels:
             limit[goals] = paths[source, goals] * rng.choice([0.99, 1.01, 1.5], len(goals))
             for weight in (1.0, 2.0):
                 is_open[goals] = True
-                left = search.search_towards(
+                left = search.search_goals(
                     links,
                     columns,
                     source,
@@ -357,6 +358,7 @@ class TestKernels:
                     search.Goals(limit, is_open),
                     limit.max(),
                     len(goals),
+                    0,
                     weight,
                     frontier,
                 )

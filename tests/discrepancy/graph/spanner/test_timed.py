@@ -75,18 +75,17 @@ class TestSpanInTime:
     def test_what_a_thread_left_behind_adds_later_counts_for_nothing(
         self, out_of_time: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        points, known, cover_whole = normal(400, 2), [], greedy._cover
+        points, known, span_whole, cover_whole = normal(400, 2), [], greedy.span_greedily, greedy._cover
 
-        class Noted(greedy.Begun):
-            def __init__(self, *arguments: Any, **named: Any) -> None:
-                super().__init__(*arguments, **named)
-                known.append(self)
+        def noted(*arguments: Any, **named: Any) -> Any:
+            known.append(named["begun"])
+            return span_whole(*arguments, **named)
 
         def cover_late(*arguments: Any) -> Any:
-            known[0].reached = 1e9
+            known[0].append(known[0][-1]._replace(reached=1e9))
             return cover_whole(*arguments)
 
-        monkeypatch.setattr(greedy, "Begun", Noted)
+        monkeypatch.setattr(greedy, "span_greedily", noted)
         monkeypatch.setattr(greedy, "_cover", cover_late)
         out_of_time(2)
         with time_limit(600.0):

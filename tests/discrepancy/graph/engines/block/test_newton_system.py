@@ -121,7 +121,7 @@ def test_answers_do_not_depend_on_the_number_of_threads():
     points[::7] = points[1::7][: len(points[::7])] + 1e-7
     program = equally_weighted(points, -points, bounds=np.array([[-6.0, np.inf]] + [[-np.inf, np.inf]] * 2))
     alone = block.solve(program, Settings(TOLERANCE))
-    together = block.solve_planned(block.prepare(program), Settings(TOLERANCE, n_jobs=3), range(3))
+    together = block.solve(program, Settings(TOLERANCE, n_jobs=3), range(3), block.prepare(program))
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.y, other.y)
         np.testing.assert_array_equal(one.p, other.p)

@@ -235,10 +235,6 @@ def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coeffi
     """The operator at the sample's points; None for Langevin's."""
     if operator is None:
         return None
-    if not isinstance(operator, RiemannianLangevin):
-        raise UsageError(
-            f"operator must be a steinkit RiemannianLangevin, or None for the Langevin operator; received {operator!r}"
-        )
     sample = data.points
     return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names, first=sample.first)
 

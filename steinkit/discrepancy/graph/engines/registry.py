@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.describe.writing import alternatives
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, best_of
 from steinkit.errors import TimeLimitError, UsageError, did_you_mean, warn_of_forecast
 from steinkit.runtime.deadlines import in_words
@@ -250,7 +251,7 @@ class Engine:
         if case.dim > self.most_dimensions:
             others = [engine.name for engine in ENGINES.values() if engine.most_dimensions >= case.dim]
             raise UsageError(
-                f"engine {self.name} is for {self.serves}, but the sample has {case.dim}; choose {_listed(others)}"
+                f"engine {self.name} is for {self.serves}, but the sample has {case.dim}; choose {alternatives(others)}"
             )
 
     def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
@@ -452,7 +453,7 @@ _IN_TURN = [ENGINES[name] for name in ("chain", "first_order", "block", "highs")
 
 def engine_choices() -> str:
     """What may be given as an engine, in words."""
-    return _listed([*ENGINES, *(f"{name}:SOLVER" for name, engine in ENGINES.items() if engine.takes_solver)])
+    return alternatives([*ENGINES, *(f"{name}:SOLVER" for name, engine in ENGINES.items() if engine.takes_solver)])
 
 
 def engine_named(name: str) -> Engine:
@@ -469,7 +470,3 @@ def engine_named(name: str) -> Engine:
         hint = did_you_mean(base, tuple(ENGINES))
         raise UsageError(f"unknown engine {name!r}{hint}; choose {engine_choices()}")
     return engine.using(solver)
-
-
-def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"

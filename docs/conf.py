@@ -11,7 +11,7 @@ os.environ["TQDM_DISABLE"] = "1"  # before tqdm is imported: bars would stand am
 
 from example_gallery import prepare_sources  # noqa: E402
 from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
-from public_names import file_names, public_names  # noqa: E402
+from public_names import file_names, public_names, write_names  # noqa: E402
 
 import steinkit  # noqa: E402
 
@@ -45,7 +45,7 @@ myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"
 myst_heading_anchors = 3
 myst_substitutions = {"version": release}
 
-autosummary_generate = True
+autosummary_generate = write_names(HERE)
 autosummary_filename_map = file_names()
 autodoc_typehints = "none"  # numpydoc's sections say types and shapes
 autodoc_member_order = "bysource"

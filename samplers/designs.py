@@ -65,6 +65,7 @@ from steinkit.samplers.acceptance.sequential import (
 from steinkit.samplers.chains.draws import RunOptions, Temperature
 from steinkit.samplers.chains.gradients import Proposal
 from steinkit.samplers.chains.run import run_chains
+from steinkit.targets.family import as_finite, as_positive
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,10 +92,8 @@ class TrialRun(Brief):
     Raises
     ------
     UsageError
-        If size is not a whole number of at least 2.
-    InputError
-        If the arrays are empty, no numbers, differ in length or are not finite, or a standard deviation or temperature
-        is not positive.
+        If size is not a whole number of at least 2, the arrays are empty, no numbers, differ in length or are not
+        finite, or a standard deviation or temperature is not positive.
     """
 
     size: int
@@ -108,20 +107,12 @@ class TrialRun(Brief):
 
     def __post_init__(self) -> None:
         whole(self.size, "size", 2)
-        shape = _numbers(self.mean, "mean").shape
-        if len(shape) != 1 or not shape[0]:
-            raise InputError(f"a trial run needs moves: mean must have shape (n,), n > 0; received shape {shape}")
-        for name, wants_positive in {"mean": False, "sd": True, "offset": False, "temperature": True}.items():
-            values = _numbers(getattr(self, name), name)
-            if values.shape not in {(), shape}:
-                raise InputError(f"{name} must have shape {shape}, one number a move; received shape {values.shape}")
-            values = np.broadcast_to(values, shape)
-            wrong = ~(np.isfinite(values) & ((values > 0.0) | (not wants_positive)))
-            if wrong.any():
-                row = int(np.flatnonzero(wrong)[0])
-                wanted = "a positive number" if wants_positive else "a finite number"
-                raise InputError(f"move {row}: {name} is {values[row]}, {wanted} is wanted; leave that move out")
-            object.__setattr__(self, name, values)
+        n = as_finite(self.mean, "mean").size
+        for name in ("mean", "sd", "offset", "temperature"):
+            values = (as_positive if name in ("sd", "temperature") else as_finite)(getattr(self, name), name)
+            if values.shape not in {(), (n,)}:
+                raise UsageError(f"{name} must be a number, or one for each of {n} moves; received {values.shape}")
+            object.__setattr__(self, name, np.broadcast_to(values, (n,)))
 
     @property
     def log_ratio(self) -> Floats:
@@ -215,13 +206,6 @@ def trial_run(
         skipped=int((~usable).sum()),
         settings=run.settings,
     )
-
-
-def _numbers(values: ArrayLike, name: str) -> Floats:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number, or one for each move; received {values!r}") from None
 
 
 @dataclass(frozen=True)
@@ -576,30 +560,23 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     left, left_weights = nodes_on_two_scales(np.maximum(D - _LONGEST, 0.0), D, k, _NODES)
     right_weights = P[:, None] * right_weights * np.exp(w_0[:, None] - right)
     left_weights = left_weights * np.exp(left - D[:, None])
-    curves = _Curves(first_fraction, epsilon, alpha)
-    wrong_rejections, read = (curves.at(k[:, None] * right) * right_weights).sum(axis=-1)
-    wrong_acceptances, read_on_left = (curves.at(k[:, None] * left) * left_weights).sum(axis=-1)
+    curves = _curves(first_fraction, epsilon, alpha)
+    wrong_rejections, read = (curves(k[:, None] * right) * right_weights).sum(axis=-1)
+    wrong_acceptances, read_on_left = (curves(k[:, None] * left) * left_weights).sum(axis=-1)
     return AcceptanceBias(
         P, wrong_acceptances - wrong_rejections, wrong_acceptances + wrong_rejections, read + read_on_left
     )
 
 
-class _Curves:
-    """Error and data use of a test as functions of the mean, by interpolation."""
+def _curves(first_fraction: float, epsilon: float, alpha: float) -> Callable[[Floats], Floats]:
+    """Error and data use of a test as functions of means >= 0, by interpolation, (...) -> (2, ...)."""
+    from scipy.interpolate import CubicSpline
 
-    def __init__(self, first_fraction: float, epsilon: float, alpha: float) -> None:
-        fractions, thresholds = interim_looks(first_fraction, epsilon, alpha)
-        # beyond this mean the first look decides, and rightly
-        self._farthest = (thresholds[0] + _FAR) * math.sqrt(1.0 / fractions[0] - 1.0) if len(fractions) else 1.0
-        s = np.linspace(0.0, 1.0, _TABLE)
-        means = self._farthest * np.sinh(_GROWTH * s) / math.sinh(_GROWTH)
-        found = operating_characteristics(means, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
-        from scipy.interpolate import CubicSpline
-
-        self._spline = CubicSpline(s, np.stack((found.error, found.data_use)), axis=1)
-
-    def at(self, means: Floats) -> Floats:
-        """Error and data use at means >= 0, (...) -> (2, ...)."""
-        inside = np.minimum(means / self._farthest, 1.0)
-        values: Floats = self._spline(np.arcsinh(inside * math.sinh(_GROWTH)) / _GROWTH)
-        return values
+    fractions, thresholds = interim_looks(first_fraction, epsilon, alpha)
+    # beyond this mean the first look decides, and rightly
+    farthest = (thresholds[0] + _FAR) * math.sqrt(1.0 / fractions[0] - 1.0) if len(fractions) else 1.0
+    s = np.linspace(0.0, 1.0, _TABLE)
+    means = farthest * np.sinh(_GROWTH * s) / math.sinh(_GROWTH)
+    found = operating_characteristics(means, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
+    spline = CubicSpline(s, np.stack((found.error, found.data_use)), axis=1)
+    return lambda means: spline(np.arcsinh(np.minimum(means / farthest, 1.0) * math.sinh(_GROWTH)) / _GROWTH)

@@ -34,10 +34,11 @@ from steinkit.samplers.acceptance.sequential import AusterityTest, Bound, Concen
 from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, Temperature, takes_run_options
 from steinkit.samplers.chains.gradients import Langevin, Proposal, RandomWalk
 from steinkit.samplers.chains.run import run_chains
+from steinkit.samplers.registry import sampler
 from steinkit.target import Target
 
 
-@takes_run_options
+@sampler()
 def rwmh(
     target: Target, *, proposal_scale: ArrayLike, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]
 ) -> Draws:
@@ -86,11 +87,11 @@ def rwmh(
     return run_chains("rwmh", target, RandomWalk(proposal_scale), MetropolisTest(), RunOptions(**run), temperature)
 
 
-@takes_run_options
+@sampler()
 def barker(
     target: Target, *, proposal_scale: ArrayLike, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]
 ) -> Draws:
-    """Random walk with Barker's acceptance test of 1965, exact: each test reads all the data.
+    """Random walk with Barker's acceptance test of 1965, not the Barker proposal; exact: each reads all the data.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def barker(
     return run_chains("barker", target, RandomWalk(proposal_scale), BarkerTest(), RunOptions(**run), temperature)
 
 
-@takes_run_options
+@sampler()
 def mala(target: Target, *, step_size: float, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]) -> Draws:
     """Metropolis-adjusted Langevin algorithm, exact: each step reads all the data.
 
@@ -246,7 +247,7 @@ def metropolis_hastings(
     return run_chains("metropolis_hastings", target, proposal, test, RunOptions(**run), temperature)
 
 
-@takes_run_options
+@sampler()
 def approximate_mh(
     posterior: Posterior,
     *,
@@ -257,7 +258,7 @@ def approximate_mh(
     temperature: Temperature = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Random walk with the austerity test, which reads no more data than its decision seems to need.
+    """Random walk with the austerity test, which reads what its decision seems to need: biased by its epsilon.
 
     Parameters
     ----------
@@ -315,7 +316,7 @@ def approximate_mh(
     return run_chains("approximate_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)
 
 
-@takes_run_options
+@sampler()
 def subsampling_mh(
     posterior: Posterior,
     *,
@@ -328,7 +329,7 @@ def subsampling_mh(
     temperature: Temperature = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Random walk with the concentration test, whose error is bounded at every sample size.
+    """Random walk with the concentration test, whose error is bounded at every sample size: safe, hungry for data.
 
     Parameters
     ----------
@@ -386,7 +387,7 @@ def subsampling_mh(
     return run_chains("subsampling_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)
 
 
-@takes_run_options
+@sampler()
 def barker_mh(
     posterior: Posterior,
     *,
@@ -399,7 +400,7 @@ def barker_mh(
     delta: float | None = None,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Random walk with Barker's acceptance test of 1965 on a minibatch.
+    """Random walk with Barker's acceptance test of 1965 on a minibatch: nearly unbiased.
 
     Parameters
     ----------

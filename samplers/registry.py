@@ -1,7 +1,7 @@
 """The names by which the command line knows the samplers, and the options that each takes.
 
-The options are the keyword arguments of the sampler's function. Their names have one meaning in all samplers, and are
-the same words on the command line, with dashes.
+A sampler is a function that `steinkit.samplers` exports and `sampler` decorates. Its options are the function's keyword
+arguments. Their names have one meaning in all samplers, and are the same words on the command line, with dashes.
 """
 
 from __future__ import annotations
@@ -10,26 +10,15 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from steinkit.errors import UsageError, did_you_mean
+from steinkit.errors import UsageError, did_you_mean, require_known
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.draws import Draws
+from steinkit.samplers.chains.draws import Draws, takes_run_options
 from steinkit.target import Target
 
-_SAMPLERS = {
-    "sgld": "stochastic gradient Langevin dynamics; steps constant or decreasing; biased",
-    "corrected-sgld": "SGLD moves, each judged by an acceptance test (austerity, or --test)",
-    "approximate-mh": "random walk with the austerity test: biased by --epsilon",
-    "barker-mh": "random walk with Barker's acceptance test of 1965 on a minibatch: nearly unbiased",
-    "subsampling-mh": "random walk with the concentration test: safe, hungry for data",
-    "rwmh": "random-walk Metropolis, exact: all data at each step",
-    "mala": "Metropolis-adjusted Langevin algorithm, exact: all data at each step",
-    "barker": "random walk with Barker's acceptance test of 1965, not the Barker proposal; exact: all data each step",
-    "iid": "independent draws, from a target that can be drawn from",
-    "sobol": "Sobol's low-discrepancy points, for a uniform target",
-    "herding": "kernel herding, for a uniform target of one dimension",
-}
+_Function = TypeVar("_Function", bound=Callable[..., Draws])
+_REGISTERED = "registered"  # attribute of a sampler's function
 # Says how a run is shown, not what it does.
 _PROGRESS = "progress"
 _TWO_BARKERS = (
@@ -58,28 +47,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler: its name, and one line about it."""
+    """A sampler: its name, one line about it, its function, and what is said of the options that it alone has."""
 
     name: str
     summary: str
-
-    @property
-    def function_name(self) -> str:
-        """Name of its function in `steinkit.samplers`."""
-        return self.name.replace("-", "_")
-
-    @property
-    def note(self) -> str:
-        """What a message about a wrong use should add, where the name may mislead."""
-        return _TWO_BARKERS if "barker" in self.name else ""
-
-    @property
-    def function(self) -> Callable[..., Draws]:
-        """The public function."""
-        from steinkit import samplers
-
-        found: Callable[..., Draws] = getattr(samplers, self.function_name)
-        return found
+    function: Callable[..., Draws]
+    own: Mapping[str, Mapping[str, str]]
 
     def options(self, test: str | None = None) -> dict[str, Option]:
         """Its options by name.
@@ -127,9 +100,29 @@ class Sampler:
         return self.function(target, **arguments)
 
 
+def sampler(**own: Mapping[str, str]) -> Callable[[_Function], _Function]:
+    """Give a function of `steinkit.samplers` a name on the command line, in sweeps and in lists: its own, with dashes.
+
+    Lists say of it the first line of its docstring. What it takes as ``**run`` are the options of `RunOptions`.
+
+    Parameters
+    ----------
+    **own
+        What `acceptance.interface.option` makes of each option that no other sampler has.
+    """
+
+    def registered(function: _Function) -> _Function:
+        named = takes_run_options(function) if "run" in inspect.signature(function).parameters else function
+        name, summary = named.__name__.replace("_", "-"), (named.__doc__ or "").partition("\n")[0].rstrip(".")
+        vars(named)[_REGISTERED] = Sampler(name, summary, named, own)
+        return named
+
+    return registered
+
+
 def sampler_names() -> tuple[str, ...]:
     """Names of the samplers."""
-    return tuple(_SAMPLERS)
+    return tuple(_samplers())
 
 
 def acceptance_test_names() -> tuple[str, ...]:
@@ -142,9 +135,10 @@ def acceptance_tests_with(option: str) -> tuple[str, ...]:
     return tuple(name for name, test in _tests().items() if option in _options_of(test))
 
 
-def acceptance_test_options() -> dict[str, Mapping[str, str]]:
-    """The options that only acceptance tests have, by name: how the command line writes and explains them."""
-    return {each.name: each.metadata for test in _tests().values() for each in fields(test) if each.metadata}
+def own_options() -> dict[str, Mapping[str, str]]:
+    """The options that one sampler has, or acceptance tests, by name: how the command line writes and explains them."""
+    of_tests = {each.name: each.metadata for test in _tests().values() for each in fields(test) if each.metadata}
+    return {name: said for each in _samplers().values() for name, said in each.own.items()} | of_tests
 
 
 def find_sampler(name: str) -> Sampler:
@@ -155,13 +149,25 @@ def find_sampler(name: str) -> Sampler:
     UsageError
         If there is none.
     """
-    sampler = Sampler(name, _SAMPLERS.get(name, ""))
-    if name not in _SAMPLERS:
+    if name not in (known := _samplers()):
         raise UsageError(
-            f"unknown sampler {name!r}{did_you_mean(name, _SAMPLERS)}{sampler.note}; "
-            f"the samplers are {', '.join(_SAMPLERS)}"
+            f"unknown sampler {name!r}{did_you_mean(name, known)}{note_on(name)}; the samplers are {', '.join(known)}"
         )
-    return sampler
+    return known[name]
+
+
+def note_on(name: str) -> str:
+    """What a message about a wrong use should add, where the name may mislead."""
+    return _TWO_BARKERS if "barker" in name else ""
+
+
+@cache
+def _samplers() -> dict[str, Sampler]:
+    """The samplers by name: what `sampler` made of functions that `steinkit.samplers` exports."""
+    from steinkit import samplers
+
+    found = [getattr(getattr(samplers, name), _REGISTERED, None) for name in dir(samplers)]
+    return {each.name: each for each in found if isinstance(each, Sampler)}
 
 
 def _options_of(function: Callable[..., Any]) -> dict[str, Option]:
@@ -186,8 +192,7 @@ def _tests() -> dict[str, type[AcceptanceTest]]:
 
 def _test_class(name: str) -> type[AcceptanceTest]:
     tests = _tests()
-    if name not in tests:
-        raise UsageError(f"unknown test {name!r}{did_you_mean(name, tests)}; the tests are {', '.join(tests)}")
+    require_known([name], tests, "unknown test", "the tests")
     return tests[name]
 
 

@@ -29,8 +29,10 @@ import numpy as np
 from steinkit.arguments import checked, whole
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
+from steinkit.samplers.acceptance.interface import option
 from steinkit.samplers.chains.draws import Draws, Kind, chain_seeds, generator
 from steinkit.samplers.chains.likelihood_terms import as_target
+from steinkit.samplers.registry import sampler
 from steinkit.target import Target
 
 # Heights of two parabolas closer than this share of one step's are one and the same.
@@ -38,6 +40,7 @@ _TIE = 1e-12
 _LARGEST_SOBOL = 1 << 30
 
 
+@sampler()
 def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int] = 0) -> Draws:
     """Independent draws from a target that can be drawn from.
 
@@ -79,6 +82,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 
+@sampler(scramble=option("", "Scramble Sobol's points at random."))
 @checked
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
@@ -129,6 +133,7 @@ def sobol(
     return _as_draws(points, target, seeds, {"sampler": "sobol", "draws": draws, "scramble": scramble})
 
 
+@sampler()
 @checked
 def herding(target: Target, *, draws: int) -> Draws:
     """Kernel herding of a uniform distribution on an interval, with the norm |h|^2 = integral of h'(x)^2.

@@ -23,7 +23,7 @@ from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest, option
 from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.chains.draws import (
     Draws,
@@ -35,12 +35,10 @@ from steinkit.samplers.chains.draws import (
     Temperature,
     describe_temperature,
     normals,
-    takes_run_options,
     temperatures,
 )
 from steinkit.samplers.chains.gradients import (
     BatchGradient,
-    ControlledGradient,
     Langevin,
     Mode,
     add_noise,
@@ -55,9 +53,14 @@ from steinkit.samplers.chains.likelihood_terms import (
     start_states,
 )
 from steinkit.samplers.chains.run import run_chains
+from steinkit.samplers.registry import sampler
 
 
-@takes_run_options
+@sampler(
+    decay=option("X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
+    decay_offset=option("X", "Number of steps after which they begin to decrease in earnest."),
+    control_variates=option("", "Give SGLD's gradients control variates at the mode."),
+)
 def sgld(
     posterior: Posterior,
     *,
@@ -69,7 +72,7 @@ def sgld(
     temperature: Temperature = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Stochastic gradient Langevin dynamics, with constant or decreasing steps.
+    """Stochastic gradient Langevin dynamics, with constant or decreasing steps: biased.
 
     Parameters
     ----------
@@ -153,7 +156,7 @@ def sgld(
     def step_sizes(t: Any) -> Any:
         return step_size * (1.0 + t / decay_offset) ** -decay
 
-    given = model, options, recorder, batch, temperature, step_sizes, mode
+    given = model, options, recorder, batch, temperature, step_sizes, mode, step_cost, before
     with np.errstate(all="ignore"):  # what is not finite is found and reported
         if posterior.compiled_terms is not None and posterior.compiled_terms.has_gradients:
             from steinkit.samplers.chains.compiled_chains import LangevinChains
@@ -164,7 +167,7 @@ def sgld(
     return recorder.draws(model.names, settings)
 
 
-@takes_run_options
+@sampler()
 def corrected_sgld(
     posterior: Posterior,
     *,
@@ -175,7 +178,7 @@ def corrected_sgld(
     temperature: Temperature = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Langevin proposals on minibatches, each judged by an acceptance test.
+    """Langevin moves on minibatches, as SGLD's, each judged by an acceptance test: austerity, or another.
 
     Parameters
     ----------
@@ -237,13 +240,12 @@ def _take_steps(
     temperature: Temperature,
     step_size: Callable[[int], float],
     mode: Mode | None,
+    step_cost: int,
+    before: int,
 ) -> None:
     """All chains step together: their steps cost the same."""
     chains, dim = np.arange(len(states)), states.shape[1]
-    if mode is None:
-        gradient, step_cost, before = BatchGradient(model, batch, options.seeds), batch, 0
-    else:
-        gradient, step_cost, before = ControlledGradient(model, batch, options.seeds, mode), 2 * batch, mode.cost
+    gradient = BatchGradient(model, batch, options.seeds, mode)
     noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)
     done = np.zeros(len(states), dtype=np.int64)  # steps taken, the same for all
     heat = temperatures(temperature, done)

@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.results import Result
+from steinkit.describe.results import Result, in_json
 from steinkit.errors import Caution, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
 
@@ -154,17 +154,10 @@ class ChainDiagnostics(Result):
             Of strings, finite numbers, lists and dicts.
         """
         listed = {name: getattr(self, name).tolist() for name in columns or _COLUMNS}
-        return {
-            "measure": "ess",
-            "value": _finite(self.min_ess),
-            "coordinates": [
-                {"name": name, **{key: _finite(values[j]) for key, values in listed.items()}}
-                for j, name in enumerate(self.names)
-            ],
-            "chains": self.n_chains,
-            "moved": _finite(self.moved),
-            "cost_per_draw": _finite(self.cost_per_draw),
-        }
+        rows = [{"name": name} | {key: each[j] for key, each in listed.items()} for j, name in enumerate(self.names)]
+        found: dict[str, Any] = {"measure": "ess", "value": self.min_ess, "coordinates": rows, "chains": self.n_chains}
+        found |= {"moved": self.moved, "cost_per_draw": self.cost_per_draw}
+        return {name: in_json(value) for name, value in found.items()}
 
     @property
     def min_ess(self) -> float:
@@ -177,11 +170,6 @@ class ChainDiagnostics(Result):
             f"<ChainDiagnostics of {self.n_chains} x {self.n_draws} draws in {len(self.names)} dimensions, "
             f"smallest bulk ESS {self.min_ess:.4g}{reservations(self.warnings)}>"
         )
-
-
-def _finite(value: float | None) -> float | None:
-    """A number for JSON, which has no NaN: null where it is not defined."""
-    return None if value is None or not math.isfinite(value) else float(value)
 
 
 @cautious

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -385,6 +385,13 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
         return ""
     *others, last = (f'"{name}"' for name in near)
     return f" (did you mean {', '.join(others)} or {last}?)" if others else f" (did you mean {last}?)"
+
+
+def require_known(given: Iterable[str], known: Collection[str], what: str, which: str) -> None:
+    """Raise UsageError for a name that is not among those known: ``what`` it is, and ``which`` there are."""
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{what} {name!r}{did_you_mean(name, known)}; {which} are {', '.join(known)}")
 
 
 def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:

@@ -1,6 +1,7 @@
 """Docstrings on pages: single backticks are links, and mathematics in plain text stays what it is.
 
-And a warning for every public name that the reference lacks, or has twice.
+And lists on the reference's pages: a pattern among their names, such as `*Test`, stands for the public names that fit
+it and are on no list.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ import functools
 import importlib
 import re
 import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
-logger = logging.getLogger(__name__)
 MARKUP = re.compile(
     r"\|"  # a substitution
     r"|(?<=\w)_(?=\W)"  # a reference
@@ -56,6 +57,42 @@ def file_names() -> dict[str, str]:
     }
     others = {full.lower() for full, is_class in classes.items() if not is_class}
     return {full: f"{full}-class" for full, is_class in classes.items() if is_class and full.lower() in others}
+
+
+def write_names(docs: Path) -> list[str]:
+    """Write the list of all public names, for autosummary to make their pages, and give its place."""
+    path = docs / "reference" / "_generated" / "names.rst"
+    path.parent.mkdir(exist_ok=True)
+    names = "".join(f"   {full}\n" for full in sorted(set(public_names().values())))
+    path.write_text(f".. autosummary::\n   :toctree: ../api/generated\n\n{names}", encoding="utf-8")
+    return [path.relative_to(docs).as_posix()]
+
+
+def entries(text: str) -> Iterator[tuple[str, str]]:
+    """Lines of a page's lists, each with the full name, or the pattern of full names, that it stands for."""
+    module = ""
+    for line in text.splitlines():
+        module = line.removeprefix(".. currentmodule:: ") if line.startswith(".. currentmodule::") else module
+        if re.fullmatch(r"   [\w*]+", line):
+            yield line, f"{module}.{line.strip()}"
+
+
+def filled(text: str, folder: Path) -> str:
+    """A page of the folder with names in place of its patterns; a name that fits several is for the longest."""
+    known = {full for page in folder.glob("*.rst") for _, full in entries(page.read_text(encoding="utf-8"))}
+    patterns = sorted((each for each in known if "*" in each), key=len, reverse=True)
+    for line, full in entries(text):
+        if "*" in line:
+            left = sorted(set(public_names().values()) - known)
+            fits = [name for name in left if next(p for p in patterns if fnmatchcase(name, p)) == full]
+            text = text.replace(f"{line}\n", "".join(f"   {name.rpartition('.')[2]}\n" for name in fits), 1)
+    return text
+
+
+def fill_lists(app: Sphinx, name: str, source: list[str]) -> None:
+    """Fill the lists of a page of the reference."""
+    if re.fullmatch(r"reference/api/\w+", name):
+        source[0] = filled(source[0], Path(app.srcdir) / "reference" / "api")
 
 
 class NameRole(SphinxRole):
@@ -98,19 +135,11 @@ def is_alias(app: Sphinx, what: str, name: str, obj: object, skip: bool, options
     return True if str(obj.__doc__).startswith("Alias for field number") else None
 
 
-def check_complete(app: Sphinx, env: BuildEnvironment) -> None:
-    """Warn of public names that no page of the reference documents."""
-    documented = env.domains.python_domain.objects
-    for full in sorted(set(public_names().values())):
-        if full not in documented:
-            logger.warning("no page of the reference lists %s: see docs/reference/api", full)
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the role and the check."""
+    """Register the role, and what fills lists."""
     app.add_role("name", NameRole())
     app.connect("autodoc-process-docstring", escape_mathematics, priority=400)  # before numpydoc
     app.connect("autodoc-process-bases", public_bases)
     app.connect("autodoc-skip-member", is_alias)
-    app.connect("env-check-consistency", check_complete)
+    app.connect("source-read", fill_lists)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,10 +1,11 @@
-"""Pages of the reference that are written from the code: the command line, the caps on files, the keys of JSON.
+"""What pages have from the code: the command line, formats of files and their caps, the keys of JSON, the engines.
 
 They are MyST files in ``docs/reference/_generated``, made before any page is read, which the pages include.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from sphinx.transforms import SphinxTransform
 
 from steinkit.cli import EXIT_CODES, commands
 from steinkit.cli.help_screens import GroupedOption
-from steinkit.files import streams
+from steinkit.discrepancy.graph.engines.registry import ENGINES
+from steinkit.files import FORMATS, streams
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = "/../examples/papers"
@@ -31,7 +33,9 @@ def write_sources(app: Sphinx) -> None:
     written = {
         "cli.md": "\n".join(command_line()),
         "limits.md": caps(),
+        "engines.md": engines(),
         "exit_codes.md": exit_codes(),
+        "formats.md": formats(),
         "json_keys.md": key_tables(folder.parent, Path(app.srcdir) / "_runs"),
         "papers.md": papers(),
     }
@@ -91,6 +95,26 @@ def caps() -> str:
     )
     rows = "\n".join(f"| `{cap.variable}` | {cap.usual:,.10g} {cap.what} | {cap.of} |" for cap in found)
     return f"| variable | cap | of |\n| --- | --- | --- |\n{rows}\n"
+
+
+def engines() -> str:
+    """The engines that a user may choose, one a row, with the first lines of their docstrings."""
+    rows = "\n".join(f"| `{name}` | {first_line(engine)} |" for name, engine in ENGINES.items() if name != "auto")
+    return f"| engine | made for |\n| --- | --- |\n{rows}\n"
+
+
+def formats() -> str:
+    """The formats of files, one a row, with the first lines of their readers' docstrings."""
+    rows = "\n".join(
+        f"| `{name}` | {' '.join(map('`{}`'.format, form.endings))} | {first_line(form.function(f'read_{name}'))} |"
+        for name, form in FORMATS.items()
+    )
+    return f"| format | endings | what is read |\n| --- | --- | --- |\n{rows}\n"
+
+
+def first_line(described: object) -> str:
+    """The first line of a docstring."""
+    return escaped((inspect.getdoc(described) or "").partition("\n")[0])
 
 
 def papers() -> str:

@@ -32,12 +32,13 @@ ROUNDING = 1e-14
 
 
 def option(metavar: str, text: str) -> dict[str, str]:
-    """Metadata of a field that is an option of one test only: how the command line writes and explains it.
+    """What is said of an option of one sampler or test only, of a test as its field's metadata, on the command line.
 
     Parameters
     ----------
     metavar : str
-        What is to be given: ``X`` for a number, names for a choice, with ``|`` between them; empty for a flag.
+        What is to be given: ``X`` for a number, ``N`` for a whole one, names for a choice, with ``|`` between them;
+        empty for a flag.
     text : str
         Help.
     """

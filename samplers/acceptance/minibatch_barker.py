@@ -49,7 +49,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import batch_within, checked, positive, share
+from steinkit.arguments import batch_within, checked, number, share
 from steinkit.describe.results import Brief
 from steinkit.errors import SolverError, UsageError
 from steinkit.sample import Floats
@@ -159,18 +159,13 @@ def correction_distribution(sigma: float) -> Correction:
     >>> correction_distribution(1.0).error < 1e-7
     True
     """
-    try:
-        value = float(sigma)
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"sigma must be a number; received {sigma!r}") from None
-    if not _SMALLEST_SIGMA <= value < math.sqrt(LOGISTIC_VARIANCE):
-        raise UsageError(
-            f"sigma must be at least {_SMALLEST_SIGMA:g} and less than pi / sqrt(3) = "
-            f"{math.sqrt(LOGISTIC_VARIANCE):.3f}; received {value:g}: the normal noise cannot have more variance than "
-            "the logistic noise it is a part of, and a smaller sigma only makes batches grow as 1 / sigma^2; take "
-            "1 (exact to 1e-7) or 1.3 (to 1e-4, on less data)"
-        )
-    return _cached_correction(value)
+    most = math.sqrt(LOGISTIC_VARIANCE)
+    wanted = (
+        f"at least {_SMALLEST_SIGMA:g} and less than pi / sqrt(3) = {most:.3f}, such as 1 (exact to 1e-7) or 1.3 (to "
+        "1e-4, on less data): the normal noise cannot have more variance than the logistic noise it is a part of, and "
+        "a smaller sigma only makes batches grow as 1 / sigma^2"
+    )
+    return _cached_correction(number(sigma, "sigma", lambda s: _SMALLEST_SIGMA <= s < most, wanted))
 
 
 @lru_cache(maxsize=64)
@@ -346,7 +341,6 @@ class MinibatchBarkerTest(AcceptanceTest):
     delta: float | None = field(default=None, metadata=option("X", "Read on until that bound is at most this."))
 
     def __post_init__(self) -> None:
-        positive(self.sigma, "sigma")
         correction_distribution(self.sigma)  # refuses a sigma that has none
         if self.growth not in ("fixed", "jump"):
             raise UsageError(f'growth must be "fixed" or "jump"; received {self.growth!r}')

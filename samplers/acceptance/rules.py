@@ -101,19 +101,9 @@ def decide(rule: Rule, look: Look) -> Any:
 def _decide_each(rule: Rule, looks: Look, found: Any) -> None:
     """Decide for n chains, whose looks are arrays, into found (n, 3)."""
     for k in range(len(found)):
-        look = Look(
-            looks.size,
-            looks.number[k],
-            looks.seen[k],
-            looks.mean[k],
-            looks.variance[k],
-            looks.offset[k],
-            looks.temperature[k],
-            looks.level[k],
-            looks.normal[k],
-            looks.bound[k],
-            None,
-        )
+        moments = looks.mean[k], looks.variance[k]
+        given = looks.offset[k], looks.temperature[k], looks.level[k], looks.normal[k], looks.bound[k]
+        look = Look(looks.size, looks.number[k], looks.seen[k], *moments, *given, None)
         found[k, 0], found[k, 1], found[k, 2] = decide(rule, look)
 
 

@@ -75,6 +75,7 @@ from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, Look, Moves, SequentialTest, Verdict, option
+from steinkit.targets.family import as_finite
 
 # Gauss-Legendre nodes: so many for each standard deviation of the walk's steps, in half an interval.
 _NODES_PER_STEP = 8.0
@@ -149,17 +150,12 @@ def operating_characteristics(
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     section 5.1, appendix A, eq. 10, 11, 18, 19.
     """
-    try:
-        means = np.asarray(mean, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"mean must be a number or an array of numbers; received {mean!r}") from None
-    if not np.isfinite(means).all():
-        raise UsageError(f"mean must be finite; received {mean!r}")
+    means = as_finite(mean, "mean")
     fractions, thresholds = interim_looks(first_fraction, epsilon, alpha)
     flat = np.minimum(np.abs(means), _LARGEST_MEAN).ravel()
     found = [
         _walk(flat[first : first + _MEANS_AT_ONCE], fractions, thresholds)
-        for first in range(0, max(len(flat), 1), _MEANS_AT_ONCE)
+        for first in range(0, len(flat), _MEANS_AT_ONCE)
     ]
     error, data_use, undecided = (np.concatenate(each).reshape(means.shape) for each in zip(*found, strict=True))
     return OperatingCharacteristics(means, error, data_use, undecided)

@@ -52,6 +52,7 @@ from steinkit.samplers.chains.draws import (
     takes_run_options,
     uniforms,
 )
+from steinkit.targets.family import as_finite
 
 States = NDArray[np.uint8]
 
@@ -227,12 +228,14 @@ class MarkovField(Brief):
     ----------
     log_potentials : array_like, shape (D (D - 1) (D - 2) / 6, 2, 2, 2)
         log psi_ijk(x_i, x_j, x_k), an array for each triple i < j < k in the order of ``itertools.combinations``: that
-        is (0, 1, 2), (0, 1, 3), ..., (D - 3, D - 2, D - 1).
+        is (0, 1, 2), (0, 1, 3), ..., (D - 3, D - 2, D - 1). All finite: give impossible states a very low one.
 
     Raises
     ------
+    UsageError
+        If the values are no real numbers, or one is not finite.
     InputError
-        If the values are no real numbers, the shape is that of no field, or a value is not finite.
+        If the shape is that of no field.
 
     References
     ----------
@@ -243,17 +246,11 @@ class MarkovField(Brief):
     log_potentials: ArrayLike
 
     def __post_init__(self) -> None:
-        values = _as_reals(self.log_potentials)
+        values = as_finite(self.log_potentials, "log_potentials")
         if values.ndim != 4 or values.shape[1:] != (2, 2, 2) or _triples(_dim_of(len(values))) != len(values):
             raise InputError(
                 "log_potentials must have shape (triples, 2, 2, 2), with D (D - 1) (D - 2) / 6 triples of D >= 3 "
                 f"variables: 1, 4, 10, 20, ...; received shape {values.shape}"
-            )
-        if not np.isfinite(values).all():
-            bad = int(np.flatnonzero(~np.isfinite(values).all(axis=(1, 2, 3)))[0])
-            raise InputError(
-                f"the log potential of triple {self._triples[bad].tolist()} holds {values[bad].ravel()}; all must be "
-                "finite: give impossible states a very low one"
             )
         object.__setattr__(self, "log_potentials", values)
 
@@ -443,16 +440,6 @@ def as_states(states: ArrayLike, dim: int) -> States:
         row, column = np.argwhere(wrong)[0].tolist()
         raise InputError(f"variable {column} of state {row} is {values[row, column]}; variables are 0 or 1")
     return np.ascontiguousarray(values, dtype=np.uint8)
-
-
-def _as_reals(log_potentials: ArrayLike) -> Floats:
-    try:
-        values = np.asarray(log_potentials)
-    except ValueError:
-        raise InputError("log_potentials must be an array; received lists of different lengths") from None
-    if values.dtype.kind not in "fiu":
-        raise InputError(f"log_potentials must be an array of real numbers; received one of type {values.dtype}")
-    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _triples(dim: int) -> int:

@@ -172,13 +172,10 @@ def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
     InputError
         If the responses do not fit it.
     """
+    _one_of(name, "loss", "lad", "logistic")
     if name == "lad":
         return _least_absolute_deviations(responses, smallest_residual)
-    if name == "logistic":
-        return Loss(_as_classes(responses), _logistic_rows, _mean_log_loss, _advance_logistic)
-    raise UsageError(
-        f'loss must be "lad" or "logistic"; received {name!r}{did_you_mean(str(name), ["lad", "logistic"])}'
-    )
+    return Loss(_as_classes(responses), _logistic_rows, _mean_log_loss, _advance_logistic)
 
 
 def _least_absolute_deviations(responses: Floats, smallest_residual: float) -> Loss:

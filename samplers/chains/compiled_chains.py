@@ -158,19 +158,12 @@ class CompiledChains(ABC):
         (dim,), size, seed, plan = state.shape, self.model.size, self.options.seeds[k], self.plan[0]
         self.vectors = np.zeros((len(Vector), dim))
         self.vectors[Vector.STATE] = state
+        values, work = np.empty(2 * len(self.rows)), np.empty(dim)
+        given = self.terms.addresses, self.bounds, size, self.terms.slice_rows, self.rows
         self.machine = Machine(
             self.plan,
             np.zeros(1, dtype=CHAIN),
-            Terms(
-                self.terms.addresses,
-                self.bounds,
-                size,
-                self.terms.slice_rows,
-                self.rows,
-                np.empty(2 * len(self.rows)),
-                np.empty(dim),
-                self.stop.flag,
-            ),
+            Terms(*given, values, work, self.stop.flag),
             self.vectors,
             np.array(np.broadcast_to(self.scale, (dim,))),
             self.rule,
@@ -286,6 +279,8 @@ class LangevinChains(CompiledChains):
         Of the steps with these numbers, from 0.
     mode : Mode, optional
         For control variates.
+    step_cost, before : int
+        Gradients of single data that a step costs, and those before the first.
     """
 
     def __init__(
@@ -297,10 +292,10 @@ class LangevinChains(CompiledChains):
         temperature: Temperature,
         step_sizes: Callable[[Floats], Floats],
         mode: Mode | None,
+        step_cost: int,
+        before: int,
     ) -> None:
-        self.batch, self.step_sizes, self.mode = batch, step_sizes, mode
-        self.before = 0 if mode is None else mode.cost
-        step_cost = batch if mode is None else 2 * batch
+        self.batch, self.step_sizes, self.mode, self.before = batch, step_sizes, mode, before
         plan: dict[str, Any] = {"variates": mode is not None, "reads_all": 1, "gradient_batch": batch}
         plan |= {"steps": options.steps_of(step_cost, self.before), "step_cost": step_cost}
         super().__init__(advance_langevin, model, options, temperature, recorder, **plan)

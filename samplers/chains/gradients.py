@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,7 @@ from steinkit.sample import Floats, Integers
 from steinkit.samplers.chains.draws import Kind
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel
 from steinkit.samplers.chains.readers import DataWalk
+from steinkit.targets.family import as_positive, as_vector
 
 
 def add_noise(theta: Any, scale: Any, xi: Any) -> Any:
@@ -44,18 +45,6 @@ def add_noise(theta: Any, scale: Any, xi: Any) -> Any:
 def follow_gradient(theta: Any, eps: Any, gradient: Any) -> Any:
     """theta + (eps / 2) g: the mean of a Langevin move, of numbers in compiled chains, of arrays elsewhere."""
     return theta + 0.5 * eps * gradient
-
-
-class Gradient(Protocol):
-    """Gradient of the log posterior at the chains' states and at their proposals, over the same data."""
-
-    def at_states(self) -> Floats:
-        """At the states, shape (n, d)."""
-        ...
-
-    def at_proposals(self, proposals: Floats) -> Floats:
-        """At proposals, (n, d) -> (n, d)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -144,15 +133,7 @@ class RandomWalk(Proposal):
     proposal_scale: ArrayLike
 
     def __post_init__(self) -> None:
-        try:
-            scale = np.asarray(self.proposal_scale, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            scale = np.array(np.nan)
-        if scale.ndim > 1 or not scale.size or not ((scale > 0.0) & np.isfinite(scale)).all():
-            raise UsageError(
-                f"proposal_scale must be positive, a number or one a coordinate; received {self.proposal_scale!r}"
-            )
-        object.__setattr__(self, "_scale", scale)
+        object.__setattr__(self, "_scale", as_positive(self.proposal_scale, "proposal_scale"))
 
     def noise_width(self, dim: int) -> int:
         """One number a coordinate.
@@ -172,10 +153,7 @@ class RandomWalk(Proposal):
         UsageError
             If there are scales, one a coordinate, for another number of coordinates.
         """
-        scale: Floats = self._scale  # type: ignore[attr-defined]
-        if scale.ndim and scale.shape != (dim,):
-            raise UsageError(f"proposal_scale has {scale.size} entries for {dim} coordinates; give one, or {dim}")
-        return dim
+        return len(as_vector(self._scale, dim, "proposal_scale"))  # type: ignore[attr-defined]
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
         """theta + scale * xi; the ratio is zero.
@@ -428,13 +406,13 @@ class FullGradient:
 class BatchGradient:
     """Gradient over a new minibatch for each proposal, the same at the state and at the proposal.
 
+    With a mode it is less what the same data say there, plus what all the data say there: control variates.
     Its data come from a walk of its own, in an order independent of the test's: a test on the proposal's own data
     would accept what those data are wrong about.
     """
 
-    def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int]) -> None:
-        self.model = model
-        self._batch_size = batch_size
+    def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode | None = None) -> None:
+        self.model, self._batch_size, self._mode = model, batch_size, mode
         self._walk = DataWalk(model.data, seeds, Kind.PROPOSAL_ORDER)
 
     def turn_to(self, chains: Integers, states: Floats, temperature: Floats) -> BatchGradient:
@@ -457,20 +435,11 @@ class BatchGradient:
         """Nothing is kept."""
 
     def _of_batches(self, thetas: Floats) -> Floats:
-        return self.model.gradients(thetas, self._batches)
-
-
-class ControlledGradient(BatchGradient):
-    """Gradient over a new minibatch, less what the same data say at the mode, plus what all the data say there."""
-
-    def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode) -> None:
-        super().__init__(model, batch_size, seeds)
-        self._mode, self._share = mode, batch_size / model.size
-
-    def _of_batches(self, thetas: Floats) -> Floats:
-        there = np.broadcast_to(self._mode.state, thetas.shape)
-        found = super()._of_batches(thetas) - super()._of_batches(np.array(there))
-        return np.asarray(found + self._share * self._mode.gradient)
+        found = self.model.gradients(thetas, self._batches)
+        if self._mode is None:
+            return found
+        there = self.model.gradients(np.tile(self._mode.state, (len(thetas), 1)), self._batches)
+        return np.asarray(found - there + self._batch_size / self.model.size * self._mode.gradient)
 
 
 @dataclass(frozen=True, eq=False)
@@ -504,3 +473,7 @@ class Mode:
         if not np.isfinite(found.x).all() or not np.isfinite(found.fun):
             raise InputError(f"no mode of {posterior.label!r} was found from {start.tolist()}: {found.message}")
         return cls(found.x, gradient, model.size * (found.nfev + 1))
+
+
+Gradient = FullGradient | BatchGradient
+"""Gradient of the log posterior at the chains' states and at their proposals, over the same data."""

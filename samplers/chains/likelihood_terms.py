@@ -20,6 +20,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.target import Target
+from steinkit.targets.family import as_finite
 
 Array = NDArray[Any]
 
@@ -224,10 +225,7 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
         if target.dim is None:
             raise UsageError(f"the dimension of {target.label!r} is not known: pass start=, or dim= to the target")
         return np.zeros((chains, target.dim))
-    try:
-        states = np.asarray(start, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"start must be numbers, shape (d,) or (chains, d); received {start!r}") from None
+    states = as_finite(start, "start")
     if states.ndim == 0 and target.dim == 1:
         states = states[None]
     dim = target.dim or (states.shape[-1] if states.ndim else 0)
@@ -236,8 +234,6 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
             f"start must have shape ({target.dim or 'd'},) or ({chains}, {target.dim or 'd'}): one state, or one for "
             f"each chain; received {states.shape}"
         )
-    if not np.isfinite(states).all():
-        raise UsageError("start must be finite; it holds NaN or infinity")
     return np.array(np.broadcast_to(states, (chains, dim)), order="C")  # rows that compiled code can read
 
 

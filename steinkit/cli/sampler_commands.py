@@ -35,9 +35,10 @@ from steinkit.samplers.registry import (
     Option,
     Sampler,
     acceptance_test_names,
-    acceptance_test_options,
     acceptance_tests_with,
     find_sampler,
+    note_on,
+    own_options,
     sampler_names,
 )
 
@@ -70,11 +71,13 @@ def _option(kind: Any, metavar: str, text: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "metavar": metavar, "help": text, **more}
 
 
-def _test_option(metavar: str, text: str) -> dict[str, Any]:
-    """An option that an acceptance test brings: a flag, one of several names, a number, or a number or a name."""
+def _own_option(metavar: str, text: str) -> dict[str, Any]:
+    """An option that a sampler or test brings: a flag, a whole number, one of several names, a number, or either."""
     names = metavar.split("|")
     if not metavar:
         return {"is_flag": True, "help": text}
+    if metavar == "N":
+        return _option(_WHOLE, metavar, text)
     if "X" not in names:
         return _option(click.Choice(names), metavar, text)
     names.remove("X")
@@ -107,12 +110,8 @@ SAMPLER_OPTIONS = {
         "Error allowed an acceptance test. At one look of the austerity test, in a whole concentration test.",
     ),
     "temperature": _option(_NUMBER, "T", "Divides the log likelihood. Score the draws with -p temperature=T."),
-    "decay": _option(_NUMBER, "X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
-    "decay_offset": _option(_NUMBER, "X", "Number of steps after which they begin to decrease in earnest."),
-    "control_variates": {"is_flag": True, "help": "Give SGLD's gradients control variates at the mode."},
-    **{name: _test_option(**shown) for name, shown in acceptance_test_options().items()},
+    **{name: _own_option(**shown) for name, shown in own_options().items()},
     "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld. One of {', '.join(_TESTS)}."),
-    "scramble": {"is_flag": True, "help": "Scramble Sobol's points at random."},
     "chains": _option(_WHOLE, "K", "Number of chains."),
     "draws": _option(_WHOLE, "N", "Draws to keep of each chain."),
     "budget": _option(_WHOLE, "N", "Evaluations of single data for each chain. Of the likelihood or its gradient."),
@@ -164,9 +163,8 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
             hint = did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
             if tests:
                 hint = f"; it goes with --test {' or '.join(tests)}"
-            raise UsageError(
-                f"{whose} has no option {as_flag(name)}{hint}{sampler.note}; its options are {options_text(taken)}"
-            )
+            hint += note_on(sampler.name)
+            raise UsageError(f"{whose} has no option {as_flag(name)}{hint}; its options are {options_text(taken)}")
     missing = [as_flag(option.name) for option in taken.values() if option.required and option.name not in given]
     if sampler.needs_end and not {"draws", "budget"} & given.keys():
         missing.append("--draws or --budget")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -123,6 +124,17 @@ class Brief:
         fields = [field for field in dataclasses.fields(self) if field.repr]  # type: ignore[arg-type]
         told = [f"{field.name}={_brief(getattr(self, field.name))}" for field in fields]
         return f"<{type(self).__name__}: {', '.join(told)}>"
+
+
+def in_json(value: Any) -> Any:
+    """A value as JSON documents hold it: lists, nested documents, and null for what is not finite."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {name: in_json(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_json(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def named(names: Sequence[str], most: int = 4) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from steinkit.describe.results import Brief, Result
 from steinkit.describe.writing import rounded_outwards, within
+from steinkit.discrepancy.preparation import Units
 from steinkit.errors import Caution, CrossedBracketError, SolverError, UsageError, reservations
 from steinkit.sample import DistinctSample, Floats
 
@@ -74,6 +75,19 @@ class Bracketed(Result):
     def bracket(self) -> str:
         """The bracket as text, rounded outwards to the digits that matter."""
         return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Measured(Bracketed):
+    """A bracketed number of a sample in some units: what results have in common, each of which says what it means."""
+
+    lower: float
+    upper: float
+    sample: DistinctSample
+    units: Units
+    tolerance: float
+    seconds: dict[str, float]
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

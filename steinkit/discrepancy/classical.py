@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, outwards, require_ordered, tolerance_of
+from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, outwards, require_ordered, tolerance_of
 from steinkit.discrepancy.classical_bounds import lower_bound, upper_bound
 from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
-from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
+from steinkit.discrepancy.preparation import Prepared, UnitsLike, prepare
 from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import require_time, seconds_left, within_time
-from steinkit.sample import DistinctSample, Floats
+from steinkit.sample import Floats
 from steinkit.target import Target
 
 _TOLERANCE = 1e-6
@@ -28,7 +28,7 @@ _SECONDS_TO_SET_UP, _SECONDS_TO_PROVE = 4e-5, 2e-5  # a point: what looks at no 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassicalSteinDiscrepancy(Bracketed):
+class ClassicalSteinDiscrepancy(Measured):
     """A classical Stein discrepancy with its certificate. The n points are the distinct points in order of appearance.
 
     Attributes
@@ -54,17 +54,10 @@ class ClassicalSteinDiscrepancy(Bracketed):
     """
 
     measure: ClassVar[str] = "classical"
-    lower: float
-    upper: float
     g: Floats
     grad_g: Floats
-    sample: DistinctSample
     scores: Floats
-    units: Units
     stein_factors: tuple[float, float, float]
-    tolerance: float
-    seconds: dict[str, float]
-    warnings: tuple[str, ...]
 
     @property
     def test_function(self) -> Floats:

@@ -592,11 +592,6 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
                 "a discrepancy needs the target's score: give a target, or scores=, or a sample with scores"
             )
         return sample.with_columns(**columns) if columns else sample
-    if not isinstance(target, Target):
-        raise UsageError(
-            f"target must be a steinkit Target; received {type(target).__name__}: "
-            "wrap a score function as sk.Target(score=...)"
-        )
     require_names(sample, target)
     if sample.scores is not None:
         columns["scores"] = None  # the target's take their place

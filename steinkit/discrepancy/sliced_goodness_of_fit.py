@@ -78,6 +78,7 @@ class Half:
     def along(self, direction: Floats) -> Sequence[Floats]:
         """The distinct u, their mean of s.w, and their weights with what these are beyond doubles."""
         found = self._distinct
+        assert found.scores is not None
         along, pulls = finite_projection(direction, found.points, found.scores)
         order = np.argsort(along)
         u = along[order]

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered, tolerance_of
+from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import Units, UnitsLike, require_names
 from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import awaited, blocks, deadline, require_time, seconds_left, within_time
@@ -282,7 +282,7 @@ _RESOLUTION = 1e-11  # of the largest coordinate: distances that are zero but fo
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WassersteinDistance(Bracketed):
+class WassersteinDistance(Measured):
     """A Wasserstein distance with its bracket.
 
     Attributes
@@ -306,14 +306,7 @@ class WassersteinDistance(Bracketed):
     """
 
     measure: ClassVar[str] = "wasserstein"
-    lower: float
-    upper: float
     claim: Claim
-    sample: DistinctSample
-    units: Units
-    tolerance: float
-    seconds: dict[str, float]
-    warnings: tuple[str, ...]
 
 
 @cautious
@@ -434,7 +427,7 @@ def _to_target(
     sample: Sample, points: DistinctSample, target: Target, tolerance: float
 ) -> tuple[float, float, tuple[str, ...]]:
     """Bracket of the distance to a target, and what its reader should know."""
-    from steinkit.discrepancy import wasserstein_from_cdf as from_cdf
+    from steinkit.discrepancy.wasserstein_from_cdf import distance_from_cdf
 
     if sample.dim != 1 or (target.dim is not None and target.dim != 1):
         raise UsageError(
@@ -454,12 +447,7 @@ def _to_target(
     sums = np.cumsum(masses(sample, points)[order])
     added = 0.0 if sample.weights is None else 4.0 * LONG_EPS * len(sample)  # whole numbers are added exactly
     levels = np.asarray(sums[:-1] / sums[-1], dtype=np.float64)
-    steps = from_cdf.Steps(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added)
-    notes: tuple[str, ...] = ()
-    if target.has_tail_integrals:
-        lower, upper = from_cdf.distance_by_integrals(steps, target)
-    else:
-        lower, upper, notes = from_cdf.distance_by_halving(steps, target, tolerance)
+    lower, upper, notes = distance_from_cdf(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added, target, tolerance)
     if not np.isfinite(upper):
         raise InputError(
             f"the Wasserstein distance to {target.label} is infinite: its tails are so heavy that it has no mean; "

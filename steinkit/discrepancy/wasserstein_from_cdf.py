@@ -17,8 +17,6 @@ relative to it, so that it vanishes with the cdf; an integral's is relative to E
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,28 +36,32 @@ _PIECE = np.dtype([(name, np.float64) for name in ("a", "b", "cdf_a", "cdf_b", "
 Pieces = NDArray[np.void]
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """The distribution function F_Q of a sample.
+def distance_from_cdf(
+    points: Floats, levels: Floats, error: float, target: Target, tolerance: float
+) -> tuple[float, float, tuple[str, ...]]:
+    """Bracket of the distance, and what its reader should know.
 
-    Attributes
+    Parameters
     ----------
     points : ndarray, shape (n,)
-        Increasing.
+        Of the sample, increasing.
     levels : ndarray, shape (n - 1,)
         F_Q between neighbouring points.
     error : float
         Of the levels.
+    target : Target
+    tolerance : float
+        Relative width of the bracket, where it is from the cdf alone.
     """
+    pieces = _pieces(points, _cdf(target, points), levels, error, target)
+    if target.has_tail_integrals:
+        return *_by_integrals(points, pieces, target), ()
+    return _by_halving(points, pieces, target, tolerance)
 
-    points: Floats
-    levels: Floats
-    error: float
 
-
-def distance_by_integrals(steps: Steps, target: Target) -> tuple[float, float]:
+def _by_integrals(points: Floats, pieces: Pieces, target: Target) -> tuple[float, float]:
     """Bracket of the distance, from the cdf and its integrals; infinite where the target has no mean."""
-    points, accuracy = steps.points, target.cdf_accuracy
+    accuracy = target.cdf_accuracy
     ends = target.tail_integrals(points[[0, -1]])
     if not (ends >= 0.0).all():  # also refuses NaN
         raise InputError(
@@ -70,7 +72,6 @@ def distance_by_integrals(steps: Steps, target: Target) -> tuple[float, float]:
     outside_error = accuracy * float(ends.sum()) + _ROUNDING * outside
     if np.isinf(outside):
         return np.inf, np.inf
-    pieces = _between(steps, target)
     crossed = (pieces["cdf_a"] < pieces["level"]) & (pieces["cdf_b"] > pieces["level"])
     turning = pieces[crossed]
     for _ in range(_HALVINGS):
@@ -87,12 +88,13 @@ def distance_by_integrals(steps: Steps, target: Target) -> tuple[float, float]:
     return least - slack, most + slack
 
 
-def distance_by_halving(steps: Steps, target: Target, tolerance: float) -> tuple[float, float, tuple[str, ...]]:
+def _by_halving(
+    points: Floats, pieces: Pieces, target: Target, tolerance: float
+) -> tuple[float, float, tuple[str, ...]]:
     """Bracket of the distance to a relative width, from the cdf alone, and what the reader should know of it."""
-    pieces = _between(steps, target)
     missing = 0.0
     for side in (0, 1):
-        outside, rest = _outside(steps.points, target, side)
+        outside, rest = _outside(points, target, side)
         pieces, missing = np.concatenate([pieces, outside]), missing + rest
     while True:
         require_time("the cdf was evaluated")
@@ -151,11 +153,6 @@ def _bracket(pieces: Pieces, accuracy: float) -> tuple[Floats, Floats]:
         width * np.maximum(_nearest(pieces) - error, 0.0) * (1.0 - _ROUNDING),
         width * (furthest + error) * (1.0 + _ROUNDING),
     )
-
-
-def _between(steps: Steps, target: Target) -> Pieces:
-    """The pieces between neighbouring points."""
-    return _pieces(steps.points, _cdf(target, steps.points), steps.levels, steps.error, target)
 
 
 def _outside(points: Floats, target: Target, side: int) -> tuple[Pieces, float]:

@@ -43,11 +43,11 @@ class _Format:
     is_written: bool = True
 
     def function(self, name: str) -> Callable[..., Any]:
-        """``read_`` or ``write_`` of a format."""
+        """``read_`` or ``write_`` of a format; the first lines of its docstring stand in the list of formats."""
         return getattr(import_module(f"steinkit.files.{self.module}"), name)  # type: ignore[no-any-return]
 
 
-_FORMATS = {
+FORMATS = {
     "csv": _Format("csv_format", (".csv",), is_binary=False),
     "npz": _Format("numpy_format", (".npz",)),
     "npy": _Format("numpy_format", (".npy",)),
@@ -61,7 +61,7 @@ _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")
 
 def format_names() -> tuple[str, ...]:
     """The formats, as `read_sample` and the command line name them."""
-    return tuple(_FORMATS)
+    return tuple(FORMATS)
 
 
 @checked
@@ -128,7 +128,7 @@ def _sources(source: Place | Sequence[Place]) -> list[Place]:
 
 def _read_one(source: Place, format: str | None, columns: Sequence[str] | None, group: str | None) -> Sample:
     chosen, name = _format_of(source, format, "input"), name_of(source, "input")
-    form = _FORMATS[chosen]
+    form = FORMATS[chosen]
     if group is not None and not form.has_groups:
         raise UsageError(f"{name}: {chosen} has no groups; leave out group= (--group), or name a NetCDF or Zarr file")
     options = {"group": group} if form.has_groups else {}
@@ -144,7 +144,7 @@ def _read_one(source: Place, format: str | None, columns: Sequence[str] | None, 
             raise InputError(f"{name} is empty; a sample of at least one draw is wanted")
         stream.seek(0)
         if format is None and chosen == "csv" and is_stan(head):
-            read, chosen = _FORMATS["stan"].function("read_stan"), "stan"
+            read, chosen = FORMATS["stan"].function("read_stan"), "stan"
         return read(stream if chosen == "csv" else stream.read(), name, columns, **options)  # type: ignore[no-any-return]
 
 
@@ -186,11 +186,11 @@ def write_sample(
     """
     chosen = _format_of(destination, format, "output")
     name = name_of(destination, "output")
-    if not _FORMATS[chosen].is_written:
-        writable = [each for each, form in _FORMATS.items() if form.is_written]
+    if not FORMATS[chosen].is_written:
+        writable = [each for each, form in FORMATS.items() if form.is_written]
         raise UsageError(f'{name}: format "{chosen}" is read only; write {", ".join(writable)}')
     try:
-        data = _FORMATS[chosen].function(f"write_{chosen}")(sample, name)
+        data = FORMATS[chosen].function(f"write_{chosen}")(sample, name)
     except OSError as error:  # NetCDF is made in a temporary file
         if isinstance(error, OutputError):
             raise
@@ -200,18 +200,18 @@ def write_sample(
     write_bytes(
         destination,
         gzip.compress(data, mtime=0) if packed else data,
-        binary=packed or _FORMATS[chosen].is_binary,
+        binary=packed or FORMATS[chosen].is_binary,
     )
 
 
 def _format_of(place: Place, format: str | None, standard: str) -> str:
     if format is not None:
-        if format not in _FORMATS:
-            raise UsageError(f"format {format!r} is unknown; it must be one of {', '.join(_FORMATS)}")
+        if format not in FORMATS:
+            raise UsageError(f"format {format!r} is unknown; it must be one of {', '.join(FORMATS)}")
         return format
     name = name_of(place, standard)
     ending = os.path.splitext(re.sub(r"\.gz\Z", "", name.rstrip("/"), flags=re.IGNORECASE))[1].lower()
-    for known, form in _FORMATS.items():
+    for known, form in FORMATS.items():
         if ending in form.endings:
             return known
     if is_standard(place) or not isinstance(place, (str, os.PathLike)):
@@ -221,7 +221,7 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
     if Path(place).is_dir():
         raise UsageError(f"{name} is a folder; name a file of draws, such as {os.path.join(name, 'draws.csv')}")
     endings = ", ".join(
-        f"{known} ({' '.join(form.endings) or 'a .csv that Stan wrote'})" for known, form in _FORMATS.items()
+        f"{known} ({' '.join(form.endings) or 'a .csv that Stan wrote'})" for known, form in FORMATS.items()
     )
     raise UsageError(
         f"{name}: the ending {ending!r} is that of no known format; rename the file, or pass format= (--format), "

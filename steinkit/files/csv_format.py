@@ -50,7 +50,7 @@ MOST_BLANK_LINES = 1_000_000
 
 
 def read_csv(data: bytes | BinaryIO, source: str, columns: Sequence[str] | None = None) -> Sample:
-    """Read a sample from CSV.
+    """Read CSV: a header names the columns, and each line after it is a draw.
 
     Parameters
     ----------

@@ -200,7 +200,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
-    """Read a sample from the bytes of a NetCDF 4 file.
+    """Read NetCDF 4: the posterior of ArviZ's InferenceData, or another group; labels are kept.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
 
 
 def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
-    """Read a sample from a Zarr folder.
+    """Read Zarr: a folder with the posterior of ArviZ's InferenceData, or another group; labels are kept.
 
     Parameters
     ----------

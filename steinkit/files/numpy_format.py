@@ -30,7 +30,7 @@ _MEMBER = b"PK\x01\x02"  # each in an archive's directory begins so
 
 
 def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
-    """Read a sample from the bytes of an NPZ file.
+    """Read NPZ: points (n, d) or (chains, draws, d), and optional weights, scores, cost, names, chain and draw.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _arrays(sample: Sample) -> dict[str, Any]:
 
 
 def read_npy(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
-    """Read points of shape (n,), (n, d) or (chains, draws, d) from the bytes of an NPY file."""
+    """Read NPY: points (n,), (n, d) or (chains, draws, d), and nothing else."""
     if data.startswith(_ZIP):
         raise InputError(f'{source} is an NPZ archive, not an NPY array; read it with format="npz" (--format npz)')
     return _sample({"points": _array(data, source)}, source, columns)

@@ -36,7 +36,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
-    """Read a sample from the bytes of a Stan CSV file.
+    """Read Stan CSV: draws of CmdStan, without columns such as lp__.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from typing import Any
 from steinkit.describe import measures as words
 from steinkit.describe.bias import describe_bias
 from steinkit.describe.writing import listed
-from steinkit.errors import UsageError, did_you_mean
+from steinkit.errors import UsageError, require_known
 from steinkit.measures import options
 from steinkit.measures.options import Measure, Measurement, Option, units_of_one
 from steinkit.sample import Sample
@@ -231,9 +231,7 @@ def find_measure(name: str) -> Measure:
     UsageError
         If there is none.
     """
-    if name not in _MEASURES:
-        known = ", ".join(_MEASURES)
-        raise UsageError(f"no measure named {name!r}{did_you_mean(name, _MEASURES)}; the measures are {known}")
+    require_known([name], _MEASURES, "no measure named", "the measures")
     return _MEASURES[name]
 
 
@@ -267,7 +265,7 @@ def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
     UsageError
         If no measure has such a setting, or none of those to be taken; the message names those that have.
     """
-    require_known(settings)
+    require_settings(settings)
     chosen = [find_measure(name) for name in measures]
     for name in settings:
         if not any(name in measure.options or name in measure.refused for measure in chosen):
@@ -278,7 +276,7 @@ def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
             )
 
 
-def require_known(settings: Mapping[str, Any]) -> None:
+def require_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings that no measure has.
 
     Raises
@@ -286,12 +284,7 @@ def require_known(settings: Mapping[str, Any]) -> None:
     UsageError
         If there is one; the message names those there are.
     """
-    known = all_options()
-    for name in settings:
-        if name not in known:
-            raise UsageError(
-                f"no measure has a setting {name!r}{did_you_mean(name, known)}; the settings are {', '.join(known)}"
-            )
+    require_known(settings, all_options(), "no measure has a setting", "the settings")
 
 
 def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -355,7 +348,7 @@ def take_measure(
     if measure.needs == "target" and target is None:
         raise UsageError(f"measure {name} needs a target; stored scores are not enough for it")
     given = {**(settings or {}), **changes}
-    require_known(given)
+    require_settings(given)
     notes: tuple[str, ...] = ()
     if "units" in measure.options:
         given["units"], notes = units_of_one(sample, target, given)

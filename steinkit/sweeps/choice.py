@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import checked
+from steinkit.describe.results import in_json
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.sample import Floats, Integers
@@ -87,8 +88,7 @@ class SettingSummary:
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        ends = {name: _number(getattr(self, name)) for name in ("median", "lower", "upper")}
-        return vars(self) | ends | {"settings": dict(self.settings), "interval": _ends(self.interval)}
+        return {name: in_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,8 @@ class Choice:
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        return {
-            "best": dict(self.best),
-            "ties": [dict(tie) for tie in self.ties],
-            "median": _number(self.median),
-            "interval": _ends(self.interval),
-            "table": [row.to_dict() for row in self.rows],
-        }
+        names = ("best", "ties", "median", "interval")
+        return {name: in_json(getattr(self, name)) for name in names} | {"table": in_json(self.rows)}
 
 
 @cautious
@@ -404,11 +399,3 @@ def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tup
 
 def _show(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items())
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _ends(interval: Interval | None) -> list[float | None] | None:
-    return None if interval is None else [_number(end) for end in interval]

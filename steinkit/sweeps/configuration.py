@@ -13,23 +13,17 @@ import os
 import shlex
 import tomllib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from steinkit.describe.writing import setting_key
-from steinkit.errors import InputError, OutputError, SteinkitWarning, UsageError, did_you_mean, printable
+from steinkit.errors import InputError, OutputError, SteinkitWarning, UsageError, printable, require_known
 from steinkit.files.streams import read_bytes, read_enclosed
 from steinkit.measures.options import UNIT_WORDS, read_units
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.run import (
-    DEFAULT_SEEDS,
-    DEFAULT_TOLERANCE,
-    make_measure_settings,
-    make_plan,
-    measure_setting_names,
-)
+from steinkit.sweeps.run import make_plan, measure_setting_names
 from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT, TUNING, first_few, unsealed
 
 _TABLES = ("target", "target_options", "sampler", "grid", "ranges", "run")
@@ -55,12 +49,12 @@ def read_configuration(path: str | os.PathLike[str], max_memory: float | None = 
     file = Path(path)
     found = _read(file)
     run: dict[str, Any] = dict(found.get("run", {}))
-    racing, in_file = run.pop("racing", False), run.pop("max_memory", None)
+    racing = run.pop("racing", False)
     if "ranges" in found or "settings" in run:
         raise UsageError(f"{file}: [ranges], and settings in [run], are for 'steinkit tune'; give a [grid] instead")
     if not isinstance(racing, bool):
         raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
-    return _planned(found, run, file, in_file if max_memory is None else max_memory), racing
+    return _planned(found, run if max_memory is None else run | {"max_memory": max_memory}, file), racing
 
 
 def read_tuning(path: str | os.PathLike[str]) -> Plan:
@@ -72,12 +66,11 @@ def read_tuning(path: str | os.PathLike[str]) -> Plan:
     run = {"seeds": DEFAULT_SEEDS, "measures": MEASURES} | found.get("run", {})
     ranges, count = found.pop("ranges", None), run.pop("settings", DEFAULT_SETTINGS)
     run.pop("racing", None)  # which tuning is
-    most = run.pop("max_memory", None)
     if ranges is None:
-        return _planned(found, run, file, most)
+        return _planned(found, run, file)
     if "grid" in found or not isinstance(ranges, dict) or isinstance(count, bool) or not isinstance(count, int):
         raise UsageError(f"{file}: give a table [ranges] or [grid], and settings, in [run], as a whole number")
-    plan = _planned(found | {"grid": ranges}, run, file, most)
+    plan = _planned(found | {"grid": ranges}, run, file)
     return replace(plan, settings=sobol_settings(ranges, count))
 
 
@@ -88,14 +81,14 @@ def _read(file: Path) -> dict[str, Any]:
         found = tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, OverflowError, RecursionError) as error:  # of bytes, of TOML, of dates beyond the calendar
         raise InputError(f"{file} is not valid TOML: {error}") from None
-    _require_known(found, _TABLES, f"{file}")
+    require_known(found, sorted(_TABLES), f"{file}: unknown key", "known")
     _require_kinds(found, file)
-    _require_known(found.get("run", {}), (*_OWN_RUN_KEYS, *measure_setting_names()), f"[run] of {file}")
+    keys = sorted((*_OWN_RUN_KEYS, *measure_setting_names()))
+    require_known(found.get("run", {}), keys, f"[run] of {file}: unknown key", "known")
     return found
 
 
-def _planned(found: Mapping[str, Any], run: dict[str, Any], file: Path, max_memory: Any = None) -> Plan:
-    label = run.pop("label", "")
+def _planned(found: Mapping[str, Any], run: dict[str, Any], file: Path) -> Plan:
     if "operator" in run:
         run["operator"] = _operator(run["operator"], file)
     if isinstance(run.get("units"), str) and run["units"] not in UNIT_WORDS:
@@ -105,14 +98,9 @@ def _planned(found: Mapping[str, Any], run: dict[str, Any], file: Path, max_memo
         found["sampler"]["name"],
         grid=found["grid"],
         options={name: value for name, value in found["sampler"].items() if name != "name"},
-        seeds=run.pop("seeds", DEFAULT_SEEDS),
-        measures=run.pop("measures", None),
-        target_options=found.get("target_options", {}),
-        measure_settings=make_measure_settings(
-            run, run.pop("tolerance", DEFAULT_TOLERANCE), run.pop("max_seconds", None), max_memory
-        ),
-        label=label,
+        target_options=found.get("target_options"),
         folder=file.parent,
+        **run,
     )
 
 
@@ -145,13 +133,6 @@ def _operator(reference: Any, file: Path) -> Any:
     if not isinstance(reference, str):
         raise UsageError(f'{file}: operator must be "path.py:attribute"; received {reference!r}')
     return load_attribute(reference, "operator", RiemannianLangevin, file.parent)
-
-
-def _require_known(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    known = sorted(known)
-    for name in given:
-        if name not in known:
-            raise UsageError(f"{where}: unknown key {name!r}{did_you_mean(name, known)}; known are {', '.join(known)}")
 
 
 def _require_kinds(found: Mapping[str, Any], file: Path) -> None:

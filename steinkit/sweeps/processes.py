@@ -31,7 +31,7 @@ import cloudpickle
 import joblib
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
-from steinkit.errors import SteinkitError, UsageError, did_you_mean, imported
+from steinkit.errors import SteinkitError, UsageError, imported, require_known
 from steinkit.sweeps.workers import (
     BACKENDS,
     CLUSTERS,
@@ -80,10 +80,7 @@ def open_workers(
     MissingDependencyError
         If the backend's package is not installed.
     """
-    if backend not in BACKENDS:
-        raise UsageError(
-            f"no backend {backend!r}{did_you_mean(backend, BACKENDS)}; the backends are {', '.join(BACKENDS)}"
-        )
+    require_known([backend], BACKENDS, "no backend", "the backends")
     if n_jobs == 0:
         raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
     if scheduler is not None and backend not in CLUSTERS:

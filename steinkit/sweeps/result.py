@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from steinkit import __version__
 from steinkit.arguments import checked
-from steinkit.describe.results import Result
+from steinkit.describe.results import Result, in_json
 from steinkit.describe.sweep import text
 from steinkit.describe.writing import setting_key
 from steinkit.errors import Caution, InputError, about, reservations
@@ -65,6 +65,27 @@ class SweepResult(Result):
     units: dict[str, Any] | None
     warnings: tuple[str, ...]
 
+    @classmethod
+    def of(cls, records: Sequence[Record], notes: Sequence[str], **known: Any) -> SweepResult:
+        """The choice by every measure, why there is none by others, and warnings of the cells and both after notes."""
+        criteria: dict[str, Choice] = {}
+        refused: dict[str, str] = {}
+        settings, measures, dropped = known["settings"], known["measures"], (known["racing"] or {}).get("dropped", ())
+        running = [i for i, each in enumerate(settings) if setting_key(each) not in dropped]
+        warnings = [*notes, *_cell_warnings(records)]
+        for name in measures:
+            if all(bracket_of(record, name) is None for record in records):
+                warnings.append(f"no cell has a value of measure {name}, so that no setting is chosen by it")
+                continue
+            try:
+                criteria[name] = choose(records, name, settings, eligible=running if name == measures[0] else None)
+            except UnrankedError as error:
+                refused[name] = str(error)
+                warnings.append(Caution(refused[name]))
+                continue
+            warnings += [about(name, note) for note in criteria[name].warnings]
+        return cls(tuple(records), criteria=criteria, refused=refused, warnings=tuple(warnings), **known)
+
     def __repr__(self) -> str:
         best = "; ".join(f"best by {name}: {setting_key(choice.best)}" for name, choice in self.criteria.items())
         found = f"{self.cells} cells, {self.failed} failed; {best or 'no choice'}{reservations(self.warnings)}"
@@ -99,19 +120,8 @@ class SweepResult(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        return {
-            "criteria": {name: choice.to_dict() for name, choice in self.criteria.items()},
-            "refused": dict(self.refused),
-            "cells": self.cells,
-            "failed": self.failed,
-            "failures": self.failures,
-            "reused": self.reused,
-            "seconds": self.seconds,
-            "racing": self.racing,
-            "units": self.units,
-            "warnings": list(self.warnings),
-            "version": __version__,
-        }
+        names = ("criteria", "refused", "cells", "failed", "failures", "reused", "seconds", "racing", "units")
+        return {name: in_json(getattr(self, name)) for name in (*names, "warnings")} | {"version": __version__}
 
     def summary(self) -> str:
         """The choice by each measure, the ties and the failures, in words.
@@ -122,31 +132,6 @@ class SweepResult(Result):
             Of several lines, as ``steinkit sweep`` prints it.
         """
         return text(self.to_dict(), find_measure, len(self.settings), len(self.seeds))
-
-
-def choices(
-    records: Sequence[Record],
-    settings: Sequence[dict[str, Any]],
-    measures: Sequence[str],
-    racing: dict[str, Any] | None,
-) -> tuple[dict[str, Choice], dict[str, str], list[str]]:
-    """The choice by every measure, why there is none by others, and what there is to warn of in the cells and both."""
-    criteria: dict[str, Choice] = {}
-    refused: dict[str, str] = {}
-    running = [i for i, each in enumerate(settings) if racing is None or setting_key(each) not in racing["dropped"]]
-    warnings = _cell_warnings(records)
-    for name in measures:
-        if all(bracket_of(record, name) is None for record in records):
-            warnings.append(f"no cell has a value of measure {name}, so that no setting is chosen by it")
-            continue
-        try:
-            criteria[name] = choose(records, name, settings, eligible=running if name == measures[0] else None)
-        except UnrankedError as error:
-            refused[name] = str(error)
-            warnings.append(Caution(refused[name]))
-            continue
-        warnings += [about(name, note) for note in criteria[name].warnings]
-    return criteria, refused, warnings
 
 
 @checked
@@ -169,18 +154,9 @@ def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
         If the folder holds no finished sweep.
     """
     configuration, found, records = read_folder(directory)
-    settings, measures = configuration["settings"], configuration["measures"]
-    criteria, refused, _ = choices(records, settings, measures, found["racing"])
-    return SweepResult(
-        records=tuple(records),
-        settings=tuple(settings),
-        seeds=tuple(configuration["seeds"]),
-        measures=tuple(measures),
-        criteria=criteria,
-        refused=refused,
-        warnings=tuple(found["warnings"]),
-        **{name: found[name] for name in ("reused", "seconds", "racing", "units")},
-    )
+    kept = {name: found[name] for name in ("racing", "reused", "seconds", "units")}
+    kept |= {name: tuple(configuration[name]) for name in ("settings", "seeds", "measures")}
+    return replace(SweepResult.of(records, (), **kept), warnings=tuple(found["warnings"]))
 
 
 def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any], list[Record]]:

@@ -28,14 +28,13 @@ from steinkit.sweeps.execution import Execution, other_records, race_rounds
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, in_fixed_units, seed_list
 from steinkit.sweeps.processes import open_workers
-from steinkit.sweeps.result import SweepResult, choices
+from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.tasks import swept_sampler
 from steinkit.sweeps.workers import Workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
-DEFAULT_TOLERANCE = 1e-2
 
 
 @cautious
@@ -49,7 +48,7 @@ def sweep(
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
     measures: Sequence[str] | None = None,
     target_options: Mapping[str, Any] | None = None,
-    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance: float = 1e-2,
     max_seconds: float | None = None,
     max_memory: float | str | None = None,
     directory: str | os.PathLike[str] | None = None,
@@ -152,17 +151,9 @@ def sweep(
     ----------
     J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 5.3.
     """
-    plan = make_plan(
-        target,
-        sampler,
-        grid=grid,
-        options=options or {},
-        seeds=seeds,
-        measures=measures,
-        target_options=target_options or {},
-        measure_settings=make_measure_settings(measure_settings, tolerance, max_seconds, max_memory),
-        label=label,
-    )
+    given: dict[str, Any] = {"options": options, "seeds": seeds, "measures": measures, "label": label}
+    given |= {"tolerance": tolerance, "max_seconds": max_seconds, "max_memory": max_memory}
+    plan = make_plan(target, sampler, grid=grid, target_options=target_options, **given, **measure_settings)
     require_taken(measure_settings, plan.measures)
     return run_plan(plan, Workplace(directory, n_jobs, backend, scheduler, progress), racing)
 
@@ -172,22 +163,23 @@ def make_plan(
     sampler: str | Callable[..., Any],
     *,
     grid: Mapping[str, Sequence[Any]],
-    options: Mapping[str, Any],
-    seeds: int | Sequence[int],
-    measures: Sequence[str] | None,
-    target_options: Mapping[str, Any],
-    measure_settings: dict[str, Any],
-    label: str,
+    options: Mapping[str, Any] | None = None,
+    seeds: int | Sequence[int] = DEFAULT_SEEDS,
+    measures: Sequence[str] | None = None,
+    target_options: Mapping[str, Any] | None = None,
+    label: str = "",
     folder: Path = Path(),
+    **given: Any,
 ) -> Plan:
-    """Hold what a user gave together, and lay out the cells; files named in it are relative to the folder.
+    """Hold what a user gave `sweep` together, and lay out the cells; files named in it are relative to the folder.
 
     Raises
     ------
     UsageError
         As `sweep` does.
     """
-    made, identity = _identified(target, target_options, options, folder)
+    measure_settings, options = make_measure_settings(**given), options or {}
+    made, identity = _identified(target, target_options or {}, options, folder)
     found = swept_sampler(sampler, folder)
     if measures is None:
         dim = made.dim or start_dimension(options)
@@ -270,19 +262,14 @@ def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
             records, report = race_rounds(plan, execution)
         else:
             records = list(execution.records(plan.cells).values())
-        criteria, refused, warnings = choices(records, plan.settings, plan.measures, report)
-        result = SweepResult(
-            records=tuple(records),
-            settings=plan.settings,
-            seeds=plan.seeds,
-            measures=plan.measures,
-            criteria=criteria,
-            refused=refused,
+        result = SweepResult.of(
+            records,
+            (*store.notes, *doubts, *others, *execution.notes),
+            **{name: getattr(plan, name) for name in ("settings", "seeds", "measures")},
             reused=execution.reused,
             seconds=time.perf_counter() - began,
             racing=report,
             units=plan.measure_settings.get("units"),
-            warnings=(*store.notes, *doubts, *others, *execution.notes, *warnings),
         )
         store.write_document(RESULT, {"result": result.to_dict(), "records": [record["cell"] for record in records]})
     return result
@@ -345,7 +332,7 @@ def measure_setting_names() -> tuple[str, ...]:
 
 
 def make_measure_settings(
-    given: Mapping[str, Any], tolerance: float, max_seconds: float | None, max_memory: float | str | None = None
+    *, tolerance: float = 1e-2, max_seconds: float | None = None, max_memory: float | str | None = None, **given: Any
 ) -> dict[str, Any]:
     """The measures' settings by their names.
 

@@ -25,9 +25,9 @@ from steinkit.errors import (
     InputError,
     SteinkitError,
     UsageError,
-    did_you_mean,
     leave_to_results,
     listening_to_forecasts,
+    require_known,
 )
 from steinkit.measures import restored_settings, take_measure
 from steinkit.measures.options import Measurement
@@ -97,12 +97,7 @@ class SweptSampler:
             return
         known = self._registered.options(options.get("test"))
         taken = {name: option for name, option in known.items() if name not in ("seed", "chains")}
-        for name in options:
-            if name not in taken:
-                raise UsageError(
-                    f"sampler {self.name!r} has no option {name!r}{did_you_mean(name, taken)}; "
-                    f"its options are {', '.join(sorted(taken))}"
-                )
+        require_known(options, sorted(taken), f"sampler {self.name!r} has no option", "its options")
         missing = [name for name, option in taken.items() if option.required and name not in options]
         if self._registered.needs_end and not {"draws", "budget"} & options.keys():
             missing.append("draws or budget")
@@ -198,20 +193,12 @@ def _started(target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -
 
 def _chains_of(draws: Draws) -> list[Chain]:
     """The chains of a run, each as a sample of its own."""
-    present, acceptance = draws.present, draws.acceptance
-    chains: list[Chain] = []
-    for k in range(draws.chains):
-        kept = present[k]
-        if not kept.any():
-            raise InputError("the run ended without a draw; give it a larger budget, or a smaller burn_in or thin")
-        sample = Sample(
-            points=draws.points[k][kept],
-            cost=draws.cost[k][kept],
-            weights=None if draws.weights is None else draws.weights[k][kept],
-            names=draws.names,
-        )
-        chains.append((sample, None if acceptance is None else float(acceptance[k])))
-    return chains
+    if not draws.present.any(axis=1).all():
+        raise InputError("the run ended without a draw; give it a larger budget, or a smaller burn_in or thin")
+    together = draws.to_sample()
+    samples = [replace(together[together.chain == k], chain=None, draw=None) for k in range(draws.chains)]
+    shares = [None] * draws.chains if draws.acceptance is None else draws.acceptance.tolist()
+    return list(zip(samples, shares, strict=True))
 
 
 def _as_chain(returned: Any, target: Target) -> Chain:

@@ -36,7 +36,7 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.arguments import checked
-from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.describe.results import Result, cautioned, in_json, running_text
 from steinkit.describe.sweep import tuning_statements
 from steinkit.describe.writing import setting_key
 from steinkit.errors import Caution, InputError, UsageError, cautious
@@ -46,7 +46,7 @@ from steinkit.sample import Sample
 from steinkit.sweeps.choice import UnrankedError, entry_of, loss_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan, in_fixed_units
-from steinkit.sweeps.run import Workplace, make_measure_settings, make_plan
+from steinkit.sweeps.run import Workplace, make_plan
 from steinkit.sweeps.store import CONFIGURATION, TUNING, Record
 from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains
 from steinkit.target import Target
@@ -60,7 +60,6 @@ _ETA = 3
 _LEFT_OUT = 0.2  # of each chain
 _SCORED, _LEAST = 1000, 200  # draws that are scored of the rest, at most: of full chains, and of short ones
 _FEW = 100  # scored draws of a first rung
-_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,7 @@ class Rung:
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        finite = {name: loss if math.isfinite(loss) else None for name, loss in self.losses.items()}
-        return {"length": self.length, "measure": self.measure, "losses": finite, "kept": list(self.kept)}
+        return {name: in_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,15 +144,9 @@ class TuningResult(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        same = ("setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged")
-        return {
-            **{name: getattr(self, name) for name in same},
-            "seeds": list(self.seeds),
-            "rungs": [rung.to_dict() for rung in self.rungs],
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
-            "warnings": list(self.warnings),
-            "version": __version__,
-        }
+        names = ["setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged"]
+        names += ["seeds", "rungs", "verdict", "warnings"]
+        return {name: in_json(getattr(self, name)) for name in names} | {"version": __version__}
 
     def summary(self) -> str:
         """Say which setting, its bias, what that cost, and whether a fresh chain may be used.
@@ -258,20 +250,11 @@ def tune(
     >>> 0.001 < found.setting["step_size"] < 0.3
     True
     """
-    given = grid if ranges is None else dict(ranges)
-    if given is None or (grid is not None and ranges is not None):
+    columns = grid if ranges is None else dict(ranges)
+    if columns is None or (grid is not None and ranges is not None):
         raise UsageError("give either grid=, values of options, or ranges=, their ends")
-    plan = make_plan(
-        target,
-        sampler,
-        grid=given,
-        options=options or {},
-        seeds=seeds,
-        measures=measures,
-        target_options=target_options or {},
-        measure_settings=make_measure_settings({}, _TOLERANCE, None),
-        label=label,
-    )
+    given: dict[str, Any] = {"options": options, "seeds": seeds, "measures": measures, "label": label}
+    plan = make_plan(target, sampler, grid=columns, target_options=target_options, **given)
     if ranges is not None:
         plan = replace(plan, settings=sobol_settings(ranges, settings))
     place = Workplace(directory, n_jobs, backend, scheduler, progress)

@@ -66,7 +66,7 @@ def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Fl
 
 
 class Normal(Family):
-    """Normal distribution N(mean, covariance) on R^d.
+    """Normal distribution on R^d; covariance: a variance, the variances, or a matrix.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Normal(Family):
 
 
 class GaussianMixture(Family):
-    """Mixture of k normal distributions on R^d.
+    """Mixture of k normal distributions on R^d; sd: one standard deviation for all.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _component_scatters(spread: Floats, k: int, d: int) -> list[Scatter]:
 
 
 class StudentT(Family):
-    """Multivariate Student t distribution on R^d.
+    """Multivariate Student t distribution on R^d, whose scale matrix holds squared scales.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ _LARGE_SHAPE = 1e5  # from which shape on the rest of Temme's expansion is below
 
 
 class Gamma(Family):
-    """Independent gamma coordinates on (0, inf).
+    """Independent gamma coordinates on (0, inf), with mean shape / rate.
 
     Parameters
     ----------

@@ -3,6 +3,9 @@
 Options arrive as text (``-p key=value``). Values are read as JSON, else as numbers separated by commas, else
 as text.
 
+Built-in targets are the classes that `steinkit.targets` exports, by their names with dashes, and their options the
+classes' arguments; posteriors whose data come from elsewhere have names and options of their own.
+
 A user's own file is named ``path.py:attribute``, and run as Python code.
 """
 
@@ -11,11 +14,13 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -34,14 +39,16 @@ if TYPE_CHECKING:
 
 
 class _Entry(NamedTuple):
-    """A built-in target: its class in `steinkit.targets`, one line about it, and its options."""
+    """A built-in target: its class in `steinkit.targets`; of a posterior also its maker, its options, a line.
+
+    Options that make no sense without another one need that.
+    """
 
     family: str
-    summary: str
+    make: Callable[[Any, dict[str, Any], int], Any] | None = None
     own: tuple[str, ...] = ()
-    """Of a target that is made of more than its class's arguments; else these are its options."""
+    said: str = ""
     needs: Mapping[str, str] = {}
-    """Options that make no sense without another one."""
 
     @property
     def made_by(self) -> Callable[..., Any]:
@@ -50,55 +57,29 @@ class _Entry(NamedTuple):
         return getattr(targets, self.family)  # type: ignore[no-any-return]
 
     @property
-    def required(self) -> tuple[str, ...]:
-        return () if self.own else tuple(key for key, each in self._arguments if each.default is each.empty)
+    def summary(self) -> str:
+        """One line about it: what was said, else the first line of the class's docstring."""
+        return self.said or (self.made_by.__doc__ or "").partition("\n")[0].rstrip(".")
 
     @property
-    def optional(self) -> tuple[str, ...]:
-        return self.own or tuple(key for key, each in self._arguments if each.default is not each.empty)
-
-    @property
-    def _arguments(self) -> Iterable[tuple[str, inspect.Parameter]]:
-        return inspect.signature(self.made_by).parameters.items()
+    def options(self) -> dict[str, bool]:
+        """Whether each must be given, by its name."""
+        arguments = {} if self.own else inspect.signature(self.made_by).parameters
+        return dict.fromkeys(self.own, False) | {key: each.default is each.empty for key, each in arguments.items()}
 
 
-_TABLE = {"data": "response", "response": "data", "intercept": "data"}  # of a regression
 _SIMULATION = ("size", "theta", "data_seed")
-_TARGETS = {
-    "normal": _Entry("Normal", "normal distribution; covariance: variance, variances or matrix"),
-    "gaussian-mixture": _Entry(
-        "GaussianMixture", "mixture of normal distributions; sd: one standard deviation for all"
-    ),
-    "student-t": _Entry("StudentT", "multivariate Student t distribution; scale-matrix: squared scales"),
-    "independent-student-t": _Entry("IndependentStudentT", "independent Student t coordinates; scale: not squared"),
-    "uniform": _Entry("Uniform", "uniform distribution on a box"),
-    "gamma": _Entry("Gamma", "independent gamma coordinates on (0, inf); mean shape / rate"),
-    "beta": _Entry("Beta", "independent beta coordinates on (0, 1)"),
-    "mixture-posterior": _Entry(
-        "MixturePosterior",
-        "posterior of a two-component mixture, d = 2; data: bundled, numbers, a CSV file, or size=N simulated at theta",
-        ("data", "variance", "prior_variances", "temperature", *_SIMULATION),
-        {"theta": "size", "data_seed": "size"},
-    ),
-    "logistic-posterior": _Entry(
-        "LogisticRegression",
-        "posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
-        ("data", "response", "prior_variance", "intercept", "temperature"),
-        _TABLE,
-    ),
-    "lasso-posterior": _Entry(
-        "LassoRegression",
-        "posterior of an L1-regularised regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
-        ("data", "response", "intercept", "precision", "prior_rate", "temperature", "size", "data_seed"),
-        _TABLE,
-    ),
-    "gaussian-mean": _Entry(
-        "GaussianMean",
-        "posterior of a normal mean, known exactly; data: numbers, a CSV file, or size=N (1000) simulated at theta",
-        ("data", "variance", "prior_mean", "prior_variance", "temperature", *_SIMULATION),
-    ),
-}
 _SIMULATED_MEANS = 1000  # data of gaussian-mean, where none are given
+
+
+@cache
+def _targets() -> dict[str, _Entry]:
+    """By name: each class that `steinkit.targets` exports, StudentT as student-t, and last those of other options."""
+    from steinkit import targets
+
+    others = {entry.family for entry in _OF_DATA.values()}
+    classes = [name for name in dir(targets) if name[0].isupper() and name not in others]
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): _Entry(name) for name in classes} | _OF_DATA
 
 
 def target_names() -> tuple[str, ...]:
@@ -109,7 +90,7 @@ def target_names() -> tuple[str, ...]:
     tuple of str
         As `make_target` and the command line take them.
     """
-    return tuple(_TARGETS)
+    return tuple(_targets())
 
 
 def target_table() -> list[tuple[str, str, str]]:
@@ -120,7 +101,7 @@ def target_table() -> list[tuple[str, str, str]]:
     list of (str, str, str)
         One a target; options in brackets may be left out.
     """
-    return [(name, _options_text(entry), entry.summary) for name, entry in _TARGETS.items()]
+    return [(name, _options_text(entry), entry.summary) for name, entry in _targets().items()]
 
 
 @checked
@@ -147,21 +128,21 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
     UsageError
         If the name, an option or a value is not known or not allowed.
     """
-    if name not in _TARGETS:
+    if name not in (known := _targets()):
         raise UsageError(
-            f"unknown target {name!r}{did_you_mean(name, _TARGETS)}; the built-in targets are {', '.join(_TARGETS)}"
+            f"unknown target {name!r}{did_you_mean(name, known)}; the built-in targets are {', '.join(known)}"
         )
-    entry = _TARGETS[name]
+    entry = known[name]
     values, family = _parse(name, entry, options), entry.made_by
-    if name in _POSTERIORS:
-        _require_together(name, values)
+    if entry.make is not None:
+        _require_together(name, values, entry.needs)
         if "data_seed" in values:
             values["rng"] = as_count(values.pop("data_seed"), "data_seed", least=0)
         temperature = values.pop("temperature", None)
-        posterior: Posterior = _POSTERIORS[name](family, values, dim)
+        posterior: Posterior = entry.make(family, values, dim)
         return posterior if temperature is None else posterior.tempered(temperature)
     fixed = "dim" in values or any(isinstance(value, list) for value in values.values())
-    if "dim" in entry.optional and not fixed:
+    if "dim" in entry.options and not fixed:
         values["dim"] = dim
     made: Target = family(**values)
     return made
@@ -187,25 +168,25 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
     values: dict[str, Any] = {}
     for written, text in options.items():
         key = written.replace("-", "_")
-        if key not in (known := (*entry.required, *entry.optional)):
+        if key not in entry.options:
             raise UsageError(
-                f"target {name!r} has no option {written!r}{did_you_mean(key, known)}; "
+                f"target {name!r} has no option {written!r}{did_you_mean(key, entry.options)}; "
                 f"its options are {_options_text(entry)}"
             )
         if key in values:
             raise UsageError(f"option {key!r} of target {name!r} is given twice; give it once")
         values[key] = text if key in ("data", "response") and "response" in entry.own else parse_value(text)
-    missing = [key for key in entry.required if key not in values]
+    missing = [key for key, must in entry.options.items() if must and key not in values]
     if missing:
         raise UsageError(f"target {name!r} needs {', '.join(missing)}; pass -p {missing[0]}=VALUE")
     return values
 
 
-def _require_together(name: str, values: Mapping[str, Any]) -> None:
+def _require_together(name: str, values: Mapping[str, Any], needs: Mapping[str, str]) -> None:
     """Hold the options that make no sense alone, or beside others, to that."""
     if not isinstance(values.get("intercept", False), bool):
         raise UsageError(f"intercept must be true or false; received {values['intercept']!r}")
-    for key, other in _TARGETS[name].needs.items():
+    for key, other in needs.items():
         if key in values and other not in values:
             raise UsageError(f"target {name!r}: option {key!r} needs {other!r} as well")
     for key in _SIMULATION:
@@ -241,16 +222,40 @@ def _regression(family: Any, values: dict[str, Any], dim: int) -> Any:
     return (family.toy if hasattr(family, "toy") else family.nodal)(**values)
 
 
-_POSTERIORS: dict[str, Callable[[Any, dict[str, Any], int], Any]] = {
-    "mixture-posterior": _mixture_posterior,
-    "logistic-posterior": _regression,
-    "lasso-posterior": _regression,
-    "gaussian-mean": _gaussian_mean,
+_TABLE = {"data": "response", "response": "data", "intercept": "data"}  # of a regression
+_OF_DATA = {
+    "mixture-posterior": _Entry(
+        "MixturePosterior",
+        _mixture_posterior,
+        ("data", "variance", "prior_variances", "temperature", *_SIMULATION),
+        "Posterior of a two-component mixture, d = 2; data: bundled, numbers, a CSV file, or size=N simulated at theta",
+        {"theta": "size", "data_seed": "size"},
+    ),
+    "logistic-posterior": _Entry(
+        "LogisticRegression",
+        _regression,
+        ("data", "response", "prior_variance", "intercept", "temperature"),
+        "Posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
+        _TABLE,
+    ),
+    "lasso-posterior": _Entry(
+        "LassoRegression",
+        _regression,
+        ("data", "response", "intercept", "precision", "prior_rate", "temperature", "size", "data_seed"),
+        "Posterior of an L1-regularised regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
+        _TABLE,
+    ),
+    "gaussian-mean": _Entry(
+        "GaussianMean",
+        _gaussian_mean,
+        ("data", "variance", "prior_mean", "prior_variance", "temperature", *_SIMULATION),
+        "Posterior of a normal mean, known exactly; data: numbers, a CSV file, or size=N (1000) simulated at theta",
+    ),
 }
 
 
 def _options_text(entry: _Entry) -> str:
-    keys = [*entry.required, *(f"[{key}]" for key in entry.optional)]
+    keys = (key if must else f"[{key}]" for key, must in sorted(entry.options.items(), key=lambda each: not each[1]))
     return " ".join(keys).replace("_", "-")
 
 

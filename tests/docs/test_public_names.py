@@ -26,3 +26,19 @@ def test_no_two_pages_differ_only_in_case(names):
     assert files.keys() < public
     count = Counter(files.get(full, full).lower() for full in public)
     assert {file for file, pages in count.items() if pages > 1} == set()
+
+
+def test_every_public_name_is_listed_once(names):
+    folder = EXTENSIONS.parent / "reference" / "api"
+    pages = [names.filled(page.read_text(encoding="utf-8"), folder) for page in folder.glob("*.rst")]
+    listed = Counter(full for page in pages for _, full in names.entries(page) if full.startswith("steinkit."))
+    assert listed == Counter(set(names.public_names().values()))
+
+
+def test_a_name_of_no_list_stands_where_the_longest_pattern_has_it(names, monkeypatch):
+    known = names.public_names() | {name: f"steinkit.samplers.{name}" for name in ("new", "NewTest")}
+    monkeypatch.setattr(names, "public_names", lambda: known)
+    folder = EXTENSIONS.parent / "reference" / "api"
+    page = names.filled((folder / "samplers.rst").read_text(encoding="utf-8"), folder)
+    assert "   herding\n   new\n" in page
+    assert "   MinibatchBarkerTest\n   NewTest\n   Correction\n" in page

@@ -15,7 +15,7 @@ from steinkit.errors import SteinkitError
 from steinkit.sweeps import processes as processes_module
 from steinkit.sweeps.plan import in_fixed_units
 from steinkit.sweeps.processes import Processes
-from steinkit.sweeps.run import make_measure_settings, make_plan, sweep
+from steinkit.sweeps.run import make_plan, sweep
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.workers import Lost, Workers
 
@@ -221,12 +221,8 @@ def test_the_pilot_of_the_units_is_run_by_workers_that_may_die():
         target,
         sampler,
         grid={"scale": [0.9, 2.0]},
-        options={},
         seeds=1,
         measures=("ksd",),
-        target_options={},
-        measure_settings=make_measure_settings({}, 1e-2, None),
-        label="",
     )
 
     def scale(deaths):

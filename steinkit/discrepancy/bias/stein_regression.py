@@ -73,10 +73,8 @@ from steinkit.errors import InputError
 from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
-Own = Literal["own2", "own4"]
-Joint = Literal["diagonal", "pairs"]
 FeatureSet = Literal["own2", "own4", "diagonal", "pairs"]
-DEGREE: dict[Own, int] = {"own2": 2, "own4": 4}
+DEGREE: dict[FeatureSet, int] = {"own2": 2, "own4": 4}
 
 _VALUES = 1 << 21  # numbers in a block of features
 _WORK = 5e10  # draws times squared features, above which pairs cost more than they tell
@@ -111,10 +109,10 @@ class Operand:
             None if diffusion is None else np.ascontiguousarray(diffusion.T),
         )
 
-    def joint_sets(self) -> list[Joint]:
+    def joint_sets(self) -> list[FeatureSet]:
         """Those of the joint sets for which there are draws enough, and time."""
         n, dim = self.points.shape
-        found: list[Joint] = []
+        found: list[FeatureSet] = []
         if 2 * dim < n / 3:
             found.append("diagonal")
         pairs = dim * (dim + 3) / 2
@@ -160,7 +158,7 @@ class Frame:
             covariance = share * level * np.eye(dim) + (1.0 - share) * covariance
         return cls(centre, covariance)
 
-    def own(self, operand: Operand, rows: Integers, kind: Own) -> Floats:
+    def own(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
         """Features of each coordinate for itself, shape (len(rows), d, 2 or 4)."""
         c, u, a = self._fields(operand, rows)
         variance = np.diag(self.covariance) * a
@@ -173,7 +171,7 @@ class Frame:
             found[:, :, k] += power * u
         return found
 
-    def joint(self, operand: Operand, rows: Integers, kind: Joint) -> Floats:
+    def joint(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
         """Features of all coordinates together, shape (len(rows), 2 d or d (d + 3) / 2)."""
         c, u, a = self._fields(operand, rows)
         if kind == "diagonal":
@@ -184,9 +182,9 @@ class Frame:
 
     def of_all(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
         """Features of any set, side by side."""
-        if kind == "diagonal" or kind == "pairs":
-            return self.joint(operand, rows, kind)
-        return self.own(operand, rows, kind).reshape(len(rows), -1)
+        if kind in DEGREE:
+            return self.own(operand, rows, kind).reshape(len(rows), -1)
+        return self.joint(operand, rows, kind)
 
     def _fields(self, operand: Operand, rows: Integers) -> tuple[Floats, Floats, Floats]:
         a = np.ones(1) if operand.diffusion is None else operand.diffusion[rows]
@@ -195,7 +193,7 @@ class Frame:
 
 def width_of(kind: FeatureSet, dim: int) -> int:
     """How many numbers the features of a draw are."""
-    if kind in ("own2", "own4"):
+    if kind in DEGREE:
         return dim * DEGREE[kind]
     return 2 * dim if kind == "diagonal" else dim * (dim + 3) // 2
 
@@ -225,7 +223,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     fold = np.arange(len(quantities)) * _BLOCKS // len(quantities) % 2
     values = np.hstack([quantities, quantities**2])
     left = values.copy()
-    explained = _explained_by_own if kind in ("own2", "own4") else _explained_jointly
+    explained = _explained_by_own if kind in DEGREE else _explained_jointly
     for learn in (0, 1):
         for rows, part in explained(
             operand, values, kind, np.flatnonzero(fold == learn), np.flatnonzero(fold != learn)
@@ -238,7 +236,6 @@ def _explained_jointly(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
     """What a ridge regression on all features together explains, some rows at a time."""
-    assert kind in ("diagonal", "pairs")
     frame, width = Frame.of(operand, learn), width_of(kind, operand.points.shape[1])
     moments = np.zeros((width + 1, width + values.shape[1] + 1))  # of (1, features) with (features, functions, 1)
     squares = np.zeros(values.shape[1])
@@ -295,7 +292,6 @@ def _explained_by_own(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
     """What the few features of its own coordinate explain of each coordinate and of its square."""
-    assert kind in ("own2", "own4")
     frame, dim = Frame.of(operand, learn), operand.points.shape[1]
     width = width_of(kind, dim)
     shares = operand.draws.shares / operand.draws.shares[learn].sum()
@@ -477,7 +473,7 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
     means, sds = np.full((len(sets), m), np.nan), np.full((len(sets), m), np.nan)
     influence, variance = np.zeros((n, 2, m)), np.full((2, m), np.inf)
     for row, kind in enumerate(sets):
-        taken = dim if kind in ("own2", "own4") else m
+        taken = dim if kind in DEGREE else m
         left = cross_fitted(operand, quantities[:, :taken], kind).reshape(n, 2, taken)
         means[row, :taken], square = np.einsum("n,nkm->km", shares, left)
         spread = np.maximum(square - means[row, :taken] ** 2, _LEAST_VARIANCE)

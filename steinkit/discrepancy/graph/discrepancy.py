@@ -93,6 +93,7 @@ def graph_stein_discrepancy(
     engine : str
         "auto" chooses by dimension, size and tolerance, and hands over where a bracket stays open; or one of "chain"
         (one dimension), "block", "first_order", "highs", "cvxpy", or "cvxpy:NAME" for an LP solver that CVXPY knows.
+        ``steinkit score --help-all`` lists them.
     tolerance : float, optional
         Widest relative bracket (upper - lower)/upper accepted; 1e-6 up to three dimensions, 1e-3 above.
     max_seconds : float, optional
@@ -234,10 +235,6 @@ def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coeffi
     """The operator at the sample's points; None for Langevin's."""
     if operator is None:
         return None
-    if not isinstance(operator, RiemannianLangevin):
-        raise UsageError(
-            f"operator must be a steinkit RiemannianLangevin, or None for the Langevin operator; received {operator!r}"
-        )
     sample = data.points
     return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names, first=sample.first)
 

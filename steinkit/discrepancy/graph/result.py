@@ -46,16 +46,16 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinkit.containers.reading import as_sample
 from steinkit.describe.measures import graph_statements
 from steinkit.describe.results import cautioned, running_text
 from steinkit.describe.writing import count
-from steinkit.discrepancy.bracket import Bracketed, Reference, bracket_entries
+from steinkit.discrepancy.bracket import Measured, Reference, bracket_entries
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.moments import moment_stein_discrepancy
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
-from steinkit.discrepancy.preparation import Units
 from steinkit.errors import InputError
 from steinkit.sample import DistinctSample, Floats
 
@@ -65,29 +65,19 @@ _PREVAILS = 2.0  # times the other part of the mean of h, from which one is wort
 _SIGNIFICANT = 3.0  # standard errors
 
 
-@dataclass(frozen=True, eq=False)
-class CoordinateMoments:
-    """How many standard errors moments of the coordinates are from zero.
+def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) -> tuple[Floats, Floats, Floats] | None:
+    """How many standard errors moments of the coordinates are from zero, from the draws in their order.
 
-    Location and spread have shape (2, d): given the other coordinates in one row, whatever these are in the next.
-
-    Attributes
-    ----------
-    location : ndarray
-        Negative where the draws are too high.
-    spread : ndarray
-        Negative where they are too wide.
+    Returns
+    -------
+    location, spread : ndarray, shape (2, d)
+        Negative where the draws are too high, and too wide: given the other coordinates in one row, whatever these are
+        in the next.
     dependence : ndarray, shape (d,)
         Of each coordinate's dependences on others the one furthest from zero, without sign.
+
+    None where there are too few draws, or a coordinate never changes.
     """
-
-    location: Floats
-    spread: Floats
-    dependence: Floats
-
-
-def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) -> CoordinateMoments | None:
-    """The coordinates' moments, from the draws in their order; None where there are too few, or one never changes."""
     rows = sample.inverse[sample.inverse >= 0]
     weights = (sample.weights / sample.counts)[rows]
     points, at_draws = sample.points[rows], scores[rows]
@@ -104,7 +94,7 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
             pair = list(feature.coordinates)
             dependence[pair] = np.maximum(dependence[pair], abs(z))
     if bounds is not None:  # where the score itself does not have mean zero
-        return CoordinateMoments(np.stack([location, location]), np.stack([spread, spread]), dependence)
+        return np.stack([location, location]), np.stack([spread, spread]), dependence
     p, unit = weights / weights.sum(), found.units.scale
     centred, pulls = (points - p @ points) / unit, at_draws * unit
     times = found.autocorrelation_time
@@ -116,7 +106,7 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
     shift = _z(pulls @ covariance.T, p, times[own["location"]].max())
     lost = _z(-(centred @ inverse.T) * (pulls @ covariance), p, times[own["spread"]].max())  # S_jj over its error
     ratio = np.maximum(np.diag(covariance), np.finfo(float).tiny)  # of S_jj to C_jj, on whose logarithm errors are even
-    return CoordinateMoments(np.stack([location, shift]), np.stack([spread, np.log(ratio) * lost]), dependence)
+    return np.stack([location, shift]), np.stack([spread, np.log(ratio) * lost]), dependence
 
 
 def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
@@ -127,21 +117,17 @@ def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
 
 
-def confirmed(found: str, moments: CoordinateMoments | None, j: int) -> str:
-    """A direction of coordinate j, "unclear" where its moments do not say the same beyond chance."""
-    if moments is None:
-        return "unclear"
-    location, spread = moments.location[:, j], moments.spread[:, j]
-    needed = max(_SIGNIFICANT, float(moments.dependence[j]))
-    agrees = {
-        "high": (-location >= _SIGNIFICANT).all(),
-        "low": (location >= _SIGNIFICANT).all(),
-        "wide": (-spread >= _SIGNIFICANT).all(),
-        "narrow": (spread >= _SIGNIFICANT).all(),
+def confirmed(location: Floats, spread: Floats, dependence: Floats) -> dict[str, NDArray[np.bool_]]:
+    """For each direction the coordinates whose moments, as `moments_of` has them, say the same beyond chance."""
+    needed = np.maximum(_SIGNIFICANT, dependence)
+    return {
+        "high": (-location >= _SIGNIFICANT).all(axis=0),
+        "low": (location >= _SIGNIFICANT).all(axis=0),
+        "wide": (-spread >= _SIGNIFICANT).all(axis=0),
+        "narrow": (spread >= _SIGNIFICANT).all(axis=0),
         "strays": -spread[0] >= needed,
         "crowds": spread[0] >= needed,
     }
-    return found if agrees.get(found, False) else "unclear"
 
 
 def influences(sample: DistinctSample, h: Floats) -> dict[str, Any]:
@@ -291,7 +277,7 @@ _ROOM = 900  # powers of two kept free below numbers of which small multiples ar
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GraphSteinDiscrepancy(Bracketed):
+class GraphSteinDiscrepancy(Measured):
     """A graph Stein discrepancy with its certificate.
 
     The n points are the sample's distinct points in order of first appearance; ``sample.inverse`` maps draws to them.
@@ -340,22 +326,15 @@ class GraphSteinDiscrepancy(Bracketed):
 
     measure: ClassVar[str] = "graph"
 
-    lower: float
-    upper: float
     coordinate_lower: Floats
     coordinate_upper: Floats
     g: Floats
     slopes: Floats
     scores: Floats
-    sample: DistinctSample
-    units: Units
     graph: Graph
     dilation: float
     stein_factors: tuple[float, float, float]
     engine: str
-    tolerance: float
-    seconds: dict[str, float]
-    warnings: tuple[str, ...]
     bounds: Floats | None = None
     operator: RiemannianLangevin | None = None
     coefficients: Coefficients | None = None
@@ -499,10 +478,12 @@ class GraphSteinDiscrepancy(Bracketed):
             say the same), "draws" and "half".
         """
         moments = moments_of(self.sample, self.scores, self.bounds)
+        known = {} if moments is None else confirmed(*moments)
+        found = [self._direction(j) for j in range(self.sample.dim)]
         return {
             "gap": self.gap,
             "tolerance": self.tolerance,
-            "directions": [confirmed(self._direction(j), moments, j) for j in range(self.sample.dim)],
+            "directions": [each if each in known and known[each][j] else "unclear" for j, each in enumerate(found)],
             **influences(self.sample, self.test_function),
         }
 

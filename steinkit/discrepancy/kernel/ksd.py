@@ -439,7 +439,7 @@ def thin(
     ----------
     Riabiz et al. (2022), Optimal thinning of MCMC output, JRSS B 84(4), algorithm 1.
     """
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
+    if m < 1:
         raise UsageError(f"m must be a positive whole number of draws; received {m!r}")
     if not 0.0 <= moment_weight < np.inf:
         raise UsageError(f"moment_weight must be a finite number, zero or more; received {moment_weight!r}")

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -218,38 +218,31 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     """
     batches = _batches(program, asked_for(program, coordinates))
     with progress_bar("first order", shown=settings.progress, unit=" iterations") as bar:
-        solved = side_by_side(lambda batch: _solve_batch(batch, settings, bar), batches, settings)
+        solved = side_by_side(lambda batch: _solve_batch(*batch, settings, bar), batches, settings)
     return [candidate for candidates in solved for candidate in candidates]
 
 
-class _Programs(NamedTuple):
-    """Programs of coordinates that share their leading rows, and how many rows these are."""
-
-    programs: list[CoordinateProgram]
-    shared: int
-
-
-def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[_Programs]:
-    """Programs of the coordinates in order, in groups of at most eight of the same form."""
+def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[tuple[list[CoordinateProgram], int]]:
+    """Programs of the coordinates in order, in groups of at most eight, and how many leading rows a group shares."""
     forms = suitable_forms(program, _NEAR)
-    batches: list[_Programs] = []
+    batches: list[tuple[list[CoordinateProgram], int]] = []
     previous: AnyForm | None = None
     for j in coordinates:
         form = forms[j]
-        if form is not previous or len(batches[-1].programs) == LANES:
-            batches.append(_Programs([], len(form.edge_rows[1])))
-        batches[-1].programs.append(form.coordinate(j))
+        if form is not previous or len(batches[-1][0]) == LANES:
+            batches.append(([], len(form.edge_rows[1])))
+        batches[-1][0].append(form.coordinate(j))
         previous = form
     return batches
 
 
-def _solve_batch(programs: _Programs, settings: Settings, bar: Any) -> list[Candidate]:
+def _solve_batch(programs: list[CoordinateProgram], shared: int, settings: Settings, bar: Any) -> list[Candidate]:
     """Iterate until every bracket is narrow enough, time is up, or the brackets stop shrinking."""
-    if not any(len(program.radius) for program in programs.programs):
-        return [closed_form(program, "first_order") for program in programs.programs]
-    if not settings.has_time(_SETUP_SECONDS * programs.programs[0].matrix.nnz):
-        return [unsolved(program, "first_order") for program in programs.programs]
-    batch = _Batch(lay_out(*programs), settings)
+    if not any(len(program.radius) for program in programs):
+        return [closed_form(program, "first_order") for program in programs]
+    if not settings.has_time(_SETUP_SECONDS * programs[0].matrix.nnz):
+        return [unsolved(program, "first_order") for program in programs]
+    batch = _Batch(lay_out(programs, shared), settings)
     history: list[tuple[int, float]] = []
     next_check = _FIRST_CHECK
     while True:

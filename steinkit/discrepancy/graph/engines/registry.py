@@ -5,8 +5,8 @@ An engine is a class here and a module with a function
     solve(program, settings, coordinates=None) -> list of Candidate, one for each of the coordinates, or for all,
 
 which is imported when the engine is first asked for, and knows nothing of this file. To add one, write the module and
-its class: names, error messages, help and the choice of `auto` follow. The constants are measured
-(``benchmarks/engines.py``).
+its class, whose docstring begins with what it is made for: names, error messages, help and the site's list follow. For
+`auto` to try it, name it in `_IN_TURN`. The constants are measured (``benchmarks/engines.py``).
 
 `auto` takes the engine made for a sample's dimension and size. One dimension has an engine of its own, `chain`. In two
 and three, `block` certifies to 1e-6 as long as a factorisation can be afforded; in three, `first_order` goes first
@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.describe.writing import alternatives
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, best_of
 from steinkit.errors import TimeLimitError, UsageError, did_you_mean, warn_of_forecast
 from steinkit.runtime.deadlines import in_words
@@ -250,7 +251,7 @@ class Engine:
         if case.dim > self.most_dimensions:
             others = [engine.name for engine in ENGINES.values() if engine.most_dimensions >= case.dim]
             raise UsageError(
-                f"engine {self.name} is for {self.serves}, but the sample has {case.dim}; choose {_listed(others)}"
+                f"engine {self.name} is for {self.serves}, but the sample has {case.dim}; choose {alternatives(others)}"
             )
 
     def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
@@ -317,6 +318,8 @@ def _handed_over(first: Candidate, second: Candidate) -> Candidate:
 
 
 class _Chain(Engine):
+    """One dimension, to a million draws: interior point, a Riccati sweep along the sorted draws."""
+
     name, module = "chain", "chain"
     serves, most_dimensions = "one dimension", 1
 
@@ -329,7 +332,10 @@ class _Chain(Engine):
 
 
 class _FirstOrder(Engine):
-    """The best there is in four dimensions and more, up to its tolerance; elsewhere it proves something early."""
+    """Four dimensions and more, brackets of 1e-5 and wider: restarted Halpern PDHG on all coordinates at once.
+
+    The best there is there, up to its tolerance; elsewhere it proves something early.
+    """
 
     name, module = "first_order", "first_order"
 
@@ -368,7 +374,10 @@ class _FirstOrder(Engine):
 
 
 class _Block(Engine):
-    """Taken where a factorisation fits in memory and, in four dimensions and more, is faster than HiGHS's."""
+    """Two and three dimensions: interior point, a sparse Cholesky factorisation on the spanner.
+
+    Taken where a factorisation fits in memory and, in four dimensions and more, is faster than HiGHS's.
+    """
 
     name, module = "block", "block.newton_system"
 
@@ -397,6 +406,8 @@ class _Block(Engine):
 
 
 class _Highs(Engine):
+    """Programs that those do not close: HiGHS's interior point method on the dual."""
+
     name, module = "highs", "highs"
 
     def cost(self, case: Case) -> Forecast:
@@ -411,6 +422,8 @@ class _Highs(Engine):
 
 
 class _Cvxpy(_Highs):
+    """Checks by a solver of your choice, cvxpy:SOLVER: the program as CVXPY states it."""
+
     name, module = "cvxpy", "cvxpy"
     takes_solver = True
 
@@ -440,7 +453,7 @@ _IN_TURN = [ENGINES[name] for name in ("chain", "first_order", "block", "highs")
 
 def engine_choices() -> str:
     """What may be given as an engine, in words."""
-    return _listed([*ENGINES, *(f"{name}:SOLVER" for name, engine in ENGINES.items() if engine.takes_solver)])
+    return alternatives([*ENGINES, *(f"{name}:SOLVER" for name, engine in ENGINES.items() if engine.takes_solver)])
 
 
 def engine_named(name: str) -> Engine:
@@ -457,7 +470,3 @@ def engine_named(name: str) -> Engine:
         hint = did_you_mean(base, tuple(ENGINES))
         raise UsageError(f"unknown engine {name!r}{hint}; choose {engine_choices()}")
     return engine.using(solver)
-
-
-def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"

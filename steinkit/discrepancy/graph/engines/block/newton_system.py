@@ -41,7 +41,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -354,13 +353,6 @@ class BlockPlan:
         return max(pattern.symbolic.entries + pattern.symbolic.stack for pattern in self.patterns)
 
 
-class PlannedCoordinate(NamedTuple):
-    """A coordinate's program, and the pattern of its leading rows."""
-
-    program: CoordinateProgram
-    pattern: Pattern
-
-
 def prepare(program: SteinProgram) -> BlockPlan:
     """Choose the form of every coordinate and analyse its rows.
 
@@ -387,8 +379,8 @@ def solve(
     """Solve coordinates of a program, whose forms and patterns may be known."""
     plan = plan or prepare(program)
     asked = asked_for(program, coordinates)
-    tasks = [PlannedCoordinate(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked]
-    with small_work(_INTERPRETED * sum(len(task.pattern.positions) for task in tasks)):
+    tasks = [(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked]
+    with small_work(_INTERPRETED * sum(len(pattern.positions) for _, pattern in tasks)):
         return each_coordinate(solve_coordinate, tasks, settings)
 
 
@@ -441,14 +433,14 @@ def _portions(rows: int) -> Iterator[tuple[int, int]]:
         yield begin, min(begin + _ROWS_AT_ONCE, rows)
 
 
-def solve_coordinate(task: PlannedCoordinate, settings: Settings) -> Candidate:
-    """Solve one coordinate."""
-    program = task.program
+def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings) -> Candidate:
+    """Solve one coordinate by its program and the pattern of its leading rows."""
+    program, pattern = task
     if not len(program.radius):
         return closed_form(program, "block")
     if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
         return unsolved(program, "block")
-    system = BlockSystem(program, _extended(task.pattern, program.matrix), settings)
+    system = BlockSystem(program, _extended(pattern, program.matrix), settings)
     solution = interior_point.solve(system, settings, CORRECTORS)
     y, p = system.unscaled(solution)
     gap = relative_width(solution.lower, solution.upper)

@@ -13,7 +13,7 @@ from steinkit.cli.options import in_order, json_option, max_seconds_option, sett
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.errors import UsageError
 from steinkit.files.streams import as_json
-from steinkit.sweeps.workers import BACKENDS
+from steinkit.sweeps import BACKENDS
 
 if TYPE_CHECKING:
     from steinkit.sweeps.plan import Plan

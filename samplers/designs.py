@@ -55,7 +55,7 @@ from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict, exceeds_level
+from steinkit.samplers.acceptance.interface import Look, MetropolisTest, Verdict, exceeds_level
 from steinkit.samplers.acceptance.sequential import (
     AusterityTest,
     interim_looks,
@@ -209,15 +209,11 @@ def trial_run(
 
 
 @dataclass(frozen=True)
-class _Scan(AcceptanceTest):
+class _Scan(MetropolisTest):
     """Metropolis's test on all the data, but from minibatches, where the l_i are formed; it reports their moments."""
 
-    name = "metropolis"
+    needs_all_data = False
     diagnostics = ("mean", "sd", "offset", "temperature")
-
-    def first_batch(self, size: int) -> int:
-        """All data."""
-        return size
 
     def decide(self, look: Look) -> Verdict:
         """Accept if Delta > log u."""

@@ -150,18 +150,7 @@ class Comparison(Result):
         return {
             "samples": [self._entry(each) for each in self.samples],
             "ranking": {measure: [list(group) for group in groups] for measure, groups in self.ranking.items()},
-            "reference": {
-                measure: [
-                    {
-                        **{key: each.to_dict()[key] for key in ("draws", "effective_draws", "run", "median")},
-                        "lower": float(each.lower.min()),
-                        "upper": float(each.upper.max()),
-                        "values": each.values.tolist(),
-                    }
-                    for each in references
-                ]
-                for measure, references in self.references.items()
-            },
+            "reference": {measure: [*map(_reference, references)] for measure, references in self.references.items()},
             "units": None if self.units is None else self.units.document,
             "warnings": list(self.warnings),
             "version": __version__,
@@ -186,6 +175,12 @@ class Comparison(Result):
 
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.samples)} samples by {', '.join(self.measures)}{reservations(self.warnings)}>"
+
+
+def _reference(each: Reference) -> dict[str, Any]:
+    known = each.to_dict()
+    ends = {"lower": float(each.lower.min()), "upper": float(each.upper.max()), "values": each.values.tolist()}
+    return {key: known[key] for key in ("draws", "effective_draws", "run", "median")} | ends
 
 
 @cautious

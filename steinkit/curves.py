@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit import __version__
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.comparisons import curve_text
@@ -62,7 +62,18 @@ _BLOCK = 1 << 21  # values held at once
 
 
 @dataclass(frozen=True, eq=False)
-class Curve(Result):
+class Rate:
+    """A fitted rate, by the names that `Curve` has for it."""
+
+    interval: Floats | None
+    rate: float
+    rate_interval: tuple[float, float]
+    interval_kind: Literal["regression", "bootstrap"]
+    tail: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(Rate, Result):
     """A measure against the number of draws.
 
     Attributes
@@ -107,11 +118,6 @@ class Curve(Result):
     lower: Floats
     upper: Floats
     replicates: Floats
-    interval: Floats | None
-    rate: float
-    rate_interval: tuple[float, float]
-    interval_kind: Literal["regression", "bootstrap"]
-    tail: Flags
     level: float
     units: Units | None
     warnings: tuple[str, ...]
@@ -241,8 +247,7 @@ def curve(
     if measure is None:
         measure = default_measure(samples[0].dim, operator=shared.get("operator"))
     require_taken(changes, (measure,))
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"level must lie between 0 and 1; received {level}")
+    number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
     if tail_from is not None and math.isnan(tail_from):
         raise UsageError("tail_from must be a number of draws, or a budget; received nan")
     if n is not None and budget is not None:
@@ -263,10 +268,10 @@ def curve(
         begin = min(math.sqrt(grid[0] * grid[-1]), grid[-min(FEWEST_POINTS, len(grid))])
     values, lower, upper = medians(brackets)
     grows = np.diff(against) > 0.0  # a budget that buys nothing more is the point before once again
-    rate = fit_rate(brackets[0], against, (grid >= begin) & np.append(True, grows), level=level, rng=rng)
+    fitted = fit_rate(brackets[0], against, (grid >= begin) & np.append(True, grows), level=level, rng=rng)
     notes = [*doubts, *_merged(told)]
-    if not math.isfinite(rate.value):
-        different = len(np.unique(against[rate.fitted]))
+    if not math.isfinite(fitted.rate):
+        different = len(np.unique(against[fitted.tail]))
         notes.append(f"no rate: the tail has {different} different points to fit, {FEWEST_POINTS} are needed")
     surest = 1.0 - 2.0 ** (1 - len(samples))  # that the median lies within the range of so many
     if len(samples) > 1 and surest < level:
@@ -281,6 +286,7 @@ def curve(
             "not for what the budget could have bought"
         )
     return Curve(
+        **vars(fitted),
         measure=measure,
         n=sizes,
         cost=cost,
@@ -289,11 +295,6 @@ def curve(
         lower=lower,
         upper=upper,
         replicates=brackets[0],
-        interval=rate.medians,
-        rate=rate.value,
-        rate_interval=rate.interval,
-        interval_kind=rate.kind,
-        tail=rate.fitted,
         level=level,
         units=units,
         warnings=tuple(notes),
@@ -453,30 +454,6 @@ def _total_cost(sample: Sample) -> float:
     return float(sum(sample.cost[rows].max() for rows in split_chains(sample)[0]))
 
 
-@dataclass(frozen=True, eq=False)
-class Rate:
-    """A fitted rate.
-
-    Attributes
-    ----------
-    value : float
-        The slope; NaN where fewer than three different points can be fitted.
-    interval : tuple of float
-    kind : {"regression", "bootstrap"}
-        Where the interval comes from.
-    fitted : ndarray of bool, shape (k,)
-        The points that the line goes through.
-    medians : ndarray, shape (k, 2), or None
-        Bootstrap interval of the median over replicates at each point; None for one sample.
-    """
-
-    value: float
-    interval: tuple[float, float]
-    kind: Literal["regression", "bootstrap"]
-    fitted: Flags
-    medians: Floats | None
-
-
 def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float = 0.95, rng: Seed = 0) -> Rate:
     """Fit the rate of a curve, and an interval around it.
 
@@ -503,13 +480,13 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
     if len(replicates) == 1:
         if math.isfinite(slope):
             interval = _regression_interval(np.log(against[fitted]), np.log(values[fitted]), slope, level)
-        return Rate(slope, interval, "regression", fitted, None)
+        return Rate(None, slope, interval, "regression", fitted)
     resampled = resampled_medians(replicates, rng)
     ends = (0.5 * (1.0 - level), 0.5 * (1.0 + level))
     if math.isfinite(slope):
         low, high = between(np.array([_slope(row, against, tail)[0] for row in resampled]), ends).tolist()
         interval = low, high
-    return Rate(slope, interval, "bootstrap", fitted, between(resampled, ends).T)
+    return Rate(between(resampled, ends).T, slope, interval, "bootstrap", fitted)
 
 
 def medians(values: Floats) -> Floats:

@@ -15,9 +15,9 @@ ALL = np.ones(len(SIZES), dtype=bool)
 @pytest.mark.parametrize("power", [-1.0, -0.5, 0.0, 1.0])
 def test_a_power_law_is_recovered(power):
     found = fit_rate(3.0 * SIZES[None] ** power, SIZES, ALL)
-    assert found.value == pytest.approx(power, abs=1e-12)
-    assert found.interval == pytest.approx((power, power), abs=1e-7)
-    assert (found.kind, found.medians) == ("regression", None)
+    assert found.rate == pytest.approx(power, abs=1e-12)
+    assert found.rate_interval == pytest.approx((power, power), abs=1e-7)
+    assert (found.interval_kind, found.interval) == ("regression", None)
 
 
 def test_the_regression_interval_is_that_of_scipy():
@@ -25,16 +25,16 @@ def test_the_regression_interval_is_that_of_scipy():
     found = fit_rate(values[None], SIZES, ALL, level=0.9)
     line = stats.linregress(np.log(SIZES), np.log(values))
     reach = stats.t.ppf(0.95, len(SIZES) - 2) * line.stderr
-    assert found.value == pytest.approx(line.slope)
-    assert found.interval == pytest.approx((line.slope - reach, line.slope + reach))
+    assert found.rate == pytest.approx(line.slope)
+    assert found.rate_interval == pytest.approx((line.slope - reach, line.slope + reach))
 
 
 def test_only_the_tail_is_fitted():
     values = np.where(SIZES < 100.0, 0.01, SIZES**-1.0)[None]
     found = fit_rate(values, SIZES, SIZES >= 100.0)
-    assert found.value == pytest.approx(-1.0)
-    assert fit_rate(values, SIZES, ALL).value > -0.9
-    assert found.fitted.tolist() == (SIZES >= 100.0).tolist()
+    assert found.rate == pytest.approx(-1.0)
+    assert fit_rate(values, SIZES, ALL).rate > -0.9
+    assert found.tail.tolist() == (SIZES >= 100.0).tolist()
 
 
 def test_the_bootstrap_interval_has_the_width_of_the_medians_error():
@@ -44,17 +44,21 @@ def test_the_bootstrap_interval_has_the_width_of_the_medians_error():
     centre = np.log(SIZES) - np.log(SIZES).mean()
     exact = noise * math.sqrt(math.pi / (2 * repeats)) / math.sqrt(centre @ centre)
     found = [fit_rate(_noisy(rng, noise, repeats), SIZES, ALL, rng=k) for k in range(8)]
-    widths = [(each.interval[1] - each.interval[0]) / (2 * 1.96) for each in found]
+    widths = [(each.rate_interval[1] - each.rate_interval[0]) / (2 * 1.96) for each in found]
     assert np.mean(widths) == pytest.approx(exact, rel=0.25)
-    assert sum(each.interval[0] <= -0.5 <= each.interval[1] for each in found) >= 5  # P(< 5 of 8 at 95 %) = 0.04 %
-    assert all(each.kind == "bootstrap" for each in found)
-    assert found[0].medians.shape == (len(SIZES), 2)
+    assert sum(each.rate_interval[0] <= -0.5 <= each.rate_interval[1] for each in found) >= 5
+    assert all(each.interval_kind == "bootstrap" for each in found)
+    assert found[0].interval.shape == (len(SIZES), 2)
 
 
 def test_the_same_seed_gives_the_same_interval():
     replicates = _noisy(np.random.default_rng(2), 0.3, 9)
-    assert fit_rate(replicates, SIZES, ALL, rng=4).interval == fit_rate(replicates, SIZES, ALL, rng=4).interval
-    assert fit_rate(replicates, SIZES, ALL, rng=4).interval != fit_rate(replicates, SIZES, ALL, rng=5).interval
+    assert (
+        fit_rate(replicates, SIZES, ALL, rng=4).rate_interval == fit_rate(replicates, SIZES, ALL, rng=4).rate_interval
+    )
+    assert (
+        fit_rate(replicates, SIZES, ALL, rng=4).rate_interval != fit_rate(replicates, SIZES, ALL, rng=5).rate_interval
+    )
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
@@ -62,15 +66,15 @@ def test_points_without_a_logarithm_are_left_out(repeats):
     values = np.tile(SIZES**-1.0, (repeats, 1))
     values[:, 1], values[:, 3] = -1.0, math.nan
     found = fit_rate(values, SIZES, ALL)
-    assert found.value == pytest.approx(-1.0)
-    assert found.fitted.tolist() == [True, False, True, False, True, True, True]
+    assert found.rate == pytest.approx(-1.0)
+    assert found.tail.tolist() == [True, False, True, False, True, True, True]
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_two_points_have_no_rate(repeats):
     found = fit_rate(np.tile(SIZES**-1.0, (repeats, 1)), SIZES, SIZES >= 500.0)
-    assert math.isnan(found.value)
-    assert all(map(math.isnan, found.interval))
+    assert math.isnan(found.rate)
+    assert all(map(math.isnan, found.rate_interval))
 
 
 def test_medians_leave_out_what_is_missing():

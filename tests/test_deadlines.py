@@ -20,7 +20,6 @@ from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import (
     Shares,
     StopSignal,
-    awaited,
     deadline,
     interruptible,
     require_time,
@@ -82,15 +81,6 @@ def test_the_error_travels_between_processes():
     error = TimeLimitError("counting", 0.0, 2.0, needed=3.0)
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.lower, copy.upper, copy.needed) == (str(error), 0.0, 2.0, 3.0)
-
-
-def test_a_solver_that_is_late_is_not_waited_for():
-    release = threading.Event()
-    assert awaited(lambda: release.wait(60.0), 0.01) is None
-    release.set()
-    assert awaited(lambda: 3, 60.0) == 3
-    with pytest.raises(TimeoutError, match="mine"):
-        awaited(lambda: (_ for _ in ()).throw(TimeoutError("mine")), 60.0)
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["main thread", "another thread"])
@@ -200,7 +190,7 @@ def test_time_in_threads_that_wait_is_not_lost():
     """The limit holds in the thread that does the work, too."""
     with time_limit(1e-9):
         time.sleep(0.001)
-        assert awaited(seconds_left, 60.0) == 0.0
+        assert interruptible(seconds_left, threading.Event(), "time was told") == 0.0
 
 
 def test_time_is_shared_and_what_is_left_over_goes_to_the_others():

@@ -92,3 +92,14 @@ def test_products_of_the_smallest_numbers_are_not_cancelled_by_what_is_taken_for
     product = dd.times((a, np.zeros(1)), (b, np.zeros(1)))
     truth = Fraction(factors[0]) * Fraction(factors[1])
     assert abs(Fraction(float(product[0][0])) - truth) <= Fraction(float(dd.error_of_high(product)[0]))
+
+
+@pytest.mark.parametrize("operation", ["times", "ratio"])
+def test_a_high_part_lies_no_further_from_what_is_meant_than_is_said(operation):
+    rng = np.random.default_rng(8)
+    a, b = numbers(rng, 200), numbers(rng, 200)
+    found = getattr(dd, operation)(a, b)
+    pairs = zip(exactly(a), exactly(b), strict=True)
+    meant = [x * y if operation == "times" else x / y for x, y in pairs]
+    for exact, high, error in zip(meant, found[0], dd.error_of_high(found), strict=True):
+        assert abs(exact - Fraction(float(high))) <= Fraction(float(error))

@@ -44,7 +44,7 @@ def test_a_single_seed_has_a_curve_and_no_interval():
     found = bands([[3.0, 2.0, 1.0]], [1, 2, 3])
     assert found.median.tolist() == found.low.tolist() == found.high.tolist() == [3.0, 2.0, 1.0]
     assert np.isnan(found.interval).all()
-    assert found.rate().kind == "regression"
+    assert found.rate().interval_kind == "regression"
 
 
 def test_the_rate_is_that_of_the_medians_and_the_single_ones_are_each_seeds():
@@ -54,8 +54,8 @@ def test_the_rate_is_that_of_the_medians_and_the_single_ones_are_each_seeds():
     alone = found.single_rates()
     assert alone == pytest.approx([stats.linregress(np.log(SIZES), np.log(row)).slope for row in values])
     direct = fit_rate(values, SIZES, np.ones(5, dtype=bool))
-    assert (found.rate().value, found.rate().interval) == (direct.value, direct.interval)
-    assert found.rate(tail_from=100.0).fitted.tolist() == [False, False, True, True, True]
+    assert (found.rate().rate, found.rate().rate_interval) == (direct.rate, direct.rate_interval)
+    assert found.rate(tail_from=100.0).tail.tolist() == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize(

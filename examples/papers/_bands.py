@@ -63,7 +63,7 @@ class Bands:
     def single_rates(self, *, tail_from: float = 0.0) -> Floats:
         """The rate of every seed's own curve, shape (seeds,): what a paper that shows one sequence could have found."""
         tail = self.against >= tail_from
-        return np.array([fit_rate(row[None], self.against, tail).value for row in self.replicates])
+        return np.array([fit_rate(row[None], self.against, tail).rate for row in self.replicates])
 
 
 @checked
@@ -103,7 +103,7 @@ def bands(
     --------
     >>> from _bands import bands
     >>> found = bands([[4.0, 2.0], [6.0, 3.0], [5.0, 2.5]], [10, 40])
-    >>> found.median.tolist(), found.rate().kind
+    >>> found.median.tolist(), found.rate().interval_kind
     ([5.0, 2.5], 'bootstrap')
     """
     replicates, places = np.asarray(values, dtype=np.float64), np.asarray(against, dtype=np.float64)

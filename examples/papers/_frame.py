@@ -42,9 +42,8 @@ from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_resu
 from steinkit.files.streams import parse_json, write_bytes
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.identity import digest, recordable
-from steinkit.sweeps.processes import open_workers
+from steinkit.sweeps.processes import Lost, open_workers
 from steinkit.sweeps.store import Store
-from steinkit.sweeps.workers import Lost
 
 FOLDER = Path("steinkit-papers")
 # Okabe and Ito: told apart by colour-blind readers, too, and dark enough for lines

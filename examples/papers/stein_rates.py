@@ -87,7 +87,7 @@ def main() -> None:
 def straight(band: Bands) -> Found:
     """The rate of one deterministic sequence; its interval says how straight the line is."""
     rate = band.rate()
-    return Found(rate.value, *rate.interval)
+    return Found(rate.rate, *rate.rate_interval)
 
 
 def picture(found: dict[tuple[str, str], Bands]) -> Figure:

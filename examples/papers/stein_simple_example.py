@@ -82,7 +82,7 @@ def main() -> None:
     ends, floor = Found.range(student.replicates[:, -1]), limit()
     tail = student.rate(tail_from=3000.0)
     experiment.result(
-        "student level", low=ends.low, floor=floor, rate_low=tail.interval[0], said=f"{ends} at n = {largest:,}"
+        "student level", low=ends.low, floor=floor, rate_low=tail.rate_interval[0], said=f"{ends} at n = {largest:,}"
     )
     ratio = {sample: shapes[lengths[-1], sample]["tail"] / shapes[lengths[-1], sample]["centre"] for sample in SAMPLES}
     experiment.result("student tails", **ratio, said=f"{ratio['student']:.1f} times the centre")

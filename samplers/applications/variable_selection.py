@@ -409,14 +409,11 @@ class SparseLogisticRegression(Posterior):
         k = np.arange(1, D + 1)
         log_sizes = k * math.log(self.size_rate) + gammaln(D - k + 1) + gammaln(self._a + k)
         self._log_sizes = np.concatenate(([-np.inf], log_sizes))  # there is no model without features
+        terms = ("data", "log_likelihood", "grad_log_likelihood", "log_likelihood_many", "grad_log_likelihood_many")
         super().__init__(
-            data=self._regression.data,
-            log_likelihood=self._regression.log_likelihood,
-            grad_log_likelihood=self._regression.grad_log_likelihood,
+            **{name: getattr(self._regression, name) for name in terms},
             log_prior=self._log_prior,
             grad_log_prior=self._grad_log_prior,
-            log_likelihood_many=self._regression.log_likelihood_many,
-            grad_log_likelihood_many=self._regression.grad_log_likelihood_many,
             dim=D,
             names=names,
             label="sparse-logistic-posterior",

@@ -205,21 +205,11 @@ class MetropolisChains(CompiledChains):
             constant, divisor = self.test.constant_bound, run.model.posterior.compiled_terms.temperature
             plan |= {"scans": 1} if constant is None else {"bound": constant * divisor}
         self.drift = plan.get("drift", Drift.NONE)
-        super().__init__(
-            advance_metropolis,
-            run.model,
-            run.options,
-            run.temperature,
-            run.recorder,
-            rule_of(self.test, size),
-            getattr(proposal, "proposal_scale", 0.0),
-            **plan,
-            reads_all=run.reads_all,
-            first_batch=run.first_batch,
-            budget=run.options.budget or sys.maxsize,
-            step_cost=run.proposal_cost,
-            patience=patience,
-        )
+        plan |= {"reads_all": run.reads_all, "first_batch": run.first_batch, "step_cost": run.proposal_cost}
+        plan |= {"budget": run.options.budget or sys.maxsize, "patience": patience}
+        given = run.model, run.options, run.temperature, run.recorder
+        scale = getattr(proposal, "proposal_scale", 0.0)
+        super().__init__(advance_metropolis, *given, rule_of(self.test, size), scale, **plan)
 
     def _run_all(self, states: Floats) -> None:
         """Evaluate the first states, where their values are kept, and run chain after chain."""

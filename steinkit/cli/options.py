@@ -27,7 +27,6 @@ from steinkit.describe.verdict import WORST
 from steinkit.describe.writing import alternatives, listed
 from steinkit.files import format_names
 from steinkit.measures import all_options, find_measure, measure_names, takers_of
-from steinkit.measures.options import BOUNDS
 
 Decorator: TypeAlias = Callable[[Any], Any]
 
@@ -177,7 +176,7 @@ def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
     else:
         how = {"type": setting.read if isinstance(setting.read, type) else read_as(setting.read), "show_default": True}
     default = setting.default
-    if setting is BOUNDS:
+    if name == "bounds":
         how["multiple"] = True
     elif isinstance(default, tuple):
         default = ",".join(f"{each:g}" for each in default)

@@ -23,7 +23,7 @@ from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
 from steinkit.measures import all_options, default_measure, find_measure, takers_of
-from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Measure
+from steinkit.measures.options import UNIT_WORDS, Measure
 from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
@@ -193,7 +193,7 @@ class Request(NamedTarget):
         measures = self.measures or (find_measure(default_measure(dim, operator=self.given["operator"])),)
         for name, option in all_options().items():
             # another value is asked for, and not only to save time
-            decides = not self.measures and option.changes_value and option is not MAX_SECONDS
+            decides = not self.measures and option.changes_value and name != "max_seconds"
             asked = option.help and self.given.get(name, option.default) != option.default
             read = any(name in measure.options for measure in measures)
             if asked and not read and (decides or option.of_one_sample):
@@ -259,11 +259,11 @@ class Request(NamedTarget):
             if name not in self.given:
                 continue
             given = self.given[name]
-            if option is BOUNDS:
+            if name == "bounds":
                 found[name] = bounds_for(given, sample)
-            elif option is UNITS:
+            elif name == "units":
                 found[name] = units_for(given)
-            elif option is OPERATOR:
+            elif name == "operator":
                 if given is not None:
                     from steinkit.discrepancy.operators import RiemannianLangevin
 

@@ -25,6 +25,8 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -34,8 +36,8 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import Units, UnitsLike, require_names
-from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import awaited, blocks, deadline, require_time, seconds_left, within_time
+from steinkit.errors import InputError, UsageError, cautious
+from steinkit.runtime.deadlines import blocks, deadline, interruptible, require_time, seconds_left, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
@@ -52,7 +54,6 @@ _MOST_ASSIGNED = 5000
 _MOST_PAIRS = 250_000
 _SQUARES = 2.0**-450, 2.0**450  # distances whose squares, summed, have the digits of a normal number
 _ROWS_AT_ONCE = 256
-_GRACE = 0.5  # seconds for which HiGHS may be late
 _SWEEPS = 8  # between two looks at the bracket
 _CLOSE = 2.0**-40  # relative width at which prices are good enough: rounding may change them for ever
 
@@ -193,9 +194,7 @@ def _assignment(costs: Floats) -> tuple[float, float]:
     from scipy.optimize import linear_sum_assignment
 
     n = len(costs)
-    matched = awaited(lambda: linear_sum_assignment(costs), seconds_left())
-    if matched is None:
-        raise TimeLimitError("draws were assigned to each other")
+    matched = interruptible(partial(linear_sum_assignment, costs), Event(), "draws were assigned to each other")
     costs = costs[:, matched[1]]  # the best is the diagonal now
     own = costs.diagonal().copy()
     upper = math.nextafter(math.nextafter(math.fsum(own), math.inf) / n, math.inf)
@@ -228,12 +227,8 @@ def _transport(costs: Floats, p: LongFloats, q: LongFloats, error: float) -> tup
     sums = np.concatenate([p, q]).astype(np.float64)
     require_time("the transport was planned")
     limit = {"time_limit": seconds_left()} if deadline() < math.inf else {}
-    solved = awaited(
-        lambda: linprog(costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums, options=limit),  # type: ignore[call-overload]
-        seconds_left() + _GRACE,
-    )
-    if solved is None:
-        raise TimeLimitError("the transport was planned")
+    solving = partial(linprog, costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums, options=limit)
+    solved = interruptible(solving, Event(), "the transport was planned")
     plan, g = np.outer(p, q).astype(np.float64), np.zeros(m)
     if solved.x is not None:
         plan, f = np.maximum(solved.x.reshape(n, m), 0.0), solved.eqlin.marginals[:n]

@@ -25,19 +25,13 @@ from steinkit.describe import measures as words
 from steinkit.describe.bias import describe_bias
 from steinkit.describe.writing import listed
 from steinkit.errors import UsageError, require_known
-from steinkit.measures import options
-from steinkit.measures.options import Measure, Measurement, Option, units_of_one
+from steinkit.measures.options import Measure, Measurement, Option, shared, units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
 
 _BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
 _OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
-_BRACKET = {
-    "bounds": options.BOUNDS,
-    "units": options.UNITS,
-    "tolerance": options.TOLERANCE,
-    "max_seconds": options.MAX_SECONDS,
-}
+_BRACKET = ("bounds", "units", "tolerance", "max_seconds")
 
 
 def _engine_choices() -> str:
@@ -50,19 +44,15 @@ GRAPH = Measure(
     "graph",
     "graph Stein discrepancy",
     "graph.discrepancy.graph_stein_discrepancy",
-    _BRACKET
+    shared(*_BRACKET, "max_memory", "stein_factors")
     | {
-        "max_memory": options.MAX_MEMORY,
-        "stein_factors": options.STEIN_FACTORS,
         "dilation": Option(default=2.0, help="Stretch of the spanner, above 1"),
         "graph": Option(
             default="spanner", choices=lambda: ("spanner", "complete"), help="Which pairs of draws bound g"
         ),
         "engine": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_engine_choices),
-        "operator": options.OPERATOR,
-        "n_jobs": options.N_JOBS,
-        "progress": options.PROGRESS,
-    },
+    }
+    | shared("operator", "n_jobs", "progress"),
     reuses_scores=True,
     has_picture=True,
     describe=words.describe_graph,
@@ -72,7 +62,7 @@ SLICED = Measure(
     "sliced",
     "sliced graph Stein discrepancy",
     "sliced.sliced_stein_discrepancy",
-    _BRACKET | {"stein_factors": options.STEIN_FACTORS},
+    shared(*_BRACKET, "stein_factors"),
     reuses_scores=True,
     has_picture=True,
     describe=words.describe_sliced,
@@ -82,7 +72,7 @@ MOMENTS = Measure(
     "moments",
     "moment Stein discrepancy",
     "moments.moment_stein_discrepancy",
-    {name: option for name, option in _BRACKET.items() if name != "tolerance"},
+    shared("bounds", "units", "max_seconds"),
     fixed={"by_chain": True},
     claim="estimated",
     reuses_scores=True,
@@ -94,7 +84,7 @@ BIAS = Measure(
     "bias",
     "bias of means and standard deviations",
     "bias.estimate.estimate_bias",
-    {"bounds": options.BOUNDS, "max_seconds": options.MAX_SECONDS},
+    shared("bounds", "max_seconds"),
     fixed={"method": "regression"},
     claim="estimated",
     reuses_scores=True,
@@ -105,7 +95,7 @@ CLASSICAL = Measure(
     "classical",
     "classical Stein discrepancy",
     "classical.classical_stein_discrepancy",
-    _BRACKET | {"stein_factors": options.STEIN_FACTORS},
+    shared(*_BRACKET, "stein_factors"),
     max_dim=1,
     describe=words.describe_classical,
 )
@@ -114,7 +104,7 @@ WASSERSTEIN = Measure(
     "wasserstein",
     "Wasserstein distance",
     "wasserstein.wasserstein_distance",
-    {name: option for name, option in _BRACKET.items() if name != "bounds"},
+    shared("units", "tolerance", "max_seconds"),
     claim="found",
     needs="target",
     max_dim=1,
@@ -155,10 +145,8 @@ KSD = Measure(
     "ksd",
     "kernel Stein discrepancy",
     _kernel,
-    {
-        "bounds": options.BOUNDS,
-        "units": options.UNITS,
-        "operator": options.OPERATOR,
+    shared("bounds", "units", "operator")
+    | {
         "kernel": Option(
             default="imq",
             choices=_kernel_names,
@@ -186,9 +174,8 @@ KSD = Measure(
             f"order, and {_BOOTSTRAP} wild bootstrap samples",
         ),
         "seed": Option(default=0, read=int, of_one_sample=True),
-        "max_seconds": options.MAX_SECONDS,
-        "n_jobs": options.N_JOBS,
-    },
+    }
+    | shared("max_seconds", "n_jobs"),
     reuses_scores=True,
     describe=words.describe_kernel,
 )

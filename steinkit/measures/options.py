@@ -14,12 +14,12 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steinkit.describe.measures import describe_bracketed
-from steinkit.describe.results import Claim, Describe
+from steinkit.describe.results import Describe, DescribedMeasure
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.files.streams import parse_json, read_bytes
 from steinkit.runtime.deadlines import as_bytes
@@ -140,77 +140,84 @@ def _recorded_units(value: Any) -> Any:
     return value.document if hasattr(value, "document") else np.asarray(value, dtype=np.float64).tolist()
 
 
-BOUNDS = Option(
-    read=str,
-    may_be_object=True,
-    checked=_bounds,
-    recorded=_recorded_bounds,
-    restored=_restored_bounds,
-    everyday=True,
-    metavar="LOWER,UPPER",
-    help="Bounds of the support; repeatable. Once for all coordinates, or once for each in order, or NAME=LOWER,UPPER; "
-    "inf and -inf are allowed",
-)
-TOLERANCE = Option(
-    of_solver=True,
-    everyday=True,
-    metavar="X",
-    help="Widest relative bracket accepted. By default 1e-6, and 1e-3 for graph above three dimensions",
-)
-MAX_SECONDS = Option(
-    of_solver=True,
-    everyday=True,
-    metavar="S",
-    help="Stop after S seconds, with the best bracket found. If there is none, the exit code is 4. All measures, the "
-    "verdict and the reference share the time",
-)
-MAX_MEMORY = Option(
-    read=as_bytes,
-    of_solver=True,
-    metavar="SIZE",
-    changes_value=False,
-    help="Warn before solving what may need more memory. Bytes, or words such as '2 GB'; by default what the machine "
-    "has",
-)
-STEIN_FACTORS = Option(
-    default=(1.0, 1.0, 1.0),
-    read=lambda text: _stein_factors(text.split(",")),
-    checked=_stein_factors,
-    recorded=lambda value: [float(factor) for factor in value],
-    restored=tuple,
-    metavar="C1,C2,C3",
-    help="Bounds on g, its gradient, and the gradient's Lipschitz constant",
-)
-OPERATOR = Option(
-    read=str,
-    may_be_object=True,
-    restored=_restored_operator,
-    metavar="PATH.PY:ATTRIBUTE",
-    help="An operator other than Langevin's. A RiemannianLangevin of a Python file, which is then run",
-)
-UNITS = Option(
-    read=str,
-    may_be_object=True,
-    checked=_units,
-    recorded=_recorded_units,
-    everyday=True,
-    metavar="UNITS",
-    help="own, reference, raw, or a JSON file with a scale. own: the draws' standard deviations; reference: those of "
-    "10,000 draws from the target; raw: as they are, which is the papers' definition; a file: "
-    '{"scale": {"NAME": 0.5, ...}}, or one that --json printed. Default: own, but one scale for all samples of a '
-    "comparison, curve or sweep: the target's if it can be drawn from, else that of the first; raw with --operator",
-)
-N_JOBS = Option(
-    default=1,
-    read=int,
-    flag="jobs",
-    of_solver=True,
-    everyday=True,
-    metavar="N",
-    changes_value=False,
-    help="Processors to use; -1 for all. Coordinates are solved, and stripes of pairs summed, side by side",
-)
-PROGRESS = Option(default=False, read=bool, changes_value=False)
+_SHARED = {
+    "bounds": Option(
+        read=str,
+        may_be_object=True,
+        checked=_bounds,
+        recorded=_recorded_bounds,
+        restored=_restored_bounds,
+        everyday=True,
+        metavar="LOWER,UPPER",
+        help="Bounds of the support; repeatable. Once for all coordinates, or once for each in order, or "
+        "NAME=LOWER,UPPER; inf and -inf are allowed",
+    ),
+    "tolerance": Option(
+        of_solver=True,
+        everyday=True,
+        metavar="X",
+        help="Widest relative bracket accepted. By default 1e-6, and 1e-3 for graph above three dimensions",
+    ),
+    "max_seconds": Option(
+        of_solver=True,
+        everyday=True,
+        metavar="S",
+        help="Stop after S seconds, with the best bracket found. If there is none, the exit code is 4. All measures, "
+        "the verdict and the reference share the time",
+    ),
+    "max_memory": Option(
+        read=as_bytes,
+        of_solver=True,
+        metavar="SIZE",
+        changes_value=False,
+        help="Warn before solving what may need more memory. Bytes, or words such as '2 GB'; by default what the "
+        "machine has",
+    ),
+    "stein_factors": Option(
+        default=(1.0, 1.0, 1.0),
+        read=lambda text: _stein_factors(text.split(",")),
+        checked=_stein_factors,
+        recorded=lambda value: [float(factor) for factor in value],
+        restored=tuple,
+        metavar="C1,C2,C3",
+        help="Bounds on g, its gradient, and the gradient's Lipschitz constant",
+    ),
+    "operator": Option(
+        read=str,
+        may_be_object=True,
+        restored=_restored_operator,
+        metavar="PATH.PY:ATTRIBUTE",
+        help="An operator other than Langevin's. A RiemannianLangevin of a Python file, which is then run",
+    ),
+    "units": Option(
+        read=str,
+        may_be_object=True,
+        checked=_units,
+        recorded=_recorded_units,
+        everyday=True,
+        metavar="UNITS",
+        help="own, reference, raw, or a JSON file with a scale. own: the draws' standard deviations; reference: those "
+        "of 10,000 draws from the target; raw: as they are, which is the papers' definition; a file: "
+        '{"scale": {"NAME": 0.5, ...}}, or one that --json printed. Default: own, but one scale for all samples of a '
+        "comparison, curve or sweep: the target's if it can be drawn from, else that of the first; raw with --operator",
+    ),
+    "n_jobs": Option(
+        default=1,
+        read=int,
+        flag="jobs",
+        of_solver=True,
+        everyday=True,
+        metavar="N",
+        changes_value=False,
+        help="Processors to use; -1 for all. Coordinates are solved, and stripes of pairs summed, side by side",
+    ),
+    "progress": Option(default=False, read=bool, changes_value=False),
+}
+
+
+def shared(*names: str) -> dict[str, Option]:
+    """Settings that several measures have, by their names."""
+    return {name: _SHARED[name] for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,22 +268,16 @@ Take = Callable[[Sample, Target | None, Mapping[str, Any]], Measurement]
 
 
 @dataclass(frozen=True)
-class Measure:
-    """All that is known of a measure.
+class Measure(DescribedMeasure):
+    """All that is known of a measure, by what words are made of it and besides.
 
     Attributes
     ----------
-    name, title : str
     function : str or callable, (sample, target, settings) -> Measurement
         Takes the measure of a sample against a target, with the measure's own settings by their names; or the name of
         a function within `steinkit.discrepancy` that does, imported when first called.
     options : mapping of str to Option
         What it can be told.
-    smaller_is_better : bool
-    claim : {"proved", "found", "estimated"}
-        What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
-    needs : {"draws", "scores", "target"}
-        What it looks at. One that looks at the draws alone cannot see bias.
     reuses_scores : bool
         Whether scores of all draws, evaluated once, serve for the first n of them as well.
     max_dim : int, optional
@@ -286,26 +287,19 @@ class Measure:
     refuses : mapping of str to str
         Settings of other measures that would make its value one of something else, and why; an operator is, for all
         that look at scores and have no such option.
-    describe : callable
-        Says in words what its entry in JSON means.
     take_value : callable, optional
         Takes the measure with less in its document, where the value alone is much less work.
     fixed : mapping
         What the function is told besides, whatever the settings.
     """
 
-    name: str
-    title: str
     function: str | Take
     options: Mapping[str, Option] = field(default_factory=dict)
-    smaller_is_better: bool = True
-    claim: Claim = "proved"
-    needs: Literal["draws", "scores", "target"] = "scores"
     reuses_scores: bool = False
     max_dim: int | None = None
     has_picture: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
-    describe: Describe = describe_bracketed
+    describe: Describe = field(default=describe_bracketed, kw_only=True)
     take_value: Take | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
@@ -317,11 +311,6 @@ class Measure:
         function = getattr(importlib.import_module(f"steinkit.discrepancy.{module}"), name)
         given = {name: value for name, value in settings.items() if value is not None}  # else the function's default
         return Measurement.of(self.name, function(sample, target, **self.fixed, **given))
-
-    @property
-    def has_bracket(self) -> bool:
-        """Whether its values come with a bracket."""
-        return self.claim != "estimated"
 
     @property
     def refused(self) -> Mapping[str, str]:

@@ -235,29 +235,13 @@ def _libraries(modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def awaited(work: Callable[[], Result], seconds: float) -> Result | None:
-    """Do work in a thread of its own and wait for it, but not longer than a time; None if it took longer.
-
-    For solvers of other libraries, which look at their clocks between two factorisations only. One that is late is left
-    to end by itself, and what it finds is thrown away.
-    """
-    if seconds == float("inf"):
-        return work()
-    _, outcome = _begun(work)
-    try:
-        return outcome.result(min(seconds, TIMEOUT_MAX))
-    except TimeoutError:
-        if outcome.done():  # it is the work's own
-            raise
-        return None
-
-
 def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) -> Result:
     """Do work in a thread of its own and wait for it, so that control-C is heard at once, and the deadline in any case.
 
     Python raises `KeyboardInterrupt` in the main thread, and compiled code that it happens to run there may lose it or
     break off in disorder. Here the main thread only waits. On an interrupt it sets the event, at which the work should
-    end soon, and goes on without it. So does a thread whose work has not heard the deadline a while after it.
+    end soon, and goes on without it. So does a thread whose work has not heard the deadline a while after it: solvers
+    of other libraries look at their clocks between two factorisations only, and what they find then is thrown away.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number, whole
 from steinkit.describe.results import in_json
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
@@ -180,13 +180,10 @@ def choose(
         If the best setting owes its place to values that samples must not be ordered by; or, by an estimate, if another
         may owe its own to them.
     """
-    for wrong, wanted in (
-        (not 0.0 < level < 1.0, f"level must lie between 0 and 1; received {level}"),
-        (repeats < 100, f"repeats must be at least 100, for quantiles to mean anything; received {repeats}"),
-        (not settings, "there is no setting to choose from; pass at least one"),
-    ):
-        if wrong:
-            raise UsageError(wanted)
+    number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
+    whole(repeats, "repeats", 100)  # for quantiles to mean anything
+    if not settings:
+        raise UsageError("there is no setting to choose from; pass at least one")
     is_estimate = not find_measure(measure).has_bracket
     lower, upper, cells = _losses(records, measure, settings)
     rows = tuple(

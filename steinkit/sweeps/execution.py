@@ -33,9 +33,9 @@ from steinkit.sample import Floats
 from steinkit.sweeps.choice import Interval, is_above, loss_of, why_unranked
 from steinkit.sweeps.identity import digest
 from steinkit.sweeps.plan import Plan
+from steinkit.sweeps.processes import Arguments, Lost, Workers
 from steinkit.sweeps.store import Record, Store, first_few
 from steinkit.sweeps.tasks import Cell, Run, Scores, run_chains, score_chain
-from steinkit.sweeps.workers import Arguments, Lost, Workers
 
 # Settings a worker whose draws are held at once: several, so that workers wait for each other seldom.
 _SETTINGS_AT_ONCE = 4

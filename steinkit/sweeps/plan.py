@@ -28,9 +28,9 @@ from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.options import units_of_several
 from steinkit.sample import Sample, default_names
 from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, sample_digest
+from steinkit.sweeps.processes import Lost, Workers
 from steinkit.sweeps.store import Record, Store
 from steinkit.sweeps.tasks import Run, Scores, SweptSampler, run_chains
-from steinkit.sweeps.workers import Lost, Workers
 from steinkit.target import Target
 
 MOST_CELLS = 1_000_000

@@ -1,5 +1,8 @@
 """Processes that work for a sweep: those of this machine, and those of Dask's and Ray's clusters.
 
+Work is a function of a module, called with one argument that all work shares and with some of its own. Work whose
+process ended is tried once more.
+
 On this machine they are loky's executors of one process each, so that a process that ends costs no other.
 Each has a thread here that gives it work and waits for the answer. A process that is killed, be it by the kernel for
 want of memory, is started again. Work that takes longer than it may is ended with its process. Processes end with the
@@ -18,12 +21,14 @@ import functools
 import math
 import os
 import pickle
+import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from multiprocessing import active_children
 from typing import Any
 
@@ -32,19 +37,7 @@ import joblib
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from steinkit.errors import SteinkitError, UsageError, imported, require_known
-from steinkit.sweeps.workers import (
-    BACKENDS,
-    CLUSTERS,
-    KEPT,
-    LOOK,
-    Arguments,
-    LateError,
-    OtherProcesses,
-    Work,
-    Workers,
-    called,
-    pickled,
-)
+from steinkit.sweeps import BACKENDS
 
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")
 _ONE_THREAD = {"VECLIB_MAXIMUM_THREADS": "1"} | {f"{name}_NUM_THREADS": "1" for name in _LIBRARIES}
@@ -52,6 +45,164 @@ _FALSE_STARTS = 5  # in a row, before nothing can be started
 _GRACE, _FIRST_GRACE = 10.0, 120.0  # seconds beyond the time; with its first work of a kind a process compiles
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 _PATIENCE = 30.0  # seconds that a scheduler may be away
+_LOOK = 1.0  # seconds between looks at whether processes are there, and at a cluster that is silent
+_KEPT = "cells finished before are kept in the sweep's folder, if it has one, and the same sweep goes on there"
+_CLUSTERS = BACKENDS[1:]
+
+Work = Callable[..., Any]
+Arguments = tuple[Any, ...]
+Task = tuple[Any, Arguments]
+"""What its answer is known by, and the arguments of the work."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Work whose process ended before it had answered.
+
+    Attributes
+    ----------
+    arguments : tuple
+        Those of the work.
+    reason : str
+    late : bool
+        Whether the process was ended because time had run out.
+    """
+
+    arguments: Arguments
+    reason: str
+    late: bool = False
+
+
+class LateError(Exception):
+    """Why a process was ended whose time had run out."""
+
+
+class Workers:
+    """Whoever does the work of a sweep, with one argument that all work shares: this process, one after another."""
+
+    def __init__(self, shared: object, count: Callable[[], int] = lambda: 1) -> None:
+        self._shared, self._count = shared, count
+
+    @property
+    def count(self) -> int:
+        """How many work side by side; a cluster may grow."""
+        return max(1, self._count())
+
+    def answers(
+        self,
+        work: Work,
+        tasks: Iterable[Task],
+        *,
+        seconds: float | None = None,
+        parts: Callable[[Arguments], Sequence[Arguments]] = lambda whole: [whole],
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """Answers of ``work(shared, *arguments)``, with what they are known by, in any order, as they are ready.
+
+        Parameters
+        ----------
+        work : callable
+            A function of a module, which catches what fails in it.
+        tasks : iterable of tuple
+        seconds : float, optional
+            For each of them, where processes can be ended; a little more is granted.
+        parts : callable
+            Arguments of the parts in which work is tried once more whose process ended; if that of a part ends, too,
+            its answer is `Lost`.
+
+        Raises
+        ------
+        UsageError
+            If the work cannot be sent to another process.
+        SteinkitError
+            If the workers themselves failed.
+        """
+        again: list[Task] = []
+        with contextlib.closing(self._once(work, tasks, seconds)) as found:
+            for key, answer in found:
+                if isinstance(answer, Lost) and not answer.late:
+                    again += [(key, part) for part in parts(answer.arguments)]
+                else:
+                    yield key, answer
+        with contextlib.closing(self._once(work, again, seconds)) as found:
+            yield from found
+
+    def _once(self, work: Work, tasks: Iterable[Task], seconds: float | None) -> Generator[tuple[Any, Any], None, None]:
+        for key, arguments in tasks:
+            yield key, work(self._shared, *arguments)
+
+
+class OtherProcesses(Workers):
+    """Workers of a back end: what is given to them, they answer in futures."""
+
+    backend: str
+    deaths: tuple[type[Exception], ...]  # of the process that worked
+
+    def _given(self, work: Work, arguments: Arguments, seconds: float | None) -> Future[Any]:
+        raise NotImplementedError
+
+    def _withdraw(self, futures: Collection[Future[Any]]) -> None:
+        """Give up work that nobody waits for any more."""
+        for each in futures:
+            each.cancel()
+
+    def _require_there(self) -> None:
+        """Raise if nobody is there who might answer."""
+
+    def _once(self, work: Work, tasks: Iterable[Task], seconds: float | None) -> Generator[tuple[Any, Any], None, None]:
+        waiting: dict[Future[Any], Task] = {}
+        done = queue.SimpleQueue[Future[Any]]()  # to `wait` for the first would take longer the more there are
+        try:
+            for key, arguments in tasks:
+                future = self._given(work, arguments, seconds)
+                waiting[future] = key, arguments
+                future.add_done_callback(done.put)
+            while waiting:
+                try:
+                    future = done.get(timeout=_LOOK)
+                except queue.Empty:
+                    self._require_there()
+                    continue
+                key, arguments = waiting.pop(future)
+                yield key, self._answer(future, arguments)
+        finally:
+            self._withdraw(waiting)
+
+    def _answer(self, future: Future[Any], arguments: Arguments) -> Any:
+        try:
+            return future.result()
+        except SteinkitError:
+            raise
+        except LateError as error:
+            return Lost(arguments, str(error), late=True)
+        except self.deaths:
+            return Lost(arguments, "the process that worked at it was killed, or ended by itself")
+        except Exception as error:  # of sending and receiving: work catches its own
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            raise SteinkitError(f"the workers of backend {self.backend} failed; {_KEPT} ({what})") from error
+
+
+def pickled(value: object) -> bytes:
+    """A value as bytes, functions of scripts and notebooks included.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be sent to another process.
+    """
+    try:
+        return bytes(cloudpickle.dumps(value))
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            "the sampler, the target or a setting cannot be sent to another process, perhaps for a lock, a file "
+            "or a generator that it holds; leave out n_jobs (--jobs) and max_seconds, or make them of functions and "
+            f"arrays ({error})"
+        ) from error
+
+
+def called(shared: object, payload: bytes) -> Any:
+    """The answer to work that was sent as bytes."""
+    work, arguments = pickle.loads(payload)
+    return work(shared, *arguments)
 
 
 def open_workers(
@@ -83,9 +234,9 @@ def open_workers(
     require_known([backend], BACKENDS, "no backend", "the backends")
     if n_jobs == 0:
         raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
-    if scheduler is not None and backend not in CLUSTERS:
-        raise UsageError(f"a scheduler ({scheduler}) is for backends {' and '.join(CLUSTERS)}; name one of them")
-    if backend in CLUSTERS:
+    if scheduler is not None and backend not in _CLUSTERS:
+        raise UsageError(f"a scheduler ({scheduler}) is for backends {' and '.join(_CLUSTERS)}; name one of them")
+    if backend in _CLUSTERS:
         return (dask_workers if backend == "dask" else ray_workers)(n_jobs, scheduler, shared)
     if n_jobs is None and not timed:
         return contextlib.nullcontext(Workers(shared))
@@ -145,7 +296,7 @@ class Processes(OtherProcesses):
         process.known.add(work)
         try:
             future = process.submit(_called, payload)
-            while not wait([future], min(LOOK, until - time.monotonic())).done:
+            while not wait([future], min(_LOOK, until - time.monotonic())).done:
                 if time.monotonic() > until:
                     raise LateError(f"it took more than {allowed:.0f} s and was ended")
                 if self._abandoned.is_set() or not process.is_there:
@@ -162,7 +313,7 @@ class Processes(OtherProcesses):
                 return self._processes[-1]
         raise SteinkitError(
             f"worker processes end before they are up, {_FALSE_STARTS} in a row; if memory is short, take fewer jobs; "
-            f"{KEPT}"
+            f"{_KEPT}"
         )
 
 
@@ -195,7 +346,7 @@ def _begin(shared: bytes, parent: int) -> None:
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK)
+        time.sleep(_LOOK)
     os._exit(1)
 
 
@@ -232,7 +383,7 @@ def dask_workers(n_jobs: int | None, scheduler: str | None, shared: object) -> I
 
 def _close(client: Any) -> None:
     with contextlib.suppress(Exception):  # of a scheduler that is gone
-        client.close(timeout=LOOK)
+        client.close(timeout=_LOOK)
 
 
 class _Dask(OtherProcesses):
@@ -270,10 +421,10 @@ class _Dask(OtherProcesses):
         while (status := self._client.status) != "running":
             if status == "closed" or time.monotonic() > until:
                 raise self._gone(f"it is {status}")
-            time.sleep(LOOK)
+            time.sleep(_LOOK)
 
     def _gone(self, why: object) -> SteinkitError:
-        return SteinkitError(f"the Dask scheduler no longer answers ({' '.join(str(why).split())}); {KEPT}")
+        return SteinkitError(f"the Dask scheduler no longer answers ({' '.join(str(why).split())}); {_KEPT}")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,18 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number, positive
 from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import all_options, default_measure, find_measure, require_taken
 from steinkit.runtime.deadlines import as_bytes
 from steinkit.sweeps.execution import Execution, other_records, race_rounds
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, in_fixed_units, seed_list
-from steinkit.sweeps.processes import open_workers
+from steinkit.sweeps.processes import Workers, open_workers
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.tasks import swept_sampler
-from steinkit.sweeps.workers import Workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
@@ -348,22 +346,17 @@ def make_measure_settings(
                 f"sweep has no option {name!r}{did_you_mean(name, (*known, 'seeds'))}; those of the measures are "
                 f"{', '.join(known)}; options of the sampler belong into grid= or options="
             )
-    _require_range(tolerance, "tolerance", 1.0)
+    number(tolerance, "tolerance", lambda width: 0.0 < width < 1.0, "between 0 and 1")
     if max_seconds is not None:
-        _require_range(max_seconds, "max_seconds", math.inf)
+        positive(max_seconds, "max_seconds")
     most_memory = None if max_memory is None else as_bytes(max_memory)
     options = all_options()
     found = {
         name: options[name].checked(value if options[name].may_be_object else recordable(value, name))
         for name, value in given.items()
     }
-    return found | {"tolerance": float(tolerance), "max_seconds": max_seconds, "max_memory": most_memory}
-
-
-def _require_range(value: Any, name: str, end: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < end:
-        wanted = "a positive number of seconds" if end == math.inf else "a number between 0 and 1"
-        raise UsageError(f"{name} must be {wanted}; received {value!r}")
+    limit = recordable(max_seconds, "max_seconds")
+    return found | {"tolerance": float(tolerance), "max_seconds": limit, "max_memory": most_memory}
 
 
 def _identified(

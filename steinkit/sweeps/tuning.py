@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit import __version__
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number, whole
 from steinkit.describe.results import Result, cautioned, in_json, running_text
 from steinkit.describe.sweep import tuning_statements
 from steinkit.describe.writing import setting_key
@@ -344,8 +344,7 @@ def lengths(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     UsageError
         If it does not pay one step of each, or is no share.
     """
-    if not 0.0 < cost <= 1.0:
-        raise UsageError(f"cost must be a share of the full grid's cost, above 0 and at most 1; received {cost:g}")
+    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a share of the full grid's, above 0 and at most 1")
     last = next(r for r in range(64) if _ETA**r >= settings)
     counts = [math.ceil(settings / _ETA**r) for r in range(last + 1)]
     for stretch in np.geomspace(_ETA**last, 1e-6, 2000):
@@ -369,8 +368,7 @@ def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[d
     """
     from scipy.stats.qmc import Sobol
 
-    if count < 2:
-        raise UsageError(f"settings must be a whole number of at least 2; received {count}")
+    whole(count, "settings", 2)
     columns = []
     points = Sobol(len(ranges), scramble=False).random_base2(math.ceil(math.log2(count + 1)))[1 : count + 1]
     for (name, ends), places in zip(ranges.items(), points.T, strict=True):
@@ -378,8 +376,8 @@ def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[d
         if not numbers or len(ends) != 2 or not 0.0 < ends[0] < ends[1] < sys.float_info.max:
             raise UsageError(f"the range of {name} must be two positive numbers, the lower first; received {ends!r}")
         values = ends[0] * (ends[1] / ends[0]) ** places
-        whole = any(isinstance(end, int) for end in ends) and all(end == int(end) for end in ends)
-        rounded = [round(value) if whole else float(f"{value:.4g}") for value in values.tolist()]
+        is_whole = any(isinstance(end, int) for end in ends) and all(end == int(end) for end in ends)
+        rounded = [round(value) if is_whole else float(f"{value:.4g}") for value in values.tolist()]
         columns.append([min(max(each, ends[0]), ends[1]) for each in rounded])
     found = [dict(zip(ranges, row, strict=True)) for row in zip(*columns, strict=True)]
     return tuple({setting_key(setting): setting for setting in found}.values())

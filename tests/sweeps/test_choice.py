@@ -280,7 +280,10 @@ class TestErrors:
 
     @pytest.mark.parametrize(
         ("options", "message"),
-        [({"level": 1.0}, "level must lie between 0 and 1"), ({"repeats": 10}, "repeats must be at least 100")],
+        [
+            ({"level": 1.0}, "level must be a number, between 0 and 1"),
+            ({"repeats": 10}, "repeats must be a whole number of at least 100"),
+        ],
     )
     def test_options_out_of_range(self, options, message):
         with pytest.raises(UsageError, match=message):

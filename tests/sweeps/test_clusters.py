@@ -18,9 +18,9 @@ from support.records import whoever_sampled
 import steinkit as sk
 from steinkit.errors import SteinkitError, UsageError
 from steinkit.sweeps import processes
+from steinkit.sweeps.processes import Lost
 from steinkit.sweeps.run import sweep
 from steinkit.sweeps.store import RECORDS
-from steinkit.sweeps.workers import Lost
 
 TARGET = sk.targets.Normal([0.0])
 CLUSTER = """

@@ -14,10 +14,9 @@ import steinkit as sk
 from steinkit.errors import SteinkitError
 from steinkit.sweeps import processes as processes_module
 from steinkit.sweeps.plan import in_fixed_units
-from steinkit.sweeps.processes import Processes
+from steinkit.sweeps.processes import Lost, Processes, Workers
 from steinkit.sweeps.run import make_plan, sweep
 from steinkit.sweeps.store import Store
-from steinkit.sweeps.workers import Lost, Workers
 
 TARGET = sk.targets.Normal([0.0])
 

@@ -328,7 +328,7 @@ def test_summary_says_what_effective_sample_size_would_have_chosen():
         ({"options": {"draws": 10, "start": [[0.0], [1.0, 2.0]]}, "target": "normal"}, "rows of the same length"),
         ({"target": "normal", "target_options": {"mean": {1}}}, "target option mean must be a finite number"),
         ({"tolerance": 2.0}, "between 0 and 1"),
-        ({"max_seconds": -1.0}, "positive number of seconds"),
+        ({"max_seconds": -1.0}, "max_seconds must be a number, positive and finite"),
         ({"stein_factor": (1, 1, 1)}, 'did you mean "stein_factors"'),
         ({"stein_factors": (1, 1)}, "three numbers"),
         ({"bounds": "wide"}, "bounds must be numbers"),

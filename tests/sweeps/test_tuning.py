@@ -191,7 +191,7 @@ def test_what_no_measure_may_order_is_not_ordered():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"cost": 0.0}, "cost must be a share"),
+        ({"cost": 0.0}, "cost must be a number, a share"),
         ({"cost": 1e-9}, "does not pay one step"),
         ({"grid": None}, "give either grid="),
         ({"ranges": {"step_size": (1e-3, 1.0)}}, "give either grid="),

@@ -1,5 +1,7 @@
 """The programs' rows against the definition, written out point by point and edge by edge."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,17 @@ def test_points_too_far_apart_for_rows_have_none():
     coordinate = SteinProgram(points, -points, np.full(3, 1 / 3), complete_graph(points)).coordinate(0)
     assert coordinate.matrix.shape == (0, 6)
     assert coordinate.radius.shape == (0,)
+
+
+@pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (0.5, 3.0, 1.0), (4.0, 0.25, 2.0)])
+def test_trivial_bounds_are_those_of_the_boxes(factors):
+    """c1 sum |q_i s_ij| + c2 sum q_i, in rational arithmetic."""
+    rng = np.random.default_rng(3)
+    points, scores = rng.standard_normal((30, 2)), 10.0 ** rng.uniform(-3, 3, (30, 2))
+    weights = rng.dirichlet(np.ones(30))
+    program = SteinProgram(points, scores, weights, complete_graph(points), factors=SteinFactors(*factors))
+    shares = [Fraction(q) for q in weights.tolist()]
+    for j, found in enumerate(program.trivial_bounds):
+        on_value = sum(q * Fraction(float(s)) for q, s in zip(shares, scores[:, j], strict=True))
+        exact = Fraction(factors[0]) * on_value + Fraction(factors[1]) * sum(shares)
+        assert exact <= Fraction(float(found)) <= exact * (1 + Fraction(2, 10**9))

@@ -43,23 +43,17 @@ def _rows_of(kinds: tuple[tuple[Any, int], ...]) -> Any:
     """A compiled function (table, i) -> row i of each array, as a tuple."""
     dtype, axes = kinds[-1]
     at = 1 + _ENTRIES * (len(kinds) - 1)
-    own: Any
-    if axes == 1:
+    shapes = (
+        lambda table, i: (i + 1,),
+        lambda table, i: (i + 1, table[at + 1]),
+        lambda table, i: (i + 1, table[at + 1], table[at + 2]),
+    )
+    shape = numba.njit(fastmath=False)(shapes[axes - 1])
 
-        def own(table: Any, i: int) -> Any:
-            return (carray(pointer(table[at], dtype), i + 1)[i],)
+    @numba.njit(fastmath=False)
+    def last(table: Any, i: int) -> Any:
+        return (read_only(carray(pointer(table[at], dtype), shape(table, i)))[i],)
 
-    elif axes == 2:
-
-        def own(table: Any, i: int) -> Any:
-            return (read_only(carray(pointer(table[at], dtype), (i + 1, table[at + 1])))[i],)
-
-    else:
-
-        def own(table: Any, i: int) -> Any:
-            return (read_only(carray(pointer(table[at], dtype), (i + 1, table[at + 1], table[at + 2])))[i],)
-
-    last = numba.njit(fastmath=False)(own)
     if len(kinds) == 1:
         return last
     before = _rows_of(kinds[:-1])

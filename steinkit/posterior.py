@@ -33,7 +33,7 @@ from steinkit.errors import Caution, InputError, UsageError, caution
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers, Sample
-from steinkit.target import Functions, Seed, Target
+from steinkit.target import Seed, Target
 
 Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
@@ -66,20 +66,8 @@ class Posterior(Target):
         axis.
     grad_log_likelihood_many : callable, ((K, d), *batches) -> (K, d), optional
         Its gradient, summed over each batch.
-    dim : int, optional
-        Number of coordinates d; taken from `names` or `bounds` where they are given.
-    names : sequence of str, optional
-        Names of the coordinates.
-    bounds : array_like, shape (d, 2), optional
-        Row j is (lower, upper) of coordinate j; infinities where there is no bound.
-    cdf : callable, (n,) -> (n,), optional
-        Cumulative distribution function, in one dimension.
-    sampler : callable, (n, Generator) -> (n, d), optional
-        Draws n independent points.
-    functions : mapping of str to callable, (n, d) -> (n,), optional
-        Further quantities, as of `Target`.
-    label : str
-        How reports call the posterior.
+    **options
+        Of `Target`: ``dim``, ``names``, ``bounds``, ``cdf``, ``sampler``, ``functions`` and ``label``.
 
     Attributes
     ----------
@@ -110,25 +98,10 @@ class Posterior(Target):
         *,
         log_likelihood_many: LikelihoodTerm | None = None,
         grad_log_likelihood_many: LikelihoodTerm | None = None,
-        dim: int | None = None,
-        names: Sequence[str] | None = None,
-        bounds: ArrayLike | None = None,
-        cdf: Callable[[Floats], ArrayLike] | None = None,
-        sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
-        functions: Functions | None = None,
-        label: str = "user-defined posterior",
+        **options: Any,
     ) -> None:
-        super().__init__(
-            score=self._score_over_data,
-            log_density=self._log_density_over_data,
-            bounds=bounds,
-            names=names,
-            cdf=cdf,
-            sampler=sampler,
-            dim=dim,
-            functions=functions,
-            label=label,
-        )
+        options = {"label": "user-defined posterior"} | options
+        super().__init__(score=self._score_over_data, log_density=self._log_density_over_data, **options)
         self.data: tuple[Array, ...] = _as_data(data)
         self.size: int = len(self.data[0])
         self.log_likelihood = log_likelihood

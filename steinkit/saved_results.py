@@ -89,12 +89,11 @@ def restored(data: bytes, path: str | os.PathLike[str]) -> Result:
     try:
         with zipfile.ZipFile(io.BytesIO(read_bytes(name, binary=True))) as archive:
             MAX_BYTES.require(sum(member.file_size for member in archive.infolist()), str(name))
-            with archive.open(f"{_DESCRIBED}.npy") as member:
-                state = json.loads(np.lib.format.read_array(member, allow_pickle=False).tobytes())
             arrays = {}
             for each in archive.namelist():
                 with archive.open(each) as member:
                     arrays[each.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+        state = json.loads(arrays[_DESCRIBED].tobytes())
         found = _unpacked(state["result"], arrays)
     except SteinkitError:
         raise

@@ -303,6 +303,11 @@ class Target:
     label : str, optional
         How reports call the target.
 
+    Attributes
+    ----------
+    has_log_density, has_cdf, has_tail_integrals, can_sample : bool
+        Whether `log_density`, `cdf`, `tail_integrals` and `sample` can be called.
+
     Raises
     ------
     UsageError
@@ -338,6 +343,10 @@ class Target:
         self._cdf = cdf
         self._tail_integrals = tail_integrals
         self._sampler = sampler
+        self.has_log_density: bool = log_density is not None
+        self.has_cdf: bool = cdf is not None
+        self.has_tail_integrals: bool = tail_integrals is not None
+        self.can_sample: bool = sampler is not None
         self.label = label
         self.functions: Functions = as_functions(functions or {})
         self.names: tuple[str, ...] | None = None if names is None else tuple(map(str, names))
@@ -361,11 +370,6 @@ class Target:
         return f"<{type(self).__name__} {self.label!r}, {size}>"
 
     @property
-    def has_log_density(self) -> bool:
-        """Whether `log_density` can be called."""
-        return self._log_density is not None
-
-    @property
     def can_be_checked(self) -> bool:
         """Whether `check` can be called: there is a log density, and a score that is not made from it."""
         return self.has_log_density and not isinstance(self._score, DifferenceScore)
@@ -376,27 +380,12 @@ class Target:
         return (self._score.remark,) if isinstance(self._score, DifferenceScore) and self._score.remark else ()
 
     @property
-    def has_cdf(self) -> bool:
-        """Whether `cdf` can be called."""
-        return self._cdf is not None
-
-    @property
-    def has_tail_integrals(self) -> bool:
-        """Whether `tail_integrals` can be called."""
-        return self._tail_integrals is not None
-
-    @property
     def cdf_accuracy(self) -> float:
         """What brackets of Wasserstein distances allow for errors of F, and of its integrals relative to E|X - x|.
 
         Assumed of functions given, measured of built-in families.
         """
         return 1e-13
-
-    @property
-    def can_sample(self) -> bool:
-        """Whether independent draws can be had from `sample`."""
-        return self._sampler is not None
 
     def score(
         self, points: ArrayLike, *, draws: Integers | None = None, names: tuple[str, ...] | None = None

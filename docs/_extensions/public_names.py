@@ -84,7 +84,7 @@ def filled(text: str, folder: Path) -> str:
     for line, full in entries(text):
         if "*" in line:
             left = sorted(set(public_names().values()) - known)
-            fits = [name for name in left if next(p for p in patterns if fnmatchcase(name, p)) == full]
+            fits = [name for name in left if next((p for p in patterns if fnmatchcase(name, p)), None) == full]
             text = text.replace(f"{line}\n", "".join(f"   {name.rpartition('.')[2]}\n" for name in fits), 1)
     return text
 

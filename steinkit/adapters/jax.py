@@ -94,7 +94,7 @@ def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mo
     label = f"NumPyro model {_name(model)}"
     args, kwargs = fresh((args, kwargs))
     with double_precision():
-        model, trace = _run(model, args, kwargs, label)
+        model, trace = _run(partial(model, *args, **kwargs), label)
         sites = {name: site for name, site in trace.items() if site["type"] == "sample" and not site["is_observed"]}
         refuse_discrete([name for name, site in sites.items() if site["fn"].support.is_discrete], label)
         fixed = [name for name, site in sites.items() if isinstance(site["fn"], distributions.Delta)]
@@ -105,12 +105,12 @@ def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mo
             )
         if not sites:
             raise InputError(f"{label} has no latent sites: all are observed, or it samples nothing")
-        space = _Space(model, args, kwargs, sites)
+        space = _Space(model, sites)
     plate = likelihood_plate(trace)
 
     def make_target(names: tuple[str, ...], label: str) -> Target:
         if plate is not None:
-            return posterior_of_plate(plate, model, args, kwargs, space.position, names, label)
+            return posterior_of_plate(plate, model, space.position, names, label)
         gradient = jax_module().grad(space.log_density)
         return Target(score=vectorised(gradient), log_density=vectorised(space.log_density), names=names, label=label)
 
@@ -123,17 +123,17 @@ def has_sites(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind()
     except (TypeError, ValueError):  # it needs arguments, or has no signature
         return False
-    return any(site["type"] == "sample" for site in _traced(function, (), {})[1].values())
+    return any(site["type"] == "sample" for site in _traced(function)[1].values())
 
 
 class _Space:
     """The latent sites of a model as one vector, and NumPyro's transforms between them."""
 
-    def __init__(self, model: Callable[..., Any], args: Any, kwargs: Any, sites: Mapping[str, Any]) -> None:
+    def __init__(self, model: Callable[[], Any], sites: Mapping[str, Any]) -> None:
         util = imported("numpyro.infer.util", "NumPyro", "numpyro")
-        self.log_density = lambda vector: -util.potential_energy(model, args, kwargs, self.position(vector))
-        self._free = partial(util.unconstrain_fn, model, args, kwargs)
-        self._constrained = partial(util.constrain_fn, model, args, kwargs)
+        self.log_density = lambda vector: -util.potential_energy(model, (), {}, self.position(vector))
+        self._free = partial(util.unconstrain_fn, model, (), {})
+        self._constrained = partial(util.constrain_fn, model, (), {})
         self.sites = tuple(sites)
         values = {name: site["value"] for name, site in sites.items()}
         try:
@@ -175,26 +175,26 @@ class _Space:
         return jnp.concatenate([jnp.ravel(values[name]) for name in self.sites])
 
 
-def _traced(model: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Callable[..., Any], Mapping[str, Any]]:
+def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, Any]]:
     """The model over all data of its plates, with a key and its `param` sites filled in; and a trace of it."""
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     infer = imported("numpyro.infer", "NumPyro", "numpyro")
     whole = with_plates(model, {})
     start = handlers.substitute(handlers.seed(whole, 0), substitute_fn=infer.init_to_uniform())
-    trace = handlers.trace(start).get_trace(*args, **kwargs)
+    trace = handlers.trace(start).get_trace()
     given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
 
-    def prepared(*args: Any, **kwargs: Any) -> Any:
+    def prepared() -> Any:
         # a handler of its own each time: it keeps the key, which JAX would take out of the function it compiles
-        return handlers.seed(handlers.substitute(model, data=given), 0)(*args, **kwargs)
+        return handlers.seed(handlers.substitute(model, data=given), 0)()
 
     return with_plates(prepared, {}), trace
 
 
-def _run(model: Callable[..., Any], args: Any, kwargs: Any, label: str) -> tuple[Callable[..., Any], Mapping[str, Any]]:
+def _run(model: Callable[[], Any], label: str) -> tuple[Callable[[], Any], Mapping[str, Any]]:
     """What `_traced` returns; InputError if the model does not take the arguments, or fails with them."""
     try:
-        return _traced(model, args, kwargs)
+        return _traced(model)
     except SteinkitError:
         raise
     except Exception as error:  # whatever a user's model raises
@@ -285,7 +285,7 @@ class Plate:
     dims: Mapping[str, int]
 
 
-def with_plates(model: Callable[..., Any], indices: Mapping[str, Any]) -> Callable[..., Any]:
+def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callable[[], Any]:
     """The model with these indices in some of its plates, and all of them in the others."""
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     jnp = jax_module().numpy
@@ -295,10 +295,10 @@ def with_plates(model: Callable[..., Any], indices: Mapping[str, Any]) -> Callab
             return None
         return indices[site["name"]] if site["name"] in indices else jnp.arange(site["args"][0])
 
-    def substituted(*args: Any, **kwargs: Any) -> Any:
+    def substituted() -> Any:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "subsample_size does not match")  # that is what is wanted here
-            return handlers.substitute(model, substitute_fn=given)(*args, **kwargs)
+            return handlers.substitute(model, substitute_fn=given)()
 
     return substituted
 
@@ -322,9 +322,7 @@ def likelihood_plate(trace: Mapping[str, Any]) -> Plate | None:
 
 def posterior_of_plate(
     plate: Plate,
-    model: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
+    model: Callable[[], Any],
     position: Callable[[Any], dict[str, Any]],
     names: tuple[str, ...],
     label: str,
@@ -336,12 +334,12 @@ def posterior_of_plate(
     outside = handlers.block(model, hide=list(plate.dims))
 
     def log_prior(vector: Any) -> Any:
-        return -util.potential_energy(outside, args, kwargs, position(vector))
+        return -util.potential_energy(outside, (), {}, position(vector))
 
     def terms(vector: Any, indices: Any) -> Any:
-        values = util.constrain_fn(outside, args, kwargs, position(vector))
+        values = util.constrain_fn(outside, (), {}, position(vector))
         batch = handlers.substitute(with_plates(model, {plate.name: indices}), data=values)
-        trace = handlers.trace(batch).get_trace(*args, **kwargs)
+        trace = handlers.trace(batch).get_trace()
         return sum(_terms_of(trace[name], dim, plate.size / len(indices)) for name, dim in plate.dims.items())
 
     def total(vector: Any, indices: Any) -> Any:

@@ -470,7 +470,7 @@ def _called(name: str) -> str:
 
 def _params_r(file: _Path) -> Floats:
     try:
-        found = json.loads(_bytes(file))["params_r"]
+        found = json.loads(read_bytes(file, binary=False))["params_r"]
         return np.atleast_2d(np.array(found, dtype=np.float64))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
@@ -489,7 +489,7 @@ def _files(given: Any) -> list[str]:
 
 def _columns(files: list[str], names: Sequence[str] = ()) -> tuple[list[str], Floats]:
     """The first file's header, and columns of all files by their names, or by that header."""
-    found = [read_stan_file(_bytes(file), file) for file in files]
+    found = [read_stan_file(read_bytes(file, binary=False), file) for file in files]
     wanted, values = list(names) or found[0].header, []
     for file, each in zip(files, found, strict=True):
         if missing := [name for name in wanted if name not in each.header]:
@@ -498,7 +498,3 @@ def _columns(files: list[str], names: Sequence[str] = ()) -> tuple[list[str], Fl
             )
         values.append(each.values[:, [each.header.index(name) for name in wanted]])
     return found[0].header, np.concatenate(values)
-
-
-def _bytes(file: _Path) -> bytes:
-    return read_bytes(file, binary=False)

@@ -88,7 +88,7 @@ def _own_option(metavar: str, text: str) -> dict[str, Any]:
 
 _NUMBER, _WHOLE = read_as(float, "a number is wanted"), read_as(_whole, "a whole number is wanted")
 _SCALES = read_as(_numbers, "a number, or numbers between commas, is wanted")
-_STATE = read_as(_numbers, "numbers between commas is wanted")
+_STATE = read_as(_numbers, "numbers between commas are wanted")
 _SEED = read_as(_seeds, "a whole number, or the chains' seeds between commas, is wanted")
 _TESTS = acceptance_test_names()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steinkit.cli.help_screens import command, measure_option, output_option, solver_option
-from steinkit.cli.options import in_order, json_option, setting_option
+from steinkit.cli.options import in_order, json_option, max_seconds_option, setting_option
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.errors import UsageError
 from steinkit.files.streams import as_json
@@ -197,12 +197,7 @@ def _own_target(name: str, config: Path) -> str | None:
     show_default=True,
     help="Share of the full grid's cost to spend. In evaluations or draws, as the chain's length is given.",
 )
-@solver_option(
-    "--max-seconds",
-    type=click.FloatRange(min=0.0, min_open=True),
-    metavar="S",
-    help="Begin no longer chains after S seconds. The choice is then the best of those that were run.",
-)
+@max_seconds_option("Begin no longer chains after S seconds. The choice is then the best of those that were run.")
 @_jobs
 @_backend
 @_folder

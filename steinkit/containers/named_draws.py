@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.columns import lay_out, require_numbers, sample_from_table, split
-from steinkit.errors import InputError
+from steinkit.errors import InputError, listed
 from steinkit.sample import Sample, default_names
 
 Labels = tuple[tuple[str, ...], ...]
@@ -70,8 +70,8 @@ class Variable:
             if sorted(own) != sorted(wanted):
                 missing = [label for label in wanted if label not in own] or [x for x in own if x not in wanted]
                 raise InputError(
-                    f"{self.name}: the draws are labelled {_listed(own)} along axis {axis + 1}, the model has "
-                    f"{_listed(wanted)}; {missing[0]!r} is on one side only"
+                    f"{self.name}: the draws are labelled {listed(own)} along axis {axis + 1}, the model has "
+                    f"{listed(wanted)}; {missing[0]!r} is on one side only"
                 )
             values = np.take(values, [own.index(label) for label in wanted], axis=2 + axis)
         return replace(self, values=values, labels=labels)
@@ -85,11 +85,6 @@ def indexed(name: str, labels: Labels) -> tuple[str, ...]:
 def positions(shape: Sequence[int]) -> Labels:
     """The labels of axes that nobody labelled: "0", "1", ..."""
     return tuple(tuple(map(str, range(length))) for length in shape)
-
-
-def _listed(labels: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(labels) - most} more" if len(labels) > most else ""
-    return ", ".join(labels[:most]) + more
 
 
 @dataclass(frozen=True)

@@ -140,8 +140,8 @@ def judged_tables(document: Document) -> list[Table]:
     return judged if sizes is None else [*judged, sizes]
 
 
-def comparison_table(document: Document, measure: DescribedMeasure) -> Table:
-    """The samples measured, best first, and the independent ones."""
+def comparison_table(document: Document, measure: DescribedMeasure, lead: str = "rank") -> Table:
+    """The samples measured, best first, and the independent ones; a column leads, whose cells name the rows."""
     proof = bracket_column(measure.claim)
     rows = []
     for each in standings(document, measure.name):
@@ -154,7 +154,7 @@ def comparison_table(document: Document, measure: DescribedMeasure) -> Table:
         what = f"{count(n, 'block')} of the long run" if run else count(n, "independent sample")
         row = {"sample": f"({what})", "draws": str(reference["draws"]), "value": compact(reference["median"])}
         rows.append(row | {proof: f"{reference['lower']:.4g} and {reference['upper']:.4g}"})
-    first = ("rank", "sample", "draws", "value", *([proof] if proof else []))
+    first = (lead, "rank", "sample", "draws", "value", *([proof] if proof else []))
     columns = tuple(dict.fromkeys((*first, *(name for row in rows for name in row))))
     cells = tuple(tuple(row.get(column, "") for column in columns) for row in rows)
     return Table(f"{measure.title}, {preference(measure)}", columns, cells)

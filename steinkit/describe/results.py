@@ -12,8 +12,8 @@ import importlib
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from steinkit.describe.writing import (
     Table,
@@ -241,32 +241,36 @@ ESTIMATE = "an estimate"
 Place = Literal["above", "below", "within"]
 
 
-class DescribedMeasure(Protocol):
-    """What must be known of a measure to speak of its values."""
+@dataclass(frozen=True)
+class DescribedMeasure:
+    """What must be known of a measure to speak of its values.
+
+    Attributes
+    ----------
+    name, title : str
+        By which users ask for it, and by which sentences call it.
+    smaller_is_better : bool
+        Whether it is a distance from the target.
+    claim : {"proved", "found", "estimated"}
+        What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
+    needs : {"draws", "scores", "target"}
+        What it looks at. One that looks at the draws alone cannot see bias.
+    describe : callable
+        Says in words what its entry in JSON means.
+    """
+
+    name: str
+    title: str
+    _: KW_ONLY
+    smaller_is_better: bool = True
+    claim: Claim = "proved"
+    needs: Literal["draws", "scores", "target"] = "scores"
+    describe: Describe
 
     @property
-    def name(self) -> str:
-        """By which users ask for it."""
-
-    @property
-    def title(self) -> str:
-        """By which sentences call it."""
-
-    @property
-    def claim(self) -> Claim:
-        """What its values claim."""
-
-    @property
-    def smaller_is_better(self) -> bool:
-        """Whether it is a distance from the target."""
-
-    @property
-    def needs(self) -> Literal["draws", "scores", "target"]:
-        """What it looks at: one that looks at the draws alone is blind to bias."""
-
-    @property
-    def describe(self) -> Describe:
-        """Says what an entry means."""
+    def has_bracket(self) -> bool:
+        """Whether its values come with a bracket."""
+        return self.claim != "estimated"
 
 
 FindMeasure: TypeAlias = Callable[[str], DescribedMeasure]

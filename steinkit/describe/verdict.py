@@ -154,13 +154,8 @@ def _largest_bias(document: Document) -> str:
     return "not known" if worst is None else f"{worst['name']}: {bias_clause(worst) or 'none'}"
 
 
-def unjudged_statement(why: str) -> Statement:
-    """Why there is no verdict."""
-    return Statement("number", _MAY_BE_USED, unjudged_sentence(why))
-
-
 def unjudged_sentence(why: str) -> str:
-    """The same, as a sentence."""
+    """Why there is no verdict."""
     return f"There is no verdict: {why}."
 
 
@@ -176,11 +171,6 @@ def chosen_statements(document: Document, seed: int) -> list[Statement]:
 def modes_sentence(document: Document) -> str:
     """Shares of modes that the verdict's sentence does not say, be the draws too few to be judged; else empty."""
     return shares_sentence(document["modes"]) if document.get("modes") and not _accuses_modes(document) else ""
-
-
-def verdict_headline(document: Document) -> str:
-    """The verdict in a line."""
-    return _head(document).split(". ")[0].removesuffix(".")
 
 
 def verdict_label(document: Document | None) -> str:
@@ -426,7 +416,7 @@ def page_statements(
 def _judged(verdict: Document | None, unjudged: str | None) -> list[Statement]:
     """The verdict, and what all that is said after it is worth where draws are not accused; or why there is none."""
     if verdict is None:
-        return [unjudged_statement(unjudged)] if unjudged else []
+        return [Statement("number", _MAY_BE_USED, unjudged_sentence(unjudged))] if unjudged else []
     said = verdict_statements(verdict)
     if is_accused(verdict):
         return said
@@ -436,7 +426,7 @@ def _judged(verdict: Document | None, unjudged: str | None) -> list[Statement]:
 def headline(document: Document, find: FindMeasure) -> str:
     """The verdict, or without one what the first measure says, in one sentence."""
     if document.get("verdict"):
-        return verdict_headline(document["verdict"])
+        return _head(document["verdict"]).split(". ")[0].removesuffix(".")
     entry = document["results"][0]
     head = "No verdict; " if document.get("unjudged") else ""
     head += f"{sentence(find(entry['measure']).title)} {value_of(entry)}"

@@ -243,12 +243,6 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     marked: int | None = None
 
-    def led_by(self, column: str) -> Table:
-        """The same with another column in front, whose cells name the rows."""
-        at = self.columns.index(column)
-        columns, *rows = ((row[at], *row[:at], *row[at + 1 :]) for row in (self.columns, *self.rows))
-        return replace(self, columns=columns, rows=tuple(rows))
-
     def text(self, left: Collection[str] = (), most: int | None = None) -> str:
         """The lines of so many rows at most, and the one that stands out if that is the first, and how many more."""
         rows = self.rows if most is None else self.rows[: most + (self.marked == 0)]

@@ -14,12 +14,12 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steinkit.describe.measures import describe_bracketed
-from steinkit.describe.results import Claim, Describe
+from steinkit.describe.results import Describe, DescribedMeasure
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.files.streams import parse_json, read_bytes
 from steinkit.runtime.deadlines import as_bytes
@@ -268,22 +268,16 @@ Take = Callable[[Sample, Target | None, Mapping[str, Any]], Measurement]
 
 
 @dataclass(frozen=True)
-class Measure:
-    """All that is known of a measure.
+class Measure(DescribedMeasure):
+    """All that is known of a measure, by what words are made of it and besides.
 
     Attributes
     ----------
-    name, title : str
     function : str or callable, (sample, target, settings) -> Measurement
         Takes the measure of a sample against a target, with the measure's own settings by their names; or the name of
         a function within `steinkit.discrepancy` that does, imported when first called.
     options : mapping of str to Option
         What it can be told.
-    smaller_is_better : bool
-    claim : {"proved", "found", "estimated"}
-        What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
-    needs : {"draws", "scores", "target"}
-        What it looks at. One that looks at the draws alone cannot see bias.
     reuses_scores : bool
         Whether scores of all draws, evaluated once, serve for the first n of them as well.
     max_dim : int, optional
@@ -293,26 +287,19 @@ class Measure:
     refuses : mapping of str to str
         Settings of other measures that would make its value one of something else, and why; an operator is, for all
         that look at scores and have no such option.
-    describe : callable
-        Says in words what its entry in JSON means.
     take_value : callable, optional
         Takes the measure with less in its document, where the value alone is much less work.
     fixed : mapping
         What the function is told besides, whatever the settings.
     """
 
-    name: str
-    title: str
     function: str | Take
     options: Mapping[str, Option] = field(default_factory=dict)
-    smaller_is_better: bool = True
-    claim: Claim = "proved"
-    needs: Literal["draws", "scores", "target"] = "scores"
     reuses_scores: bool = False
     max_dim: int | None = None
     has_picture: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
-    describe: Describe = describe_bracketed
+    describe: Describe = field(default=describe_bracketed, kw_only=True)
     take_value: Take | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
@@ -324,11 +311,6 @@ class Measure:
         function = getattr(importlib.import_module(f"steinkit.discrepancy.{module}"), name)
         given = {name: value for name, value in settings.items() if value is not None}  # else the function's default
         return Measurement.of(self.name, function(sample, target, **self.fixed, **given))
-
-    @property
-    def has_bracket(self) -> bool:
-        """Whether its values come with a bracket."""
-        return self.claim != "estimated"
 
     @property
     def refused(self) -> Mapping[str, str]:

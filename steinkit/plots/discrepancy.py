@@ -20,7 +20,7 @@ marks the fewest draws that carry half of the discrepancy: of right samples, too
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -434,9 +434,13 @@ def settings_panels(
     figure, axes = panel_grid(len(results), columns, (1.9, 1.9), sharex=dim <= 2, sharey=dim == 2)
     standards = [reference.get(title) if isinstance(reference, Mapping) else reference for title in results]
     if dim == 1:
-        _draw_curves(figure, axes, list(results.values()), standards)
+        for ax, found, standard in zip(axes, results.values(), standards, strict=True):
+            stein_function(found, ax, reference=standard, histogram=False, legend=False)
+        handles = [*axes[0].get_legend_handles_labels()[0], *key(marks=False)]
     else:
-        _draw_panels(figure, axes, list(results.values()), standards, target)
+        handles = _draw_panels(axes, list(results.values()), standards, target)
+    across = 2 if dim == 1 else min(len(axes), 3)
+    figure.legend(handles=handles, loc="outside lower center", ncols=across, fontsize=8, frameon=False)
     for number, (ax, title) in enumerate(zip(axes, results, strict=True)):
         lowest, leftmost = number + columns >= len(axes), number % columns == 0
         ax.tick_params(labelsize=8, labelbottom=lowest or dim > 2)
@@ -495,24 +499,13 @@ def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
     ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)
 
 
-def _draw_curves(
-    figure: Figure, axes: Sequence[Any], results: Sequence[GraphSteinDiscrepancy], standards: Sequence[Standard]
-) -> None:
-    """Stein and test functions of samples in one dimension, on a common axis, with one legend."""
-    for ax, found, standard in zip(axes, results, standards, strict=True):
-        stein_function(found, ax, reference=standard, histogram=False, legend=False)
-    handles = [*axes[0].get_legend_handles_labels()[0], *key(marks=False)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-
-
 def _draw_panels(
-    figure: Figure,
-    axes: Sequence[Any],
-    results: Sequence[GraphSteinDiscrepancy],
-    standards: Sequence[Standard],
-    target: Target | None,
-) -> None:
-    """Draws on a common colour scale; in two dimensions on common axes, that reach over target and most draws."""
+    axes: list[Any], results: list[GraphSteinDiscrepancy], standards: list[Standard], target: Target | None
+) -> list[Any]:
+    """Draws on a common colour scale; in two dimensions on common axes, that reach over target and most draws.
+
+    Returns the handles of their legend.
+    """
     from matplotlib.lines import Line2D
 
     limit = float(np.median([np.quantile(np.abs(found.test_function), 0.98) for found in results])) or 1.0
@@ -528,13 +521,6 @@ def _draw_panels(
             low = np.minimum(low, [density[0][0], density[1][0]])
             high = np.maximum(high, [density[0][-1], density[1][-1]])
         axes[0].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    grey = Line2D([], [], linestyle="", marker="o", color=WITHIN, label=_grey(standards))
-    handles = [*key(marks=True), grey]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(axes), 3), fontsize=8, frameon=False)
-
-
-def _grey(standards: Sequence[Standard]) -> str:
-    """What grey means in panels."""
-    if any(standard is None for standard in standards):
-        return "the rest (right samples have colours, too)"
-    return "no more than right samples show"
+    judged = all(standard is not None for standard in standards)
+    said = "no more than right samples show" if judged else "the rest (right samples have colours, too)"
+    return [*key(marks=True), Line2D([], [], linestyle="", marker="o", color=WITHIN, label=said)]

@@ -14,7 +14,6 @@ from importlib import resources
 from typing import Any
 
 from steinkit import __version__, plots
-from steinkit.describe.results import Result
 from steinkit.describe.writing import UNDEFINED, Table, compact
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.errors import InputError, SteinkitError, UsageError
@@ -82,20 +81,12 @@ def write_report(
     ...     "first is proved better than second" in page.read_text(encoding="utf-8")
     True
     """
-    listed = _as_list(sources)
+    listed = list(sources) if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     if not listed:
         raise UsageError("there is nothing to report; name a sweep's folder or a JSON document")
     found = _differently_named(map(read_source, listed))
     html = _page(_accounts(found, target), title)
     write_bytes(path, f"{html}\n".encode(), binary=True)
-
-
-def _as_list(sources: Source | Sequence[Source]) -> list[Source]:
-    if isinstance(sources, str | os.PathLike | Result):
-        return [sources]
-    if not isinstance(sources, Sequence):
-        raise UsageError(f"sources must be a path, a result, or a list of these; received {type(sources).__name__}")
-    return list(sources)
 
 
 def _differently_named(found: Iterable[Found]) -> list[Found]:

@@ -241,7 +241,7 @@ def comparison_part(found: Found) -> Part:
 
 def _table(document: Document, measure: Measure) -> Table:
     """The table of a terminal, each row named by its sample."""
-    found = comparison_table(document, measure).led_by("sample")
+    found = comparison_table(document, measure, "sample")
     return replace(found, caption=sentence(found.caption))
 
 

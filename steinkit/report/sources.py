@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 import os
 import re
 import shlex
@@ -26,7 +25,7 @@ from steinkit.describe.writing import Table, count, files_label, target_label, u
 from steinkit.discrepancy.kernel.base_kernels import kernel_names
 from steinkit.errors import InputError, UsageError, printable, printable_document
 from steinkit.files.streams import parse_json, read_bytes, read_enclosed
-from steinkit.measures import recorded_settings
+from steinkit.measures import all_options, recorded_settings
 from steinkit.measures.scoring import Scores
 from steinkit.report.elements import Listing, Part, Picture
 from steinkit.samplers.registry import sampler_names
@@ -280,13 +279,8 @@ def _run(configuration: Mapping[str, Any]) -> dict[str, Any]:
     for name in measure_setting_names():
         value = settings.get(name)
         if value is not None and value != usual[name]:
-            run[name] = _bounds(value) if name == "bounds" else value
+            run[name] = all_options()["bounds"].restored(value).tolist() if name == "bounds" else value
     return run | ({"label": configuration["label"]} if configuration["label"] else {})
-
-
-def _bounds(pairs: list[list[float | None]]) -> list[list[float]]:
-    ends = (-math.inf, math.inf)
-    return [[end if found is None else found for found, end in zip(pair, ends, strict=True)] for pair in pairs]
 
 
 def _holds_nothing(value: Any) -> bool:

@@ -67,7 +67,22 @@ class SweepResult(Result):
 
     @classmethod
     def of(cls, records: Sequence[Record], notes: Sequence[str], **known: Any) -> SweepResult:
-        """The choice by every measure, why there is none by others, and warnings of the cells and both after notes."""
+        """Choose by every measure, say why there is no choice by others, and warn of the cells and both.
+
+        Parameters
+        ----------
+        records : sequence of dict
+            What the cells have recorded.
+        notes : sequence of str
+            Warnings that come first.
+        **known
+            The other fields.
+
+        Returns
+        -------
+        SweepResult
+            With criteria, refusals and warnings.
+        """
         criteria: dict[str, Choice] = {}
         refused: dict[str, str] = {}
         settings, measures, dropped = known["settings"], known["measures"], (known["racing"] or {}).get("dropped", ())

@@ -96,6 +96,7 @@ class PosteriorFamily(Posterior):
 
     prior_mean: Floats | float = 0.0
     prior_variance: Floats
+    _shown: tuple[str, ...]  # attributes that `repr` writes
     _log_likelihood_many: LikelihoodTerm
     _grad_log_likelihood_many: LikelihoodTerm
     _compiled_terms: MakeTerms
@@ -118,6 +119,11 @@ class PosteriorFamily(Posterior):
         )
         if "_compiled_terms" in vars(type(self)):  # not inherited: a derived class may have changed any term
             self._bring_terms(self._compiled_terms)
+
+    def __repr__(self) -> str:
+        values = {name: getattr(self, name) for name in self._shown}
+        shown = (f"{name}={f'{x:g}' if isinstance(x, float) else show(x)}" for name, x in values.items())
+        return f"{type(self).__name__}({self.size} data, d={self.dim}, {', '.join(shown)})"
 
     def _log_prior(self, thetas: Floats) -> Floats:
         return np.asarray(-0.5 * ((thetas - self.prior_mean) ** 2 / self.prior_variance).sum(axis=1))
@@ -271,15 +277,13 @@ class Scatter:
 
 
 def as_scatter(matrix: Floats, dim: int, what: str) -> Scatter:
-    """Factorise a matrix given as a scalar (times identity), a diagonal (d,), or in full (d, d).
+    """Factorise a finite matrix given as a scalar (times identity), a diagonal (d,), or in full (d, d).
 
     Raises
     ------
     UsageError
         If the shape is another, or the matrix is not symmetric or not positive definite.
     """
-    if not np.isfinite(matrix).all():
-        raise UsageError(f"{what} must be finite; received {show(matrix)}")
     if matrix.ndim < 2:
         if not (matrix > 0.0).all():
             raise UsageError(f"{what} must be positive; received {show(matrix)}")

@@ -116,11 +116,7 @@ class GaussianMean(PosteriorFamily):
             sampler=self._draw,
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"GaussianMean({self.size} data, d={self.dim}, variance={show(self.variance)}, "
-            f"prior_mean={show(self.prior_mean)}, prior_variance={show(self.prior_variance)})"
-        )
+    _shown = ("variance", "prior_mean", "prior_variance")
 
     @classmethod
     def simulate(
@@ -226,9 +222,11 @@ class MixturePosterior(PosteriorFamily):
         prior_variances: ArrayLike = (10.0, 1.0),
     ) -> None:
         if data is None:
-            from steinkit.datasets import load_mixture_data
+            from steinkit.datasets import bundled
+            from steinkit.files.csv_format import read_table
 
-            data = load_mixture_data()
+            with bundled("gmm100.csv") as path:
+                data = read_table(path)[1][:, 0]
         y = np.atleast_1d(as_finite(data, "data"))
         if y.ndim != 1:
             raise UsageError(f"data must have shape (N,), one number a datum; received {y.shape}")
@@ -286,11 +284,7 @@ class MixturePosterior(PosteriorFamily):
         data = parameters[0] + np.where(second, parameters[1], 0.0) + sd * noise
         return cls(data, variance, prior_variances)
 
-    def __repr__(self) -> str:
-        return (
-            f"MixturePosterior({self.size} data, variance={self.variance:g}, "
-            f"prior_variances={show(self.prior_variances)})"
-        )
+    _shown = ("variance", "prior_variances")
 
     @property
     def prior_variance(self) -> Floats:  # type: ignore[override]

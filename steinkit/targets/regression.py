@@ -224,8 +224,7 @@ class LogisticRegression(LinearModel):
         self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
         super().__init__(label, (np.ascontiguousarray(x), self._as_responses(responses, len(x))), x.shape[1], names)
 
-    def __repr__(self) -> str:
-        return f"LogisticRegression({self.size} data, d={self.dim}, prior_variance={show(self.prior_variance)})"
+    _shown = ("prior_variance",)
 
     @classmethod
     def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
@@ -246,10 +245,10 @@ class LogisticRegression(LinearModel):
         UsageError
             If a variance is not positive, or their number is not 1 or 6.
         """
-        from steinkit.datasets import load_nodal
+        from steinkit.datasets import bundled
 
-        features, responses, names = load_nodal()
-        return cls(features, responses, prior_variance, names)
+        with bundled("nodal.csv") as path:
+            return cls.from_csv(path, "r", prior_variance=prior_variance)
 
     @staticmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:
@@ -336,11 +335,7 @@ class LassoRegression(LinearModel):
             sampler=self._draw if one_sided else None,
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"LassoRegression({self.size} data, d={self.dim}, precision={self.precision:g}, "
-            f"prior_rate={self.prior_rate:g})"
-        )
+    _shown = ("precision", "prior_rate")
 
     @classmethod
     def toy(

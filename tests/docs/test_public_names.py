@@ -1,5 +1,6 @@
 """Pages of public names: a file each, on every system."""
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -40,5 +41,5 @@ def test_a_name_of_no_list_stands_where_the_longest_pattern_has_it(names, monkey
     monkeypatch.setattr(names, "public_names", lambda: known)
     folder = EXTENSIONS.parent / "reference" / "api"
     page = names.filled((folder / "samplers.rst").read_text(encoding="utf-8"), folder)
-    assert "   herding\n   new\n" in page
-    assert "   MinibatchBarkerTest\n   NewTest\n   Correction\n" in page
+    assert re.search(r"^   herding\n(   \w+\n)*   new\n", page, re.M)
+    assert re.search(r"^   MinibatchBarkerTest\n(   \w+Test\n)*   NewTest\n", page, re.M)

@@ -8,6 +8,7 @@ import pytest
 import steinkit as sk
 from steinkit import samplers
 from steinkit.samplers import registry
+from steinkit.samplers.acceptance.interface import option
 
 NODAL = sk.targets.LogisticRegression.nodal()
 
@@ -27,8 +28,25 @@ def test_options_are_the_keyword_arguments(name):
     signature = inspect.signature(sampler.function).parameters
     wanted = [each for each in signature if each not in ("target", "posterior", "progress")]
     assert list(sampler.options()) == wanted
-    for option in sampler.options().values():
-        assert option.required == (signature[option.name].default is inspect.Parameter.empty)
+    for each in sampler.options().values():
+        assert each.required == (signature[each.name].default is inspect.Parameter.empty)
+
+
+def test_a_function_that_is_decorated_and_exported_is_a_sampler(monkeypatch):
+    @registry.sampler(leaps=option("N", "Steps of a move."))
+    def new_walk(target: sk.Target, *, leaps: int, **run):
+        """A new walk, exact.
+
+        It is not described.
+        """
+
+    monkeypatch.setattr(samplers, "new_walk", new_walk, raising=False)
+    monkeypatch.setattr(samplers, "__dir__", lambda: ["Draws", "metropolis_hastings", "new_walk", "rwmh"])
+    found = registry._samplers.__wrapped__()
+    assert list(found) == ["new-walk", "rwmh"]
+    assert found["new-walk"].summary == "A new walk, exact"
+    assert list(found["new-walk"].options())[:2] == ["leaps", "chains"]
+    assert found["new-walk"].own == {"leaps": {"metavar": "N", "text": "Steps of a move."}}
 
 
 def test_a_test_brings_its_options_and_takes_epsilon_away():

@@ -5,6 +5,7 @@ import pytest
 
 import steinkit as sk
 from steinkit import targets
+from steinkit.targets import registry
 from steinkit.targets.registry import parse_value
 
 
@@ -133,6 +134,27 @@ def test_values_are_json_or_comma_lists_or_text(text, value):
 def test_bad_options_are_refused(name, options, message):
     with pytest.raises(sk.UsageError, match=message):
         targets.make_target(name, options, dim=2)
+
+
+def test_a_class_that_is_exported_is_a_target(monkeypatch):
+    class NewStudentT(targets.Normal):
+        """A new family.
+
+        It is not described.
+        """
+
+    monkeypatch.setattr(targets, "NewStudentT", NewStudentT, raising=False)
+    monkeypatch.setattr(targets, "__dir__", lambda: ["GaussianMean", "NewStudentT", "make_target"])
+    found = registry._targets.__wrapped__()
+    assert list(found) == [
+        "new-student-t",
+        "mixture-posterior",
+        "logistic-posterior",
+        "lasso-posterior",
+        "gaussian-mean",
+    ]
+    assert found["new-student-t"].summary == "A new family"
+    assert found["new-student-t"].options == {"mean": False, "covariance": False, "dim": False}
 
 
 def test_table_lists_every_target_once():

@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from threading import Event
 
 import cvxpy as cp
 import numpy as np
@@ -17,13 +18,12 @@ from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_f
 from steinkit.discrepancy.graph.engines.highs import spend_header
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
-from steinkit.errors import UsageError
-from steinkit.runtime.deadlines import awaited
+from steinkit.errors import TimeLimitError, UsageError
+from steinkit.runtime.deadlines import interruptible, time_limit
 
 _DEFAULT = "HIGHS"
 _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_limit_secs"}
 _SETUP_SECONDS = 2e-6  # an entry of the matrix, before a solver begins
-_GRACE = 0.3  # seconds for which a solver may be late
 _USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT)
 
 
@@ -77,19 +77,19 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
     box = [y <= program.box, y >= -program.box]
     rows = [program.matrix @ y <= program.radius, program.matrix @ y >= -program.radius] if m else []
     problem = cp.Problem(cp.Maximize(program.objective @ y), rows + box)
-    options: dict[str, Any] = {}
-    if np.isfinite(settings.deadline):
-        options[_TIME_LIMITS[solver]] = max(settings.seconds_left, 1e-3)
+    left = max(settings.seconds_left, 1e-3)
+    options = {_TIME_LIMITS[solver]: left} if np.isfinite(left) else {}
     notes: tuple[str, ...] = ()
     if solver == _DEFAULT:
         spend_header()
     try:
         data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
-        patience = settings.seconds_left + _GRACE if options else np.inf
-        solution = awaited(lambda: chain.solve_via_data(problem, data, solver_opts=options), patience)
-        if solution is None:
-            return replace(unsolved(program, label), notes=(f"{solver} did not keep to its time limit",))
+        with time_limit(left):
+            solving = partial(chain.solve_via_data, problem, data, solver_opts=options)
+            solution = interruptible(solving, Event(), f"{solver} was solving")
         problem.unpack_results(solution, chain, inverse)
+    except TimeLimitError:
+        return replace(unsolved(program, label), notes=(f"{solver} did not keep to its time limit",))
     except (cp.SolverError, ValueError) as error:  # CVXPY raises the latter where a solver has no solution to unpack
         notes = (f"{solver} failed: {str(error).strip().splitlines()[0]:.100}",)
     if problem.status not in _USABLE or y.value is None:

@@ -406,7 +406,7 @@ class _Block(Engine):
 
 
 class _Highs(Engine):
-    """Programs that those do not close: HiGHS's interior point method on the dual."""
+    """Programs that the others do not close: HiGHS's interior point method on the dual."""
 
     name, module = "highs", "highs"
 

@@ -221,7 +221,7 @@ def greedy_spanner(
 def span_greedily(
     points: Floats, dilation: float, *, n_jobs: int, progress: bool, begun: list[Joined] | None = None
 ) -> Graph:
-    """`greedy_spanner` of points, shape (n, d), and a dilation that are checked; ``begun`` ends with what there is."""
+    """`greedy_spanner` of points, shape (n, d), and a dilation that are checked; ``begun`` holds what there is."""
     begun = [] if begun is None else begun
     points, power = _enlarged(points)
     _require_finite_paths(points, dilation)
@@ -235,7 +235,7 @@ def span_greedily(
         if dim == 2 and n <= MOST_BY_EMPTY_BOXES:
             found = span_by_empty_boxes(points, dilation, margin, stop.flag)
         if found is not None:
-            begun.append(found)
+            begun[:] = [found]
         stop.require(_DOING)
         if found is None:
             _insert_buckets(points, dilation, margin, n_threads, stop, bar, begun)
@@ -383,7 +383,7 @@ def _insert_buckets(
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
             # At once: who gave up waiting for this thread may read them at any time.
-            begun.append(Joined(np.sort(rank[edges], axis=1), lengths, lower))
+            begun[:] = [Joined(np.sort(rank[edges], axis=1), lengths, lower)]
 
 
 def _open_pairs(

@@ -1,12 +1,17 @@
 """CVXPY: any LP solver it knows, time limits that not all of them take, and work in threads."""
 
+import threading
+import time
 import warnings
 
 import numpy as np
 import pytest
+from cvxpy.reductions.solvers.solving_chain import SolvingChain
 
 import steinkit as sk
+from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines import cvxpy as modelling
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 
 def test_any_lp_solver_of_cvxpy_by_name():
@@ -25,6 +30,20 @@ def test_time_limits_reach_other_solvers_or_are_refused():
         sk.graph_stein_discrepancy(points, scores=-points, engine="cvxpy:CLARABEL", max_seconds=0.01)
     with pytest.raises(sk.UsageError, match=r"cannot pass max_seconds \(--max-seconds\) to SCIPY"):
         sk.graph_stein_discrepancy(points, scores=-points, engine="cvxpy:SCIPY", max_seconds=10.0)
+
+
+def test_a_solver_that_does_not_keep_to_its_time_limit_is_not_waited_for(monkeypatch):
+    release = threading.Event()
+    monkeypatch.setattr("steinkit.runtime.deadlines._GRACE", 0.0)
+    monkeypatch.setattr(SolvingChain, "solve_via_data", lambda *given, **options: release.wait(60.0))
+    points = np.random.default_rng(0).standard_normal((20, 1))
+    program = SteinProgram(points, -points, np.full(20, 1 / 20), sk.sorted_graph(points))
+    try:
+        (found,) = modelling.solve(program, Settings(1e-6, deadline=time.monotonic() + 0.3))
+    finally:
+        release.set()
+    assert found.notes == ("HIGHS did not keep to its time limit",)
+    assert (found.y == 0.0).all()
 
 
 def test_cvxpy_in_threads_leaves_the_warning_filters_as_they_were():

@@ -96,10 +96,10 @@ def _planned(found: Mapping[str, Any], run: dict[str, Any], file: Path) -> Plan:
     return make_plan(
         found["target"],
         found["sampler"]["name"],
+        file.parent,
         grid=found["grid"],
         options={name: value for name, value in found["sampler"].items() if name != "name"},
         target_options=found.get("target_options"),
-        folder=file.parent,
         **run,
     )
 

@@ -159,6 +159,8 @@ def sweep(
 def make_plan(
     target: Target | str,
     sampler: str | Callable[..., Any],
+    folder: Path = Path(),
+    /,
     *,
     grid: Mapping[str, Sequence[Any]],
     options: Mapping[str, Any] | None = None,
@@ -166,7 +168,6 @@ def make_plan(
     measures: Sequence[str] | None = None,
     target_options: Mapping[str, Any] | None = None,
     label: str = "",
-    folder: Path = Path(),
     **given: Any,
 ) -> Plan:
     """Hold what a user gave `sweep` together, and lay out the cells; files named in it are relative to the folder.

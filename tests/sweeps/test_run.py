@@ -334,6 +334,7 @@ def test_summary_says_what_effective_sample_size_would_have_chosen():
         ({"bounds": "wide"}, "bounds must be numbers"),
         ({"label": 3}, "label must be words"),
         ({"seed": 3}, 'did you mean "seeds"'),
+        ({"folder": "elsewhere"}, "sweep has no option .folder."),
         ({"target": "norml"}, 'did you mean "normal"'),
         ({"target": np.zeros(3)}, "steinkit.Target, or the name"),
         ({"target_options": {"dim": 1}}, "given by its name"),

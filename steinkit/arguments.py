@@ -240,7 +240,11 @@ def share(value: Any, name: str) -> float:
 
 def number(value: Any, name: str, allowed: Callable[[float], bool], wanted: str) -> float:
     """``value`` as a number that is allowed."""
-    if not _is_number(value) or not allowed(float(value)):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.integer | np.floating)
+        or not allowed(float(value))
+    ):
         raise UsageError(f"{name} must be a number, {wanted}; received {value!r}")
     return float(value)
 

@@ -28,7 +28,7 @@ from steinkit.arguments import whole
 from steinkit.containers.objects import from_ensemble
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
-from steinkit.target import Target, Vectorised, as_bounds
+from steinkit.target import Target, Vectorised
 
 _NEAR = 0.1  # standard deviations beyond the outermost draw within which an edge of the support matters
 
@@ -88,12 +88,11 @@ def from_emcee(
         )
     kept = {"discard": whole(discard, "discard", 0), "thin": whole(thin, "thin", 1)}
     sample = from_ensemble(sampler, names, **kept)
-    limits = None if bounds is None else as_bounds(bounds, sample.dim)
     log_density = _log_density(sampler)
     stored = np.asarray(sampler.get_log_prob(**kept), dtype=np.float64)  # (steps, walkers)
     _require_same(log_density, sample.points, stored.T.reshape(-1))
-    target = Target(score=score, log_density=log_density, bounds=limits, names=sample.names, label=label)
-    _require_bounds(log_density, sample, limits)
+    target = Target(score=score, log_density=log_density, bounds=bounds, names=sample.names, label=label)
+    _require_bounds(log_density, sample, target.bounds)
     if score is not None:
         check(target, sample)
     return target, sample

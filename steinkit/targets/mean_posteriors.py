@@ -288,7 +288,7 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def prior_variance(self) -> Floats:  # type: ignore[override]
-        """What `PosteriorFamily` calls them."""
+        """`prior_variances`, by the name that other posteriors give them."""
         return self.prior_variances
 
     def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:

@@ -82,9 +82,12 @@ class LinearModel(PosteriorFamily):
         return cls(features, responses, names=names, **options)  # type: ignore[arg-type]
 
     @staticmethod
-    @abstractmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:
         """N responses of the class's kind; UsageError if they are of another."""
+        values = as_finite(responses, "responses")
+        if values.shape != (n,):
+            raise UsageError(f"responses must have shape ({n},), one for each row of features; received {values.shape}")
+        return values
 
     @abstractmethod
     def _terms(self, predictors: Floats, responses: Floats) -> Floats:
@@ -108,15 +111,6 @@ def as_features(features: ArrayLike) -> Floats:
     if x.ndim != 2:
         raise UsageError(f"features must have shape (N, d), one row a datum; received {x.shape}")
     return x
-
-
-def require_responses(responses: Floats, size: int) -> Floats:
-    """Raise UsageError unless there is one response for each datum."""
-    if responses.shape != (size,):
-        raise UsageError(
-            f"responses must have shape ({size},), one for each row of features; received {responses.shape}"
-        )
-    return responses
 
 
 def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[Floats, Floats, list[str]]:
@@ -257,7 +251,7 @@ class LogisticRegression(LinearModel):
         values = np.asarray(responses)
         if values.dtype.kind == "b":
             values = values.astype(np.float64)
-        values = require_responses(as_finite(values, "responses"), n)
+        values = LinearModel._as_responses(values, n)
         found = np.unique(values)
         if found.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
             listed = ", ".join(f"{value:g}" for value in found[:6]) + (", ..." if len(found) > 6 else "")
@@ -378,10 +372,6 @@ class LassoRegression(LinearModel):
         noise = math.sqrt(1.0 / 3.0) * generator.standard_normal(count)
         noise -= x * ((x @ noise) / (x @ x))
         return cls(x[:, None], _TOY_SLOPE * x + noise, precision, prior_rate, ["theta"])
-
-    @staticmethod
-    def _as_responses(responses: ArrayLike, n: int) -> Floats:
-        return require_responses(as_finite(responses, "responses"), n)
 
     def _log_prior(self, thetas: Floats) -> Floats:
         return np.asarray(-self.prior_rate * np.abs(thetas).sum(axis=1), dtype=np.float64)

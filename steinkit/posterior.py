@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,7 @@ from steinkit.errors import Caution, InputError, UsageError, caution
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers, Sample
-from steinkit.target import Seed, Target
+from steinkit.target import Seed, Target, TargetOptions
 
 Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
@@ -98,9 +98,9 @@ class Posterior(Target):
         *,
         log_likelihood_many: LikelihoodTerm | None = None,
         grad_log_likelihood_many: LikelihoodTerm | None = None,
-        **options: Any,
+        **options: Unpack[TargetOptions],
     ) -> None:
-        options = {"label": "user-defined posterior"} | options
+        options.setdefault("label", "user-defined posterior")
         super().__init__(score=self._score_over_data, log_density=self._log_density_over_data, **options)
         self.data: tuple[Array, ...] = _as_data(data)
         self.size: int = len(self.data[0])
@@ -126,7 +126,7 @@ class Posterior(Target):
         data: Sequence[ArrayLike],
         *,
         grad_log_prior: Callable[..., Any] | None = None,
-        **options: Any,
+        **options: Unpack[TargetOptions],
     ) -> Posterior:
         """Make a posterior whose chains run in compiled code, from functions of one parameter and one datum.
 

@@ -14,7 +14,7 @@ import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -270,6 +270,19 @@ def _shifted_log_density(
 
 
 Seed = int | np.random.Generator | None
+
+
+class TargetOptions(TypedDict, total=False):
+    """What a posterior says of itself as any target does; see `Target`."""
+
+    bounds: ArrayLike | None
+    names: Sequence[str] | None
+    cdf: Vectorised | None
+    tail_integrals: Vectorised | None
+    sampler: Callable[[int, np.random.Generator], ArrayLike] | None
+    dim: int | None
+    functions: Mapping[str, Vectorised] | None
+    label: str
 
 
 @checked

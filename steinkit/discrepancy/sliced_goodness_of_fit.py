@@ -73,13 +73,13 @@ class Half:
 
     @cached_property
     def _distinct(self) -> DistinctSample:
-        return Sample(self.points, scores=self.scores, weights=self.share).distinct()
+        """Points beside their scores: where rounding made points equal, their scores may differ."""
+        return Sample(np.hstack([self.points, self.scores]), weights=self.share).distinct()
 
     def along(self, direction: Floats) -> Sequence[Floats]:
         """The distinct u, their mean of s.w, and their weights with what these are beyond doubles."""
         found = self._distinct
-        assert found.scores is not None
-        along, pulls = finite_projection(direction, found.points, found.scores)
+        along, pulls = finite_projection(direction, *np.hsplit(found.points, 2))
         order = np.argsort(along)
         u = along[order]
         if (u[1:] == u[:-1]).any():

@@ -73,12 +73,8 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     (3, 5, 2)
     """
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
-    if not as_target(target).can_sample:
-        raise UsageError(
-            f"{target.label} cannot be drawn from independently; use a Markov chain, or pass sampler= to it"
-        )
     seeds = chain_seeds(seed, chains)
-    points = np.stack([target.sample(draws, generator(s, Kind.PROPOSAL)) for s in seeds])
+    points = np.stack([as_target(target).sample(draws, generator(s, Kind.PROPOSAL)) for s in seeds])
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 

@@ -211,6 +211,7 @@ def everything(
         ({"act": 1}, "act must be a function or None"),
         ({"rng": -1}, "rng must be a whole number of at least 0, a numpy Generator or None; received -1 (int)"),
         ({"sample": np.zeros(3)}, "sample must be a steinkit Sample or None; received array([0., 0., 0.]) (ndarray)"),
+        ({"sample": np.ones((2, 1))}, "a steinkit Sample or None; received array([[1.], [1.]]) (ndarray)"),
     ],
 )  # fmt: skip
 def test_messages_name_the_argument_what_is_wanted_and_what_came(arguments, message):

@@ -197,9 +197,7 @@ def as_model(target: Target) -> Model:
     """Wrap a target for samplers that use its whole density."""
     if isinstance(target, Posterior):
         return PosteriorModel(target)
-    if not as_target(target).has_log_density:
-        raise UsageError(f"the target {target.label!r} has no log density; pass log_density= to steinkit.Target")
-    return TargetModel(target)
+    return TargetModel(as_target(target))
 
 
 def as_posterior_model(posterior: Target) -> PosteriorModel:

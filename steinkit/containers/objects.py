@@ -203,7 +203,7 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
     if chain.ndim != 3 or not len(chain):
         raise InputError(
             f"get_chain() of {type(sampler).__name__} gave shape {chain.shape}; (steps, walkers, d) is wanted, and at "
-            "least one step"
+            "least one step: run it for longer, or discard and thin less"
         )
     called = _ensemble_names(sampler, chain.shape[2]) if names is None else names
     return Sample(points=chain.swapaxes(0, 1), names=called)

@@ -147,8 +147,6 @@ class Units(Brief):
         InputError
             If it has another number of coordinates than there are names.
         """
-        if not target.can_sample:
-            raise UsageError(f"{target.label} cannot be drawn from, so it gives no units; pass sampler= to Target")
         drawn = as_sample(target.sample(_REFERENCE_DRAWS, np.random.default_rng(rng)))
         if drawn.dim != len(names):
             raise InputError(f"the target has {drawn.dim} coordinates, the draws have {len(names)}: {', '.join(names)}")

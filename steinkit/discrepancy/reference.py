@@ -78,8 +78,6 @@ def reference_discrepancy(
     UsageError
         If the target cannot be drawn from, or n or repeats is not positive.
     """
-    if not target.can_sample:
-        raise UsageError(f"{target.label} cannot be drawn from, so there is no reference; pass sampler= to Target")
     if n < 1 or repeats < 1:
         raise UsageError(f"n and repeats must be at least 1; received {n} and {repeats}")
     generators = np.random.default_rng(rng).spawn(repeats)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
@@ -73,13 +73,13 @@ class Half:
 
     @cached_property
     def _distinct(self) -> DistinctSample:
-        return Sample(self.points, scores=self.scores, weights=self.share).distinct()
+        """Points beside their scores: where rounding made points equal, their scores may differ."""
+        return Sample(np.hstack([self.points, self.scores]), weights=self.share).distinct()
 
     def along(self, direction: Floats) -> Sequence[Floats]:
         """The distinct u, their mean of s.w, and their weights with what these are beyond doubles."""
         found = self._distinct
-        assert found.scores is not None
-        along, pulls = finite_projection(direction, found.points, found.scores)
+        along, pulls = finite_projection(direction, *np.hsplit(found.points, 2))
         order = np.argsort(along)
         u = along[order]
         if (u[1:] == u[:-1]).any():
@@ -312,12 +312,19 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
     deviations = np.empty_like(h)  # from their own half's mean: the halves have different functions
     for half, mean in zip(draws.halves, means, strict=True):
         deviations[:, half] = h[:, half] - mean[:, None]
-    times = draws.autocorrelation_times(deviations)
+    times = draws.autocorrelation_times(np.ldexp(deviations, -_exponents(deviations)))
     inflation = np.maximum(times, np.median(times))
     z = np.zeros(len(h))
     for half, share, mean in zip(draws.halves, shares, means, strict=True):
-        spread = deviations[:, half] ** 2
+        size = _exponents(deviations[:, half])
+        spread = np.ldexp(deviations[:, half], -size) ** 2
         variance = spread @ share**2 if draws.is_weighted else spread.sum(axis=1) / (len(half) - 1) / len(half)
         with np.errstate(divide="ignore", invalid="ignore"):
-            z += np.where(mean == 0.0, 0.0, mean / np.sqrt(variance * inflation))
+            z += np.where(mean == 0.0, 0.0, np.ldexp(mean, -size[:, 0]) / np.sqrt(variance * inflation))
     return z / np.sqrt(3.0), times
+
+
+def _exponents(values: Floats) -> NDArray[np.int32]:
+    """Of the power of two above all values of each row, one a row: what is large may be too large for its square."""
+    found: NDArray[np.int32] = np.frexp(np.abs(values).max(axis=1, keepdims=True))[1]
+    return found

@@ -194,7 +194,8 @@ def _assignment(costs: Floats) -> tuple[float, float]:
     from scipy.optimize import linear_sum_assignment
 
     n = len(costs)
-    matched = interruptible(partial(linear_sum_assignment, costs), Event(), "draws were assigned to each other")
+    assigning, doing = partial(linear_sum_assignment, costs), "draws were assigned to each other"
+    matched = interruptible(assigning, Event(), doing, has_clock=False)
     costs = costs[:, matched[1]]  # the best is the diagonal now
     own = costs.diagonal().copy()
     upper = math.nextafter(math.nextafter(math.fsum(own), math.inf) / n, math.inf)

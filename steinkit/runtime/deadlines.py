@@ -8,7 +8,7 @@ counts. Three things listen to it, each in the way it can:
 * a solver of another library is told `seconds_left`.
 
 What cannot be ended is a single call of a user's function, of LAPACK or of a compiler. Work that `interruptible` waits
-for is left behind where it goes on for a second and a fifth of the time beyond that.
+for is left behind where it goes on for a second and a fifth of the time beyond that, and at once where it has no clock.
 
 Memory is in bytes: as users write it, and as much as the machine has.
 """
@@ -235,7 +235,7 @@ def _libraries(modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) -> Result:
+def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *, has_clock: bool = True) -> Result:
     """Do work in a thread of its own and wait for it, so that control-C is heard at once, and the deadline in any case.
 
     Python raises `KeyboardInterrupt` in the main thread, and compiled code that it happens to run there may lose it or
@@ -250,6 +250,8 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) ->
     interrupted : threading.Event
     doing : str
         What that is, should time run out.
+    has_clock : bool
+        Whether the work looks at the deadline: what does not is not waited for any longer.
 
     Raises
     ------
@@ -263,7 +265,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) ->
         return work()
     thread, outcome = _begun(work)
     try:
-        return outcome.result(min(left + _GRACE + _SHARE_OF_GRACE * left, TIMEOUT_MAX))
+        return outcome.result(min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
     except TimeoutError:
         if outcome.done():  # it is the work's own
             raise

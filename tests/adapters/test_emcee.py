@@ -130,7 +130,7 @@ def test_what_cannot_be_read():
     sampler = StandIn(gaussian, gaussian_chain())
     with pytest.raises(sk.UsageError, match=r"an emcee\.EnsembleSampler is wanted; received ndarray"):
         sk.from_emcee(gaussian_chain())
-    with pytest.raises(sk.InputError, match=r"shape \(0, 8, 2\); .* and at least one step"):
+    with pytest.raises(sk.InputError, match=r"shape \(0, 8, 2\); .* and at least one step: .* discard and thin less"):
         sk.from_emcee(sampler, discard=30)
     sampler.log_prob_fn = lambda x: gaussian(x, shift=0.1)
     with pytest.raises(sk.InputError, match=r"was stored with it: the chain was made by another function"):

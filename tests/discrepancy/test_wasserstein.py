@@ -1,6 +1,7 @@
 """The Wasserstein distance against closed forms, quadrature, huge samples of quantiles, and brute force."""
 
 import itertools
+import threading
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -359,6 +360,18 @@ def test_an_assignment_that_time_cut_short_says_so(monkeypatch):
     draws = np.random.default_rng(0).standard_normal((10, 2))
     with pytest.raises(sk.SolverError, match=r"1e-06 was asked for \(time ran out\); .* Allow more time \(max_seconds"):
         sk.wasserstein_distance(draws, draws + 1.0)
+
+
+def test_an_assignment_which_has_no_clock_is_left_behind_at_the_deadline(monkeypatch):
+    release = threading.Event()
+    monkeypatch.setattr("steinkit.runtime.deadlines._GRACE", 60.0)
+    monkeypatch.setattr("scipy.optimize.linear_sum_assignment", lambda costs: release.wait(20.0))
+    draws = np.random.default_rng(0).standard_normal((10, 2))
+    try:
+        with pytest.raises(sk.TimeLimitError, match="while draws were assigned to each other"):
+            sk.wasserstein_distance(draws, draws + 1.0, max_seconds=1.0)
+    finally:
+        release.set()
 
 
 def test_weights_order_and_repeats():

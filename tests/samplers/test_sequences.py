@@ -135,7 +135,7 @@ def test_points_stay_in_the_box():
         (lambda: iid(Uniform(), draws=2.5), "draws must be a whole number"),
         (lambda: iid(Uniform(), draws=2, chains=-1), "chains must be a whole number of at least 1; received -1"),
         (lambda: iid(Uniform(), draws=2, seed=-1), "seed must be a whole number"),
-        (lambda: iid(sk.targets.LogisticRegression.nodal(), draws=2), "cannot be drawn from independently"),
+        (lambda: iid(sk.targets.LogisticRegression.nodal(), draws=2), "cannot be drawn from; pass sampler= to Target"),
         (lambda: sobol(Normal(), draws=2), "sobol is for uniform targets; received 'normal'"),
         (lambda: sobol(Uniform(), draws=2, chains=2), "2 chains of the same Sobol points"),
         (lambda: sobol(Uniform(), draws=1 << 30), "draws must be below"),

@@ -61,6 +61,7 @@ A. Mira, R. Solgi and D. Imparato (2013), "Zero variance Markov chain Monte Carl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -204,6 +205,16 @@ _LEAST_FREEDOM = 0.05  # of the draws, which cross-validation leaves at least
 _OWN_PENALTY = 1e-6  # of a coordinate's few features: no more than rounding asks for
 
 
+@contextmanager
+def _of_what_varies() -> Iterator[None]:
+    """Refuse draws with which linear algebra fails: half of them do not vary but by rounding."""
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        raise InputError("half of the draws hardly vary, so their bias cannot be told; run a longer chain") from None
+
+
+@_of_what_varies()
 def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floats:
     """Quantities and their squares, less what features of the other fold's fit explain of them.
 
@@ -321,6 +332,7 @@ _LEAST = 1e-6
 _DRAWS_A_FEATURE = 8  # of degree four: with fewer, noise of what right draws have grows beyond .05
 
 
+@_of_what_varies()
 def chi_square(operand: Operand) -> float:
     """A lower estimate of chi^2(P | Q), the largest of those by several sets of features.
 
@@ -365,10 +377,7 @@ def _through_covariance(operand: Operand, half: Integers, frame: Frame, kind: Fe
         covariance += (features * shares[part][:, None]).T @ features
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     correlation = covariance / np.outer(scale, scale) + (_RIDGE * width / len(half) + _LEAST) * np.eye(width)
-    try:
-        return np.asarray(np.linalg.solve(correlation, vector / scale) / scale)
-    except np.linalg.LinAlgError:  # what does not vary but by rounding
-        raise InputError("half of the draws hardly vary, so their bias cannot be told; run a longer chain") from None
+    return np.asarray(np.linalg.solve(correlation, vector / scale) / scale)
 
 
 _WEIGHTS_RIDGE = 1e-3
@@ -396,8 +405,9 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
     """
     from scipy.special import logsumexp
 
-    mean = shares @ features
-    scaled = features / np.sqrt(np.maximum(shares @ features**2 - mean**2, np.finfo(float).tiny))
+    mean, square = shares @ features, shares @ features**2
+    least = np.finfo(float).eps * square + np.finfo(float).tiny  # rounding decides below
+    scaled = features / np.sqrt(np.maximum(square - mean**2, least))
     start = np.log(shares)
 
     def objective(multipliers: Floats) -> float:
@@ -455,6 +465,7 @@ class Estimates:
     log_sd_error: Floats
 
 
+@np.errstate(all="ignore")  # of what is not finite nothing is claimed
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
     """Of the coordinates, and of functions of the draws.
 
@@ -491,9 +502,8 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
     errors = standard_errors(operand, influence.reshape(n, 2 * m)).reshape(2, m)
     known = np.isfinite(variance)
     unexplained = np.where(known, _CHI_SQUARE_SHARE * chi_square(operand) * np.where(known, variance, 0.0), np.inf)
-    with np.errstate(invalid="ignore"):
-        ranges = np.stack([_range((means - mean) / sd), _range(np.log(sds / sd))])
-        claimed = np.sqrt(errors**2 + unexplained + (0.5 * ranges) ** 2)
+    ranges = np.stack([_range((means - mean) / sd), _range(np.log(sds / sd))])
+    claimed = np.sqrt(errors**2 + unexplained + (0.5 * ranges) ** 2)
     return Estimates(mean, sd, claimed[0], claimed[1])
 
 

@@ -68,6 +68,12 @@ def test_where_no_weights_can_do_it_few_draws_carry_them_all():
     assert 1.0 / (found @ found) < 4.0
 
 
+def test_a_feature_that_varies_by_rounding_only_has_weights():
+    found = entropy_weights(np.column_stack([FEATURES, np.full(40, 100.1)]), EVEN)
+    assert (found >= 0.0).all()
+    assert found.sum() == pytest.approx(1.0, abs=1e-12)
+
+
 def test_a_mean_of_a_skewed_distribution_is_mended():
     """Draws of Gamma(3), weighted to be of Gamma(4) as far as degree two sees."""
     x = np.random.default_rng(1).gamma(3.0, size=4000)

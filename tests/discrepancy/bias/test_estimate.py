@@ -389,3 +389,17 @@ def test_where_most_margins_are_too_wide_none_is_relied_on():
     most = "the margins of most quantities are too wide"
     assert said(0.1, 0.4, 0.5) == (most, "the margin is too wide (+- 0.4 sd)", "the margin is too wide (+- 0.5 sd)")
     assert said(0.1, np.inf, np.nan)[0] == ""
+
+
+def test_draws_far_narrower_than_the_target_have_a_document():
+    draws = 1e-9 * np.random.default_rng(0).standard_normal((900, 1))
+    document = sk.estimate_bias(draws, sk.targets.Normal()).to_dict()
+    assert 0.0 < json.loads(json.dumps(document, allow_nan=False))["worth"] <= 900.1
+
+
+@pytest.mark.parametrize("seed", [0, 22], ids=["no solution", "no eigenvalues"])
+def test_draws_whose_first_half_does_not_vary_in_a_coordinate_are_refused(seed):
+    draws = np.random.default_rng(seed).standard_normal((60, 2))
+    draws[:, 0] = 1.0 + 1e-15 * np.where(np.arange(60) < 30, 0, np.arange(60))
+    with pytest.raises(sk.InputError, match="half of the draws hardly vary"):
+        sk.estimate_bias(draws, scores=-draws)

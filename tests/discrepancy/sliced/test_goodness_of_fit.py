@@ -108,3 +108,15 @@ def test_the_largest_slices_are_kept_with_their_directions():
         np.arange(-50.0, 51.0)[:, None] / 30, scores=-np.arange(-50.0, 51.0)[:, None] / 30
     ).largest
     assert only.name == "x1"
+
+
+def test_scores_whose_squares_overflow_are_tested_as_others_are():
+    rng = np.random.default_rng(0)
+    draws = np.cumsum(rng.standard_normal((400, 2)), axis=0) % 7.0
+    z = sliced_stein_test(draws, scores=-(2.0**60) * draws).z
+    large = sliced_stein_test(draws, scores=-(2.0**700) * draws)
+    assert np.abs(z).min() > 0.0
+    assert large.z == pytest.approx(z, rel=1e-6)
+    spoilt = -draws
+    spoilt[7] *= 2.0**900
+    assert np.isfinite(sliced_stein_test(draws, scores=spoilt).z).all()

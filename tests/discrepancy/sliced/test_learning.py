@@ -24,7 +24,10 @@ def half(seed=0, n=200, kind="distinct"):
         points = points[np.sort(rng.integers(0, n // 2, n))]
     if kind == "weighted":
         points, share = np.round(points, 1), rng.dirichlet(np.ones(n))
-    return Half(points, -1.1 * points, share)
+    scores = -1.1 * points
+    if kind == "rounded together":  # in the draws' own units
+        points = np.round(points, 1)
+    return Half(points, scores, share)
 
 
 def by(half, bounds=FREE):
@@ -50,7 +53,7 @@ def assert_same(learnt, expected):
         assert one.bounds == other.bounds
 
 
-@pytest.mark.parametrize("kind", ["distinct", "repeated", "weighted"])
+@pytest.mark.parametrize("kind", ["distinct", "repeated", "weighted", "rounded together"])
 def test_functions_are_those_of_the_slices(kind):
     draws = half(kind=kind)
     assert_same(by(draws), one_by_one(draws))

@@ -86,7 +86,7 @@ def _refused(name: str, kinds: tuple[_Kind, ...], value: Any) -> UsageError:
     words = list(dict.fromkeys(kind.words for kind in kinds))
     wanted = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
     remedy = "".join(f": {kind.remedy}" for kind in kinds if kind.remedy)
-    shown = " ".join(_SHOWN.repr(value).split())
+    shown = " ".join(map(str.strip, _SHOWN.repr(value).split("\n")))
     return UsageError(f"{name} must be {wanted}; received {shown} ({type(value).__name__}){remedy}")
 
 

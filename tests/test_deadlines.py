@@ -20,6 +20,7 @@ from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import (
     Shares,
     StopSignal,
+    blocks,
     deadline,
     interruptible,
     require_time,
@@ -62,6 +63,15 @@ def test_work_is_begun_only_if_there_is_time():
     with time_limit(1e-9), pytest.raises(TimeLimitError, match="time ran out while counting") as raised:
         require_time("counting")
     assert (raised.value.lower, raised.value.upper, raised.value.exit_code) == (0.0, np.inf, 4)
+
+
+def test_blocks_are_all_there_is_and_wait_for_time_only_where_they_say_what_for():
+    assert [list(range(7))[some] for some in blocks(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert list(blocks(7, 3))[-1] == slice(6, 7)
+    with time_limit(1e-9):
+        assert len(list(blocks(7, 3))) == 3
+        with pytest.raises(TimeLimitError, match="while counting"):
+            next(blocks(7, 3, "counting"))
 
 
 def test_the_signal_reaches_compiled_code_when_time_is_up_and_says_who_asked():

@@ -131,6 +131,10 @@ def test_capabilities_are_declared():
     bare, full = sk.Target(lambda x: -x), Normal()
     assert (bare.has_log_density, bare.has_cdf, bare.can_sample) == (False, False, False)
     assert (full.has_log_density, full.has_cdf, full.can_sample) == (True, True, True)
+    can = {"cdf": "has_cdf", "tail_integrals": "has_tail_integrals", "sampler": "can_sample"}
+    for given in (["cdf"], ["cdf", "tail_integrals"], ["sampler"]):
+        one = sk.Target(lambda x: -x, dim=1, **dict.fromkeys(given, lambda *_: None))
+        assert [name for name in can if getattr(one, can[name])] == given
     with pytest.raises(sk.UsageError, match="no cdf"):
         bare.cdf([0.0])
     with pytest.raises(sk.UsageError, match="cannot be drawn from"):

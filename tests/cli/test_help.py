@@ -91,3 +91,12 @@ def test_examples_stand_on_lines_of_their_own(steinkit):
 @pytest.mark.parametrize("name", ["score", "compare", "curve", "sample", "thin", "design"])
 def test_help_says_that_a_python_file_is_run(steinkit, name):
     assert "a Python file is run" in _text(steinkit(name, "--help-all").out)
+
+
+def test_what_fails_a_run_is_explained_where_it_is_of_every_day():
+    said = {
+        name: commands.get_command(None, name).get_help(click.Context(commands.get_command(None, name)))
+        for name in ("score", "verdict")
+    }
+    assert "--fail-if-off DELTA " in said["verdict"]
+    assert "--fail-if-off DELTA " not in said["score"]

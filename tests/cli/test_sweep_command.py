@@ -190,6 +190,7 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(steinkit, write_
         ("data = [-0.4, 0.1, 0.3, 0.8]", 'data = "0.1,0.3"', 3, "0.1,0.3 does not exist"),
         ('"gaussian-mean"', '"none.py:target"', 2, "target options are for built-in targets"),
         ("[run]", "[run", 3, "is not valid TOML"),
+        ("[run]", "[run]\nseed = 3", 2, "unknown key 'seed'"),
     ],
 )
 def test_mistakes_are_named(steinkit, write_toml, changed, new, code, said):

@@ -41,6 +41,11 @@ def test_the_document_is_the_contract(steinkit, write_toml):
     assert "of the 180,000 of the full grid" in " ".join(again.out.split())
 
 
+def test_a_file_may_ask_for_racing_which_tuning_is(steinkit, write_toml):
+    files = write_toml("[run]", "[run]\nracing = true")
+    assert steinkit("tune", files, "-o", "out", "--cost", "0.5", "--json").code == 0
+
+
 @pytest.mark.parametrize(
     ("changed", "new", "message"),
     [

@@ -29,6 +29,11 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.parametrize("name", measure_names())
+def test_all_that_look_at_scores_take_bounds(name):
+    assert ("bounds" in find_measure(name).options) == (find_measure(name).needs == "scores")
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_defaults_are_those_of_the_measures_own_function(name):
     known = inspect.signature(FUNCTIONS[name]).parameters

@@ -101,6 +101,15 @@ class TestSettingsPanels:
         (legend,) = figure.legends
         assert legend.get_texts()[-1].get_text() == "the rest (right samples have colours, too)"
 
+    def test_in_one_dimension_too(self):
+        results = _results(1, 2)
+        largest = np.array([2.0 * results["scale 1"].upper])
+        alone, held = (
+            plots.settings_panels(results, reference=reference)
+            for reference in (None, {"scale 1": Reference(largest, largest, 12)})
+        )
+        assert _saved(alone) != _saved(held)
+
     def test_every_column_ends_with_a_labelled_axis(self):
         figure = plots.settings_panels(_results(2, 5), Normal(dim=2))
         panels = [ax for ax in figure.axes if ax.get_title()]

@@ -12,9 +12,9 @@ import pytest
 from support.page_checks import CONTROLS, CONTROLS_SHOWN, ESS_SCORE, HOSTILE_SHOWN, Page, control_characters, faults
 
 from steinkit.comparison import compare
-from steinkit.describe.writing import compact, setting_key, within
+from steinkit.describe.writing import Table, compact, setting_key, within
 from steinkit.errors import InputError, OutputError, UsageError
-from steinkit.report.page import write_report
+from steinkit.report.page import meanings, write_report
 from steinkit.report.parts import comparison_part
 from steinkit.report.sources import read_source
 from steinkit.saved_results import read_result
@@ -35,6 +35,14 @@ def test_is_valid_and_needs_nothing_from_outside(pages, name):
     assert "url(" not in style
     assert "@import" not in style
     assert len(pages[name]) < 4_000_000  # every picture stands there four times: wide and narrow, light and dark
+
+
+def test_a_name_is_one_source_and_a_column_may_mean_something_else_beside_another(sweep_folder, tmp_path):
+    write_report(str(sweep_folder), tmp_path / "page.html")
+    assert (tmp_path / "page.html").exists()
+    said = {lead: dict(meanings(Table("", (lead, "mean"), ())))["mean"] for lead in ("coordinate", "moment")}
+    assert said["coordinate"] == "Mean of the draws."
+    assert "0 under the target" in said["moment"]
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,19 @@ from steinkit.samplers import (
     acceptance_bias,
     approximate_mh,
     average_design,
+    designs,
     metropolis_hastings,
     operating_characteristics,
     trial_run,
     worst_case_design,
 )
+
+
+def test_where_the_mean_is_far_the_first_look_decides_rightly():
+    for far in (50.0, 1e4, 1e9):
+        error, data_use = designs._curves(0.1, 0.05, 0.5)(np.array([far]))
+        assert error[0] == pytest.approx(0.0, abs=1e-9)
+        assert data_use[0] == pytest.approx(0.1, rel=1e-6)
 
 
 @pytest.mark.parametrize("target", [0.1, 0.01])

@@ -10,6 +10,7 @@ from steinkit import samplers
 from steinkit.samplers import MetropolisTest
 from steinkit.samplers.chains import gradients
 from steinkit.samplers.chains.draws import Kind
+from steinkit.samplers.chains.likelihood_terms import PosteriorModel
 
 POSTERIOR = sk.targets.GaussianMean.simulate(40, theta=[0.3, -0.2], variance=[1.0, 4.0])
 POSTERIOR_MARGINALS = [
@@ -60,6 +61,15 @@ def test_control_variates_of_a_normal_target_leave_no_noise():
     options = {"step_size": eps, "batch_size": 2, "chains": 400, "burn_in": 50, "draws": 40, "start": [3.0]}
     assert worst(samplers.sgld(posterior, control_variates=True, **options), [exact]) < LIMIT
     assert worst(samplers.sgld(posterior, **options), [exact]) > 2 * LIMIT
+
+
+def test_at_the_mode_control_variates_give_any_batch_the_gradient_of_all_the_data():
+    """A prior that pulls, so that the data's gradient there is not 0."""
+    posterior = sk.targets.GaussianMean.simulate(100, theta=[1.0], prior_variance=0.02)
+    model, state = PosteriorModel(posterior), np.array([[0.7]])
+    mode = gradients.Mode(state[0], posterior.grad_log_likelihood(state[0], *posterior.data), 0)
+    batch = gradients.BatchGradient(model, 5, [0], mode).turn_to(np.arange(1), state, np.ones(1))
+    np.testing.assert_allclose(batch.at_states(), posterior.score(state), rtol=1e-12)
 
 
 def test_control_variates_begin_at_the_mode_and_cost_what_they_read():

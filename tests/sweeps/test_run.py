@@ -465,3 +465,12 @@ def test_a_sampler_is_named_with_its_file(tmp_path):
         small(sampler=f"{tmp_path / 'none.py'}:normal")
     with pytest.raises(UsageError, match=r"must be a function .*; it is module"):
         small(sampler=f"{file}:np")
+
+
+def test_what_a_choice_warns_of_the_result_does_and_a_scheduler_is_for_clusters():
+    result = small(seeds=2, measures=("graph", "ess"))
+    told = {name: choice.warnings for name, choice in result.criteria.items()}
+    assert any(told.values())
+    assert all(any(note in each for each in result.warnings) for notes in told.values() for note in notes)
+    with pytest.raises(UsageError, match="is for backends dask and ray"):
+        small(scheduler="tcp://head:8786")

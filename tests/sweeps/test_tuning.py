@@ -182,6 +182,7 @@ def test_sobols_settings_are_log_uniform_and_whole_where_the_ends_are():
     counts, _ = np.histogram(np.log10([each["step_size"] for each in found]), bins=[-4, -3, -2, -1, 0])
     assert counts.max() - counts.min() <= 1
     assert [each["x"] for each in sobol_settings({"x": (1.00001, 1.00002)}, 3)] == [1.00001]
+    assert any(each["x"] % 1.0 for each in sobol_settings({"x": (1.0, 3.0)}, 20))
     assert sobol_settings({"batch_size": (1, 3.0)}, 20) == sobol_settings({"batch_size": (1, 3)}, 20)
     assert sobol_settings({"batch_size": (1, 3)}, 20) == tuple({"batch_size": k} for k in (2, 1, 3))
 

@@ -119,6 +119,7 @@ def test_from_csv_reports_a_missing_file(tmp_path):
     [
         (([1.0, 2.0], [0, 1]), r"features must have shape \(N, d\)"),
         (([[1.0], [2.0]], [0, 1, 1]), r"responses must have shape \(2,\)"),
+        (([[1.0], [2.0]], [[0], [1]]), r"responses must have shape \(2,\)"),
         (([[1.0], [2.0]], [1, 2]), "responses must take two values, 0 and 1 or -1 and"),
         (([[1.0], [2.0]], [0, 1], -1.0), "prior_variance must be positive"),
         (([[1.0], [2.0]], [0, 1], [1.0, 2.0]), "one for each of 1 coordinates"),

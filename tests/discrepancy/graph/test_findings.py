@@ -103,6 +103,14 @@ def test_modes_are_blamed_where_the_spread_is_further_off_than_the_dependence():
         assert confirmed(location, spread, np.array([0.0, dependence]))["strays"][1] == said
 
 
+def test_near_a_bound_the_same_moments_count_twice():
+    draws = 0.5 * np.abs(np.random.default_rng(0).standard_normal((400, 1)))  # of |N(0, 1)|: too low, and too narrow
+    bounds = np.array([[0.0, np.inf]])
+    location, spread, _ = moments_of(sk.Sample(draws).distinct(), -draws, bounds)
+    assert (location > 3.0).all()
+    assert (spread > 3.0).all()
+
+
 def test_without_moments_no_direction_is_said():
     few = sk.graph_stein_discrepancy([[0.0], [0.5], [3.0]], sk.targets.Normal(0.0))
     assert few.findings()["directions"] == ["unclear"]

@@ -125,6 +125,23 @@ def test_the_p_value_is_the_same_of_sums_in_single_precision(far, repeats):
     assert rough.statistic == pytest.approx(exact.statistic, rel=1e-12)
 
 
+def test_sums_that_may_be_on_either_side_of_the_statistic_are_taken_again(monkeypatch):
+    """Sums in single precision that err by up to half of what is allowed for: a great deal, as many lie near then."""
+    x = np.random.default_rng(3).normal(size=(100, 2))
+    prepared = prepare(x, None, scores=-x, weights=None, bounds=None)
+    exact = goodness_of_fit._test(prepared, "imq", rng=1)
+    pair_sums, noise = goodness_of_fit._pair_sums, np.random.default_rng(2).uniform(-0.2, 0.2, 1001)
+    noise[0] = 0.0
+
+    def erring(stein, signs, threads, rough=False):
+        sums = pair_sums(stein, signs, threads, rough)
+        return sums + noise * np.abs(sums).max() if rough else sums
+
+    monkeypatch.setattr(goodness_of_fit, "_ROUGH", 0.4)
+    monkeypatch.setattr(goodness_of_fit, "_pair_sums", erring)
+    assert goodness_of_fit._test(prepared, "imq", rng=1, only_p=True).p_value == exact.p_value
+
+
 @pytest.mark.parametrize("make", [rejecting, lambda n, rng: autoregressive(n, 0.8, rng)], ids=["rejecting", "smooth"])
 def test_autocorrelation_time_is_that_of_the_rows(make):
     draws = make(150, np.random.default_rng(3))

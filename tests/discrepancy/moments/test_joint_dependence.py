@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import steinkit as sk
+from steinkit.discrepancy import bounded_features
 from steinkit.discrepancy.bounded_features import joint_dependence
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.preparation import prepare
@@ -34,6 +35,14 @@ def chain(rng, n, root, memory):
     for k in range(1, n):
         found[k] = memory * found[k - 1] + np.sqrt(1.0 - memory**2) * found[k]
     return found @ root.T
+
+
+def test_blocks_of_coordinates_change_nothing(monkeypatch):
+    covariance, precision = equicorrelated(7)
+    points = np.random.default_rng(1).multivariate_normal(np.zeros(7), covariance, 400)
+    whole = p_value(points, precision)
+    monkeypatch.setattr(bounded_features, "_BLOCK_FLOATS", 1)
+    assert p_value(points, precision) == pytest.approx(whole, rel=1e-9)
 
 
 @pytest.mark.parametrize("chains", [1, 4, 20])

@@ -1,5 +1,7 @@
 """Functions learnt for the test: those of the discrepancy's slices, ties, what is left open, deadlines."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
@@ -55,6 +57,17 @@ def assert_same(learnt, expected):
 def test_functions_are_those_of_the_slices(kind):
     draws = half(kind=kind)
     assert_same(by(draws), one_by_one(draws))
+
+
+def test_weights_along_a_direction_are_the_draws_own_beyond_doubles():
+    draws = half(n=50)
+    share = np.random.default_rng(4).dirichlet(np.ones(50))
+    u, _, weights, low = Half(draws.points, draws.scores, share).along(DIRECTIONS[2])
+    own = np.argsort(draws.points @ DIRECTIONS[2])
+    total = sum(map(Fraction, share))
+    assert len(u) == 50
+    for found, beyond, exact in zip(weights, low, share[own], strict=True):
+        assert abs(Fraction(found) + Fraction(beyond) - Fraction(exact) / total) < 2.0**-95 * found
 
 
 def test_functions_are_those_of_the_slices_up_to_bounds():

@@ -146,6 +146,16 @@ def test_agreement_with_highs_on_the_matrix_form(seed):
     assert reference.lower <= found.upper * (1 + 1e-12) + 1e-15
 
 
+@pytest.mark.parametrize(("n", "tolerance"), [(2000, 1e-2), (4000, 1e-4)])
+def test_blocks_serve_from_a_thousand_points_a_digit(n, tolerance, monkeypatch):
+    tried, by_blocks = [], engine._by_blocks
+    monkeypatch.setattr(engine, "_by_blocks", lambda form, *rest: tried.append(form.n_points) or by_blocks(form, *rest))
+    for count in (n - 1, n):
+        (answer,) = engine.solve(normal(count), Settings(tolerance=tolerance))
+        assert answer.proof.gap <= tolerance
+    assert tried == [n]
+
+
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-9, 1e-11])
 def test_large_samples_take_few_blocks(tolerance, monkeypatch):
     """As many as it takes: the number of controls that differ from those before."""

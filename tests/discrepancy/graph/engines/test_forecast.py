@@ -64,9 +64,10 @@ def test_a_chain_is_linear():
     assert (many.rows, many.memory, many.seconds) == pytest.approx((3 * few.rows, 3 * few.memory, 3 * few.seconds))
 
 
-@pytest.mark.parametrize("name", ["block", "highs"])
-def test_coordinates_side_by_side_take_memory_each(name):
-    alone, together = foretold(name, 60, 3), foretold(name, 60, 3, n_jobs=2)
+@pytest.mark.parametrize(("name", "dim"), [("block", 3), ("highs", 3), ("first_order", 9)])
+def test_coordinates_side_by_side_take_memory_each(name, dim):
+    """Of `first_order` eight coordinates together."""
+    alone, together = foretold(name, 60, dim), foretold(name, 60, dim, n_jobs=2)
     assert together.memory == pytest.approx(2.0 * alone.memory)
     assert together.seconds == alone.seconds
 

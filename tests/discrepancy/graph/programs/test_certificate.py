@@ -1,6 +1,7 @@
 """The bracket holds whatever the candidate; checked against scipy's linprog and in rational arithmetic."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -176,6 +177,16 @@ def test_the_best_of_both_sides_is_kept():
     assert best.proof.lower <= value <= best.proof.upper
     assert (best.engines, best.notes, best.iterations) == (("one", "two"), ("first", "second"), 5)
     assert best_of(best, Candidate(program, 0.5 * y, 0.5 * p, ("three",))).y is y
+
+
+def test_each_bound_of_the_best_is_taken_in_the_form_that_proved_it():
+    def proving(lower, upper):
+        form = SimpleNamespace(lower_bound=lambda y: (lower, y), upper_bound=lambda p: upper, stein_function=None)
+        return Candidate(form, np.zeros(1), np.zeros(1), ())
+
+    for first, second in ((proving(2.0, 9.0), proving(1.0, 5.0)), (proving(1.0, 5.0), proving(2.0, 9.0))):
+        proof = best_of(first, second).proof
+        assert (proof.lower, proof.upper) == (2.0, 5.0)
 
 
 def test_the_first_of_two_that_are_worth_the_same_is_kept():

@@ -303,6 +303,17 @@ class TestKernels:
             np.testing.assert_array_equal(is_open, expected)
             assert left == expected.sum()
 
+    def test_search_goals_ends_when_few_are_left(self, network: tuple[np.ndarray, search.Adjacency]) -> None:
+        paths, graph = network
+        frontier, nowhere, unreachable = search.new_frontier(graph), np.empty(0), np.isinf(paths[0]).sum()
+        for patience in (0, 1, 30, 79, 80):
+            goals = search.Goals(np.full(80, np.inf), np.arange(80) > 0)  # a step closes one at most
+            left = search.search_goals(
+                graph, np.empty((0, 80)), 0, nowhere, nowhere, goals, np.inf, 79, patience, 0.0, frontier
+            )
+            search.clear(frontier)
+            assert left == goals.is_open.sum() == max(unreachable, min(patience, 79))
+
     def test_search_both_ways(self, network: tuple[np.ndarray, search.Adjacency]) -> None:
         paths, graph = network
         forward, backward = search.new_frontier(graph), search.new_frontier(graph)

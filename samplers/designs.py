@@ -111,7 +111,7 @@ class TrialRun(Brief):
         for name in ("mean", "sd", "offset", "temperature"):
             values = (as_positive if name in ("sd", "temperature") else as_finite)(getattr(self, name), name)
             if values.shape not in {(), (n,)}:
-                raise UsageError(f"{name} must be a number, or one for each of {n} moves; received {values.shape}")
+                raise UsageError(f"{name} must be one number, or {n}, one for each move; received shape {values.shape}")
             object.__setattr__(self, name, np.broadcast_to(values, (n,)))
 
     @property

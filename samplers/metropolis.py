@@ -91,7 +91,7 @@ def rwmh(
 def barker(
     target: Target, *, proposal_scale: ArrayLike, temperature: Temperature = 1.0, **run: Unpack[RunKeywords]
 ) -> Draws:
-    """Random walk with Barker's acceptance test of 1965, not the Barker proposal; exact: each reads all the data.
+    """Random walk with Barker's acceptance test of 1965, not the Barker proposal, exact: each test reads all data.
 
     Parameters
     ----------

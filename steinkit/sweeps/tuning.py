@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit import __version__
-from steinkit.arguments import checked, number, whole
+from steinkit.arguments import checked, number, positive, whole
 from steinkit.describe.results import Result, cautioned, in_json, running_text
 from steinkit.describe.sweep import tuning_statements
 from steinkit.describe.writing import setting_key
@@ -263,6 +263,8 @@ def tune(
 
 def run_tuning(plan: Plan, cost: float, place: Workplace, max_seconds: float | None = None) -> TuningResult:
     """Go up the ladder, and judge a fresh chain of the setting that is left; parameters and errors of `tune`."""
+    if max_seconds is not None:
+        positive(max_seconds, "max_seconds")
     began = time.monotonic()
     resource, full = _length_of(plan)
     ladder = lengths(len(plan.settings), full, cost)
@@ -344,7 +346,7 @@ def lengths(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     UsageError
         If it does not pay one step of each, or is no share.
     """
-    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a share of the full grid's, above 0 and at most 1")
+    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a share of the full grid's cost, above 0 and at most 1")
     last = next(r for r in range(64) if _ETA**r >= settings)
     counts = [math.ceil(settings / _ETA**r) for r in range(last + 1)]
     for stretch in np.geomspace(_ETA**last, 1e-6, 2000):

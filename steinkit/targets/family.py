@@ -171,7 +171,8 @@ def as_numbers(value: ArrayLike, what: str) -> Floats:
     except ValueError:
         raise UsageError(f"{what} must be a number or an array of numbers; received {value!r}") from None
     if not array.size or np.isnan(array.min()):  # which is NaN where one entry is
-        raise UsageError(f"{what} must be numbers; received {show(array)}")
+        wanted = "numbers, none of them NaN" if array.size else "one number at least"
+        raise UsageError(f"{what} must be {wanted}; received {show(array)}")
     return array
 
 

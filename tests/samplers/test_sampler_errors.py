@@ -63,7 +63,7 @@ def full_gradient_on_minibatches(**options):
         (lambda: samplers.rwmh(NODAL, proposal_scale=[1.0, 2.0], draws=3), "one for each of 6 coordinates; received"),
         (lambda: samplers.rwmh(NODAL, start=[0.0, 0.0], **WALK), r"start must have shape \(6,\) or \(1, 6\).*\(2,\)"),
         (lambda: samplers.rwmh(NODAL, start=np.zeros((3, 6)), chains=2, **WALK), r"\(2, 6\).*received \(3, 6\)"),
-        (lambda: samplers.rwmh(NODAL, start=[np.nan] * 6, **WALK), "start must be numbers"),
+        (lambda: samplers.rwmh(NODAL, start=[np.nan] * 6, **WALK), "start must be numbers, none of them NaN"),
         (lambda: samplers.rwmh(NODAL, start="there", **WALK), "start must be a number or an array"),
         (lambda: samplers.rwmh(NODAL, proposal_scale=0.1), "give draws, budget, or both"),
         (lambda: samplers.rwmh(NODAL, proposal_scale=0.1, draws=0), "draws .* at least 1; received 0"),

@@ -69,12 +69,12 @@ def test_proposals_that_stay_are_named():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"mean": []}, r"mean must be numbers; received \[\]"),
-        ({"mean": [[0.0, 1.0]]}, r"mean must be a number, or one for each of 2 moves; received \(1, 2\)"),
+        ({"mean": []}, r"mean must be one number at least; received \[\]"),
+        ({"mean": [[0.0, 1.0]]}, r"mean must be one number, or 2, one for each move; received shape \(1, 2\)"),
         ({"sd": [1.0, 0.0]}, r"sd must be positive; received \[1.0, 0.0\]"),
         ({"temperature": -1.0}, "temperature must be positive; received -1.0"),
-        ({"offset": [np.nan, 0.0]}, r"offset must be numbers; received \[nan, 0.0\]"),
-        ({"sd": [1.0, 2.0, 3.0]}, r"sd must be a number, or one for each of 2 moves; received \(3,\)"),
+        ({"offset": [np.nan, 0.0]}, r"offset must be numbers, none of them NaN; received \[nan, 0.0\]"),
+        ({"sd": [1.0, 2.0, 3.0]}, r"sd must be one number, or 2, one for each move; received shape \(3,\)"),
         ({"mean": ["much", 0.0]}, "mean must be a number or an array of numbers; received"),
         ({"size": 1}, "size must be a whole number of at least 2"),
     ],

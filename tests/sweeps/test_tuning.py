@@ -124,6 +124,12 @@ def test_time_that_runs_out_leaves_the_best_so_far():
     assert found.setting in found.rungs[0].kept
 
 
+@pytest.mark.parametrize("seconds", [-1.0, 0.0, np.nan])
+def test_no_time_at_all_is_refused(seconds):
+    with pytest.raises(sk.UsageError, match="max_seconds must be a number, positive and finite; received"):
+        tuned(max_seconds=seconds)
+
+
 def test_draws_may_be_the_length_and_a_sampler_the_users_own():
     runs = []
 

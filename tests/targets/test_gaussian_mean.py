@@ -58,7 +58,7 @@ def test_simulated_data_have_the_law_asked_for():
         ({"data": np.zeros((2, 2, 2))}, r"data must have shape \(N,\) or \(N, d\)"),
         ({"variance": [1.0, 2.0]}, "variance must be one number or one for each of 1"),
         ({"prior_variance": -1.0}, "prior_variance must be positive"),
-        ({"data": []}, "data must be numbers"),
+        ({"data": []}, "data must be one number at least"),
     ],
 )
 def test_bad_parameters_are_refused(settings, message):

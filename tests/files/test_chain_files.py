@@ -80,6 +80,11 @@ def test_what_comes_with_the_draws_comes_along_and_names_decide():
         join(one, sk.Sample([[6.0, 5.0, 1.0]], names=("a", "c", "d")))
 
 
+def test_what_is_packed_needs_a_stream_of_bytes(tmp_path):
+    with (tmp_path / "s.csv.gz").open("w") as stream, pytest.raises(sk.UsageError, match='"wb"|bytes'):
+        sk.write_sample(sk.Sample([[1.0]]), stream)
+
+
 @pytest.mark.parametrize("name", ["s.csv.gz", "s.CSV.GZ", "s.npz.gz", "s.npy.gz"])
 def test_packed_files_read_back(name, tmp_path):
     sample = sk.Sample([[1.0, 2.0], [3.0, 4.0]])

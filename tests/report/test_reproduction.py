@@ -83,9 +83,9 @@ def sweep_listings(configuration):
 def test_commands(configuration):
     listings = {each.title: each.text for each in sweep_listings(configuration | {"racing": True})}
     assert listings["The sweep"] == "steinkit sweep sweep.toml -o 'my sweep' --racing"
-    scored = Found("a.json", "score", {"command": ["score", "my draws.csv", "--target", "normal"]})
-    (command,) = scored.listings
-    assert command.text == "steinkit score 'my draws.csv' --target normal"
+    for kind in ("score", "curve", "comparison"):
+        (command,) = Found("a.json", kind, {"command": ["score", "my draws.csv", "--target", "normal"]}).listings
+        assert command.text == "steinkit score 'my draws.csv' --target normal"
 
 
 def test_objects_of_a_program_have_no_configuration_file(configuration):

@@ -467,6 +467,20 @@ def test_a_sampler_is_named_with_its_file(tmp_path):
         small(sampler=f"{file}:np")
 
 
+def test_other_measures_may_choose_what_racing_by_the_first_dropped():
+    """The wide draws are right, and each stands there twice: by ESS the narrow ones are better."""
+
+    def scaled(target, *, seed, scale):
+        draws = scale * np.random.default_rng(seed).standard_normal(80)
+        return np.repeat(draws[:40], 2) if scale > 0.5 else draws
+
+    raced = small(
+        sampler=scaled, grid={"scale": [0.01, 1.0]}, options={}, seeds=24, racing=True, measures=("graph", "ess")
+    )
+    assert set(raced.racing["dropped"]) == {"scale 0.01"}
+    assert {name: choice.best["scale"] for name, choice in raced.criteria.items()} == {"graph": 1.0, "ess": 0.01}
+
+
 def test_what_a_choice_warns_of_the_result_does_and_a_scheduler_is_for_clusters():
     result = small(seeds=2, measures=("graph", "ess"))
     told = {name: choice.warnings for name, choice in result.criteria.items()}

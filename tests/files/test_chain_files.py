@@ -81,7 +81,7 @@ def test_what_comes_with_the_draws_comes_along_and_names_decide():
 
 
 def test_what_is_packed_needs_a_stream_of_bytes(tmp_path):
-    with (tmp_path / "s.csv.gz").open("w") as stream, pytest.raises(sk.UsageError, match='"wb"'):
+    with (tmp_path / "s.csv.gz").open("w") as stream, pytest.raises(sk.UsageError, match="mode='wb'"):
         sk.write_sample(sk.Sample([[1.0]]), stream)
 
 

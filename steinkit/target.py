@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked, require_unmasked, whole
 from steinkit.errors import InputError, SteinkitError, UsageError, warn_user
+from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers, default_names, require_printable
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -67,8 +68,12 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
     return values
 
 
+class RaisedError(InputError):
+    """A user's function raised an exception."""
+
+
 def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
-    """What a call of a user's function returns, as an array; an InputError if it raises."""
+    """Call a user's function and return its numbers as an array; RaisedError if it raises."""
     try:
         given = call()
         require_unmasked(given, returned)
@@ -76,7 +81,53 @@ def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Flo
     except SteinkitError:
         raise
     except Exception as error:
-        raise InputError(f"{what} raised {described(error)}") from error
+        raise RaisedError(f"{what} raised {described(error)}") from error
+
+
+_HOPELESS = 40  # calls that raise before any returns, after which no row is tried any more
+
+
+def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
+    """Call a function at points that a Markov kernel proposes, where it may raise.
+
+    Halves of the points are tried in turn where the function raises, so that only the rows at fault are lost.
+
+    Parameters
+    ----------
+    function : callable
+    points : ndarray, shape (n, d)
+    row : tuple of int
+        Shape of the value at one point.
+    what : str
+        Name of the function in messages.
+
+    Returns
+    -------
+    ndarray, shape (n, *row)
+        NaN where the function raises.
+
+    Raises
+    ------
+    InputError
+        If the function returns another shape or numbers that are not real.
+    TimeLimitError
+        If the deadline passes.
+    """
+    values = np.full((len(points), *row), np.nan)
+    parts, raised, returned = [np.arange(len(points))], 0, False
+    while parts and (returned or raised < _HOPELESS):
+        rows = parts.pop()
+        require_time(f"{what} was taken at proposals")
+        try:
+            with np.errstate(all="ignore"):
+                values[rows] = call_checked(function, points[rows], (len(rows), *row), what)
+            returned = True
+        except RaisedError as error:
+            if isinstance(error.__cause__, TimeoutError):
+                raise  # a watchdog of the user's
+            raised += 1
+            parts += np.array_split(rows, 2) if len(rows) > 1 else []
+    return values
 
 
 def described(error: Exception) -> str:
@@ -105,7 +156,7 @@ def numerical_gradient(
     Parameters
     ----------
     log_density : callable, (m, d) -> (m,)
-        May return -inf or NaN off its support; such steps are given up.
+        May return -inf or NaN, or raise, off its support; such steps are given up.
     points : ndarray, shape (n, d)
     bounds : ndarray, shape (d, 2), or None
         Never stepped over, nor onto.
@@ -176,6 +227,10 @@ class DifferenceScore:
             error = np.where(size > 0.0, uncertainty / size, 0.0)
         self._say(evaluations, error)
         return gradient
+
+    def without_warning(self, points: Floats) -> Floats:
+        """Return the same at points that are no draws, whose accuracy is not reported."""
+        return numerical_gradient(self._log_density, points, self._bounds)[0]
 
     def _say(self, evaluations: int, error: Floats) -> None:
         if not error.size:
@@ -265,7 +320,7 @@ def _shifted_log_density(
         origin = moved[entry]
         moved[entry] = origin + offsets[part]
         lost = np.abs((moved[entry] - origin) - offsets[part]) > 1e-7 * np.abs(offsets[part])
-        values[part] = np.where(lost, np.nan, log_density(moved))
+        values[part] = np.where(lost, np.nan, call_where_defined(log_density, moved, (), "log_density"))
     return values
 
 
@@ -484,6 +539,111 @@ class Target:
             raise UsageError(f"{self.label} has no log density; pass log_density= to Target")
         points = self._points(points)
         return call_checked(self._log_density, points, (len(points),), "log_density")
+
+    def log_density_of_draws(self, points: ArrayLike, *, draws: Integers | None = None) -> Floats:
+        """Evaluate the log density at draws, where it must be finite.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, d)
+            The draws.
+        draws : ndarray of int, shape (n,), optional
+            Index of each point in the sample, from 0, for error messages.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Natural logarithms, up to a constant.
+
+        Raises
+        ------
+        UsageError
+            If the target has no log density.
+        InputError
+            If the log density raises, or is infinite or NaN at a draw; the message names the draw.
+        """
+        points = self._points(points)
+        values = self.log_density(points)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            others = f" ({len(bad)} such draws in all)" if len(bad) > 1 else ""
+            raise InputError(
+                f"the log density at draw {_number(int(bad[0]), draws)} is {values[bad[0]]}{others}; expected a finite "
+                f"number; the point is {show_point(points[bad[0]])}: drop that draw, or correct the log density"
+            )
+        return values
+
+    def proposal_log_density(self, points: ArrayLike) -> Floats:
+        """Evaluate the log density at points that a Markov kernel proposes.
+
+        The function is not called outside the bounds. An exception, NaN or an infinity there is a rejected proposal.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, d)
+            Anywhere.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Finite, or -inf where the proposal must be rejected.
+
+        Raises
+        ------
+        UsageError
+            If the target has no log density.
+        InputError
+            If the points have another dimension than the target, or the function returns another shape.
+        TimeLimitError
+            If the deadline passes.
+
+        Examples
+        --------
+        >>> import numpy as np, steinkit as sk
+        >>> target = sk.Target(log_density=lambda x: -0.5 * np.log(x[:, 0]) - x[:, 0], bounds=[[0.0, np.inf]])
+        >>> target.proposal_log_density([[1.0], [-1.0]])
+        array([ -1., -inf])
+        """
+        if self._log_density is None:
+            raise UsageError(f"{self.label} has no log density; pass log_density= to Target")
+        values = self._at_proposals(self._log_density, self._points(points), (), "log_density")
+        return np.where(np.isfinite(values), values, -np.inf)
+
+    def proposal_score(self, points: ArrayLike) -> Floats:
+        """Evaluate the score at points that a Markov kernel proposes.
+
+        The function is not called outside the bounds. An exception, NaN or an infinity there is a rejected proposal.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, d)
+            Anywhere.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+            Rows are finite, or all NaN where the proposal must be rejected.
+
+        Raises
+        ------
+        InputError
+            If the points have another dimension than the target, or the function returns another shape.
+        TimeLimitError
+            If the deadline passes.
+        """
+        points, score = self._points(points), self._score
+        if isinstance(score, DifferenceScore):
+            score = score.without_warning
+        values = self._at_proposals(score, points, points.shape[1:], "score")
+        return np.where(np.isfinite(values).all(axis=1, keepdims=True), values, np.nan)
+
+    def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
+        """Call a function at the points inside the support; NaN elsewhere and where it raises."""
+        values = np.full((len(points), *row), np.nan)
+        inside = np.flatnonzero(is_inside(points, self.bounds))
+        if inside.size:
+            values[inside] = call_where_defined(function, points[inside], row, what)
+        return values
 
     def cdf(self, values: ArrayLike) -> Floats:
         """Cumulative distribution function, in one dimension.
@@ -746,6 +906,14 @@ def require_inside(
             + (f" ({len(np.unique(outside[:, 0]))} such draws in all)" if len(outside) > 1 else "")
             + "; correct the bounds or the sampler"
         )
+
+
+def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
+    """Return which points are finite and strictly between the bounds of the support."""
+    found = np.isfinite(points).all(axis=1)
+    if bounds is not None:
+        found &= ((points > bounds[:, 0]) & (points < bounds[:, 1])).all(axis=1)
+    return np.asarray(found)
 
 
 def show_point(point: Floats) -> str:

@@ -56,7 +56,7 @@ MAY_IMPORT = {
     "sample": {"errors", "arguments", "double_double", "describe"},
     "containers": {"errors", "arguments", "sample"},
     "jax_functions": {"errors", "sample", "containers"},
-    "target": {"errors", "arguments", "sample", "jax_functions"},
+    "target": {"errors", "arguments", "sample", "runtime", "jax_functions"},
     "compiled_terms": {"sample"},
     "numba_functions": {"errors", "sample", "compiled_terms", "runtime", "numba_function_kernels"},
     "numba_function_kernels": {"sample", "compiled_terms", "runtime"},

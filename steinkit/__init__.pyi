@@ -36,6 +36,8 @@ from .discrepancy.graph.spanner.geometry import complete_graph as complete_graph
 from .discrepancy.graph.spanner.geometry import dilation as dilation
 from .discrepancy.graph.spanner.geometry import sorted_graph as sorted_graph
 from .discrepancy.graph.spanner.greedy import greedy_spanner as greedy_spanner
+from .discrepancy.invariance import InvarianceTest as InvarianceTest
+from .discrepancy.invariance import invariance_test as invariance_test
 from .discrepancy.kernel.base_kernels import IMQ as IMQ
 from .discrepancy.kernel.base_kernels import GaussianKernel as GaussianKernel
 from .discrepancy.kernel.base_kernels import MaternKernel as MaternKernel

@@ -1,4 +1,4 @@
-"""Values at points that a Markov kernel proposes: what raises or is not finite is a rejection, and errors stay errors."""
+"""Densities and scores at proposed points: failures reject the proposal, and errors stay errors."""
 
 import warnings
 

@@ -97,6 +97,9 @@ class Blame:
         too weak", "correlation too strong", "correlation of wrong sign"; of tails "too heavy", "too light"; of a shape
         where there are too many draws or too few, as "too many draws below -1", or "wrong" along a principal axis; of a
         location or spread "given" what it is near the other's median, as "too narrow where x2 is near its median".
+    source : {"scores", "invariance"}
+        The evidence: features made of scores, or how an exact Markov kernel moves the draws. The latter is about the
+        marginal distribution of a coordinate, not about that given the others, and has no size.
     """
 
     kind: Kind
@@ -104,6 +107,7 @@ class Blame:
     z: float
     size: float
     direction: str
+    source: Literal["scores", "invariance"] = "scores"
 
 
 def size_of(feature: Feature, mean: float) -> float:

@@ -38,12 +38,13 @@ from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond, shape_faults
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
+from steinkit.discrepancy.invariance import InvarianceTest, invariance_of
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, sliced_stein_test
-from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
+from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cautious, reservations
 from steinkit.posterior import BatchScores, Posterior, batch_scores
-from steinkit.runtime.deadlines import require_time, within_time
+from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
 from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Seed, Target
 
@@ -71,6 +72,10 @@ class Verdict(Result):
     p_dependence : float or None
         The p-value of the dependence of all pairs together, which lowers `p` where it is below a tenth of that. None
         for one coordinate, bounds on all, weighted draws, or too few.
+    invariance : InvarianceTest or None
+        Whether an exact Markov kernel keeps the distribution of the draws. Its p-value, `p_invariance`, lowers `p`
+        where it is below two fifths of it. None without a target. Where the support has an edge near the draws that no
+        bound describes, Stein identities do not hold, and `p` rests on this test alone.
     modes : ModeShares or None
         Shares of modes that lie apart, where the draws fall into such and the target has a log density; None as well
         where they cannot be found, as a warning says. Its p-value lowers `p` where it is below a fifth of that.
@@ -131,6 +136,7 @@ class Verdict(Result):
     p_sliced: float
     p_ksd: float | None
     p_dependence: float | None
+    invariance: InvarianceTest | None
     modes: ModeShares | None
     ksd_equivalent_draws: float
     ess: float
@@ -152,6 +158,11 @@ class Verdict(Result):
     score_noise: float | None
     hiding: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def p_invariance(self) -> float | None:
+        """The p-value of the invariance test; None where it was not made."""
+        return None if self.invariance is None else self.invariance.p
 
     @property
     def units(self) -> preparation.Units:
@@ -196,7 +207,7 @@ class Verdict(Result):
             return {name: getattr(self, name) for name in names}
 
         return {
-            **taken("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence"),
+            **taken("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance"),
             "p_modes": self.modes and self.modes.p,
             **taken("level", "looks"),
             "ksd_equivalent_draws": finite_or_none(self.ksd_equivalent_draws),
@@ -317,7 +328,12 @@ def verdict(
     require_time("the sample was judged")
     modes, unknown = _modes(prepared, target, laid_out, rng)
     by_modes = 1.0 if modes is None or modes.p is None else looks * modes.p / SHARES_BESIDE["p_modes"]
-    p = min(1.0, looks * tests.p_value(p_ksd), by_modes)
+    invariance = None if target is None else _invariance(prepared, laid_out, target, rng)
+    by_scores, by_moves = tests.p_value(p_ksd), 1.0
+    if invariance is not None and invariance.p is not None:
+        by_moves = invariance.p / (1.0 if invariance.has_edge else SHARES_BESIDE["p_invariance"])
+        by_scores = 1.0 if invariance.has_edge else by_scores
+    p = min(1.0, looks * by_scores, looks * by_moves, by_modes)
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     enough = tests.effective >= FEW_EFFECTIVE
     blame, share = tuple[Blame, ...](), None
@@ -334,11 +350,14 @@ def verdict(
         *(() if p_ksd is None else thinning_notes(len(scored))),
         *untested,
         *unknown,
+        *_on_invariance(invariance),
     )
     if is_accused({"p": p, "level": level, "enough_draws": enough}):
-        blame = tests.blame(
-            units, prepared.bounds, {test: max(_NAMED, level) * s for test, s in _shares(p_ksd).items()}
-        )
+        if by_scores < 1.0:
+            at_most = {test: max(_NAMED, level) * s for test, s in _shares(p_ksd).items()}
+            blame = tests.blame(units, prepared.bounds, at_most)
+        if invariance is not None and invariance.finding is not None and not blame and by_moves <= level:
+            blame = (invariance.finding,)
         warnings += tuple(_turned_score(scored, tests.draws, prepared.bounds, level))
         if not blame and p_ksd is not None and prepared.bounds is None:
             share = largest_share(tests.draws, prepared.points.names)
@@ -349,6 +368,7 @@ def verdict(
         p_sliced=tests.sliced.p_value,
         p_ksd=p_ksd,
         p_dependence=tests.dependence,
+        invariance=invariance,
         modes=modes,
         ksd_equivalent_draws=equivalent,
         ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
@@ -467,6 +487,30 @@ def _modes(
         return shares_of(prepared, target, rng=rng), ()
     except InputError as error:
         return None, (f"shares of modes were not tested: {error}",)
+
+
+def _invariance(prepared: preparation.Prepared, draws: Draws, target: Target, rng: Seed) -> InvarianceTest:
+    """Test invariance within half of the time that is left; without a p-value where that is too short."""
+    try:
+        with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):
+            return invariance_of(prepared, draws, target, rng)
+    except TimeLimitError:
+        require_time("the sample was judged")
+        return InvarianceTest(None, "the density takes too long for the time limit")
+
+
+def _on_invariance(test: InvarianceTest | None) -> Iterator[str]:
+    """Report why the test was not made, the draws it left out, and an edge of the support."""
+    if test is None:
+        return
+    if test.p is None:
+        yield f"invariance was not tested: {test.reason}"
+    yield from test.notes
+    if test.has_edge:
+        yield Caution(
+            f"the support ends near the draws where no bound says so ({test.edge:.0%} of small moves leave it): Stein "
+            "identities do not hold there, so the verdict rests on the invariance test alone"
+        )
 
 
 def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:

@@ -28,6 +28,7 @@ def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
     assert found.blame == ()
     assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
     parts = (found.p_moments / 0.3, found.p_bounded / 0.27, found.p_sliced / 0.23, found.p_ksd / 0.2)
+    parts += (found.p_invariance / 0.4,)
     assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
 
 
@@ -218,11 +219,11 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
-        "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_modes", "level", "looks",
+        "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_modes", "level", "looks",
         "ksd_equivalent_draws", "ess", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
         "blame", "ksd_share", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
-    assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
+    assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction", "source"]
 
 
 @pytest.mark.parametrize(("scale", "looks"), [(1.1, 6), (1.1, np.int64(3)), (1.0, 50)])
@@ -500,7 +501,9 @@ def test_draws_of_one_mode_have_the_same_verdict_with_the_density_and_without():
     points, target = normal(32, (500, 3)), sk.targets.Normal([0.0, 0.0, 0.0])
     found, blind = sk.verdict(points, target), sk.verdict(points, scores=target.score(points))
     assert found.modes is None
-    assert {**found.to_dict(), "bias": 0} == {**blind.to_dict(), "bias": 0}
+    assert blind.p_invariance is None
+    known = {"bias": 0, "p": 0, "p_invariance": 0}
+    assert found.to_dict() | known == blind.to_dict() | known
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")

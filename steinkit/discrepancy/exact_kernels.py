@@ -14,6 +14,15 @@ length e is jittered per draw.
 chosen at random, and a log-uniform scale h. They use the log density alone, so they cross edges of the support and
 reach the narrow and the wide parts of a funnel.
 
+**Group scale moves** change a coordinate t together with the scale of a group of coordinates a that it governs, as the
+logarithm of a standard deviation does in a hierarchical model,
+
+    t <- t + e,    a <- m + (a - m) exp(b e),        accepted with the Jacobian exp(b e (number of scaled directions)),
+
+where m are the medians of a, or the mean of the group (one direction less). A coordinate with one bound enters by the
+logarithm of its distance from the bound. The groups are found from correlations of log |a - median| with the ranks of
+t; any choice leaves the target invariant.
+
 A proposal is rejected where the log density is -inf, cannot be computed, or a trajectory leaves the range of numbers.
 
 References
@@ -26,12 +35,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.runtime.deadlines import require_time
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
 _JITTER = (0.6, 1.4)
@@ -40,6 +50,8 @@ _ACCEPTANCE = (0.6, 0.85)
 _PILOT = 200  # draws on which the step length is tuned
 _TUNING = 12  # moves of the pilot
 _SCALES = (0.03, 3.0)
+_GOVERNED, _CLEAR = 0.15, 5.0  # correlation of a governed scale at least, and in standard errors
+_MOST_GROUPS = 8
 _LEAPFROGS = 6
 _RUNAWAY = 1e6  # standard deviations from where a trajectory began
 NODES = 6  # of Gauss-Legendre quadrature of the score along a proposed move
@@ -58,6 +70,13 @@ class State:
 
     points: Floats
     log_density: Floats
+
+
+class Kernel(Protocol):
+    """A Markov kernel that leaves the target invariant."""
+
+    def move(self, state: State) -> tuple[State, float]:
+        """Move every chain once; return the new state and the share of accepted proposals."""
 
 
 class Density:
@@ -196,6 +215,100 @@ class RandomScale:
         self._outside += int((near & (density == -np.inf)).sum())
         with np.errstate(all="ignore"):
             kept = np.log(rng.random(n)) < density - state.log_density
+        return _updated(state, kept, points, density)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A coordinate and those whose scale it governs.
+
+    Attributes
+    ----------
+    scale : int
+        The coordinate t.
+    bound : float
+        The bound from which t keeps its distance; infinite if it has none.
+    members : ndarray of int
+        The coordinates a.
+    medians : ndarray
+        Of the members.
+    slope : float
+        Change of log |a - m| per change of t, or of the logarithm of its distance from the bound.
+    spread : float
+        Standard deviation of the latter.
+    """
+
+    scale: int
+    bound: float
+    members: Integers
+    medians: Floats
+    slope: float
+    spread: float
+
+
+def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
+    """Find up to eight coordinates that govern the scale of others, from draws of shape (n, d)."""
+    n, dim = points.shape
+    if dim == 1:
+        return []
+    medians = np.median(points, axis=0)
+    ranks = np.argsort(np.argsort(points, axis=0), axis=0).astype(np.float64)
+    sizes = np.log(np.abs(points - medians) + np.finfo(float).tiny)
+    correlations = np.corrcoef(ranks.T, sizes.T)[:dim, dim:]
+    found = []
+    for t in range(dim):
+        clear = np.abs(correlations[t]) > max(_GOVERNED, _CLEAR / math.sqrt(n))
+        clear[t] = False
+        same = np.sign(correlations[t]) == np.sign(correlations[t][clear].sum())
+        members = np.flatnonzero(clear & same)
+        finite = [] if bounds is None else [float(each) for each in bounds[t] if np.isfinite(each)]
+        if len(members) and len(finite) < 2:
+            bound = finite[0] if finite else math.inf
+            place = points[:, t] if not finite else np.log(np.abs(points[:, t] - bound))
+            center = points[:, members].mean(axis=1, keepdims=True) if len(members) > 2 else medians[members]
+            size = np.log(np.abs(points[:, members] - center) + np.finfo(float).tiny).mean(axis=1)
+            slope = float(np.cov(place, size)[0, 1] / place.var())
+            group = Group(t, bound, members, medians[members], slope, float(place.std()))
+            if abs(slope) * group.spread > _GOVERNED:
+                found.append((float(np.abs(correlations[t][members]).sum()), group))
+    return [group for _, group in sorted(found, key=lambda each: -each[0])[:_MOST_GROUPS]]
+
+
+class GroupScale:
+    """Metropolis moves of a coordinate and of the scale of the group that it governs.
+
+    Parameters
+    ----------
+    density : Density
+    groups : list of Group
+        At least one.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, density: Density, groups: list[Group], rng: np.random.Generator) -> None:
+        self._density, self._groups, self._rng = density, groups, rng
+
+    def move(self, state: State) -> tuple[State, float]:
+        """Move every chain once, for one of the groups; return the new state and the share of accepted proposals."""
+        require_time("the draws were moved")
+        n, rng = len(state.points), self._rng
+        group = self._groups[rng.integers(len(self._groups))]
+        step = group.spread * np.exp(rng.uniform(math.log(0.1), math.log(_SCALES[1]), n)) * rng.standard_normal(n)
+        points, members = state.points.copy(), state.points[:, group.members]
+        with np.errstate(all="ignore"):
+            jacobian = group.slope * step * len(group.members)
+            center = group.medians
+            if len(group.members) > 1 and rng.random() < 0.5:
+                center = members.mean(axis=1, keepdims=True)
+                jacobian -= group.slope * step
+            points[:, group.members] = center + (members - center) * np.exp(group.slope * step)[:, None]
+            if np.isfinite(group.bound):
+                points[:, group.scale] = group.bound + (points[:, group.scale] - group.bound) * np.exp(step)
+                jacobian += step
+            else:
+                points[:, group.scale] += step
+            density = self._density.at(state, points)
+            kept = np.log(rng.random(n)) < density - state.log_density + jacobian
         return _updated(state, kept, points, density)
 
 

@@ -1,0 +1,241 @@
+"""How often the biases that a verdict reports for approximate fits are correct.
+
+    python benchmarks/approximate_fits.py --seeds 5           # development seeds 0, 1, ...
+    python benchmarks/approximate_fits.py --seeds 5 --final   # seeds 1000, 1001, ..., for the last run
+    python benchmarks/approximate_fits.py --quick
+    python benchmarks/approximate_fits.py --truths            # compute the true moments anew
+
+A fit is a thousand draws of an approximation (`approximations.py`) to a target (`curved_models.py`). Each of its means
+and standard deviations is a quantity. A quantity is *reliable* if the verdict says so, and *covered* if the true bias
+lies within the margin, where two standard errors of the truth are allowed for. Biases are in true sds, those of sds are
+log ratios. The tables give, per target and per approximation:
+
+- rejected: fits with p <= .01;
+- reliable: share of the quantities of rejected fits;
+- means, sds: coverage of reliable quantities of all fits, with their number;
+- worst: largest error less its margin; "> .1": number of reliable quantities for which that exceeds .1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from approximations import KINDS
+from bias_problems import Truth
+from curved_models import Model, models
+from joblib import Parallel, delayed
+from records import RECORDS, add_option, keep, kept
+
+import steinkit as sk
+from steinkit.errors import SteinkitError
+
+DRAWS, LEVEL, FINAL = 1000, 0.01, 1000
+NOISES = 2.0  # standard errors of the truth
+LARGE = 0.1  # sd beyond the margin
+FEWEST = 10  # quantities of a target that must reach LEAST
+COVERED, LEAST, RELIABLE, LARGE_SHARE = 0.95, 0.85, 0.5, 1 / 200
+TRUTH = "approximate_fits_truth"
+PRECISION = 0.01  # sds: largest allowed error of a truth
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Errors less margins of the reported biases of a fit: entries of means, then of sds, NaN where not reliable."""
+
+    model: str
+    kind: str
+    seed: int
+    judged: bool
+    rejected: bool
+    excess: np.ndarray
+    margins: np.ndarray
+    error: str = ""
+
+    @property
+    def reliable(self) -> np.ndarray:
+        return ~np.isnan(self.excess)
+
+
+def attribute(owner: object, *names: str) -> Any:
+    """Return the first attribute that exists."""
+    return next(getattr(owner, name) for name in names if hasattr(owner, name))
+
+
+def judge(model: Model, kind: str, seed: int, truth: Truth) -> Fit:
+    """Compare the sizes of a verdict with the truth."""
+    rng = np.random.default_rng([seed, zlib.crc32(f"{model.name}, {kind}".encode())])
+    draws = KINDS[kind](model, DRAWS, rng)
+    nothing = np.full(2 * len(truth.mean), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            verdict = sk.verdict(draws, model.target)
+        except SteinkitError as error:
+            return Fit(model.name, kind, seed, False, False, nothing, nothing, f"{type(error).__name__}: {error}")
+    rejected = bool(verdict.enough_draws and verdict.p <= LEVEL)
+    if verdict.bias is None:
+        return Fit(model.name, kind, seed, verdict.enough_draws, rejected, nothing, nothing)
+    found, points = verdict.bias, draws.reshape(-1, draws.shape[-1])
+    reported = np.concatenate([attribute(found, "mean_bias", "mean_off"), attribute(found, "sd_bias", "sd_off")])
+    margins = np.concatenate([found.mean_margin, found.sd_margin])
+    reliable = np.concatenate(
+        [
+            attribute(found, "mean_reliable", "mean_trusted", "reliable", "trusted"),
+            attribute(found, "sd_reliable", "sd_trusted", "reliable", "trusted"),
+        ]
+    )
+    true = np.concatenate([(points.mean(axis=0) - truth.mean) / truth.sd, np.log(points.std(axis=0) / truth.sd)])
+    noise = NOISES * np.concatenate([truth.mean_noise / truth.sd, truth.log_sd_noise])
+    excess = np.where(reliable & np.isfinite(margins), np.abs(reported - true) - np.hypot(margins, noise), np.nan)
+    return Fit(model.name, kind, seed, verdict.enough_draws, rejected, excess, margins)
+
+
+def fits_of(name: str, seed: int, kinds: Iterable[str], truth: Truth) -> tuple[list[Fit], float]:
+    """Judge all approximations of a target with one seed; return the CPU time as well."""
+    began = time.process_time()
+    return [judge(models()[name], kind, seed, truth) for kind in kinds], time.process_time() - began
+
+
+def stored_truths() -> dict[str, Truth]:
+    """Read the true moments by target."""
+    fields = ("mean", "sd", "mean_noise", "log_sd_noise")
+    return {row["target"]: Truth(*(np.array(row[field]) for field in fields)) for row in kept(TRUTH)["rows"]}
+
+
+def store_truths(folder: Path) -> None:
+    """Compute the true moments of all targets, and write them.
+
+    Raises
+    ------
+    ValueError
+        If a truth is known less precisely than to a hundredth of a standard deviation.
+    """
+    rows = []
+    for name, model in models().items():
+        truth = model.truth()
+        errors = np.concatenate([truth.mean_noise / truth.sd, truth.log_sd_noise])
+        if errors.max() > PRECISION:
+            raise ValueError(f"{name}: true moments known to {errors.max():.3f} sd")
+        print(f"{name:24}{len(truth.mean):4} parameters, largest error {errors.max():.4f} sd")
+        values = {field: value.tolist() for field, value in vars(truth).items()}
+        rows.append({"target": name, **values})
+    keep(folder, TRUTH, rows, ["--truths"])
+
+
+def figures(fits: list[Fit]) -> dict[str, float]:
+    """Return the counts and shares of a row of the tables."""
+    excess = np.concatenate([fit.excess for fit in fits])
+    means, sds = (
+        np.concatenate([np.split(fit.excess, 2)[half][np.split(fit.reliable, 2)[half]] for fit in fits])
+        for half in (0, 1)
+    )
+    rejected = [fit.reliable.mean() for fit in fits if fit.rejected]
+    both = np.concatenate([means, sds])
+    return {
+        "fits": len(fits),
+        "judged": sum(fit.judged for fit in fits),
+        "rejected": len(rejected),
+        "reliable": float(np.mean(rejected)) if rejected else math.nan,
+        "means": len(means),
+        "means_covered": float((means <= 0.0).mean()) if len(means) else math.nan,
+        "sds": len(sds),
+        "sds_covered": float((sds <= 0.0).mean()) if len(sds) else math.nan,
+        "covered": float((both <= 0.0).mean()) if len(both) else math.nan,
+        "worst": float(np.nanmax(excess)) if len(both) else math.nan,
+        "large": int((both > LARGE).sum()),
+    }
+
+
+def table(title: str, fits: list[Fit], by: Callable[[Fit], str]) -> list[dict[str, Any]]:
+    """Print a row per group and one for all fits; return the rows."""
+    groups: dict[str, list[Fit]] = {}
+    for fit in fits:
+        groups.setdefault(by(fit), []).append(fit)
+    heads = ("fits", "judged", "rejected", "reliable", "means", "covered", "sds", "covered", "worst", f"> {LARGE:g}")
+    width = max(map(len, [*groups, "together", title]))
+    print(f"\n{title:{width}}{''.join(f'{head:>10}' for head in heads)}")
+    rows = []
+    for name, group in [*groups.items(), ("together", fits)]:
+        row = figures(group)
+        shares = f"{row['reliable']:10.2f}{row['means']:10}{row['means_covered']:10.3f}"
+        shares += f"{row['sds']:10}{row['sds_covered']:10.3f}{row['worst']:10.2f}{row['large']:10}"
+        print(f"{name:{width}}{row['fits']:10}{row['judged']:10}{row['rejected']:10}{shares}")
+        rows.append({"table": title, "name": name, **row})
+    return rows
+
+
+def print_worst(fits: list[Fit], count: int = 20) -> None:
+    """Print the quantities with the largest errors beyond their margins."""
+    cells = [(value, fit, k) for fit in fits for k, value in enumerate(fit.excess) if value > LARGE]
+    for value, fit, k in sorted(cells, key=lambda cell: -cell[0])[:count]:
+        dim = len(fit.excess) // 2
+        quantity = f"{'mean' if k < dim else 'sd'} of x{k % dim + 1}"
+        print(f"  {fit.model}, {fit.kind}, seed {fit.seed}: {quantity}, {value:.2f} beyond {fit.margins[k]:.2f}")
+    for fit in fits:
+        if fit.error:
+            print(f"  {fit.model}, {fit.kind}, seed {fit.seed}: {fit.error}")
+
+
+def print_goals(rows: list[dict[str, Any]]) -> None:
+    """Print each goal, and whether the rows of the targets reach it."""
+    every = rows[-1]
+    quantities = every["means"] + every["sds"]
+    large_enough = [row for row in rows[:-1] if row["means"] + row["sds"] >= FEWEST]
+    least = min(((row["covered"], row["name"]) for row in large_enough), default=(math.nan, "none"))
+    goals = (
+        (f"covered {COVERED:g} pooled", every["covered"] >= COVERED, f"{every['covered']:.3f} of {quantities}"),
+        (f"no target below {LEAST:g}", least[0] >= LEAST, f"{least[1]} {least[0]:.3f}"),
+        (f"reliable in {RELIABLE:g} of the rejected fits", every["reliable"] >= RELIABLE, f"{every['reliable']:.2f}"),
+        (
+            f"wrong by more than {LARGE:g} sd beyond the margin in at most 1 of 200",
+            every["large"] <= LARGE_SHARE * quantities,
+            f"{every['large']} of {quantities}",
+        ),
+    )
+    print()
+    for goal, reached, figure in goals:
+        print(f"{'reached' if reached else 'missed':10}{goal}: {figure}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one seed, two targets and three approximations")
+    parser.add_argument("--seeds", type=int, default=5, help="fits per target and approximation")
+    parser.add_argument("--final", action="store_true", help=f"seeds from {FINAL}, for the last run")
+    parser.add_argument("--only", default="", help="targets whose name contains this")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--truths", action="store_true", help=f"write {TRUTH}.json, and end")
+    parser.add_argument("--name", default="approximate_fits", help="of the record")
+    add_option(parser)
+    arguments = parser.parse_args()
+    if arguments.truths:
+        store_truths(arguments.record or RECORDS)
+        return
+    names, kinds, seeds = [name for name in models() if arguments.only in name], arguments.kinds, arguments.seeds
+    if arguments.quick:
+        names, kinds, seeds = ["banana, b = .7", "log gamma"], ["exact", "Laplace", "tilted"], 1
+    first, truths, began = FINAL if arguments.final else 0, stored_truths(), time.perf_counter()
+    tasks = (delayed(fits_of)(name, first + k, kinds, truths[name]) for name in names for k in range(seeds))
+    found = Parallel(1 if arguments.quick else arguments.jobs)(tasks)
+    fits = [fit for part, _ in found for fit in part]
+    table("approximation", fits, lambda fit: fit.kind)
+    rows = table("target", fits, lambda fit: fit.model)
+    print_worst(fits)
+    print_goals(rows)
+    print(f"\n({time.perf_counter() - began:.0f} s, {sum(seconds for _, seconds in found):.0f} CPU s)")
+    options = [f"--seeds {seeds}", *(["--final"] if arguments.final else [])]
+    keep(arguments.record, arguments.name, rows, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -62,6 +62,7 @@ class Fit:
 
     @property
     def reliable(self) -> np.ndarray:
+        """True where a quantity is reliable."""
         return ~np.isnan(self.excess)
 
 

@@ -14,7 +14,6 @@ from curved_models import Array, Model, Rng, mode_and_curvature
 from fault import walked
 from scipy.optimize import LbfgsInvHessProduct, minimize
 
-
 BASE_DRAWS = 200  # of a variational fit, and their negatives
 PATH_DRAWS, HISTORY = 50, 6  # of each approximation along a path of L-BFGS, and pairs that it remembers
 LANGEVIN_STEP, LANGEVIN_STEPS = 0.1, 60  # in units of the variances

@@ -29,7 +29,7 @@ def exact(model: Model, n: int, rng: Rng) -> Array:
 
 def laplace(model: Model, n: int, rng: Rng) -> Array:
     """Draw from the normal distribution with the mode and the curvature there."""
-    mode, covariance = mode_and_curvature(model.target, model.draw(1, rng)[0])
+    mode, covariance = mode_and_curvature(model.target, model.draw(1, rng)[0], moments(model)[1])
     return mode + rng.standard_normal((n, len(mode))) @ np.linalg.cholesky(covariance).T
 
 

@@ -24,6 +24,7 @@ Array = np.ndarray
 Rng = np.random.Generator
 PROPOSALS, PILOTS, DF = 400_000, 40_000, 5.0
 ROWS = 20_000  # log densities evaluated at a time
+WIDEST = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ def ring(radius: float = 4.0, width: float = 0.7) -> sk.Target:
         return -0.5 * ((np.linalg.norm(x, axis=1) - radius) / width) ** 2
 
     def draw(n: int, rng: Rng) -> Array:
-        r = radius + width * rng.standard_normal(4 * n)  # kept with probability proportional to r
+        r = radius + width * rng.standard_normal(4 * n + 50)  # kept with probability proportional to r
         r = r[rng.random(len(r)) * 2.0 * radius < r][:n]
         angle = rng.uniform(0.0, 2.0 * np.pi, n)
         return r[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -320,7 +321,7 @@ def _horseshoe() -> Model:
         prior = np.logaddexp(scales, -scales).sum(axis=1) + 0.5 * (z**2).sum(axis=1)
         return -prior - 0.5 * ((y - np.exp(x[:, :1] + x[:, 1:4]) * z) ** 2).sum(axis=1)
 
-    grid = np.linspace(-18.0, 18.0, 1201)  # of log tau and of log lambda; half-Cauchy tails fall as exp(-|x|)
+    grid = np.linspace(-15.0, 15.0, 601)  # of log tau and of log lambda; half-Cauchy tails fall as exp(-|x|)
     prior = np.exp(-np.logaddexp(grid, -grid))
 
     def given(log_tau: Array, value: float) -> tuple[Array, Array]:
@@ -352,8 +353,9 @@ def _horseshoe() -> Model:
         for j, value in enumerate(y):
             shares = given(log_tau, value)[1]
             mass = np.cumsum(shares, axis=1)
-            wanted, middles = rng.random(n) * mass[:, -1], mass - 0.5 * shares
-            scales[:, j] = [np.interp(w, row, grid) for w, row in zip(wanted, middles, strict=True)]
+            wanted = rng.random(n) * mass[:, -1]
+            at = np.arange(n), (mass < wanted[:, None]).sum(axis=1)
+            scales[:, j] = grid[at[1]] + (grid[1] - grid[0]) * (0.5 - (mass[at] - wanted) / shares[at])
             scale = np.exp(log_tau + scales[:, j])
             z[:, j] = scale * value / (1.0 + scale**2) + rng.standard_normal(n) / np.sqrt(1.0 + scale**2)
         return np.column_stack([log_tau, scales, z])
@@ -410,16 +412,16 @@ def _pool(name: str) -> Array:
     return points[np.random.default_rng(33).random(len(weights)) * weights.max() < weights]
 
 
-def mode_and_curvature(target: sk.Target, start: Array, widest: float = 100.0) -> tuple[Array, Array]:
-    """Return the mode nearest to a start and the inverse curvature there.
+def mode_and_curvature(target: sk.Target, start: Array, scale: Array | float = 1.0) -> tuple[Array, Array]:
+    """Return the mode that L-BFGS reaches from a start, and the inverse curvature there.
 
-    Curvatures below the largest over `widest` squared, as along a ring, are raised to that.
+    In units of `scale`, curvatures below 1 / `WIDEST`^2, as along a ring, are raised to that.
     """
     found = minimize(
         lambda x: -target.log_density(x[None])[0], start, jac=lambda x: -target.score(x[None])[0], method="L-BFGS-B"
     )
-    steps = 1e-4 * np.eye(len(start))
-    curvature = (target.score(found.x - steps) - target.score(found.x + steps)) / 2e-4
+    units = np.diag(np.broadcast_to(scale, start.shape))
+    steps = 1e-4 * units
+    curvature = (target.score(found.x - steps) - target.score(found.x + steps)) @ units / 2e-4
     values, axes = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    values = np.maximum(values, values[-1] / widest**2)
-    return found.x, (axes / values) @ axes.T
+    return found.x, units @ (axes / np.maximum(values, WIDEST**-2)) @ axes.T @ units

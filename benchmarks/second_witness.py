@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import approximations
 import numpy as np
-from curved_models import Array, Rng, log_gamma, mode_and_curvature, ring
+from curved_models import Array, Rng, log_gamma, mode_and_curvature, models, ring
 from fault import centred, decaying, normal
 from fresh_faults import banana
 from joblib import Parallel, delayed
@@ -147,6 +148,12 @@ def laplace(rng: Rng) -> Case:
     return mode + rng.standard_normal((N, 3)) @ np.linalg.cholesky(covariance).T, target
 
 
+def hierarchical_laplace(rng: Rng) -> Case:
+    """Draw the Laplace approximation of a centered hierarchical model, whose mode has a log scale of -8."""
+    model = models()["hierarchical normal"]
+    return approximations.laplace(model, N, rng), model.target
+
+
 def shifted_pair(rng: Rng) -> Case:
     target = ordered_pair()
     return target.sample(N, rng) + np.array([0.0, 0.15]), target
@@ -186,6 +193,7 @@ FAULTS: dict[str, Make] = {
     "funnel cut at log tau > -.3": partial(cut_funnel, lowest=-0.3),
     "normal draws in the neck": neck,
     "Laplace of log gamma": laplace,
+    "Laplace of a hierarchical normal": hierarchical_laplace,
     "a < b shifted by .15": shifted_pair,
     "normal, d = 20, sds x 1.05": too_wide,
     "normal, d = 20, one shift of .1": one_shift,

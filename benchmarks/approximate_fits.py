@@ -243,7 +243,11 @@ def main() -> None:
     print_goals(rows)
     print(f"\n({time.perf_counter() - began:.0f} s, {sum(seconds for _, seconds in found):.0f} CPU s)")
     options = [f"--seeds {seeds}", *(["--final"] if arguments.final else [])]
-    keep(arguments.record, arguments.name, [*rows, *by_kind], options)
+    shares = [
+        {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
+        for row in [*rows, *by_kind]
+    ]
+    keep(arguments.record, arguments.name, shares, options)  # JSON has no NaN
 
 
 if __name__ == "__main__":

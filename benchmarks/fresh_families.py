@@ -5,8 +5,8 @@
     python benchmarks/fresh_families.py --quick
 
 The families and their sizes are fixed: no method, level or constant of the package may be chosen by these results, and
-nothing here is to be changed after a run. A family that fails is reported as it is. One sample of each was judged to see
-that the benchmark works.
+nothing here is to be changed after a run. A family that fails is reported as it is. One sample of each was judged to
+see that the benchmark works.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 Vectorised = Callable[[Floats], ArrayLike]
 Functions = Mapping[str, Vectorised]
+Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]  # of offsets, rows and columns
 
 
 def as_functions(functions: Functions) -> Functions:
@@ -145,6 +146,12 @@ _CONVERGED = 1e-6
 # Noise of the order-8 stencil, in units of (rounding error of the log density) / (largest step): at most 16.
 _STENCIL_NOISE = 16.0
 _BLOCK_FLOATS = 1 << 22
+_SCORE_RTOL = 1e-3  # largest difference of a score from finite differences
+_SCORE_ERROR = 1e-2  # of finite differences, from which on they are not compared
+_NEAR = 1e-3  # of the spread of the draws: steps over which a log density is as good as a cubic, but for rounding
+_CHECKED_DRAWS, _CHECKED_ENTRIES = 10, 1000
+_LISTED = 12  # coordinates in a message
+_NOT_COMPARED = "finite differences were too inaccurate to check the target's score against its log density"
 _ROUGH = 1e-2  # relative error of a score from which on it is said each time
 
 
@@ -170,21 +177,28 @@ def numerical_gradient(
         log density over the step. An estimate, not a bound. Infinite where nothing could be computed, as on a
         bound.
     """
-    steps = _largest_steps(points, bounds)
-    rounding = _rounding_error(log_density(points))
-    gradient = np.full(points.shape, np.nan)
-    uncertainty = np.full(points.shape, np.inf)
+
+    def shifted(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+        return _shifted_log_density(log_density, points, offsets, rows, columns)
+
+    return _slopes(shifted, _largest_steps(points, bounds), _rounding_error(log_density(points)))
+
+
+def _slopes(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats, Floats]:
+    """Derivatives at n points along k directions each, and their uncertainty: `numerical_gradient`."""
+    slopes = np.full(steps.shape, np.nan)
+    uncertainty = np.full(steps.shape, np.inf)
     unsettled = steps > 0.0
     for start in _STARTS:
         at = np.nonzero(unsettled)
         if not at[0].size:
             break
-        slope, error, converged = _differentiate(log_density, points, at, start * steps[at], rounding[at[0]])
+        slope, error, converged = _differentiate(shifted, at, start * steps[at], rounding[at[0]])
         better = error < uncertainty[at]
-        gradient[at] = np.where(better, slope, gradient[at])
+        slopes[at] = np.where(better, slope, slopes[at])
         uncertainty[at] = np.where(better, error, uncertainty[at])
         unsettled[at] = ~converged
-    return gradient, uncertainty
+    return slopes, uncertainty
 
 
 class DifferenceScore:
@@ -281,22 +295,17 @@ def _rounding_error(heights: Floats) -> Floats:
 
 
 def _differentiate(
-    log_density: Callable[[Floats], Floats],
-    points: Floats,
-    at: tuple[NDArray[np.intp], ...],
-    steps: Floats,
-    rounding: Floats,
+    shifted: Shifted, at: tuple[NDArray[np.intp], ...], steps: Floats, rounding: Floats
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Slope at each of the entries ``at``, its error, and whether SciPy's adaptation converged."""
     from scipy.differentiate import derivative
 
-    def shifted(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+    def flat(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
         offsets, rows, columns = np.broadcast_arrays(offsets, rows, columns)
-        values = _shifted_log_density(log_density, points, offsets.ravel(), rows.ravel(), columns.ravel())
-        return values.reshape(offsets.shape)
+        return shifted(offsets.ravel(), rows.ravel(), columns.ravel()).reshape(offsets.shape)
 
     with np.errstate(all="ignore"):
-        found = derivative(shifted, np.zeros(len(steps)), args=at, initial_step=steps, tolerances={"rtol": _CONVERGED})
+        found = derivative(flat, np.zeros(len(steps)), args=at, initial_step=steps, tolerances={"rtol": _CONVERGED})
         last_step = steps * 2.0 ** (1.0 - found.nit)
         error = np.maximum(found.error, _STENCIL_NOISE * rounding / last_step)
     usable = np.isfinite(found.df) & np.isfinite(error)
@@ -375,6 +384,9 @@ class Target:
     ----------
     has_log_density, has_cdf, has_tail_integrals, can_sample : bool
         Whether `log_density`, `cdf`, `tail_integrals` and `sample` can be called.
+    score_is_checked : bool
+        Whether the score was compared with the log density. Discrepancies, verdicts and estimates compare them at ten
+        draws when they first use the target; set True to omit this, as for a score that is random.
 
     Raises
     ------
@@ -390,6 +402,8 @@ class Target:
     """
 
     _made_from = "wrap a score function as sk.Target(score=...)"
+    score_is_checked: bool = False
+    _doubts: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -444,8 +458,9 @@ class Target:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be said of scores evaluated so far: how those by finite differences were made."""
-        return (self._score.remark,) if isinstance(self._score, DifferenceScore) and self._score.remark else ()
+        """Remarks on the scores so far: on finite differences, or that they could not be compared with the density."""
+        own = isinstance(self._score, DifferenceScore) and self._score.remark
+        return (own, *self._doubts) if own else self._doubts
 
     @property
     def cdf_accuracy(self) -> float:
@@ -721,7 +736,9 @@ class Target:
             raise InputError(f"sampler must return shape ({n}, {self.dim or 'd'}); it returned {points.shape}")
         return points
 
-    def check(self, points: ArrayLike, *, rtol: float = 1e-3) -> ScoreCheck:
+    def check(
+        self, points: ArrayLike, *, rtol: float = _SCORE_RTOL, names: tuple[str, ...] | None = None
+    ) -> ScoreCheck:
         """Compare the score with numerical derivatives of the log density.
 
         Adaptive central differences (`scipy.differentiate.derivative`) come with an estimate of their own
@@ -734,6 +751,8 @@ class Target:
         rtol : float
             Largest difference accepted, relative to the largest of the two values and the median absolute
             score of that coordinate (1 / (spread of the points) where all of these are 0).
+        names : tuple of str, optional
+            Names of the coordinates in error messages; the target's own if not given.
 
         Returns
         -------
@@ -743,8 +762,8 @@ class Target:
         Raises
         ------
         InputError
-            If the score is not the gradient of the log density; the message names the point, the coordinate
-            and both values.
+            If the score is not the gradient of the log density; the message names the coordinates that disagree,
+            and the point and both values where the difference is largest.
         UsageError
             If there is no log density, or no score but that made from it.
         """
@@ -762,18 +781,67 @@ class Target:
         difference = np.where(judged, np.abs(score - gradient) / scale, 0.0)
         row, column = np.unravel_index(int(difference.argmax()), difference.shape)
         if difference[row, column] > rtol:
-            wrong = int((difference > rtol).sum())
+            wrong = np.flatnonzero((difference > rtol).any(axis=0))
+            listed = ", ".join(repr(self._name(int(each), names)) for each in wrong[:_LISTED])
+            listed += f" and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
             raise InputError(
-                f"the score is not the gradient of the log density: at {show_point(points[row])}, coordinate "
-                f"{self._name(int(column))!r}, the score says {score[row, column]:.6g} and finite "
-                f"differences say {gradient[row, column]:.6g} ({wrong} of the {judged.sum()} values compared "
-                "differ); check the score's signs and scales"
+                f"the score is not the gradient of the log density in {listed} ({len(wrong)} of {points.shape[1]} "
+                f"coordinates): at {show_point(points[row])}, coordinate {self._name(int(column), names)!r}, the "
+                f"score says {score[row, column]:.6g} and finite differences say {gradient[row, column]:.6g}; check "
+                "the score's signs and scales"
             )
         return ScoreCheck(
             largest_difference=float(difference[row, column]),
             compared=int(judged.sum()),
             undecided=int((~judged).sum()),
         )
+
+    def check_once(self, points: Floats, scores: Floats, names: tuple[str, ...] | None = None) -> None:
+        """Compare scores with the log density at about ten draws, in the first call for this target.
+
+        Slopes along two random directions at each draw are compared, which takes some 220 log densities in any
+        dimension; where one differs, `check` looks at every coordinate.
+
+        Parameters
+        ----------
+        points, scores : ndarray, shape (n, d)
+            Draws, and their scores by this target.
+        names : tuple of str, optional
+            Names of the coordinates in error messages; the target's own if not given.
+
+        Raises
+        ------
+        InputError
+            As `check` does.
+        """
+        if self.score_is_checked or not self.can_be_checked:
+            return
+        some = np.unique(np.linspace(0, len(points) - 1, _CHECKED_DRAWS).round().astype(int))
+        rows = np.repeat(some, 2)
+        noise = np.random.default_rng(0).uniform(-1.5, 1.5, (len(rows), points.shape[1]))
+        ways = (noise + 0.5 * np.sign(noise)) * length_scales(points[some])
+
+        def shifted(offsets: Floats, at: NDArray[np.intp], _: ArrayLike = 0) -> Floats:
+            return self.proposal_log_density(points[rows[at]] + offsets[:, None] * ways[at])
+
+        with np.errstate(invalid="ignore"):
+            near = [shifted(np.full(len(rows), k * _NEAR), np.arange(len(rows))) for k in range(5)]
+            rounding = np.abs(np.diff(near, n=4, axis=0)[0]) / np.sqrt(70.0)  # which is that of independent errors
+        heights = self.log_density(points[some]).repeat(2)
+        rounding = np.fmax(np.maximum(rounding, np.nanmedian(rounding)), _rounding_error(heights))
+        slopes, uncertainty = (each[:, 0] for each in _slopes(shifted, np.ones((len(rows), 1)), rounding))
+        parts = scores[rows] * ways
+        size = np.sqrt((parts**2).sum(axis=1))
+        size = np.maximum(np.maximum(size, np.median(size)), np.nan_to_num(np.abs(slopes)) - 10.0 * uncertainty)
+        judged = uncertainty <= _SCORE_ERROR * size
+        off = np.where(judged, np.abs(parts.sum(axis=1) - slopes), 0.0)
+        wrong = off > np.maximum(_SCORE_RTOL * size, 10.0 * uncertainty)
+        if wrong.any():
+            few = points[some[: max(2, _CHECKED_ENTRIES // points.shape[1])]]
+            self.check(few, rtol=max(_SCORE_RTOL, 0.1 * float((off / size)[wrong].max())), names=names)
+        self.score_is_checked = True
+        if not judged.any():
+            self._doubts = (_NOT_COMPARED,)
 
     @classmethod
     def from_jax(

@@ -27,7 +27,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Target
 
 _ROUNDING = 1e-5  # relative to a draw's size, or the usual one: what rounded draws lose on the way there and back
-_CHECKED = 5  # draws at which what a model says is compared with something else
+_CHECKED = 10  # draws at which what a model says is compared with something else
 
 # What an unconstrained coordinate is called, by the space that it comes from; coordinates of others keep their name.
 _PREFIXES = {
@@ -271,7 +271,8 @@ def check(target: Target, sample: Sample) -> None:
     InputError
         If the score is not the gradient of the log density there.
     """
-    target.check(sample.points[some_of(len(sample))])
+    points = sample.points[some_of(len(sample))]
+    target.check_once(points, target.score(points), sample.names)
 
 
 def some_of(n: int, most: int = _CHECKED) -> NDArray[np.intp]:
@@ -309,12 +310,12 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
         With scores.
     label : str
     log_density : ndarray, shape (n,), optional
-        Stored too.
+        Stored too, for the check.
 
     Returns
     -------
     Target, Sample
-        The target raises InputError where it is asked elsewhere.
+        The target raises InputError where it is asked elsewhere; it has no log density, which is of use elsewhere only.
 
     Raises
     ------
@@ -336,7 +337,6 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
     scores = sample.scores
     target = Target(
         score=lambda points: scores[rows(points)],
-        log_density=None if log_density is None else lambda points: log_density[rows(points)],
         names=sample.names,
         label=label,
     )

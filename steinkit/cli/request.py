@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.reference import LongRun
 
 _REFERENCE_BY_DEFAULT = 5
-_CHECKED_DRAWS = 10
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Task:
     repeats : int
         How many independent samples to measure as well.
     doubts : tuple of str
-        What the user should know of the target, and of the names.
+        Remarks on the names.
     run : LongRun, optional
         Whose blocks to measure instead.
     """
@@ -120,15 +119,13 @@ class NamedTarget:
             return make_target(self.name, self.options, dim)
         return own if isinstance(own, Target) else own.target
 
-    def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> tuple[Target | None, tuple[str, ...]]:
-        """The target for a sample, with doubts about it; None where stored scores serve, or none are needed.
-
-        A target of the user's own that has a log density has its score checked against it at a few draws.
-        """
+    def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> Target | None:
+        """The target for a sample; None where stored scores serve, or none are needed."""
         if self.name is not None:
             target = self.target(sample.dim) if self._model is None else self._model.target_of(sample)
-            unchecked = self._own is None or self.given.get("no_check", True) or not target.can_be_checked
-            return target, () if unchecked else _checked(target, sample)
+            if self.given.get("no_check"):
+                target.score_is_checked = True
+            return target
         if self.given.get("options"):
             raise UsageError("-p options need the --target that they belong to")
         if sample.scores is None and needs_scores:
@@ -137,7 +134,7 @@ class NamedTarget:
                 f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
                 "('steinkit targets' lists them), or your own as path.py:attribute"
             )
-        return None, ()
+        return None
 
     @cached_property
     def _own(self) -> Target | Model | None:
@@ -231,13 +228,13 @@ class Request(NamedTarget):
         """What is to be done with samples like the one that leads, by whose coordinates target and settings go."""
         sample = samples[lead]
         measures = self._measures_in(sample.dim)
-        target, doubts = self.of_sample(lead, sample, needs_scores=self.needs_scores)
+        target = self.of_sample(lead, sample, needs_scores=self.needs_scores)
         repeats = self._repeats(target) if "reference" in self.given else 0
         settings, run = self._settings(sample), self._long_run(target, sample)
         named = {name: named_as(target, each, self.given["columns"]) for name, each in samples.items()}
         renamed = dict.fromkeys(note for _, notes in named.values() for note in notes)
         under_names = {name: each for name, (each, _) in named.items()}
-        return Task(under_names, measures, target, settings, repeats, (*doubts, *renamed), run)
+        return Task(under_names, measures, target, settings, repeats, tuple(renamed), run)
 
     @property
     def judging(self) -> Judging | None:
@@ -328,10 +325,10 @@ def read_with_target(
     """
     named = NamedTarget(options)
     sample = named.read(*files)
-    target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
+    target = named.of_sample(files_label(files), sample, needs_scores=True)
     bounds = bounds_for(options["bounds"], sample)
     sample, renamed = named_as(target, sample, options["columns"])
-    return sample, target, bounds, (*doubts, *renamed)
+    return sample, target, bounds, renamed
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
@@ -382,20 +379,6 @@ def _pair(text: str) -> tuple[float, float]:
     if not lower < upper:
         raise UsageError(f"--bounds: the lower bound must lie below the upper one; received {text!r}")
     return lower, upper
-
-
-def _checked(target: Target, sample: Sample) -> tuple[str, ...]:
-    """Compare the score with the log density at draws that carry weight."""
-    carried = np.flatnonzero(sample.probabilities > 0.0)
-    rows = np.unique(np.linspace(0, len(carried) - 1, _CHECKED_DRAWS).round().astype(int))
-    points = sample.points[carried[rows]]
-    try:
-        target.score(points)
-    except InputError:
-        return ()  # scoring fails likewise, and names the draw by its place in the sample, not among these few
-    if target.check(points).compared:
-        return ()
-    return ("finite differences were too inaccurate to check the target's score against its log density",)
 
 
 def key_values(pairs: Sequence[str]) -> dict[str, str]:

@@ -537,6 +537,8 @@ def prepare(
     notes = tuple(_notes_on(given, points, target))
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
+    if target is not None:
+        target.check_once(points.points, values, points.names)
     remarks = () if target is None else target.remarks
     found = Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
     if last is not None:

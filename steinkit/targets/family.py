@@ -52,6 +52,7 @@ class Family(Target):
     """
 
     dim: int
+    score_is_checked = True
     _evaluate_score: Callable[[Floats], Floats]
     _evaluate_log_density: Callable[[Floats], Floats]
     _evaluate_cdf: Callable[[Floats], Floats]
@@ -94,6 +95,7 @@ class PosteriorFamily(Posterior):
         ``cdf`` and ``sampler`` of `Posterior`, or None.
     """
 
+    score_is_checked = True
     prior_mean: Floats | float = 0.0
     prior_variance: Floats
     _shown: tuple[str, ...]  # attributes that `repr` writes

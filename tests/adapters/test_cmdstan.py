@@ -93,7 +93,7 @@ def test_chains_of_diagnostic_files_with_their_target(tmp_path):
     np.testing.assert_array_equal(sample.points, np.concatenate(chains))
     assert sample.chain.tolist() == [0] * 60 + [1] * 60
     np.testing.assert_array_equal(target.score(sample.points), sample.scores)
-    np.testing.assert_allclose(target.log_density(sample.points), log_density(sample.points), rtol=1e-15)
+    assert not target.has_log_density  # which is of use away from the draws only
     again = sk.from_cmdstan(str(tmp_path / "diagnostic_*.csv"))[1]
     np.testing.assert_array_equal(again.points, sample.points)
 

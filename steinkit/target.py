@@ -828,7 +828,7 @@ class Target:
             near = [shifted(np.full(len(rows), k * _NEAR), np.arange(len(rows))) for k in range(5)]
             rounding = np.abs(np.diff(near, n=4, axis=0)[0]) / np.sqrt(70.0)  # which is that of independent errors
         heights = self.log_density(points[some]).repeat(2)
-        rounding = np.fmax(np.maximum(rounding, np.nanmedian(rounding)), _rounding_error(heights))
+        rounding = np.fmax(np.maximum(rounding, np.median(np.nan_to_num(rounding))), _rounding_error(heights))
         slopes, uncertainty = (each[:, 0] for each in _slopes(shifted, np.ones((len(rows), 1)), rounding))
         parts = scores[rows] * ways
         size = np.sqrt((parts**2).sum(axis=1))

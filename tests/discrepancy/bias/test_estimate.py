@@ -201,6 +201,7 @@ def test_a_run_that_is_still_moving_says_how_far_it_went():
 def test_a_run_by_the_score_of_another_target_says_so():
     """Its force leads away: hardly a move is accepted."""
     turned = sk.Target(lambda x: 500.0 * np.sin(50.0 * x), log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=3)
+    turned.score_is_checked = True  # or it would be refused
     found = sk.estimate_bias(np.random.default_rng(12).standard_normal((200, 3)), turned, method="run")
     assert not found.trusted.any()
     assert all("is the score the gradient of the log density" in each for each in found.why_not)

@@ -223,6 +223,7 @@ def test_stragglers_on_a_saddle_neither_join_modes_nor_make_one():
 def test_the_evaluations_are_counted_and_bounded():
     mixture, calls = two_modes(2), []
     counted = sk.Target(mixture.score, log_density=lambda x: calls.append(len(x)) or mixture.log_density(x), dim=2)
+    counted.score_is_checked = True  # which takes evaluations of its own
     points, _ = mixture.draw(1000, np.random.default_rng(16))
     found = sk.mode_shares(points, counted)
     assert sum(calls) == found.evaluations <= 3 * 1000 + 16 + 2 * 1000

@@ -40,6 +40,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Result, in_json
@@ -48,6 +49,8 @@ from steinkit.sample import Floats, Integers, Sample
 
 _COLUMNS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
 _COMPARED = 64  # draws of each chain that put chains in order
+_FEWEST_DRAWS = 4  # of a chain, for what changes from draw to draw
+_FEWEST_DIVERGENT, _STANDING_OUT = 5, 0.01
 _AT_ONCE = 2**20  # draws of coordinates that are worked on together
 
 
@@ -347,6 +350,84 @@ def error_of_mean(chains: Floats) -> Floats:
     draws = (draws - draws.mean(axis=1, keepdims=True)) / spread
     sd = draws.std(axis=1, ddof=1)
     return np.asarray(spread[:, 0] * (sd / np.sqrt(_effective_size(_halves(draws.reshape(chains.shape))))))
+
+
+def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
+    """Compute the energy Bayesian fraction of missing information of each chain (Betancourt's E-BFMI).
+
+    The mean squared change of the energy from draw to draw over the variance of the energy. Below about 0.3 a chain
+    explores the energies, and the tails of the target, slowly.
+
+    Parameters
+    ----------
+    energy : ndarray, shape (n,)
+        Hamiltonian at each draw, in units of the log density: `Sample.energy`.
+    chains : sequence of ndarray of int
+        Draws of each chain, in order, as `split_chains` returns them.
+
+    Returns
+    -------
+    ndarray, shape (n_chains,)
+        Without unit. NaN for a chain of fewer than four draws, or whose energy is constant or not finite.
+
+    References
+    ----------
+    M. Betancourt (2016), "Diagnosing suboptimal cotangent disintegrations in Hamiltonian Monte Carlo".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steinkit.chains import bfmi
+    >>> bool(bfmi(np.random.default_rng(0).standard_normal(1000), [np.arange(1000)])[0] > 1.5)  # 2 where independent
+    True
+    """
+    found = np.full(len(chains), np.nan)
+    for k, rows in enumerate(chains):
+        own = energy[rows]
+        if len(own) >= _FEWEST_DRAWS and np.isfinite(own).all() and np.ptp(own) > 0.0:
+            found[k] = (np.diff(own) ** 2).mean() / own.var()
+    return found
+
+
+def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Find the coordinates in which the divergent draws stand out from the others.
+
+    Rank tests of location and of spread (the distance of the rank from the middle) compare the divergent draws with the
+    others in each coordinate, at a level of .01 for all of them together, as if draws were independent.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+        The draws, in any units.
+    divergent : ndarray of bool, shape (n,)
+        `Sample.divergent`.
+
+    Returns
+    -------
+    ndarray of bool, shape (d,)
+        None where no draw is divergent. All of them where fewer than five draws are (or are not), and where the
+        divergent draws stand out in no coordinate: a region that is missed may then concern any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steinkit.chains import touched_by_divergences
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 3))
+    >>> touched_by_divergences(draws, draws[:, 1] < -1.8).tolist()
+    [False, True, False]
+    """
+    n, dim = points.shape
+    k = int(divergent.sum())
+    if not k or min(k, n - k) < _FEWEST_DIVERGENT:
+        return np.full(dim, k > 0)
+    from scipy.special import ndtri
+
+    ranks = _mean_ranks(points.T) - (n + 1) / 2
+    folded = _mean_ranks(np.abs(ranks)) - (n + 1) / 2
+    error = math.sqrt((n + 1) * (n - k) / (12 * k))  # of the mean rank of k draws among n
+    z = np.maximum(*(np.abs(each[:, divergent].mean(axis=1)) / error for each in (ranks, folded)))
+    found = np.asarray(z > -ndtri(_STANDING_OUT / (4 * dim)))
+    return found if found.any() else np.ones(dim, dtype=bool)
 
 
 def _halves(chains: Floats) -> Floats:

@@ -22,6 +22,8 @@ from steinkit.errors import InputError, look_alikes, printable
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+BESIDE = ("weights", "cost", "divergent", "energy")  # numbers of each draw, whatever its coordinates
+
 _LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
 
 
@@ -44,11 +46,16 @@ class Sample(Displayed):
         Label of the chain and number within the chain of each draw.
     names : sequence of str, optional
         Names of the d coordinates; ``x1, x2, ...`` if not given.
+    divergent : array_like of bool, shape (n,), optional
+        Whether the Hamiltonian trajectory that ended in each draw diverged.
+    energy : array_like, shape (n,), optional
+        Hamiltonian at each draw, in units of the log density; see `steinkit.chains.bfmi`.
 
     Raises
     ------
     InputError
-        If an array has the wrong shape, a value is not finite, or the weights are negative or all zero.
+        If an array has the wrong shape, a value (of the energy excepted) is not finite, or the weights are negative or
+        all zero.
     """
 
     points: Floats
@@ -58,6 +65,8 @@ class Sample(Displayed):
     chain: Integers | None
     draw: Integers | None
     names: tuple[str, ...]
+    divergent: NDArray[np.bool_] | None
+    energy: Floats | None
 
     def __init__(  # written out, for it takes more than it keeps: anything like an array
         self,
@@ -68,6 +77,8 @@ class Sample(Displayed):
         chain: ArrayLike | None = None,
         draw: ArrayLike | None = None,
         names: Sequence[str] | None = None,
+        divergent: ArrayLike | None = None,
+        energy: ArrayLike | None = None,
     ) -> None:
         rows, chain, draw = _lay_out(points, chain, draw)
         n, dim = rows.shape
@@ -75,10 +86,12 @@ class Sample(Displayed):
         called = _names(names, dim)
         values: dict[str, Any] = {"points": _finite(rows, "points", called), "names": called}
         values["scores"] = _scores(scores, (n, dim), np.shape(points), called)
-        values["cost"] = _column(cost, "cost", n, layout)
-        values["weights"] = _weights(_column(weights, "weights", n, layout))
-        values["chain"] = _integers(_column(chain, "chain", n, layout), "chain")
-        values["draw"] = _integers(_column(draw, "draw", n, layout), "draw")
+        values["cost"] = _finite_column(cost, "cost", n, layout)
+        values["weights"] = _weights(_finite_column(weights, "weights", n, layout))
+        values["chain"] = _integers(_finite_column(chain, "chain", n, layout), "chain")
+        values["draw"] = _integers(_finite_column(draw, "draw", n, layout), "draw")
+        values["divergent"] = _flags(_finite_column(divergent, "divergent", n, layout), "divergent")
+        values["energy"] = _column(energy, "energy", n, layout)
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -98,7 +111,7 @@ class Sample(Displayed):
     def __getitem__(self, rows: int | slice | Integers | NDArray[np.bool_]) -> Sample:
         """Draws by slice, number or mask, with all that is known of them: ``sample[:100]``, ``sample[::5]``."""
         rows = np.atleast_1d(np.arange(len(self))[rows])
-        columns = {name: getattr(self, name) for name in ("weights", "scores", "cost", "chain", "draw")}
+        columns = {name: getattr(self, name) for name in (*BESIDE, "scores", "chain", "draw")}
         kept = {name: values[rows] for name, values in columns.items() if values is not None}
         return replace(self, points=self.points[rows], **kept)
 
@@ -222,7 +235,7 @@ class Sample(Displayed):
         Parameters
         ----------
         **columns
-            "weights", "scores" or "names", as the class takes them.
+            "weights", "scores", "names", "divergent" or "energy", as the class takes them.
 
         Returns
         -------
@@ -441,7 +454,19 @@ def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]
         array = array.reshape(-1)
     if array.shape != (n,):
         raise InputError(f"{what} must hold one number a draw, {n} in all; received {np.shape(values)}")
-    return _finite(array, what)
+    return array
+
+
+def _finite_column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> Floats | None:
+    column = _column(values, what, n, layout)
+    return None if column is None else _finite(column, what)
+
+
+def _flags(column: Floats | None, what: str) -> NDArray[np.bool_] | None:
+    if column is None:
+        return None
+    _refuse(column, (column != 0.0) & (column != 1.0), what, "expected 0 or 1")
+    return np.asarray(column == 1.0)
 
 
 def _weights(weights: Floats | None) -> Floats | None:

@@ -79,6 +79,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     is_run = hasattr(draws, "get_samples")
     if is_run:
         target, sample = made.bind(draws.get_samples(group_by_chain=True), dims=("chain", "draw"))
+        sample = sample.with_columns(**_diagnostics(draws))
     else:
         target, sample = made.bind(draws)
     gradients = draws.get_extra_fields(group_by_chain=True).get("z_grad") if is_run else None
@@ -86,6 +87,13 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
         columns = [-np.asarray(gradients[each.name]).reshape(len(sample), -1) for each in made.parameters]
         hold_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
     return target, sample
+
+
+def _diagnostics(mcmc: Any) -> dict[str, Any]:
+    """Divergences and energies of a run, one a draw, where they were collected."""
+    fields = mcmc.get_extra_fields(group_by_chain=True)
+    there = {"divergent": "diverging", "energy": "energy"}
+    return {own: np.asarray(fields[name]).reshape(-1) for own, name in there.items() if name in fields}
 
 
 def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
@@ -250,7 +258,8 @@ def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
         _require_untransformed(draws, mcmc)
     tree = TreeCoordinates.of(gradients, lead=2)
     lead = np.shape(jax_module().tree_util.tree_leaves(gradients)[0])[:2]
-    sample = Sample(points=tree.ravel(draws, lead), scores=-tree.ravel(gradients, lead), names=tree.names)
+    points, scores = tree.ravel(draws, lead), -tree.ravel(gradients, lead)
+    sample = Sample(points=points, scores=scores, names=tree.names, **_diagnostics(mcmc))
     energy = stored.get("potential_energy")
     log_density = None if energy is None else -np.asarray(energy, dtype=np.float64).reshape(-1)
     return from_stored(sample, "gradients that NumPyro stored", log_density)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from steinkit.containers.named_draws import Labels, NamedDraws, Variable, indexed, positions
 from steinkit.containers.reading import read_draws
 from steinkit.errors import Caution, InputError, caution, did_you_mean
-from steinkit.sample import Floats, Sample
+from steinkit.sample import BESIDE, Floats, Sample
 from steinkit.target import Functions, Target
 
 _ROUNDING = 1e-5  # relative to a draw's size, or the usual one: what rounded draws lose on the way there and back
@@ -174,7 +174,7 @@ class Model:
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
         self._require_inside(points, names, found)
         self._require_return(points, found)
-        kept = {name: getattr(given, name) for name in ("weights", "cost", "chain", "draw")}
+        kept = {name: getattr(given, name) for name in (*BESIDE, "chain", "draw")}
         return Sample(points=points, names=names, **kept)
 
     def bind(self, draws: Any, dims: Sequence[str] | None = None) -> tuple[Target, Sample]:

@@ -520,7 +520,7 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     stored = stats.labels[_POINTS][0]
     if model is not None:
         return _of_model(model, stats, stored, points, scores)
-    sample = Sample(points=points, scores=scores, names=_names(trace, stored), chain=stats.chain, draw=stats.draw)
+    sample = Sample(points=points, scores=scores, names=_names(trace, stored), **_beside(stats))
     log_density = _matrix(stats, _LOG_DENSITY)[:, 0] if _LOG_DENSITY in stats.labels else None
     return from_stored(sample, "gradients stored by nutpie", log_density)
 
@@ -547,8 +547,7 @@ def _of_model(
         points=points[:, order],
         scores=None if scores is None else scores[:, order],
         names=described.names,
-        chain=stats.chain,
-        draw=stats.draw,
+        **_beside(stats),
     )
     target = described.target_of(sample)
     check(target, sample)
@@ -574,6 +573,12 @@ def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:
             "draws with their PyMC model, from_pymc(model, trace)"
         )
     return stats
+
+
+def _beside(stats: NamedDraws) -> dict[str, Any]:
+    """Labels, divergences and energies of all draws."""
+    energy = _matrix(stats, "energy")[:, 0] if "energy" in stats.labels else None
+    return {"chain": stats.chain, "draw": stats.draw, "divergent": stats.divergent, "energy": energy}
 
 
 def _matrix(stats: NamedDraws, name: str) -> Floats:

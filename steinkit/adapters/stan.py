@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored
+from steinkit.containers.columns import DIAGNOSTICS
 from steinkit.containers.named_draws import Labels, gather
 from steinkit.containers.objects import stan_fit_lengths
 from steinkit.containers.reading import as_sample
@@ -304,6 +305,7 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
         points=np.stack([chain.coordinates[:, found.order] for chain in chains]),
         scores=np.stack([-chain.gradients[:, found.order] for chain in chains]),
         names=found.names,
+        **{own: np.stack([chain.beside[own] for chain in chains]) for own in chains[0].beside},
     )
     log_density = np.concatenate([chain.log_density for chain in chains])
     stored = from_stored(sample, _PYSTAN, log_density)
@@ -335,6 +337,7 @@ class _Chain:
         self.coordinates = rows[:, columns.coordinates]  # unconstrained, (n, d), in Stan's order
         self.gradients = rows[:, columns.gradients]  # of the potential energy, (n, d)
         self.log_density = rows[:, columns.log_density]  # with log |J|, (n,)
+        self.beside = {own: rows[:, header.index(name)] for name, own in DIAGNOSTICS.items() if name in header}
 
     def parameters(self) -> StanParameters:
         """The parameters, by their names and by values in both spaces."""

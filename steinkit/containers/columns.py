@@ -195,7 +195,7 @@ def make_sample(source: str, **fields: Any) -> Sample:
 
 
 def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, Floats | Integers]:
-    """Return the columns that hold the whole of a sample: labels, coordinates, scores, weight and cost.
+    """Return the columns that hold the whole of a sample: labels, coordinates, scores, weight, cost, diagnostics.
 
     A coordinate may bear a name that is not among the reserved ones, unless the sample has such a column besides.
 
@@ -204,7 +204,8 @@ def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, 
     UsageError
         If a coordinate bears a reserved name, so that the columns would be read back as something else.
     """
-    beside = {"weight": sample.weights, "cost": sample.cost}
+    divergent = None if sample.divergent is None else sample.divergent.astype(np.int64)
+    beside = {"weight": sample.weights, "cost": sample.cost, "divergent__": divergent, "energy__": sample.energy}
     forbidden = {*reserved, *(name for name, column in beside.items() if column is not None)}
     taken = [name for name in sample.names if name in forbidden or name.startswith(SCORE)]
     if taken:
@@ -270,13 +271,20 @@ def _score_columns(position: Mapping[str, int], names: Sequence[str], source: st
 
 
 ROW = "row names"
-_FIELDS = {"weight": "weights"}  # of a sample, where they are not called as their column
+DIAGNOSTICS = {
+    "divergent__": "divergent",
+    "energy__": "energy",
+}  # of a Hamiltonian sampler, and what a sample calls them
+_FIELDS = {"weight": "weights", **DIAGNOSTICS}  # of a sample, where they are not called as their column
+COLUMNS_BESIDE = ("weight", "cost", *DIAGNOSTICS)  # of `steinkit.sample.BESIDE`
 _LABELS = {
+    "divergent": ("divergent__", "diverging"),
+    "energy": ("energy__",),
     "chain": (".chain", "chain__"),
     "draw": (".iteration", "draw__", "iter__", ".draw"),
 }  # the first that is there
 _STAN = (
-    *("lp__", "accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__", "divergent__", "energy__"),
+    *("lp__", "accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__"),
     *("chain__", "iter__", "draw__", "lp_approx__", "log_p__", "log_g__", "path__"),
 )
 _POSTERIOR = (".chain", ".iteration", ".draw")
@@ -308,13 +316,13 @@ def sampler_columns(header: Sequence[str], source: str, asked: Sequence[str] | N
         _require_plain(header, source)
     named = set(asked or ())
     free = [name for name in header if name not in named]
-    left_out = [name for name in free if name in _POSTERIOR]
+    left_out = [name for name in free if name in _POSTERIOR or name in DIAGNOSTICS or name == "diverging"]
     if any(name in _STAN for name in free):
         left_out += [name for name in free if name.endswith("__")]
     found = dict.fromkeys(left_out, "")
     for label, names in _LABELS.items():
         first = next((name for name in names if name in found), None)
-        if first is not None and label not in header:
+        if first is not None and not (label in header and label in RESERVED):
             found[first] = label
     if header and header[0] in _ROW_NAMES and header[0] in free:
         found[header[0]] = ROW
@@ -323,6 +331,7 @@ def sampler_columns(header: Sequence[str], source: str, asked: Sequence[str] | N
 
 def tell_taken(taken: Mapping[str, str]) -> None:
     """Warn of what columns were taken for; the text names no file, so that of several it is said once."""
+    taken = {name: meaning for name, meaning in taken.items() if meaning not in DIAGNOSTICS.values()}
     if not taken:
         return
     called = {name: f'"{name}"' if name else "the first, unnamed," for name in taken}

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import lay_out, require_numbers, sample_from_table, split
+from steinkit.containers.columns import COLUMNS_BESIDE, lay_out, require_numbers, sample_from_table, split
 from steinkit.errors import InputError, listed
-from steinkit.sample import Sample, default_names
+from steinkit.sample import BESIDE, Sample, default_names
 
 Labels = tuple[tuple[str, ...], ...]
 
@@ -165,7 +165,8 @@ class NamedDraws:
         The draws of one parameter.
     chain, draw : ndarray of int, shape (chains * draws,), optional
         Labels of each draw.
-    weights, cost : ndarray, shape (chains * draws,), optional
+    weights, cost, divergent, energy : ndarray, shape (chains * draws,), optional
+        As of `Sample`.
     unlabelled : collection of str
         The parameters whose labels are positions that nobody gave; a model's labels are theirs by position.
     """
@@ -178,6 +179,8 @@ class NamedDraws:
     draw: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
     cost: NDArray[Any] | None = None
+    divergent: NDArray[Any] | None = None
+    energy: NDArray[Any] | None = None
     unlabelled: Collection[str] = ()
 
     def variable(self, name: str) -> Variable:
@@ -218,7 +221,9 @@ class NamedDraws:
             spans[name] = range(len(header), len(header) + len(names))
             header += names
         beside = {
-            name: column for name, column in (("weight", self.weights), ("cost", self.cost)) if column is not None
+            name: column
+            for name, column in zip(COLUMNS_BESIDE, (getattr(self, each) for each in BESIDE), strict=True)
+            if column is not None
         }
         layout = lay_out([*header, *beside], self.source, columns, tuple(beside))
         values = np.full((self.lead[0] * self.lead[1], len(layout.header)), np.nan)
@@ -227,6 +232,7 @@ class NamedDraws:
             if not used.isdisjoint(span):
                 values[:, span.start : span.stop] = self.variable(name).values.reshape(len(values), -1)
         for name, column in beside.items():
+            require_numbers(column, f'variable "{name}"', self.source, "leave it out")
             values[:, layout.reserved[name]] = column
         return sample_from_table(values, layout, self.source, self._place, chain=self.chain, draw=self.draw)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import require_unmasked
+from steinkit.containers.columns import DIAGNOSTICS
 from steinkit.containers.named_draws import Labels, NamedDraws, indexed, positions, row_labels
 from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import Sample, rectangle
@@ -22,6 +23,9 @@ from steinkit.sample import Sample, rectangle
 # no parameters.
 LABELS = "steinkit_labels"
 RESERVED = "steinkit_reserved"
+
+STATS = "sample_stats"  # ArviZ's group of what a sampler says of each draw
+STATISTICS = {"divergent__": "diverging", "energy__": "energy"}  # there, by their columns in tables
 
 
 def is_xarray(draws: Any) -> bool:
@@ -44,14 +48,18 @@ def from_xarray(draws: Any, group: str) -> NamedDraws:
     """
     kind = type(draws).__name__
     if is_tree(draws):
-        return from_dataset(_group_of(draws, group), f"group {group} of the {kind}")
+        stats = _group_of(draws, STATS) if group == "posterior" and STATS in _groups(draws) else None
+        return from_dataset(_group_of(draws, group), f"group {group} of the {kind}", stats)
     if _is_array(draws):
         draws = _as_dataset(draws)
     return from_dataset(draws, f"the {kind}")
 
 
-def from_dataset(dataset: Any, source: str) -> NamedDraws:
-    """The draws of a Dataset; ``source`` is what messages call it."""
+def from_dataset(dataset: Any, source: str, stats: Any = None) -> NamedDraws:
+    """Return the draws of a Dataset, with the divergences and energies of another one, the sampler's statistics.
+
+    ``source`` is the name of the dataset in messages.
+    """
     lead = _lead(dataset, source)
     names = [name for name, each in dataset.data_vars.items() if set(lead) <= set(each.dims)]
     shape, chain, draw = _layout(dataset, lead)
@@ -62,7 +70,8 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
 
     given = {str(name): name for name in names}
     reserved = str(dataset.attrs.get(RESERVED, "")).split()
-    beside = {name: read(name).reshape(-1) for name in names if name in reserved}
+    beside = {name: read(name).reshape(-1) for name in names if name in reserved or name == "diverging"}
+    beside |= {} if stats is None else _statistics(stats, dataset, lead)
     kept = str(dataset.attrs.get(LABELS, "chain draw")).split()
     return NamedDraws(
         source=source,
@@ -73,8 +82,19 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
         draw=draw if "draw" in kept else None,
         weights=beside.get("weight"),
         cost=beside.get("cost"),
+        divergent=beside.get("divergent__", beside.get("diverging")),
+        energy=beside.get("energy__"),
         unlabelled=[str(name) for name in names if _is_unlabelled(dataset, name, lead)],
     )
+
+
+def _statistics(stats: Any, dataset: Any, lead: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """Divergences and energies where they are of the same draws."""
+    same = all(
+        dim in stats.sizes and np.array_equal(stats[dim].values, dataset[dim].values) for dim in ("chain", "draw")
+    )
+    there = {own: stats[name] for own, name in STATISTICS.items() if name in stats.data_vars and same}
+    return {own: each.transpose(*lead).values.reshape(-1) for own, each in there.items() if set(each.dims) == set(lead)}
 
 
 def _is_array(draws: Any) -> bool:
@@ -82,7 +102,7 @@ def _is_array(draws: Any) -> bool:
 
 
 def _group_of(tree: Any, group: str) -> Any:
-    names = list(tree.groups()) if callable(tree.groups) else _below(tree)
+    names = _groups(tree)
     kind = type(tree).__name__
     if group in names:
         found = tree[group]
@@ -92,6 +112,10 @@ def _group_of(tree: Any, group: str) -> Any:
         return own  # the posterior of a tree is a tree, too
     hint = did_you_mean(group, names) or f"; it has {listed(names) or 'none'}: name one with group= (--group)"
     raise InputError(f'the {kind} has no group "{group}"{hint}')
+
+
+def _groups(tree: Any) -> list[str]:
+    return list(tree.groups()) if callable(tree.groups) else _below(tree)
 
 
 def _below(tree: Any) -> list[str]:
@@ -229,10 +253,11 @@ def is_stan_fit(draws: Any) -> bool:
 def from_stan_fit(fit: Any) -> NamedDraws:
     """The draws of PyStan's fit, warm-up left out; its axes are labelled from 1, as Stan counts."""
     warmup, draws = stan_fit_lengths(fit)
+    stats = getattr(fit, "sample_and_sampler_param_names", ())
     shapes = {name: tuple(shape) for name, shape in zip(fit.param_names, fit.dims, strict=True)}
 
     def read(name: str) -> NDArray[Any]:
-        values = np.asarray(fit[name]).reshape(*shapes[name], -1, fit.num_chains)[..., warmup:, :]
+        values = np.asarray(fit[name]).reshape(*shapes.get(name, ()), -1, fit.num_chains)[..., warmup:, :]
         return np.moveaxis(values, (-1, -2), (0, 1))
 
     chain, draw = row_labels(range(fit.num_chains), range(draws))
@@ -246,6 +271,7 @@ def from_stan_fit(fit: Any) -> NamedDraws:
         read=read,
         chain=chain,
         draw=draw,
+        **{own: read(name).reshape(-1) for name, own in DIAGNOSTICS.items() if name in stats},
     )
 
 
@@ -263,7 +289,9 @@ def from_cmdstan_fit(fit: Any) -> Sample:
     """The draws of CmdStanPy's fit, (draws, chains, columns), under the names that its CSV files have here."""
     names = tuple(fit.column_names)
     kept = [k for k, name in enumerate(names) if not name.endswith("__")]
+    beside = [k for k, name in enumerate(names) if name in DIAGNOSTICS]
     values = np.asarray(fit.draws())
     if values.ndim != 3:
         raise InputError(f"draws() of {type(fit).__name__} gave shape {values.shape}; hand over draws of MCMC")
-    return Sample(points=values[..., kept].swapaxes(0, 1), names=tuple(names[k] for k in kept))
+    flags = {DIAGNOSTICS[names[k]]: values[..., k].T for k in beside}
+    return Sample(points=values[..., kept].swapaxes(0, 1), names=tuple(names[k] for k in kept), **flags)

@@ -25,7 +25,7 @@ from steinkit.containers.columns import (
 )
 from steinkit.containers.named_draws import Entries, NamedDraws, gather, positions, row_labels
 from steinkit.errors import InputError, UsageError, listed
-from steinkit.sample import Sample, default_names, rectangle_of
+from steinkit.sample import BESIDE, Sample, default_names, rectangle_of
 
 _SHOWN = 8  # arrays, in messages
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
@@ -441,6 +441,5 @@ def _by_columns(sample: Sample, shapes: Mapping[str, tuple[int, ...]]) -> NamedD
         read=read,
         chain=sample.chain,
         draw=sample.draw,
-        weights=sample.weights,
-        cost=sample.cost,
+        **{name: getattr(sample, name) for name in BESIDE},
     )

@@ -24,7 +24,7 @@ from steinkit.arguments import checked
 from steinkit.containers.columns import make_sample
 from steinkit.errors import InputError, OutputError, UsageError, listed
 from steinkit.files.streams import Place, is_standard, is_zarr, name_of, opened, unpacked, write_bytes
-from steinkit.sample import Integers, Sample
+from steinkit.sample import BESIDE, Integers, Sample
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
             )
     ordered = [each if each.names == first.names else each.select(first.names) for each in samples]
     fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}
-    for name in ("weights", "scores", "cost"):
+    for name in (*BESIDE, "scores"):
         found = [getattr(each, name) for each in ordered]
         without = [source for values, source in zip(found, sources, strict=True) if values is None]
         if not without:

@@ -34,7 +34,7 @@ from typing import IO, Any
 import numpy as np
 
 from steinkit import errors
-from steinkit.containers.columns import columns_of
+from steinkit.containers.columns import COLUMNS_BESIDE, columns_of
 from steinkit.containers.objects import LABELS, RESERVED
 from steinkit.errors import InputError, MissingDependencyError, UsageError
 from steinkit.files.numpy_format import read_npz
@@ -257,7 +257,7 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
         coords={"chain": chains, "draw": draws},
         attrs={
             LABELS: " ".join(name for name in ("chain", "draw") if name in columns),
-            RESERVED: " ".join(name for name in ("weight", "cost") if name in columns and name not in sample.names),
+            RESERVED: " ".join(name for name in COLUMNS_BESIDE if name in columns and name not in sample.names),
         },
     )
     with tempfile.TemporaryDirectory(prefix="steinkit-") as folder:

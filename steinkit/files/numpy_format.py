@@ -1,8 +1,8 @@
 """Samples as NumPy files: NPZ with everything a sample holds, NPY with its points alone.
 
 An NPZ file holds ``points`` of shape (n,), (n, d) or (chains, draws, d) and may hold ``weights``, ``scores``,
-``cost``, ``names``, ``chain`` and ``draw``. What there is one of a draw has shape (n,) or, beside points of
-three dimensions, (chains, draws). Files are never unpickled.
+``cost``, ``names``, ``chain``, ``draw``, ``divergent`` and ``energy``. What there is one of a draw has shape (n,) or,
+beside points of three dimensions, (chains, draws). Files are never unpickled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean,
 from steinkit.files.streams import MAX_COLUMNS, MAX_MEMBERS, read_within
 from steinkit.sample import Sample, default_names, rectangle
 
-_ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names")
+_ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names", "divergent", "energy")
 _ZIP, _NPY = (b"PK\x03\x04", b"PK\x05\x06"), b"\x93NUMPY"
 _MEMBER = b"PK\x01\x02"  # each in an archive's directory begins so
 

@@ -17,10 +17,11 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from steinkit.containers.objects import from_dataset
+from steinkit.containers.objects import STATISTICS, STATS, from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
 from steinkit.files import streams
 from steinkit.files.grouped import receive, send
@@ -89,18 +90,22 @@ def _read_hdf5(data: bytes, source: str, columns: Sequence[str] | None, group: s
         with h5py.File(io.BytesIO(data), "r") as file:
             _refuse_other_files(file, source)
             found = _group_to_read(group, [name for name, each in file.items() if isinstance(each, h5py.Group)], source)
-            members = (file if found is None else file[found]).values()
+            members = [*(file if found is None else file[found]).values()]
+            stats = file.get(STATS) if found == _GROUP else None
+            if isinstance(stats, h5py.Group):
+                members += [stats[name] for name in (*STATISTICS.values(), "chain", "draw") if name in stats]
             datasets = [each for each in members if isinstance(each, h5py.Dataset)]
             numbers = [_padded(each.shape or (), each.chunks) for each in datasets]
             sizes = [each.dtype.itemsize for each in datasets]
             _require_size(sum(map(operator.mul, numbers, sizes)), len(data), source)
             _end_beyond(_SPARE + _COPIES * (sum(numbers) * _ITEM + len(data)))
         # decode_times=False: a parameter with the attribute units="seconds" stays a number.
-        dataset = xarray.open_dataset(
-            io.BytesIO(data), group=found, engine="h5netcdf", decode_times=False, decode_timedelta=False
-        )
-        with dataset:
-            return _sample(dataset, source, columns)
+        read = partial(xarray.open_dataset, engine="h5netcdf", decode_times=False, decode_timedelta=False)
+        with read(io.BytesIO(data), group=found) as dataset:
+            if not isinstance(stats, h5py.Group):
+                return _sample(dataset, source, columns)
+            with read(io.BytesIO(data), group=STATS) as statistics:
+                return _sample(dataset, source, columns, statistics)
 
 
 def _read_zarr(data: bytes, source: str, columns: Sequence[str] | None, group: str | None, path: str) -> Sample:
@@ -113,21 +118,31 @@ def _read_zarr(data: bytes, source: str, columns: Sequence[str] | None, group: s
         groups = [name for name, _ in zarr.open_group(path, mode="r").groups()]
         found = _group_to_read(group, groups, source)
         read = Path(path) if found is None else Path(path, found)
-        unpacked = sum(_size(array) for place, array in arrays if place.parent == read)
+        stats = Path(path, STATS) if found == _GROUP and STATS in groups else None
+        names = (*STATISTICS.values(), "chain", "draw")
+        unpacked = sum(
+            _size(array)
+            for place, array in arrays
+            if place.parent == read or (place.parent == stats and place.name in names)
+        )
         _require_size(unpacked, stored, source)
         _end_beyond(_SPARE + _COPIES * (unpacked + stored))
-        dataset = xarray.open_dataset(
+        opened = partial(
+            xarray.open_dataset,
             path,
-            group=found,
             engine="zarr",
             chunks=None,
             decode_times=False,
             decode_timedelta=False,
             backend_kwargs={"consolidated": False},
         )
-        with dataset:
+        with opened(group=found) as dataset:
             # A folder keeps no order of its variables: it lists them as its file system does.
-            return _sample(dataset[sorted(dataset.data_vars, key=str)], source, columns)
+            dataset = dataset[sorted(dataset.data_vars, key=str)]
+            if stats is None:
+                return _sample(dataset, source, columns)
+            with opened(group=STATS) as statistics:
+                return _sample(dataset, source, columns, statistics)
 
 
 def _group_to_read(asked: str | None, groups: Sequence[str], source: str) -> str | None:
@@ -152,7 +167,7 @@ def _damage_reported(source: str, kind: str) -> Iterator[None]:
         raise InputError(f"{source} is damaged or no {kind} ({reason}); write it again") from None
 
 
-def _sample(dataset: Any, source: str, columns: Sequence[str] | None) -> Sample:
+def _sample(dataset: Any, source: str, columns: Sequence[str] | None, stats: Any = None) -> Sample:
     """The draws of a dataset, whose labels are not written out where they are beyond number."""
     lead = {"chain", "draw", *(dataset["draw"].dims if "draw" in dataset.coords else ())}
     entries = (
@@ -161,7 +176,7 @@ def _sample(dataset: Any, source: str, columns: Sequence[str] | None) -> Sample:
         if lead.intersection(each.dims)
     )
     streams.MAX_COLUMNS.require(sum(entries), source)
-    return from_dataset(dataset, source).sample(columns)
+    return from_dataset(dataset, source, stats).sample(columns)
 
 
 def _require_size(unpacked: int, stored: int, source: str) -> None:

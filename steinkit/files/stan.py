@@ -1,9 +1,9 @@
 """Samples as Stan CSV, the output of CmdStan and its interfaces; read only.
 
 Stan's own names are turned into those that its interfaces show: ``theta.1`` into ``theta[1]``, ``Sigma.1.2``
-into ``Sigma[1,2]``, ``pair:1.2`` into ``pair.1[2]``. Columns that end in ``__`` (``lp__``, ``accept_stat__``)
-are the sampler's diagnostics and are left out. Everything else is a coordinate, transformed parameters and
-generated quantities too; choose among them with ``columns``.
+into ``Sigma[1,2]``, ``pair:1.2`` into ``pair.1[2]``. Columns that end in ``__`` (``lp__``, ``accept_stat__``) are the
+sampler's diagnostics, of which ``divergent__`` and ``energy__`` are kept beside the draws. Everything else is a
+coordinate, transformed parameters and generated quantities too; choose among them with ``columns``.
 
 A sampler's diagnostic file holds unconstrained draws with the gradients that the sampler used; it gives a sample with
 scores, whose coordinates are called ``unconstrained tau``, for nothing in it says how they were transformed. For
@@ -24,7 +24,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from steinkit.containers.columns import Columns, choose, require_distinct, sample_from_table
+from steinkit.containers.columns import DIAGNOSTICS, Columns, choose, require_distinct, sample_from_table
 from steinkit.errors import InputError, listed
 from steinkit.files.csv_format import read_cells, read_plain
 from steinkit.files.streams import MAX_COLUMNS
@@ -145,7 +145,7 @@ def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> C
         names=tuple(names[k] for k in chosen),
         coordinates=tuple(coordinates[k] for k in chosen),
         scores=tuple(scores[k] for k in chosen) if scores else (),
-        reserved={},
+        reserved={own: header.index(name) for name, own in DIAGNOSTICS.items() if name in header},
     )
 
 

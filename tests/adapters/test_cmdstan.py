@@ -55,9 +55,8 @@ def rows(values):
 
 
 def diagnostic_csv(points, *, sign=-1.0, warm="false", first=None):
-    table = np.column_stack(
-        [log_density(points), *np.full((6, len(points)), 0.9), points, np.ones_like(points), sign * score(points)]
-    )
+    own = [*np.full((4, len(points)), 0.9), np.arange(len(points)) % 7 == 3, np.arange(len(points)) / 8.0]
+    table = np.column_stack([log_density(points), *own, points, np.ones_like(points), sign * score(points)])
     header = f"{OWN},mu,tau.1,p_mu,p_tau.1,g_mu,g_tau.1\n"
     adaptation = "# Adaptation terminated\n# Step size = 0.8\n# Diagonal elements of inverse mass matrix:\n# 4, 1\n"
     warmup = "" if first is None else rows(table[:first])
@@ -93,6 +92,8 @@ def test_chains_of_diagnostic_files_with_their_target(tmp_path):
     np.testing.assert_array_equal(sample.points, np.concatenate(chains))
     assert sample.chain.tolist() == [0] * 60 + [1] * 60
     np.testing.assert_array_equal(target.score(sample.points), sample.scores)
+    assert sample.divergent.tolist() == 2 * [k % 7 == 3 for k in range(60)]
+    assert sample.energy.tolist() == 2 * [k / 8.0 for k in range(60)]
     assert not target.has_log_density  # which is of use away from the draws only
     again = sk.from_cmdstan(str(tmp_path / "diagnostic_*.csv"))[1]
     np.testing.assert_array_equal(again.points, sample.points)

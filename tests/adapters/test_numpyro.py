@@ -43,9 +43,8 @@ def gaussian_run(sign=1.0, n=300):
     gradient = sign * x / np.array([1.0, 4.0], dtype=np.float32)
     samples = {"b": x[..., 1], "a": x[..., 0], "double": 2.0 * x[..., 0]}
     last = {"a": x[:, -1, 0], "b": x[:, -1, 1]}
-    return x, Run(
-        samples, last, z_grad={"a": gradient[..., 0], "b": gradient[..., 1]}, diverging=np.zeros((2, n), bool)
-    )
+    gradients = {"a": gradient[..., 0], "b": gradient[..., 1]}
+    return x, Run(samples, last, z_grad=gradients, diverging=x[..., 0] > 2.0, energy=x[..., 1])
 
 
 def test_stored_gradients_are_negated_and_need_no_model():
@@ -56,6 +55,8 @@ def test_stored_gradients_are_negated_and_need_no_model():
     np.testing.assert_allclose(sample.scores, -sample.points / [1.0, 4.0], rtol=1e-6)
     np.testing.assert_array_equal(target.score(sample.points[:3]), sample.scores[:3])
     assert len(np.unique(sample.chain)) == 2
+    np.testing.assert_array_equal(sample.divergent, sample.points[:, 0] > 2.0)
+    np.testing.assert_array_equal(sample.energy, sample.points[:, 1])
     assert sk.verdict(sample, target).p > 0.01
 
 

@@ -35,7 +35,7 @@ def draws(n=300, seed=1):
 def trace(u, scores=None, *, logp=True, points=True, apart=False):
     """A tree as nutpie returns it; the unconstrained variables in a group of their own, as newer ones have it."""
     over = ("chain", "draw")
-    stats = {"diverging": (over, np.zeros(u.shape[:2], dtype=bool))}
+    stats = {"diverging": (over, u[..., 1] < -3.0), "energy": (over, -u[..., 1])}
     if points:
         stats["unconstrained_draw"] = ((*over, "unconstrained_parameter"), u)
     if scores is not None:
@@ -62,6 +62,9 @@ def test_stored_gradients_are_the_target(apart):
     assert sample.names == ("theta[Choate]", "log tau", "theta[Deerfield]", "theta[Andover]")
     np.testing.assert_array_equal(sample.points, u.reshape(-1, 4))
     np.testing.assert_array_equal(target.score(sample.points[[5, 2]]), gradient(u).reshape(-1, 4)[[5, 2]])
+    np.testing.assert_array_equal(sample.divergent, sample.points[:, 1] < -3.0)
+    assert sample.divergent.any()
+    np.testing.assert_array_equal(sample.energy, -sample.points[:, 1])
     assert not target.has_log_density  # which is of use away from the draws only
     np.testing.assert_array_equal(np.unique(sample.chain), [0, 1])
     with pytest.raises(InputError, match=r"known at the 600 stored draws only; .*give the model"):

@@ -28,7 +28,7 @@ def output(free, *, sign=1.0, shift=0.0, header=NAMES):
     lines.append(line("diagnostic", ["Step size = 0.8"]))
     for u in free:
         entries = np.exp(u[[0, 1, 3, 2, 4]])
-        lp = {"lp__": float((u - np.exp(u)).sum()) + shift, "accept_stat__": 0.9}
+        lp = {"lp__": float((u - np.exp(u)).sum()) + shift, "divergent__": float(u[0] < -2.0), "energy__": u[0]}
         lines.append(line("sample", {**lp, **dict(zip(NAMES, entries, strict=True)), "twice": 2 * entries[0]}))
         potential = sign * (np.exp(u) - 1.0)
         latent = [*zip(header, u, strict=True), *((f"p_{name}", 0.1) for name in header)]
@@ -54,6 +54,9 @@ def test_stored_draws_and_gradients_are_the_sample_and_its_scores(free):
     np.testing.assert_array_equal(sample.points, free[:, 3:].reshape(-1, 5))  # vector after vector is C order
     np.testing.assert_allclose(sample.scores, 1.0 - np.exp(sample.points), rtol=1e-12)
     assert sample.chain.tolist() == [0] * 57 + [1] * 57
+    assert 0 < sample.divergent.sum() < 20
+    np.testing.assert_array_equal(sample.divergent, sample.points[:, 0] < -2.0)
+    np.testing.assert_array_equal(sample.energy, sample.points[:, 0])
     np.testing.assert_array_equal(target.score(sample.points[5:7]), sample.scores[5:7])
     with pytest.raises(sk.InputError, match="known at the 114 stored draws only; for others give the model"):
         target.score(sample.points[:2] + 0.1)

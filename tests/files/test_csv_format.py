@@ -97,7 +97,7 @@ def test_decimal_commas_and_points_far_apart_are_refused() -> None:
 
 
 def test_columns_of_samplers_are_labels_or_left_out_and_said_once() -> None:
-    text = "alpha,lp__,divergent__,.chain,.iteration,.draw\n1,-2,0,1,1,1\n3,-4,NA,2,1,2\n"
+    text = "alpha,lp__,divergent__,.chain,.iteration,.draw\n1,-2,0,1,1,1\n3,NA,1,2,1,2\n"
     with pytest.warns(ReadingWarning) as said:
         sample = read(text)
     assert sample.names == ("alpha",)
@@ -105,8 +105,10 @@ def test_columns_of_samplers_are_labels_or_left_out_and_said_once() -> None:
     assert sample.chain.tolist() == [1, 2]
     assert sample.draw is not None
     assert sample.draw.tolist() == [1, 1]
+    assert sample.divergent is not None
+    assert sample.divergent.tolist() == [False, True]
     (only,) = said
-    for words in ('".chain" as chain', '".iteration" as draw', '".draw", "lp__", "divergent__" left out'):
+    for words in ('".chain" as chain', '".iteration" as draw', '".draw", "lp__" left out'):
         assert words in str(only.message)
 
 
@@ -117,7 +119,8 @@ def test_columns_of_samplers_are_labels_or_left_out_and_said_once() -> None:
         ("chain__,draw__,iter__,a", 1, 2),
         ("chain__,iter__,stepsize__,a", 1, 2),
         ("treedepth__,accept_stat__,n_leapfrog__,a", None, None),
-        ("energy__,mine__,other,a", None, None),
+        ("lp__,mine__,other,a", None, None),
+        ("energy__,other,other2,a", None, None),
     ],
 )
 def test_which_column_becomes_which_label(header: str, chain: int | None, draw: int | None) -> None:

@@ -5,11 +5,14 @@ standard units z = (x - m) / sd and t = sd s, and for the Langevin operator T g 
 degree one and three give, with c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 / w_k,
 
     whole    c.t + d                            g = c               total spread
-             r^2/d (c.t + d + 2)                g = r^2 c / d       tails
+             q (c.t + d) + 2 q' r^2             g = q c             tails,    q = (r^2/d) / (1 + r^2/(k d))
     own      t_j                                g = e_j             location of coordinate j
              1 + c_j t_j                        g = c_j e_j         spread of coordinate j
              1 + u_k v_k                        g = u_k V_k         spread along principal axis k
     pairs    c_i t_j + c_j t_i                  g = c_i e_j + c_j e_i   dependence of i and j, i < j
+
+With r^2 in place of q the mean of the tails is zero only where the target's variance is finite: a t distribution with
+two degrees of freedom would be called too light. The factor q is bounded by k = 8; draws within the bulk hardly see it.
 
 The centre m', the principal axes V and their variances w are those of *the other half* of the draws: were they of the
 same draws they would have selected the noise that they then find (in 30 dimensions nearly every right sample is
@@ -19,7 +22,7 @@ On a bounded support the functions g are multiplied by boundary factors that van
 coordinate, which makes the operator that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
 (`steinkit.discrepancy.operators`); t becomes b, and 1 becomes a_j where g_j is differentiated:
 
-    c.b + sum_j a_j,   r^2/d (c.b + sum_j a_j) + 2/d sum_j (V u/w)_j a_j c_j,
+    c.b + sum_j a_j,   q (c.b + sum_j a_j) + 2 q' sum_j (V u/w)_j a_j c_j,
     b_j,   a_j + c_j b_j,   u_k (V'b)_k + sum_j a_j V_jk^2,   c_i b_j + c_j b_i.
 
 References
@@ -57,6 +60,7 @@ GROUPS: tuple[Group, ...] = ("whole", "own", "pairs")
 OVERFLOW = "the moments overflow: draws or scores are too large; rescale or repair them"
 
 _SMALLEST_AXIS = 1e-12  # variance of a principal axis, relative to the largest, below which rounding decides
+_LARGEST_RADIUS = 8.0  # squared, over the dimension, that the tails' factor does not reach
 _FEATURES = 64  # features computed at a time, at most
 _VALUES = 1 << 22  # numbers in such a slice: of a million draws 32 MB
 _TOGETHER = 1 << 13  # draws whose coordinates are combined at a time
@@ -190,7 +194,8 @@ class Moments:
             else:
                 a = self.spread[:, place]
                 total, bend = total + a.sum(axis=0), np.einsum("jn,jn,jn->n", curvature, a, c)
-            out[0, place], out[1, place] = total, (radius * total + 2.0 * bend) / dim
+            damping = 1.0 / (1.0 + radius / (_LARGEST_RADIUS * dim))
+            out[0, place], out[1, place] = total, damping * (radius * total + 2.0 * damping * bend) / dim
         return out
 
     def _locations(self, own: slice, out: Floats) -> Floats:
@@ -257,7 +262,7 @@ class MomentSteinDiscrepancy(Result):
     z : ndarray, shape (k,)
         The mean over its standard error; of spreads and tails, which are skewed, with Hall's correction.
     autocorrelation_time : ndarray, shape (k,)
-        Integrated autocorrelation time of each feature; 1 for weighted draws.
+        Integrated autocorrelation time of each feature, of weighted draws beside independent ones of these weights.
     p_value : float
         Probability of features as far from zero for a right sample: Bonferroni within each of the three groups, a third
         of the level each.
@@ -265,7 +270,7 @@ class MomentSteinDiscrepancy(Result):
         Of the groups "whole", "own" and "pairs", each for itself.
     n_effective : float
         Draws over the median autocorrelation time of the odd features, locations, or of the even ones, whichever is
-        longer; for weighted draws Kish's effective size.
+        longer; for weighted draws Kish's effective size over it.
     axes : ndarray, shape (2, d, d)
         Principal axes learnt on each half: entry [h, j, k] is the part of coordinate j in axis k.
     units : Units
@@ -392,8 +397,8 @@ def moment_stein_discrepancy(
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit. Means are then self-normalised, with standard errors of independent weighted
-        draws: autocorrelation is not corrected for, and a warning says so.
+        Weights of the draws, in any unit. Means are then self-normalised. Weighted draws are taken for a chain in the
+        order given, but for rows that are sorted by weight, which are taken to be independent; a warning says which.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given. Without them the test accuses right samples.
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping

@@ -24,7 +24,8 @@ def by_definition(x, s):
         c = z[i] - learn.mean(axis=0)
         u, g = axes.T @ c, axes.T @ t[i]
         radius = (u**2 / variances).sum()
-        whole = [(1.0 + u * g).sum(), radius / d * (u @ g + d + 2.0)]
+        damping = 1.0 / (1.0 + radius / (8.0 * d))
+        whole = [(1.0 + u * g).sum(), radius / d * damping * (u @ g + d + 2.0 * damping)]
         pairs = [c[a] * t[i, b] + c[b] * t[i, a] for a in range(d) for b in range(a + 1, d)]
         rows.append([*whole, *t[i], *(1.0 + c * t[i]), *(1.0 + u * g), *pairs])
     return np.mean(rows, axis=0)
@@ -115,15 +116,16 @@ def test_draws_weighted_to_the_target_pass_and_unweighted_ones_do_not():
     weights = np.exp(target.log_density(x) - wide.log_density(x))
     found = moment_stein_discrepancy(x, target, weights=weights)
     assert found.p_value > 0.01
-    assert "autocorrelation is not corrected" in " ".join(found.warnings)
-    assert (found.autocorrelation_time == 1.0).all()
+    assert "taken for a chain in the order given" in " ".join(found.warnings)
+    assert (found.autocorrelation_time < 1.3).all()
     assert moment_stein_discrepancy(x, target).p_value < 1e-6
     # self-normalised mean and its standard error, as the literature has them
     share = weights / weights.sum()
     t = -x[:, 0] * np.sqrt(share @ (x[:, 0] - share @ x[:, 0]) ** 2)
     k = [feature.kind for feature in found.features].index("location")
     assert found.mean[k] == pytest.approx(share @ t)
-    assert found.z[k] == pytest.approx(share @ t / np.sqrt((share**2) @ (t - share @ t) ** 2))
+    time = max(found.autocorrelation_time[k], np.median(found.autocorrelation_time[k : k + 2]))
+    assert found.z[k] == pytest.approx(share @ t / np.sqrt(time * (share**2) @ (t - share @ t) ** 2))
 
 
 def test_repeated_draws_stay_repeats_and_chains_stay_apart():
@@ -220,6 +222,8 @@ def test_features_have_mean_zero_on_a_box():
     mass = np.concatenate([(b - a) / 2 * weights for a, b in panels])
     x = np.array([(u, v) for u in first for v in (nodes + 1.0) / 2])
     density = np.exp(-x[:, 0] * x[:, 1] - x.sum(axis=1)) * np.outer(mass, weights / 2).ravel()
+    unsorted = np.random.default_rng(13).permutation(len(x))
+    x, density = x[unsorted], density[unsorted]
     box = np.array([[0.0, np.inf], [0.0, 1.0]])
     # the second half of the sample is the quadrature; its centre and axes come from the first
     learn = np.random.default_rng(12).random((len(x), 2)) * [3.0, 1.0]

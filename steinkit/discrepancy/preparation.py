@@ -531,10 +531,10 @@ def prepare(
     if layout is not None:
         scores, weights = _in_rows(scores, (*layout, given.dim)), _in_rows(weights, layout)
     sample = _with_columns(given, weights, scores, target)
-    _refuse_faint_weights(sample)
+    sample, faint = _without_faint(sample)
     points = sample.distinct()
     limits = _support(points, target, bounds)
-    notes = tuple(_notes_on(given, points, target))
+    notes = (*faint, *_notes_on(given, points, target))
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
     if target is not None:
@@ -554,17 +554,14 @@ def prepared_once() -> AbstractContextManager[None]:
     return during(_last, [])
 
 
-def _refuse_faint_weights(sample: Sample) -> None:
-    """Refuse a draw whose share of the weight underflows, or would with what it is multiplied by: it has some."""
-    if sample.weights is None:
-        return
-    faint = np.flatnonzero((sample.weights > 0.0) & (sample.probabilities < _LEAST_SHARE))
-    if faint.size:
-        row = int(faint[0])
-        raise InputError(
-            f"weights: row {row + 1} is {sample.weights[row]:g} where the largest is {sample.weights.max():g}; a share "
-            "below 2^-960 is too small to compute with: set the weight to zero, or leave the draw out"
-        )
+def _without_faint(sample: Sample) -> tuple[Sample, tuple[str, ...]]:
+    """The sample with weight zero for draws whose share underflows, or would with what it is multiplied by."""
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    faint = (weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
+    if not faint.any():
+        return sample, ()
+    note = f"{np.count_nonzero(faint)} of {len(sample)} draws have less than 2^-960 of the weight and were left out"
+    return sample.with_columns(weights=np.where(faint, 0.0, weights)), (note,)
 
 
 def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:

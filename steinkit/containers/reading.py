@@ -24,10 +24,11 @@ from steinkit.containers.columns import (
     tell_taken,
 )
 from steinkit.containers.named_draws import Entries, NamedDraws, gather, positions, row_labels
-from steinkit.errors import InputError, UsageError, listed
-from steinkit.sample import BESIDE, Sample, default_names, rectangle_of
+from steinkit.errors import InputError, ReadingWarning, UsageError, listed, warn_user
+from steinkit.sample import BESIDE, Floats, Sample, default_names, rectangle_of
 
 _SHOWN = 8  # arrays, in messages
+_ALIKE = 3.0  # standard errors of a correlation, from which neighbours are alike
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
 
 
@@ -79,13 +80,14 @@ def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:
     Raises
     ------
     InputError
-        If there are more chains than draws and nobody said that the first axis is that of the chains.
+        If there are more chains than draws, nobody said that the first axis is that of the chains, and neighbours along
+        it are alike.
     """
     array = as_array(draws, "draws")
     require_numbers(array, f"the {type(draws).__name__}", "draws", "give an array of real numbers")
     if dims is None:
         if array.ndim == 3:
-            _require_told(array.shape, f"an array of shape {array.shape}")
+            _require_told(array, f"an array of shape {array.shape}")
         return Sample(points=array)
     if array.ndim not in (len(dims), len(dims) + 1):
         raise InputError(
@@ -167,7 +169,7 @@ def _dims_by_shapes(
         )
     if leads == {2}:
         name, first = next(iter(arrays.items()))
-        _require_told(first.shape, f'"{name}" of shape {first.shape}')
+        _require_told(first, f'"{name}" of shape {first.shape}')
     return DIMS[leads.pop() - 1]
 
 
@@ -185,15 +187,31 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
         )
 
 
-def _require_told(shape: tuple[int, ...], what: str) -> None:
-    """Refuse more chains than draws: emcee's arrays are (steps, walkers, d), and would be read as so many chains."""
-    chains, draws = shape[:2]
-    if chains > draws:
-        raise InputError(
-            f"received {what}, which would be {chains} chains of {draws} draws: more chains than draws. If its axes "
-            'are (steps, walkers), as emcee stores them, say so: as_sample(draws, dims=("draw", "chain")); if they are '
-            'chains indeed, dims=("chain", "draw")'
-        )
+def _require_told(array: NDArray[Any], what: str) -> None:
+    """Warn of more chains than draws, and refuse them where neighbours along the axis of the chains are alike.
+
+    Arrays of emcee are (steps, walkers, d), and would be read as one chain a step.
+    """
+    chains, draws = array.shape[:2]
+    if chains <= draws:
+        return
+    said = (
+        f"{what}, which would be {chains} chains of {draws} draws: more chains than draws. If its axes are (steps, "
+        'walkers), as emcee stores them, say so: as_sample(draws, dims=("draw", "chain")); if they are chains indeed, '
+        'dims=("chain", "draw")'
+    )
+    values = np.reshape(array, (chains, draws, -1)).astype(np.float64)
+    if _likeness(values) > max(_likeness(values.swapaxes(0, 1)), _ALIKE / np.sqrt(chains * draws)):
+        raise InputError(f"received {said}")
+    warn_user(f"received {said}", ReadingWarning)
+
+
+def _likeness(values: Floats) -> float:
+    """The correlation of neighbours along the first axis, of the coordinate, on the last, where it is largest."""
+    deviations = values - values.mean(axis=(0, 1))
+    squares = (deviations**2).sum(axis=(0, 1))
+    products = (deviations[1:] * deviations[:-1]).sum(axis=(0, 1))
+    return float((products / np.where(squares > 0.0, squares, 1.0)).max())
 
 
 def is_frame(draws: Any) -> bool:
@@ -325,7 +343,7 @@ def as_sample(
     Raises
     ------
     InputError
-        If there are no draws in it, or they cannot be told from something else: an array with more chains than draws,
+        If there are no draws in it, or they cannot be told from something else: an array with steps for chains,
         no dimension draw, values that are masked or no real numbers.
     UsageError
         If an option is given that the container has no use for.

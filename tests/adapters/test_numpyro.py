@@ -432,7 +432,7 @@ def test_more_chains_than_draws_are_chains_where_the_run_says_so(np_):
     _, sample = sk.from_numpyro(two_normals, Run(samples, {}))
     np.testing.assert_array_equal(sample.points[:10, 0], samples["a"][0])
     np.testing.assert_array_equal(sample.chain, np.repeat(np.arange(16), 10))
-    with pytest.raises(sk.InputError, match="more chains than draws"):
+    with pytest.warns(sk.ReadingWarning, match="more chains than draws"):
         sk.from_numpyro(two_normals, samples)
 
 

@@ -48,6 +48,8 @@ from steinkit.errors import Caution, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
 
 _COLUMNS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
+_MIXED = 1.01  # R-hat of chains that have mixed, at most
+_FEWEST_EFFECTIVE = 100.0  # draws of all chains together that have mixed
 _COMPARED = 64  # draws of each chain that put chains in order
 _FEWEST_DRAWS = 4  # of a chain, for what changes from draw to draw
 _FEWEST_DIVERGENT, _STANDING_OUT = 5, 0.01
@@ -167,6 +169,21 @@ class ChainDiagnostics(Result):
         """Smallest bulk ESS of the coordinates for which it is defined; NaN where it is for none."""
         defined = self.bulk_ess[np.isfinite(self.bulk_ess)]
         return float(defined.min()) if defined.size else math.nan
+
+    @property
+    def min_tail_ess(self) -> float:
+        """Smallest tail ESS of the coordinates for which it is defined; NaN where it is for none."""
+        return float(np.fmin.reduce(self.tail_ess))
+
+    @property
+    def max_r_hat(self) -> float:
+        """Largest R-hat of the coordinates; NaN of one chain."""
+        return float(np.fmax.reduce(self.r_hat))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether R-hat is at most 1.01, and the effective sizes of bulk and tails are at least 100, where defined."""
+        return not (self.max_r_hat > _MIXED or min(self.min_ess, self.min_tail_ess) < _FEWEST_EFFECTIVE)
 
     def __repr__(self) -> str:
         return (

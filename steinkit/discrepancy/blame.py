@@ -17,7 +17,8 @@ coordinate k, zero before, becomes
 
 by Stein's identity, for every target. If x_j alone has moved, all mean scores therefore stand in the ratio of their
 covariances with t_j, up to their standard errors: it explains them. Under a correlation of .9 a shift of x_1 makes the
-mean score of x_2 nine tenths as large as that of x_1, with the other sign, and x_2 has not moved.
+mean score of x_2 nine tenths as large as that of x_1, with the other sign, and x_2 has not moved. Its shape, given x_1,
+is off by as much, and is explained together with its location.
 
 Coordinates are taken one after the other. Among those about as far off as the furthest, it is the one that leaves the
 least of the others. These then lose what it explains, until none is off.
@@ -34,7 +35,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -100,6 +101,8 @@ class Blame:
     source : {"scores", "invariance"}
         The evidence: features made of scores, or how an exact Markov kernel moves the draws. The latter is about the
         marginal distribution of a coordinate, not about that given the others, and has no size.
+    explained_by : tuple of str
+        Coordinates whose shift explains it; then it is no fault.
     """
 
     kind: Kind
@@ -108,6 +111,7 @@ class Blame:
     size: float
     direction: str
     source: Literal["scores", "invariance"] = "scores"
+    explained_by: tuple[str, ...] = ()
 
 
 def size_of(feature: Feature, mean: float) -> float:
@@ -167,6 +171,7 @@ def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Bla
         From `moment_faults` and `shape_faults`.
     """
     alone = [moment for moment in of_moments if not _is_of_several(moment)]
+    of_moments = [moment for moment in of_moments if not moment.explained_by]
     left = [shape for shape in of_shapes if not any(_explains(moment, shape) for moment in alone)]
     if of_moments or any(each.direction != ALONG_AXIS for each in left):
         left = [each for each in left if each.direction != ALONG_AXIS]
@@ -195,6 +200,8 @@ def moment_faults(
 ) -> list[Blame]:
     """Moments that are off, worst first; those of all coordinates or of an axis before those of one or two.
 
+    Locations that shifts of other coordinates explain come last.
+
     Parameters
     ----------
     moments : MomentSteinDiscrepancy
@@ -212,10 +219,17 @@ def moment_faults(
     found = [each for each in moments.largest(_MOST_EXPLAINED) if p_values[each[0]] <= at_most]
     least = max(_LEAST, _LEAST_SHARE * abs(found[0][2])) if found else _LEAST
     found = [each for each in found if abs(each[2]) >= min(least, abs(found[0][2]))]
+    causes, explained = list[int](), list[Moment]()
     if standardised is not None and found:
-        found = _without_explained_shifts(found, moments, usual, standardised, least)
+        causes = _causes(found, moments, usual, standardised, least)
+        explained = [each for each in found if each[0].kind == "location" and each[0].coordinates[0] not in causes]
+    found = [each for each in found if each not in explained]
     found = [*_of_several(moments, p_values, found, at_most), *found][:_MOST]
-    return [_of_moment(each, moments, correlation) for each in found]
+    names = tuple(moments.names[j] for j in causes)
+    return [
+        *(_of_moment(each, moments, correlation) for each in found),
+        *(replace(_of_moment(each, moments, correlation), explained_by=names) for each in explained),
+    ]
 
 
 def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, float]:
@@ -228,15 +242,14 @@ def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, f
     return dict(zip(moments.features, (corrections * tails).tolist(), strict=True))
 
 
-def _without_explained_shifts(
+def _causes(
     found: Sequence[Moment], moments: MomentSteinDiscrepancy, usual: Floats, standardised: Draws, least: float
-) -> list[Moment]:
-    """The moments but for the locations of coordinates that have not moved themselves."""
+) -> list[int]:
+    """Those coordinates whose locations are off that have moved themselves."""
     coordinates = [feature.coordinates[0] for feature, _, _ in found if feature.kind == "location"]
     rows = [moments.features.index(Feature("location", (j,))) for j in coordinates]
     inflation = np.sqrt(np.maximum(moments.autocorrelation_time, usual))[rows]
-    causes = moved(coordinates, standardised, inflation, least)
-    return [each for each in found if each[0].kind != "location" or each[0].coordinates[0] in causes]
+    return moved(coordinates, standardised, inflation, least)
 
 
 def _of_several(

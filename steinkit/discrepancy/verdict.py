@@ -90,6 +90,11 @@ class Verdict(Result):
         Draws over the autocorrelation time of what the tests look at; or over that of the slowest change that is seen,
         where these are fewer than thirty: a chain that has seldom crossed between modes or regions looks quick to the
         tests. Kish's effective size of weighted draws.
+    r_hat, tail_ess : float
+        The largest R-hat and the smallest tail ESS of the coordinates; NaN where undefined.
+    mixed : bool
+        Whether R-hat is at most 1.01, and bulk and tail ESS are at least 100. If not, slow mixing may be the whole
+        explanation of what the tests find.
     enough_draws : bool
         Whether there are a hundred of these, below which right samples are accused too often.
     blame : tuple of Blame
@@ -140,6 +145,9 @@ class Verdict(Result):
     modes: ModeShares | None
     ksd_equivalent_draws: float
     ess: float
+    r_hat: float
+    tail_ess: float
+    mixed: bool
     effective_draws: float
     enough_draws: bool
     blame: tuple[Blame, ...]
@@ -212,9 +220,14 @@ class Verdict(Result):
             **taken("level", "looks"),
             "ksd_equivalent_draws": finite_or_none(self.ksd_equivalent_draws),
             "ess": finite_or_none(self.ess),
+            "r_hat": finite_or_none(self.r_hat),
+            "tail_ess": finite_or_none(self.tail_ess),
+            "mixed": self.mixed,
             **taken("draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters"),
             "blame": [
-                asdict(each) | {"coordinates": list(each.coordinates), "size": finite_or_none(each.size)}
+                asdict(each)
+                | {"coordinates": list(each.coordinates), "size": finite_or_none(each.size)}
+                | {"explained_by": list(each.explained_by)}
                 for each in self.blame
             ],
             "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),
@@ -263,7 +276,8 @@ def verdict(
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit. The kernel test is then left out, and autocorrelation is not corrected for.
+        Weights of the draws, in any unit. The kernel test is then left out, and a warning says what is taken for the
+        order of the draws.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given.
     level : float
@@ -372,6 +386,9 @@ def verdict(
         modes=modes,
         ksd_equivalent_draws=equivalent,
         ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
+        r_hat=diagnosed.max_r_hat,
+        tail_ess=diagnosed.min_tail_ess,
+        mixed=diagnosed.mixed,
         effective_draws=tests.effective,
         enough_draws=enough,
         blame=blame,

@@ -50,13 +50,13 @@ def test_p_is_bonferronis_with_shares_of_the_level(p_values, p):
     assert _together(*p_values) == pytest.approx(p, rel=1e-12)
 
 
-@pytest.mark.parametrize(("carrying", "enough"), [(99, False), (101, True)])
+@pytest.mark.parametrize(("carrying", "enough"), [(99, False), (130, True)])
 def test_a_hundred_effective_draws_are_enough(carrying, enough):
-    """Of weighted draws it is Kish's effective size, here but for a billionth the number that carry the weight."""
+    """Of weighted draws it is Kish's effective size, here the number that carry the weight, over a time of about 1."""
     x = normal(1, (400, 2)) + 0.8
     weights = np.where(np.arange(400) < carrying, 1.0, 1e-12)
     found = sk.verdict(x, scores=-x, weights=weights)
-    assert found.effective_draws == pytest.approx(carrying, rel=1e-6)
+    assert 0.75 * carrying < found.effective_draws <= carrying
     assert found.p < found.level
     assert (found.enough_draws, found.is_biased) == (enough, enough)
     assert ("too few effective draws" in " ".join(found.warnings)) is not enough
@@ -220,10 +220,11 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_modes", "level", "looks",
-        "ksd_equivalent_draws", "ess", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
-        "blame", "ksd_share", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
+        "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "draws", "effective_draws", "enough_draws",
+        "burn_in", "matters", "p_matters", "blame", "ksd_share", "bias", "modes", "not_tested", "score_noise", "hiding",
+        "sentence",
     ]  # fmt: skip
-    assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction", "source"]
+    assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction", "source", "explained_by"]
 
 
 @pytest.mark.parametrize(("scale", "looks"), [(1.1, 6), (1.1, np.int64(3)), (1.0, 50)])

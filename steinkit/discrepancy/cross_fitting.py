@@ -12,6 +12,16 @@ chain, so they are taken up to the first that is not positive, each no larger th
 
 Lags stay within chains, and deviations are from the mean of all chains, so that chains which disagree have large times.
 
+The mean of f over draws with shares p_i varies as the sum of p_i (f_i - mean), so that the times of weighted draws are
+those of the products n p_i (f_i - mean), beside their variance for independent draws. This holds for multiplicities of
+a chain and for importance weights of one. Two kinds of rows have no order in time, and are put in a random one:
+
+- Rows sorted by weight, as nested sampling makes them: weights rise or fall in long runs.
+- Points that come again after others, as resampling makes them. Each becomes one draw with the weight of all its
+  repeats, so that Kish's size counts what resampling lost. A rejection repeats the draw before it, and stays.
+
+Rounded values come again by chance. How many do is known from the unit of rounding, and is allowed for.
+
 Slow mixing may hide in the noise. A chain that seldom crosses between two regions, and is quick within each, has
 functions that differ little between the regions: with a share f of the variance between them, the autocorrelation is
 about f at all lags up to the time tau of the crossings, and the function's own time is 1 + f tau. Where f is below the
@@ -56,6 +66,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import split_chains
+from steinkit.describe.writing import listed
 from steinkit.discrepancy.preparation import Prepared, Units
 from steinkit.errors import Caution, InputError
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries
@@ -260,6 +271,16 @@ def _log_norm(values: Floats) -> Floats:
 
 
 _FEWEST = 4  # draws of a chain that is split: two in each half
+_FEWEST_CHANGES = 8  # of neighbours' weights, from which they can be called sorted
+_SORTED = 0.25  # changes of direction over changes, below which they are; a half in slow chains, else more
+_REPEATED = 0.03  # of the draws, up to which points that come again after others are no matter
+_BY_CHANCE = 4.0  # times the expected number of equal draws that rounding makes, up to which it explains them
+_COLLISION = 0.2821  # probability that two normal draws are rounded to the same value, times sd over unit
+_FINEST = 1e-6  # of a standard deviation: a unit of rounding below this is that of floating-point numbers
+_QUARTILES = 1.349  # standard deviations between a normal distribution's
+_SOME = 1000  # draws among which rounding is sought first
+_LATTICE = 1e-3  # of a unit, by which differences may miss whole multiples
+_COARSE = 0.05  # of a standard deviation, from which rounding is said
 EFFECTIVE_PER_FREEDOM = 5.0  # effective draws that count as one degree of freedom; 10 is cautious, 3 too bold
 FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused too often
 
@@ -280,11 +301,15 @@ class Draws:
     halves : tuple of two ndarrays of int
         The first half of every chain, and the second; of chains too short to be split the first ones, and the last.
     is_weighted : bool
-        Whether the probabilities differ; autocorrelation is then not corrected for.
+        Whether the probabilities differ.
     labels : tuple of int
         What the sample calls each chain; 0 where it names none.
     disorder : tuple of str
-        Chains that could not be put in order.
+        Chains that could not be put in order, or draws without one.
+    is_ordered : bool
+        Whether the draws have an order in time; else they are taken to be independent.
+    names : tuple of str
+        Of the coordinates.
     """
 
     rows: Integers
@@ -296,6 +321,8 @@ class Draws:
     is_weighted: bool
     labels: tuple[int, ...] = (0,)
     disorder: tuple[str, ...] = ()
+    is_ordered: bool = True
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, weights: ArrayLike | None, prepared: Prepared) -> Draws:
@@ -308,7 +335,7 @@ class Draws:
         """
         given = prepared.weighted(weights)
         in_chains, disorder = split_chains(given)
-        in_order = [rows[given.probabilities[rows] > 0.0] for rows in in_chains]
+        in_order = [rows[prepared.points.inverse[rows] >= 0] for rows in in_chains]
         order = np.concatenate(in_order)
         ends = np.cumsum([len(rows) for rows in in_order]).tolist()
         chains = tuple(slice(end - len(rows), end) for rows, end in zip(in_order, ends, strict=True) if len(rows))
@@ -316,11 +343,24 @@ class Draws:
         if len(order) < 2 * _FEWEST:
             raise InputError(f"the test needs at least {2 * _FEWEST} draws; this sample has {len(order)}: add draws")
         shares, rows = given.probabilities[order], prepared.points.inverse[order]
-        is_weighted = bool((shares != shares[0]).any())
+        if _come_again(rows, prepared.points.points):
+            first = np.sort(np.unique(rows, return_index=True)[1]).astype(np.int64)
+            order, rows, shares = order[first], rows[first], np.asarray(np.bincount(rows, shares)[rows[first]], float)
+            chains, labels = _remaining(chains, labels, first)
+            unordered = f"{len(first)} distinct points come again after others, as resampling makes them"
+        elif _are_sorted(shares):
+            unordered = "the draws are sorted by weight"
+        else:
+            unordered = ""
+        if unordered:
+            disorder.append(f"{unordered}: they are taken to be independent, in no order of time")
+            shuffle = np.random.default_rng(0).permutation
+            mixed = np.concatenate([chain.start + shuffle(chain.stop - chain.start) for chain in chains])
+            order, rows, shares = order[mixed], rows[mixed], shares[mixed]
         points, scores = prepared.points.points, prepared.scores
         if len(rows) != len(points) or (np.diff(rows) != 1).any():  # else they lie there as they are wanted
             points, scores = points[rows], scores[rows]
-        numbered = np.cumsum(given.probabilities > 0.0) - 1
+        numbered = np.cumsum(prepared.points.inverse >= 0) - 1
         return cls(
             rows=numbered[order],
             points=points,
@@ -328,9 +368,11 @@ class Draws:
             shares=shares / shares.sum(),
             chains=chains,
             halves=_halves(chains),
-            is_weighted=is_weighted,
+            is_weighted=bool((shares != shares[0]).any()),
             labels=labels,
             disorder=tuple(disorder),
+            is_ordered=not unordered,
+            names=prepared.points.names,
         )
 
     def in_units(self, units: Units) -> Draws:
@@ -346,9 +388,7 @@ class Draws:
     def only(self, rows: Integers | slice) -> Draws:
         """Those in these rows, which increase; chains with none of them are left out."""
         places = np.arange(len(self.points))[rows]
-        ends = np.searchsorted(places, [(chain.start, chain.stop) for chain in self.chains])
-        kept = [(label, slice(*map(int, each))) for label, each in zip(self.labels, ends, strict=True) if np.ptp(each)]
-        chains = tuple(place for _, place in kept)
+        chains, labels = _remaining(self.chains, self.labels, places)
         return replace(
             self,
             rows=self.rows[rows],
@@ -357,53 +397,112 @@ class Draws:
             shares=self.shares[rows] / self.shares[rows].sum(),
             chains=chains,
             halves=_halves(chains),
-            labels=tuple(label for label, _ in kept),
+            labels=labels,
             disorder=(),
         )
 
     def autocorrelation_times(self, deviations: Floats) -> Floats:
-        """Of functions of the draws less their means, (k, n) -> (k,); 1 for weighted draws."""
-        if self.is_weighted:
+        """Of functions of draws, weighted if these are, less their means, (k, n) -> (k,); 1 without an order."""
+        if not self.is_ordered:
             return np.ones(len(deviations))
+        if self.is_weighted:
+            deviations = deviations * (len(self.shares) * self.shares)
         return long_run_times(deviations, self.chains)
 
     @cached_property
+    def rounding(self) -> Floats:
+        """The unit to which each coordinate is rounded, shape (d,); zero where it is not."""
+        return rounding_units(self.points)
+
+    @cached_property
     def of_slowest_change(self) -> float:
-        """Draws over the time of the slowest coordinate, square or change of region; infinite for weighted draws.
+        """Draws over the time of the slowest coordinate, square or change of region; infinite without an order.
 
         Squares are those of the coordinates and of the principal axes: along an axis that Hamiltonian Monte Carlo turns
         by half a period at every step, draws alternate between two places that hardly change. Of draws in standard
         units; chains may be of any lengths.
         """
-        if self.is_weighted:
+        if not self.is_ordered:
             return math.inf
         slowest = slowest_change(self.points, self.scores, self.chains)
-        z = np.ascontiguousarray((self.points - self.points.mean(axis=0)).T)
+        z = np.ascontiguousarray((self.points - self.shares @ self.points).T)
         with one_thread_in_libraries():
             functions = [z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2]
         for values in [np.concatenate(functions)] if z.size <= _VALUES else functions:
-            slowest = max(slowest, self.autocorrelation_times(values - values.mean(axis=1, keepdims=True)).max())
+            slowest = max(slowest, self.autocorrelation_times(values - (values @ self.shares)[:, None]).max())
         return len(self.points) / float(slowest)
 
     def effective(self, times: Floats) -> Floats:
-        """Draws over the autocorrelation times of functions; Kish's effective size of weighted draws."""
-        if self.is_weighted:
-            return np.full(len(times), 1.0 / float(self.shares @ self.shares))
-        return np.asarray(len(self.shares) / times)
+        """Draws, of weighted ones Kish's effective size, over the autocorrelation times of functions."""
+        return np.asarray((1.0 / float(self.shares @ self.shares) if self.is_weighted else len(self.shares)) / times)
 
     def n_effective(self, time: float) -> float:
-        """Draws over one autocorrelation time; Kish's effective size of weighted draws."""
+        """Draws, of weighted ones Kish's effective size, over one autocorrelation time."""
         return float(self.effective(np.array([time]))[0])
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
         """What a reader of a test of these draws should know."""
-        found = tuple(map(Caution, self.disorder))
-        if self.is_weighted:
-            found += (Caution("the draws are weighted: their autocorrelation is not corrected for"),)
+        found = tuple[str, ...](map(Caution, self.disorder))
+        if self.is_weighted and self.is_ordered:
+            found += ("the weighted draws are taken for a chain in the order given, whose autocorrelation counts",)
+        coarse = np.flatnonzero(self.rounding > _COARSE * _widths(self.points))
+        if len(coarse):
+            units = listed([f"{self.names[j]} to {self.rounding[j]:.3g}" for j in coarse])
+            found += (Caution(f"the values are rounded ({units}), so that they carry two digits or less"),)
         if n_effective < FEW_EFFECTIVE:
             few = f"too few effective draws ({math.floor(n_effective)}) to judge by this test; 100 or more are wanted"
             found += (Caution(few),)
         return found
+
+
+def _remaining(
+    chains: Sequence[slice], labels: Sequence[int], places: Integers
+) -> tuple[tuple[slice, ...], tuple[int, ...]]:
+    """The chains among draws at these places, which increase, with their labels; those with none are left out."""
+    ends = np.searchsorted(places, [(chain.start, chain.stop) for chain in chains])
+    kept = [(slice(*map(int, each)), label) for each, label in zip(ends, labels, strict=True) if np.ptp(each)]
+    return tuple(place for place, _ in kept), tuple(label for _, label in kept)
+
+
+def rounding_units(points: Floats) -> Floats:
+    """The unit of which the values of each coordinate, (n, d), differ by whole multiples; zero where there is none."""
+    step, units = len(points) // _SOME, np.zeros(points.shape[1])
+    if step > 1:  # what is not rounded shows in some of the draws
+        some = np.flatnonzero(rounding_units(points[::step]))
+        units[some] = _units(points[:, some])
+        return units
+    return _units(points)
+
+
+def _units(points: Floats) -> Floats:
+    gaps = np.diff(np.sort(points, axis=0), axis=0)
+    least = np.where(gaps > 0.0, gaps, np.inf).min(axis=0, initial=np.inf)
+    known = (least > _FINEST * _widths(points)) & (np.count_nonzero(gaps, axis=0) >= _FEWEST)
+    steps = gaps / np.where(known, least, np.inf)
+    return np.where(known & (np.abs(steps - np.rint(steps)) < _LATTICE).all(axis=0), least, 0.0)
+
+
+def _widths(points: Floats) -> Floats:
+    """Standard deviations of normal draws of the same quartiles, shape (d,)."""
+    low, high = np.quantile(points, (0.25, 0.75), axis=0)
+    return np.asarray((high - low) / _QUARTILES)
+
+
+def _come_again(rows: Integers, points: Floats) -> bool:
+    """Whether draws, by the rows of their points, repeat earlier ones that are not their neighbours, beyond chance."""
+    again = 1 + np.count_nonzero(np.diff(rows)) - len(points)
+    if again <= _REPEATED * len(rows) or len(points) < 2 * _FEWEST:
+        return False
+    widths, units = _widths(points), rounding_units(points)
+    equal = np.prod(np.minimum(1.0, _COLLISION * units / np.where(widths > 0.0, widths, np.inf)))
+    return bool(again > _BY_CHANCE * 0.5 * len(rows) ** 2 * equal)
+
+
+def _are_sorted(shares: Floats) -> bool:
+    """Whether neighbours' shares rise and fall in long runs, as no chain's do."""
+    steps = np.sign(np.diff(shares))
+    steps = steps[steps != 0.0]
+    return len(steps) >= _FEWEST_CHANGES and bool(np.count_nonzero(np.diff(steps)) < _SORTED * len(steps))
 
 
 @overload

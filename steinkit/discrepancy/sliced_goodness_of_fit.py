@@ -9,6 +9,10 @@ z-score with no selection in it. The halves change places, and
 both learn the same defect, so that their z are positively dependent, and dividing by sqrt(2) rejects right samples too
 often. The test is one-sided, since phi was made to make h large, with Bonferroni over the directions.
 
+**Rounded draws** would all lie on the knots of phi, where its slope is not what it is between them, and right samples
+would be rejected. So rounding is undone before phi is learnt: every value is moved to a place drawn evenly from those
+that are rounded to it. The score stays; what it lacks is the square of the unit over twelve.
+
 It sees shapes that moments do not; like all that the score shows it does not see the shares of modes that lie apart.
 
 **The worst phi** along a direction is wanted for what it is, not for what is proved of it. A test function h has mean
@@ -208,7 +212,7 @@ def sliced_stein_test(
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit. Autocorrelation is then not corrected for, and a warning says so.
+        Weights of the draws, in any unit; a warning says what is taken for their order.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given. Bounded coordinates are in no principal axis.
     max_seconds : float, optional
@@ -236,7 +240,7 @@ def sliced_stein_test(
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     laid_out = Draws.of(weights, prepared)
     units = Units.of("own", prepared.points).from_bounds(prepared.bounds)
-    points, scaled = units.points(laid_out.points), units.scores(laid_out.scores)
+    points, scaled = units.points(_unrounded(laid_out, prepared.bounds)), units.scores(laid_out.scores)
     limits = None if prepared.bounds is None else units.limits(prepared.bounds)
     scored = time.perf_counter()
     h, directions = _test_functions(points, scaled, laid_out, limits)
@@ -262,6 +266,15 @@ def sliced_stein_test(
             LargeSlice(names[k], float(z[k]), directions[k]) for k in np.argsort(-z, kind="stable")[:_LARGEST]
         ),
     )
+
+
+def _unrounded(draws: Draws, bounds: Floats | None) -> Floats:
+    """Points, each at a random place of those that rounding takes to it."""
+    if not draws.rounding.any():
+        return draws.points
+    places = np.random.default_rng(0).random(draws.points.shape) - 0.5
+    lower, upper = (-np.inf, np.inf) if bounds is None else bounds.T
+    return np.clip(draws.points + places * draws.rounding, lower, upper)
 
 
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:

@@ -81,6 +81,8 @@ _SERIES_AT_ONCE = 20
 _COORDINATES_AT_ONCE = 32
 _CHANCE = 0.01  # of taking some coordinate for autocorrelated where none is
 _FEWEST = 20  # draws in units of tau, below which the level is not kept
+_BELOW_ALL = 0.95  # of the least bootstrap replicate, below which the statistic is that of chosen draws
+_TOO_MANY = 4.0  # equivalent draws over the effective size of weighted ones, above which these were chosen
 _ROWS = 256
 _REPLICATES = 128
 _ROUGH = 1e-5  # of the largest sum over pairs i != j: twenty times what single precision has been seen to err
@@ -476,7 +478,7 @@ def kernel_evidence(
         Seed of the test's bootstrap.
     """
     chains = in_order_of_content([draws.rows[chain] for chain in draws.chains], scored.points)
-    in_chains = np.concatenate(chains)
+    in_chains = np.arange(len(scored)) if draws.is_weighted else np.concatenate(chains)
     rows = standard.points.inverse[standard.points.inverse >= 0]
     standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
     summed = standardised[_spread(in_chains, _MOST_SUMMED)]
@@ -494,7 +496,23 @@ def kernel_evidence(
         else:
             found = kernel_stein_discrepancy(summed, bounds=standard.bounds, kernel=IMQ(), squared=True)
             equivalent = _equivalent_draws(found, found.value, standard.bounds)
-        return None if test is None else test.p_value, equivalent, untested
+        return None if test is None else test.p_value, equivalent, untested + _choice(test, equivalent, draws)
+
+
+def _choice(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:
+    """Whether the draws look chosen: no signs make the statistic as small as it is, or so few draws, if weighted."""
+    if test is None:
+        chosen = equivalent > _TOO_MANY * draws.n_effective(1.0)
+    else:
+        chosen = test.statistic < _BELOW_ALL * test.bootstrap.min()
+    if not chosen:
+        return ()
+    return (
+        Caution(
+            f"the draws look chosen, as by thinning or weights that fit the score: their kernel discrepancy is that of "
+            f"{equivalent:.3g} independent draws. Chosen draws are not independent, and no p-value holds for them"
+        ),
+    )
 
 
 def largest_share(standardised: Draws, names: Sequence[str]) -> tuple[str, float]:

@@ -1,0 +1,232 @@
+"""Exact draws of kinds that are not independent rows of equal weight: they pass, and what was assumed is said."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.cross_fitting import Draws, rounding_units
+from steinkit.discrepancy.moments import Moments, standardised
+from steinkit.discrepancy.preparation import Units, prepare
+from steinkit.discrepancy.support import edges
+
+NORMAL = sk.targets.Normal(0.0, dim=2)
+
+
+def laid_out(draws, weights=None):
+    points = np.asarray(draws)
+    return Draws.of(weights, prepare(draws, None, scores=-points, weights=weights, bounds=None))
+
+
+def weighted(rng, n=1000):
+    """Draws 1.3 times too wide with the weights that correct them."""
+    x = 1.3 * rng.standard_normal((n, 2))
+    return x, np.exp(-0.5 * (x**2).sum(axis=1) * (1.0 - 1.0 / 1.69))
+
+
+def autoregression(rng, phi, n, dim=1):
+    x = rng.standard_normal((n, dim))
+    for t in range(1, n):
+        x[t] = phi * x[t - 1] + np.sqrt(1.0 - phi**2) * x[t]
+    return x
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("direction", [1, -1])
+def test_rows_sorted_by_weight_pass(seed, direction):
+    x, w = weighted(np.random.default_rng(seed))
+    order = np.argsort(w)[::direction]
+    found = sk.verdict(x[order], NORMAL, weights=w[order])
+    assert found.p > 0.05
+    assert found.effective_draws == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)  # Kish's size
+    assert any("sorted by weight" in each for each in found.warnings)
+
+
+def test_rows_sorted_by_weight_are_rejected_where_the_weights_are_wrong():
+    x, w = weighted(np.random.default_rng(0))
+    order = np.argsort(w)
+    assert sk.verdict(x[order] + [0.2, 0.0], NORMAL, weights=w[order]).p < 0.001
+
+
+def test_weights_of_a_chain_are_in_no_long_runs():
+    x = autoregression(np.random.default_rng(0), 0.99, 2000)
+    assert not laid_out(x, np.exp(0.5 * x[:, 0])).disorder
+    assert laid_out(np.sort(x, axis=0), np.exp(0.5 * np.sort(x[:, 0]))).disorder
+
+
+def test_multiplicities_of_a_chain_are_worth_as_much_as_its_repeated_rows():
+    rng = np.random.default_rng(1)
+    x = autoregression(rng, 0.8, 3000, 2)
+    counts = rng.geometric(0.4, len(x))
+    merged = sk.moment_stein_discrepancy(x, NORMAL, weights=counts)
+    repeated = sk.moment_stein_discrepancy(np.repeat(x, counts, axis=0), NORMAL)
+    named = [k for k, feature in enumerate(merged.features) if feature.kind in ("location", "spread")]
+    assert merged.mean[named] == pytest.approx(repeated.mean[named], abs=2e-3)
+    assert merged.z[named] == pytest.approx(repeated.z[named], rel=0.15, abs=0.1)
+    assert merged.n_effective == pytest.approx(repeated.n_effective, rel=0.2)
+
+
+def test_one_weight_next_to_one_changes_next_to_nothing():
+    x = autoregression(np.random.default_rng(2), 0.9, 2000)
+    plain = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0))
+    weights = np.r_[1.001, np.ones(len(x) - 1)]
+    found = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0), weights=weights)
+    assert found.z == pytest.approx(plain.z, rel=0.02, abs=0.02)
+    assert any("taken for a chain in the order given" in each for each in found.warnings)
+
+
+def test_resampled_points_count_once_with_their_multiplicity():
+    rng = np.random.default_rng(3)
+    pool = rng.standard_normal((300, 2))
+    rows = rng.integers(0, 300, 600)
+    found = laid_out(pool[rows])
+    counts = np.bincount(rows)
+    assert len(found.points) == np.count_nonzero(counts)
+    assert found.n_effective(1.0) == pytest.approx(600.0**2 / (counts.astype(float) @ counts))
+    assert "come again after others" in found.disorder[0]
+    assert sk.verdict(pool[rows], NORMAL).p > 0.05
+    assert sk.verdict(pool[rows] + [0.3, 0.0], NORMAL).p < 0.01
+
+
+def test_rejections_of_a_chain_stay_where_they_are():
+    x = np.repeat(autoregression(np.random.default_rng(4), 0.5, 300), 4, axis=0)
+    found = laid_out(x)
+    assert len(found.points) == 1200
+    assert not found.disorder
+    assert not found.is_weighted
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_rounded_values_come_again_by_chance(dim):
+    found = laid_out(np.round(autoregression(np.random.default_rng(5), 0.8, 1000, dim), 1))
+    assert len(found.points) == 1000
+    assert not found.disorder
+
+
+def test_the_unit_of_rounding():
+    x = np.random.default_rng(6).standard_normal((2500, 5))
+    x[:, 1] = np.round(x[:, 1], 1)
+    x[:, 2] = np.round(4.0 * x[:, 2]) / 4.0 + 0.1
+    x[:, 3] = 2.54 * np.round(x[:, 3], 2)
+    x[:, 4] = x[:, 4] > 0.0  # two values are no lattice
+    assert rounding_units(x) == pytest.approx([0.0, 0.1, 0.25, 0.0254, 0.0])
+    assert not rounding_units(np.float32(x[:, :1]).astype(float)).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_draws_rounded_to_one_decimal_pass(seed):
+    sd = np.array([0.6, 1.0])
+    x = np.round(sd * np.random.default_rng(seed).standard_normal((2000, 2)), 1)
+    found = sk.verdict(x, scores=-x / sd**2)
+    assert found.p > 0.05
+    assert any("rounded (x1 to 0.1 and x2 to 0.1)" in each for each in found.warnings)
+
+
+def test_the_sliced_test_keeps_its_power_for_rounded_draws():
+    x = np.round(1.2 * np.random.default_rng(0).standard_normal((1000, 2)), 1)
+    assert sk.sliced_stein_test(x, NORMAL).p_value < 0.001
+
+
+@pytest.mark.parametrize("df", [1.0, 2.0])
+def test_draws_of_infinite_variance_pass(df):
+    p = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal((1000, 3)) * np.sqrt(df / rng.chisquare(df, (1000, 1)))
+        p.append(sk.moment_stein_discrepancy(x, scores=-(df + 3.0) * x / (df + (x**2).sum(axis=1))[:, None]).p_value)
+    assert min(p) > 0.01
+
+
+def test_the_tails_of_a_cauchy_distribution_have_mean_zero():
+    """Its quantiles at even levels are a quadrature, in random order; the centre is that of the first half."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [rng.standard_normal(1000), rng.permutation(np.tan(np.pi * ((np.arange(1000) + 0.5) / 1000 - 0.5)))]
+    )
+    prepared = prepare(x, None, scores=(-2.0 * x / (1.0 + x**2))[:, None], weights=None, bounds=None)
+    draws = Draws.of(None, prepared)
+    moments = Moments.of(*standardised(draws, Units.of("raw", prepared.points), None), draws)
+    total, tails = next(moments.feature_values())[:, 1000:]
+    assert abs(total.mean()) < 1e-6 * abs(total).mean()
+    assert abs(tails.mean()) < 1e-6 * abs(tails).mean()
+
+
+def test_thinned_points_are_said_to_be_chosen():
+    x = np.random.default_rng(7).standard_normal((1000, 2))
+    said = "look chosen"
+    chosen = sk.verdict(sk.thin(x, NORMAL, m=100), NORMAL)
+    assert any(said in each for each in chosen.warnings)
+    assert not chosen.is_biased
+    for seed in range(5):
+        x = np.random.default_rng(seed).standard_normal((300, 2))
+        assert not any(said in each for each in sk.verdict(x, NORMAL).warnings)
+
+
+def test_many_short_chains_pass_with_a_warning():
+    rng = np.random.default_rng(8)
+    chains = np.stack([autoregression(rng, 0.5, 50, 2) for _ in range(64)])
+    with pytest.warns(sk.ReadingWarning, match="64 chains of 50 draws"):
+        found = sk.verdict(chains, NORMAL)
+    assert found.p > 0.05
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_shape_of_a_coordinate_that_did_not_move_is_not_named(seed):
+    target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.9], [0.9, 1.0]])
+    x = target.sample(1000, np.random.default_rng(seed))
+    x[:, 0] += 0.3
+    assert {each.coordinates for each in sk.verdict(x, target).blame} == {("x1",)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wrong_shape_is_named_beside_a_correlated_one_that_moved(seed):
+    """x1 is shifted, and x2 has two bumps of a fifth of its conditional variance apart, under a correlation of .5."""
+    rng = np.random.default_rng(seed)
+    target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.5], [0.5, 1.0]])
+    x = rng.standard_normal((1000, 2))
+    x[:, 1] = 0.9 * rng.choice([-1.0, 1.0], 1000) + np.sqrt(0.19) * x[:, 1]
+    x[:, 0] = 0.5 * x[:, 1] + np.sqrt(0.75) * x[:, 0] + 0.15
+    named = {(each.kind, each.coordinates) for each in sk.verdict(x, target).blame}
+    assert named >= {("location", ("x1",)), ("shape", ("x2",))}
+
+
+def test_chains_that_have_not_mixed_are_told_by_numbers():
+    rng = np.random.default_rng(9)
+    apart = np.stack([autoregression(rng, 0.5, 500, 2) + shift for shift in (-0.4, 0.0, 0.0, 0.4)])
+    found = sk.verdict(apart, NORMAL)
+    assert found.r_hat > 1.05
+    assert not found.mixed
+    right = sk.verdict(np.random.default_rng(10).standard_normal((4, 500, 2)), NORMAL)
+    assert right.r_hat < 1.01
+    assert right.tail_ess > 400.0
+    assert right.mixed
+    assert right.to_dict()["mixed"] is True
+
+
+NORMAL_DENSITY = sk.targets.Normal([0.0, 0.0]).log_density
+
+
+@pytest.mark.parametrize(
+    ("inside", "near"),
+    [
+        (lambda x: x[:, 0] < x[:, 1], True),
+        (lambda x: (x**2).sum(axis=1) < 4.0, True),
+        (lambda x: x.sum(axis=1) > -1.0, True),
+        (lambda x: (x**2).sum(axis=1) < 100.0, False),
+        (lambda x: np.ones(len(x), dtype=bool), False),
+    ],
+)
+def test_edges_that_no_bound_says(inside, near):
+    x = np.random.default_rng(11).standard_normal((1000, 2))
+    target = sk.Target(log_density=lambda z: np.where(inside(z), NORMAL_DENSITY(z), -np.inf), dim=2)
+    assert edges(x[inside(x)], target) is near
+
+
+def test_bounds_are_no_such_edges():
+    x = np.random.default_rng(12).exponential(size=(500, 2))
+    target = sk.Target(
+        log_density=lambda z: np.where((z > 0.0).all(axis=1), -z.sum(axis=1), -np.inf), dim=2, bounds=[0.0, np.inf]
+    )
+    assert not edges(x, target)
+    assert edges(x, sk.Target(log_density=target.log_density, dim=2))
+    broken = sk.Target(score=lambda z: -z, log_density=lambda z: z[:, 5], dim=2)
+    assert not edges(x, broken)

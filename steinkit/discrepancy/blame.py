@@ -63,6 +63,7 @@ _SHAPES_OF_ALL = 3  # wrong shapes, from which what all coordinates have in comm
 _MOST_EXPLAINED = 50  # moments among which those that another explains are sought
 _LEAST = 3.0  # standard errors below which nothing of a location is left unexplained
 _AS_CLEAR = 0.5  # of a shape's standard errors, from which a moment of the same coordinate explains it
+_EXPLAINED = 0.8  # the same of a moment that another one explains: 1.1 to 1.4 where the shape is right
 _LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
 _BESIDE = 10.0  # times the p-value that is asked of the first, from which another is not named beside it
 _UNEXPLAINED = 0.01  # p-value of the worst coordinate or pair, above which what concerns several is named
@@ -186,7 +187,8 @@ def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Bla
 def _explains(moment: Blame, shape: Blame) -> bool:
     """Whether a moment of the same coordinate says it shorter; one that is wrong given another needs a clearer one."""
     if shape.kind == "shape":
-        return set(shape.coordinates) <= set(moment.coordinates) and abs(moment.z) >= _AS_CLEAR * abs(shape.z)
+        least = _EXPLAINED if moment.explained_by else _AS_CLEAR
+        return set(shape.coordinates) <= set(moment.coordinates) and abs(moment.z) >= least * abs(shape.z)
     return shape.coordinates[0] in moment.coordinates and abs(moment.z) >= abs(shape.z)
 
 

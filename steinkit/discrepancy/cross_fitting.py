@@ -16,7 +16,10 @@ The mean of f over draws with shares p_i varies as the sum of p_i (f_i - mean), 
 those of the products n p_i (f_i - mean), beside their variance for independent draws. This holds for multiplicities of
 a chain and for importance weights of one. Two kinds of rows have no order in time, and are put in a random one:
 
-- Rows sorted by weight, as nested sampling makes them: weights rise or fall in long runs.
+- Rows sorted by weight, as nested sampling makes them: weights rise or fall in long runs. Where they rise and then
+  fall, row k is taken for the point that leaves when the volume has shrunk k times by about the factor exp(-1 / N). The
+  logarithm of each factor errs by 1 / N and moves all later weights, which adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2
+  to the variance of a mean. As the likelihood rises from row to row, weights fall by 1 / N a row at the most.
 - Points that come again after others, as resampling makes them. Each becomes one draw with the weight of all its
   repeats, so that Kish's size counts what resampling lost. A rejection repeats the draw before it, and stays.
 
@@ -273,6 +276,8 @@ def _log_norm(values: Floats) -> Floats:
 _FEWEST = 4  # draws of a chain that is split: two in each half
 _FEWEST_CHANGES = 8  # of neighbours' weights, from which they can be called sorted
 _SORTED = 0.25  # changes of direction over changes, below which they are; a half in slow chains, else more
+_CLEARLY = 1.0  # rise, and fall, of the logarithm of weights of nested sampling
+_WINDOWS = 20  # of rows in which its fall is sought
 _REPEATED = 0.03  # of the draws, up to which points that come again after others are no matter
 _BY_CHANCE = 4.0  # times the expected number of equal draws that rounding makes, up to which it explains them
 _COLLISION = 0.2821  # probability that two normal draws are rounded to the same value, times sd over unit
@@ -308,6 +313,8 @@ class Draws:
         Chains that could not be put in order, or draws without one.
     is_ordered : bool
         Whether the draws have an order in time; else they are taken to be independent.
+    nested : tuple of ndarray of int and float, or None
+        Of nested sampling the places of its rows in their own order, and 1 / N.
     names : tuple of str
         Of the coordinates.
     """
@@ -322,6 +329,7 @@ class Draws:
     labels: tuple[int, ...] = (0,)
     disorder: tuple[str, ...] = ()
     is_ordered: bool = True
+    nested: tuple[Integers, float] | None = None
     names: tuple[str, ...] = ()
 
     @classmethod
@@ -352,10 +360,13 @@ class Draws:
             unordered = "the draws are sorted by weight"
         else:
             unordered = ""
+        nested = None
         if unordered:
             disorder.append(f"{unordered}: they are taken to be independent, in no order of time")
             shuffle = np.random.default_rng(0).permutation
             mixed = np.concatenate([chain.start + shuffle(chain.stop - chain.start) for chain in chains])
+            if len(chains) == 1 and (rate := _shrinkage(np.log(shares))):
+                nested = np.argsort(mixed), rate
             order, rows, shares = order[mixed], rows[mixed], shares[mixed]
         points, scores = prepared.points.points, prepared.scores
         if len(rows) != len(points) or (np.diff(rows) != 1).any():  # else they lie there as they are wanted
@@ -372,6 +383,7 @@ class Draws:
             labels=labels,
             disorder=tuple(disorder),
             is_ordered=not unordered,
+            nested=nested,
             names=prepared.points.names,
         )
 
@@ -399,10 +411,18 @@ class Draws:
             halves=_halves(chains),
             labels=labels,
             disorder=(),
+            nested=None,
         )
 
     def autocorrelation_times(self, deviations: Floats) -> Floats:
         """Of functions of draws, weighted if these are, less their means, (k, n) -> (k,); 1 without an order."""
+        if self.nested is not None:
+            rows, rate = self.nested
+            weighted = (deviations * self.shares)[:, rows]
+            later = np.cumsum(weighted[:, ::-1], axis=1)
+            squares = np.einsum("kn,kn->k", weighted, weighted)
+            volumes = rate**2 * np.einsum("kn,kn->k", later, later)
+            return np.asarray(1.0 + volumes / np.where(squares > 0.0, squares, np.inf))
         if not self.is_ordered:
             return np.ones(len(deviations))
         if self.is_weighted:
@@ -503,6 +523,14 @@ def _are_sorted(shares: Floats) -> bool:
     steps = np.sign(np.diff(shares))
     steps = steps[steps != 0.0]
     return len(steps) >= _FEWEST_CHANGES and bool(np.count_nonzero(np.diff(steps)) < _SORTED * len(steps))
+
+
+def _shrinkage(logarithms: Floats) -> float:
+    """How fast weights fall a row after they have risen, at most; zero where they do not do both."""
+    peak, width = int(np.argmax(logarithms)), len(logarithms) // _WINDOWS
+    if not width or min(np.ptp(logarithms[: peak + 1]), np.ptp(logarithms[peak:])) < _CLEARLY:
+        return 0.0
+    return max(0.0, float((logarithms[:-width] - logarithms[width:]).max()) / width)
 
 
 @overload

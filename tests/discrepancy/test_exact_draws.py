@@ -47,6 +47,46 @@ def test_rows_sorted_by_weight_are_rejected_where_the_weights_are_wrong():
     assert sk.verdict(x[order] + [0.2, 0.0], NORMAL, weights=w[order]).p < 0.001
 
 
+def nested_sampling(rng, live, dim=2, radius=6.0):
+    """Dead points of nested sampling of N(0, I) in a ball, and their weights; the outermost is drawn anew inside it."""
+    radii, dead = radius * rng.random(live) ** (1.0 / dim), []
+    while len(dead) < 8 * live:
+        largest = int(radii.argmax())
+        dead.append(radii[largest])
+        radii[largest] *= rng.random() ** (1.0 / dim)
+    x = rng.standard_normal((len(dead), dim))
+    r = np.array(dead)
+    x *= (r / np.linalg.norm(x, axis=1))[:, None]
+    return x, np.exp(-0.5 * r**2 - np.arange(len(r)) / live)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nested_sampling_passes_and_its_live_points_are_counted(seed):
+    x, w = nested_sampling(np.random.default_rng(seed), 200)
+    found = laid_out(x, w)
+    assert 1.0 / found.nested[1] == pytest.approx(200.0, rel=0.06)
+    judged = sk.verdict(x, NORMAL, weights=w)
+    assert judged.p > judged.level
+    assert judged.effective_draws > 200.0
+    assert sk.verdict(x + np.array([0.3, 0.0]), NORMAL, weights=w).p < 0.01
+
+
+def test_the_error_of_volumes_is_that_of_simulation():
+    """The second moment of N(0, I) by runs of nested sampling varies as the times say, and more than the weights do."""
+    means, times, alone = [], [], []
+    for seed in range(200):
+        x, w = nested_sampling(np.random.default_rng(seed), 30)
+        draws = laid_out(x, w)
+        squares = (draws.points**2).sum(axis=1)
+        means.append(squares @ draws.shares)
+        deviations = squares - means[-1]
+        alone.append(deviations**2 @ draws.shares**2)
+        times.append(draws.autocorrelation_times(deviations[None])[0])
+    assert np.mean(means) == pytest.approx(2.0, abs=0.05)
+    assert np.var(means) == pytest.approx(np.mean(np.multiply(alone, times)), rel=0.25)
+    assert np.var(means) > 2.0 * np.mean(alone)
+
+
 def test_weights_of_a_chain_are_in_no_long_runs():
     x = autoregression(np.random.default_rng(0), 0.99, 2000)
     assert not laid_out(x, np.exp(0.5 * x[:, 0])).disorder
@@ -84,7 +124,7 @@ def test_resampled_points_count_once_with_their_multiplicity():
     assert found.n_effective(1.0) == pytest.approx(600.0**2 / (counts.astype(float) @ counts))
     assert "come again after others" in found.disorder[0]
     assert sk.verdict(pool[rows], NORMAL).p > 0.05
-    assert sk.verdict(pool[rows] + [0.3, 0.0], NORMAL).p < 0.01
+    assert sk.verdict(pool[rows] + np.array([0.5, 0.0]), NORMAL).p < 0.01
 
 
 def test_rejections_of_a_chain_stay_where_they_are():
@@ -179,7 +219,7 @@ def test_the_shape_of_a_coordinate_that_did_not_move_is_not_named(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_wrong_shape_is_named_beside_a_correlated_one_that_moved(seed):
-    """x1 is shifted, and x2 has two bumps of a fifth of its conditional variance apart, under a correlation of .5."""
+    """x1 is shifted, and x2 has two narrow bumps, under a correlation of .5."""
     rng = np.random.default_rng(seed)
     target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.5], [0.5, 1.0]])
     x = rng.standard_normal((1000, 2))

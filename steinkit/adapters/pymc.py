@@ -464,9 +464,20 @@ def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any
             f"the log density of {label} is another one every time, since parts of it are drawn at random "
             "(pymc.Minibatch, pymc.Simulator): hand over the model with all of its data"
         )
-    if not data:
-        return terms
-    return list(replace.clone_replace(terms, data, rebuild_strict=False))
+    if data:
+        terms = list(replace.clone_replace(terms, data, rebuild_strict=False))
+    return _without_checks(terms)
+
+
+def _without_checks(terms: list[Any]) -> list[Any]:
+    """The same with minus infinity where PyMC would raise ParameterValueError.
+
+    Of one point, before the terms are vectorized: a check there is of all points together.
+    """
+    switch = imported("pymc.logprob.utils", "PyMC", "pymc").local_check_parameter_to_ninf_switch
+    graph = imported("pytensor.graph.fg", "PyTensor", "pymc").FunctionGraph(outputs=terms, copy_inputs=False)
+    _pytensor("graph.rewriting.basic").WalkingGraphRewriter(switch).rewrite(graph)
+    return list(graph.outputs)
 
 
 def _is_random(op: Any) -> bool:

@@ -25,6 +25,7 @@ from functools import wraps
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinkit.errors import InputError, UsageError
 
@@ -210,6 +211,37 @@ def require_unmasked(values: Any, what: str) -> None:
     masked = masked_entries(values)
     if masked:
         raise InputError(f"{what} have {masked} masked entries; fill or drop them first")
+
+
+def real_numbers(values: Any, what: str, wanted: str = "") -> NDArray[np.float64]:
+    """Return an array of doubles; not a copy where it is one.
+
+    Parameters
+    ----------
+    values : array_like
+    what : str
+        Name of the values in messages, in the plural.
+    wanted : str, optional
+        What they must be, for the message where they are no numbers.
+
+    Raises
+    ------
+    InputError
+        If entries are masked, or have an imaginary part.
+    UsageError
+        If they are no numbers and it is said what is wanted; else what NumPy raises.
+    """
+    require_unmasked(values, what)
+    try:
+        array = np.asarray(values)
+        real = np.asarray(array.real if array.dtype.kind == "c" else values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        if not wanted:
+            raise
+        raise UsageError(f"{what} must be {wanted}; received {values!r}") from None
+    if array.dtype.kind == "c" and array.imag.any():
+        raise InputError(f"{what} are complex, {array[array.imag != 0.0].flat[0]:.6g} for one; expected real numbers")
+    return real
 
 
 def masked_entries(values: Any) -> int:

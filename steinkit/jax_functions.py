@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import real_numbers
 from steinkit.containers.named_draws import indexed, positions
 from steinkit.errors import InputError, UsageError, imported
 from steinkit.sample import Floats
@@ -54,7 +55,7 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
             size = next(size for size in _SIZES if size >= len(block[0]))
             with _constants_explained(), double_precision():
                 # JAX lends read-only ones
-                found = np.array(compiled(*(_filled(each, size) for each in block)), dtype=np.float64)
+                found = real_numbers(compiled(*(_filled(each, size) for each in block)), "values in JAX").copy()
             values.append(found[: len(block[0])])
         return values[0] if len(values) == 1 else np.concatenate(values)
 
@@ -235,7 +236,7 @@ class TreeCoordinates:
             raise InputError(f"a pytree {self.structure} is wanted; received {structure}")
         columns = []
         for name, shape, leaf in zip(self.leaves, self.shapes, found, strict=True):
-            array = np.asarray(leaf, dtype=np.float64)
+            array = real_numbers(leaf, f"entries of {name}")
             if array.shape != (*lead, *shape):
                 raise InputError(f"{name} has shape {array.shape}; {(*lead, *shape)} is wanted")
             columns.append(array.reshape(*lead, -1))

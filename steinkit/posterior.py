@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, positive, require_unmasked
+from steinkit.arguments import checked, positive, real_numbers, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, InputError, UsageError, caution
@@ -295,7 +295,7 @@ class Posterior(Target):
         InputError
             Naming the function, the shape it returned and the shape wanted.
         """
-        theta = np.asarray(theta, dtype=np.float64)
+        theta = real_numbers(theta, "parameters")
         self._checked_dim = dim = len(theta)
         if self._shapes_checked:
             return
@@ -405,7 +405,7 @@ class Posterior(Target):
         if not len(points):
             return np.empty(points.shape)
         self.check_shapes(points[0])
-        total = np.array(self.grad_log_prior(points), dtype=np.float64)
+        total = real_numbers(self.grad_log_prior(points), "the values of grad_log_prior").copy()
         self._add_over_data(total, points, self.grad_log_likelihood, self.grad_log_likelihood_many)
         return total
 
@@ -414,7 +414,7 @@ class Posterior(Target):
         if not len(points):
             return np.empty(0)
         self.check_shapes(points[0])
-        total = np.array(self.log_prior(points), dtype=np.float64)
+        total = real_numbers(self.log_prior(points), "the values of log_prior").copy()
         self._add_log_likelihoods(total, points)
         return total
 
@@ -522,8 +522,7 @@ def _repeated(array: Array, times: int) -> Array:
 
 
 def _require_shape(values: ArrayLike, shape: tuple[int, ...], name: str, wanted: str) -> Floats:
-    require_unmasked(values, f"the values of {name}")
-    array = np.asarray(values, dtype=np.float64)
+    array = real_numbers(values, f"the values of {name}")
     if array.shape != shape:
         raise InputError(f"{name} must return shape {wanted}: here {shape}; it returned {array.shape}")
     return array

@@ -373,10 +373,10 @@ def require_unlike(names: Iterable[str], what: str) -> None:
 
 
 def _lay_out(
-    points: ArrayLike, chain: ArrayLike | None, draw: ArrayLike | None
+    points: ArrayLike, chain: ArrayLike | None, draw: ArrayLike | None, what: str = "points"
 ) -> tuple[Floats, ArrayLike | None, ArrayLike | None]:
     """Bring points of any accepted shape to (n, d); three dimensions name chains and draws."""
-    array = _floats(points, "points")
+    array = _floats(points, what)
     if array.ndim == 1:
         array = array[:, None]
     elif array.ndim == 3:
@@ -438,7 +438,7 @@ def _scores(
     if scores is None:
         return None
     given = np.shape(scores)
-    array = _lay_out(scores, None, None)[0]
+    array = _lay_out(scores, None, None, "scores")[0]
     wanted = given_points if len(given) == 3 else shape
     if array.shape != shape or (len(given) == 3 and given != given_points):
         raise InputError(f"scores must have the shape of the points, {wanted}; received {given}")

@@ -19,7 +19,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, require_unmasked, whole
+from steinkit.arguments import checked, real_numbers, whole
 from steinkit.errors import InputError, SteinkitError, UsageError, warn_user
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers, default_names, require_printable
@@ -76,9 +76,7 @@ class RaisedError(InputError):
 def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
     """Call a user's function and return its numbers as an array; RaisedError if it raises."""
     try:
-        given = call()
-        require_unmasked(given, returned)
-        return np.asarray(given, dtype=np.float64)
+        return real_numbers(call(), returned)
     except SteinkitError:
         raise
     except Exception as error:
@@ -680,7 +678,7 @@ class Target:
         """
         if self._cdf is None:
             raise UsageError(f"{self.label} has no cdf; pass cdf= to Target")
-        flat = np.asarray(values, dtype=np.float64).reshape(-1)
+        flat = real_numbers(values, "values").reshape(-1)
         return call_checked(self._cdf, flat, flat.shape, "cdf")
 
     def tail_integrals(self, values: ArrayLike) -> Floats:
@@ -703,7 +701,7 @@ class Target:
         """
         if self._tail_integrals is None:
             raise UsageError(f"{self.label} has no tail integrals; pass tail_integrals= to Target")
-        flat = np.asarray(values, dtype=np.float64).reshape(-1)
+        flat = real_numbers(values, "values").reshape(-1)
         return call_checked(self._tail_integrals, flat, (len(flat), 2), "tail_integrals")
 
     def sample(self, n: int, rng: Seed = None) -> Floats:
@@ -909,8 +907,7 @@ class Target:
         )
 
     def _points(self, points: ArrayLike) -> Floats:
-        require_unmasked(points, "points")
-        array = np.asarray(points, dtype=np.float64)
+        array = real_numbers(points, "points")
         if array.ndim == 1 and self.dim == 1:
             array = array[:, None]
         if array.ndim != 2:
@@ -945,11 +942,7 @@ class ScoreCheck:
 
 def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
     """Bounds as a (d, 2) array, rows (lower, upper). One pair serves all coordinates of a known dimension."""
-    require_unmasked(bounds, "bounds")
-    try:
-        array = np.array(bounds, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"bounds must be numbers, one (lower, upper) pair a coordinate; received {bounds!r}") from None
+    array = real_numbers(bounds, "bounds", "numbers, one (lower, upper) pair a coordinate").copy()
     if array.shape == (2,) and dim is not None:
         array = np.tile(array, (dim, 1))
     if array.ndim != 2 or array.shape[1] != 2 or (dim is not None and len(array) != dim):

@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "double_double": set(),
     "sample": {"errors", "arguments", "double_double", "describe"},
     "containers": {"errors", "arguments", "sample"},
-    "jax_functions": {"errors", "sample", "containers"},
+    "jax_functions": {"errors", "arguments", "sample", "containers"},
     "target": {"errors", "arguments", "sample", "runtime", "jax_functions"},
     "compiled_terms": {"sample"},
     "numba_functions": {"errors", "sample", "compiled_terms", "runtime", "numba_function_kernels"},

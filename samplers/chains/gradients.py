@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import batch_within, positive, whole
+from steinkit.arguments import batch_within, positive, real_numbers, whole
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
@@ -350,12 +350,12 @@ class CustomProposal(Proposal):
         InputError
             If a function returns another shape.
         """
-        proposals = np.array(self.move(states.copy(), noise), dtype=np.float64)
+        proposals = real_numbers(self.move(states.copy(), noise), "proposals").copy()
         if proposals.shape != states.shape:
             raise InputError(f"move must return shape {states.shape}, like the states; it returned {proposals.shape}")
         if self.log_ratio is None:
             return proposals, np.zeros(len(states))
-        ratio = np.asarray(self.log_ratio(states.copy(), proposals.copy()), dtype=np.float64)
+        ratio = real_numbers(self.log_ratio(states.copy(), proposals.copy()), "log ratios")
         if ratio.shape != (len(states),):
             raise InputError(f"log_ratio must return shape ({len(states)},), one a state; it returned {ratio.shape}")
         return proposals, ratio

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import real_numbers
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
@@ -316,7 +317,7 @@ def _inside(thetas: Floats, bounds: Floats) -> NDArray[np.bool_]:
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
     """Hold what a user's function returned to its shape."""
-    array = np.asarray(values, dtype=np.float64)
+    array = real_numbers(values, f"the values of {name}")
     if array.shape != shape:
         raise InputError(f"{name} must return shape {shape} here; it returned {array.shape}")
     return array

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit import double_double
-from steinkit.arguments import checked, require_unmasked
+from steinkit.arguments import checked, real_numbers, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Brief
 from steinkit.describe.writing import listed
@@ -330,13 +330,10 @@ def finite_in_units(values: Floats) -> Floats:
 
 
 def _checked(scale: ArrayLike, dim: int) -> Floats:
-    require_unmasked(scale, "units")
-    try:
-        values = np.asarray(scale, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        values = np.empty(0)
+    wanted = f"{dim} positive numbers, one a coordinate"
+    values = real_numbers(scale, "units", wanted)
     if values.shape != (dim,) or not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise UsageError(f"units must be {dim} positive numbers, one a coordinate; received {scale!r}")
+        raise UsageError(f"units must be {wanted}; received {scale!r}")
     return values
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit import double_double
-from steinkit.arguments import checked
+from steinkit.arguments import checked, real_numbers
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed, bracket_entries, refuse_wide, sum_of_brackets
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
@@ -419,10 +419,7 @@ def _directions(directions: str | ArrayLike, names: tuple[str, ...]) -> tuple[Fl
         if directions != "coordinates":
             raise UsageError(f"directions must be 'coordinates' or rows of numbers; received {directions!r}")
         return np.eye(len(names)), names
-    try:
-        vectors = np.asarray(directions, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"directions must be 'coordinates' or rows of numbers; received {directions!r}") from None
+    vectors = real_numbers(directions, "directions", "'coordinates' or rows of numbers")
     if vectors.ndim != 2 or vectors.shape[1] != len(names) or not len(vectors):
         raise UsageError(f"directions must have shape (k, {len(names)}), one a row; received {np.shape(directions)}")
     with np.errstate(over="ignore", under="ignore"):

@@ -41,7 +41,7 @@ import numpy as np
 from scipy import sparse
 
 from steinkit import double_double
-from steinkit.arguments import require_unmasked
+from steinkit.arguments import real_numbers
 from steinkit.discrepancy.graph.programs.matrix_form import SMALLEST, UNIT_ROUNDOFF, CoordinateProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph, unjoined
 from steinkit.discrepancy.operators import Coefficients
@@ -66,13 +66,10 @@ class SteinFactors:
     @classmethod
     def of(cls, factors: tuple[float, float, float]) -> SteinFactors:
         """Check three numbers (c1, c2, c3)."""
-        require_unmasked(factors, "stein_factors")
-        try:
-            c = np.asarray(factors, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            c = np.empty(0)
+        wanted = "three positive numbers (c1, c2, c3)"
+        c = real_numbers(factors, "stein_factors", wanted)
         if c.shape != (3,) or not (np.isfinite(c).all() and (c > 0).all()):
-            raise UsageError(f"stein_factors must be three positive numbers (c1, c2, c3); received {factors}")
+            raise UsageError(f"stein_factors must be {wanted}; received {factors}")
         if (c < _SMALLEST_FACTOR).any():
             raise UsageError(f"stein_factors must be at least {_SMALLEST_FACTOR:.3g}; received {factors}: rescale them")
         return cls(*map(float, c))

@@ -86,11 +86,11 @@ class Sample(Displayed):
         called = _names(names, dim)
         values: dict[str, Any] = {"points": _finite(rows, "points", called), "names": called}
         values["scores"] = _scores(scores, (n, dim), np.shape(points), called)
-        values["cost"] = _finite_column(cost, "cost", n, layout)
-        values["weights"] = _weights(_finite_column(weights, "weights", n, layout))
-        values["chain"] = _integers(_finite_column(chain, "chain", n, layout), "chain")
-        values["draw"] = _integers(_finite_column(draw, "draw", n, layout), "draw")
-        values["divergent"] = _flags(_finite_column(divergent, "divergent", n, layout), "divergent")
+        values["cost"] = _column(cost, "cost", n, layout)
+        values["weights"] = _weights(_column(weights, "weights", n, layout))
+        values["chain"] = _integers(_column(chain, "chain", n, layout), "chain")
+        values["draw"] = _integers(_column(draw, "draw", n, layout), "draw")
+        values["divergent"] = _flags(_column(divergent, "divergent", n, layout), "divergent")
         values["energy"] = _column(energy, "energy", n, layout)
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -454,12 +454,7 @@ def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]
         array = array.reshape(-1)
     if array.shape != (n,):
         raise InputError(f"{what} must hold one number a draw, {n} in all; received {np.shape(values)}")
-    return array
-
-
-def _finite_column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> Floats | None:
-    column = _column(values, what, n, layout)
-    return None if column is None else _finite(column, what)
+    return array if what == "energy" else _finite(array, what)  # a diagnostic is no reason to refuse draws
 
 
 def _flags(column: Floats | None, what: str) -> NDArray[np.bool_] | None:

@@ -114,7 +114,7 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
     """
     values = np.full((len(points), *row), np.nan)
     parts, raised, returned = [np.arange(len(points))], 0, False
-    while parts and (returned or raised < _HOPELESS):
+    while len(points) and parts and (returned or raised < _HOPELESS):
         rows = parts.pop()
         require_time(f"{what} was taken at proposals")
         try:
@@ -617,9 +617,7 @@ class Target:
         >>> target.proposal_log_density([[1.0], [-1.0]])
         array([ -1., -inf])
         """
-        if self._log_density is None:
-            raise UsageError(f"{self.label} has no log density; pass log_density= to Target")
-        values = self._at_proposals(self._log_density, self._points(points), (), "log_density")
+        values = self._at_proposals(self.log_density, self._points(points), (), "log_density")
         return np.where(np.isfinite(values), values, -np.inf)
 
     def proposal_score(self, points: ArrayLike) -> Floats:
@@ -653,9 +651,8 @@ class Target:
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
         """Call a function at the points inside the support; NaN elsewhere and where it raises."""
         values = np.full((len(points), *row), np.nan)
-        inside = np.flatnonzero(is_inside(points, self.bounds))
-        if inside.size:
-            values[inside] = call_where_defined(function, points[inside], row, what)
+        inside = is_inside(points, self.bounds)
+        values[inside] = call_where_defined(function, points[inside], row, what)
         return values
 
     def cdf(self, values: ArrayLike) -> Floats:
@@ -734,9 +731,7 @@ class Target:
             raise InputError(f"sampler must return shape ({n}, {self.dim or 'd'}); it returned {points.shape}")
         return points
 
-    def check(
-        self, points: ArrayLike, *, rtol: float = _SCORE_RTOL, names: tuple[str, ...] | None = None
-    ) -> ScoreCheck:
+    def check(self, points: ArrayLike, *, rtol: float = _SCORE_RTOL, names: Sequence[str] | None = None) -> ScoreCheck:
         """Compare the score with numerical derivatives of the log density.
 
         Adaptive central differences (`scipy.differentiate.derivative`) come with an estimate of their own
@@ -794,7 +789,7 @@ class Target:
             undecided=int((~judged).sum()),
         )
 
-    def check_once(self, points: Floats, scores: Floats, names: tuple[str, ...] | None = None) -> None:
+    def check_once(self, points: Floats, scores: Floats, names: Sequence[str] | None = None) -> None:
         """Compare scores with the log density at about ten draws, in the first call for this target.
 
         Slopes along two random directions at each draw are compared, which takes some 220 log densities in any
@@ -825,8 +820,8 @@ class Target:
         with np.errstate(invalid="ignore"):
             near = [shifted(np.full(len(rows), k * _NEAR), np.arange(len(rows))) for k in range(5)]
             rounding = np.abs(np.diff(near, n=4, axis=0)[0]) / np.sqrt(70.0)  # which is that of independent errors
-        heights = self.log_density(points[some]).repeat(2)
-        rounding = np.fmax(np.maximum(rounding, np.median(np.nan_to_num(rounding))), _rounding_error(heights))
+        rounding = np.maximum(rounding, np.median(np.nan_to_num(rounding)))
+        rounding = np.fmax(rounding, _rounding_error(self.log_density(points[some]).repeat(2)))
         slopes, uncertainty = (each[:, 0] for each in _slopes(shifted, np.ones((len(rows), 1)), rounding))
         parts = scores[rows] * ways
         size = np.sqrt((parts**2).sum(axis=1))
@@ -835,11 +830,10 @@ class Target:
         off = np.where(judged, np.abs(parts.sum(axis=1) - slopes), 0.0)
         wrong = off > np.maximum(_SCORE_RTOL * size, 10.0 * uncertainty)
         if wrong.any():
-            few = points[some[: max(2, _CHECKED_ENTRIES // points.shape[1])]]
-            self.check(few, rtol=max(_SCORE_RTOL, 0.1 * float((off / size)[wrong].max())), names=names)
-        self.score_is_checked = True
-        if not judged.any():
-            self._doubts = (_NOT_COMPARED,)
+            share = off / size
+            worst = list(dict.fromkeys(rows[np.argsort(-share)].tolist()))[: max(2, _CHECKED_ENTRIES // len(ways[0]))]
+            self.check(points[worst], rtol=max(_SCORE_RTOL, 0.1 * float(share[wrong].max())), names=names)
+        self.score_is_checked, self._doubts = True, () if judged.any() else (_NOT_COMPARED,)
 
     @classmethod
     def from_jax(
@@ -919,7 +913,7 @@ class Target:
             )
         return array
 
-    def _name(self, column: int, names: tuple[str, ...] | None = None) -> str:
+    def _name(self, column: int, names: Sequence[str] | None = None) -> str:
         return (names or self.names or default_names(column + 1))[column]
 
 

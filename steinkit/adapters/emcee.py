@@ -92,7 +92,7 @@ def from_emcee(
     stored = np.asarray(sampler.get_log_prob(**kept), dtype=np.float64)  # (steps, walkers)
     _require_same(log_density, sample.points, stored.T.reshape(-1))
     target = Target(score=score, log_density=log_density, bounds=bounds, names=sample.names, label=label)
-    _require_bounds(log_density, sample, target.bounds)
+    _require_bounds(target, sample)
     if score is not None:
         check(target, sample)
     return target, sample
@@ -131,10 +131,10 @@ def _require_same(log_density: Callable[[Floats], Floats], points: Floats, store
         )
 
 
-def _require_bounds(log_density: Callable[[Floats], Floats], sample: Sample, bounds: Floats | None) -> None:
+def _require_bounds(target: Target, sample: Sample) -> None:
     """Raise InputError if the support ends next to the draws where no bound is given."""
     points, found = sample.points, list[str]()
-    limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if bounds is None else bounds
+    limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if target.bounds is None else target.bounds
     for column, scale in enumerate(points.std(axis=0)):
         rows = points[:, column].argmin(), points[:, column].argmax()
         for row, way, side in zip(rows, (-_NEAR, _NEAR), ("below", "above"), strict=True):
@@ -142,9 +142,8 @@ def _require_bounds(log_density: Callable[[Floats], Floats], sample: Sample, bou
             place[column] += way * scale
             if scale == 0.0 or not limits[column, 0] < place[column] < limits[column, 1]:
                 continue
-            with np.errstate(all="ignore"):
-                if not np.isfinite(log_density(place[None])[0]):
-                    found.append(f"{sample.names[column]} {side} the outermost draw, {points[row, column]:.6g}")
+            if target.proposal_log_density(place[None])[0] == -np.inf:
+                found.append(f"{sample.names[column]} {side} the outermost draw, {points[row, column]:.6g}")
     if found:
         raise InputError(
             f"the log density is -inf next to the draws, for {'; '.join(found)}: the support ends there, where the "

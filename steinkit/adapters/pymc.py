@@ -588,8 +588,7 @@ def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:
 
 def _beside(stats: NamedDraws) -> dict[str, Any]:
     """Labels, divergences and energies of all draws."""
-    energy = _matrix(stats, "energy")[:, 0] if "energy" in stats.labels else None
-    return {"chain": stats.chain, "draw": stats.draw, "divergent": stats.divergent, "energy": energy}
+    return {name: getattr(stats, name) for name in ("chain", "draw", "divergent", "energy")}
 
 
 def _matrix(stats: NamedDraws, name: str) -> Floats:

@@ -7,6 +7,8 @@ stacked of the two. Everything else of a dataset is left alone. xarray itself is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -25,7 +27,7 @@ LABELS = "steinkit_labels"
 RESERVED = "steinkit_reserved"
 
 STATS = "sample_stats"  # ArviZ's group of what a sampler says of each draw
-STATISTICS = {"divergent__": "diverging", "energy__": "energy"}  # there, by their columns in tables
+STATISTICS = ("diverging", "energy")
 
 
 def is_xarray(draws: Any) -> bool:
@@ -48,17 +50,32 @@ def from_xarray(draws: Any, group: str) -> NamedDraws:
     """
     kind = type(draws).__name__
     if is_tree(draws):
-        stats = _group_of(draws, STATS) if group == "posterior" and STATS in _groups(draws) else None
-        return from_dataset(_group_of(draws, group), f"group {group} of the {kind}", stats)
+        found = from_dataset(_group_of(draws, group), f"group {group} of the {kind}")
+        with suppress(InputError):  # where there are no statistics
+            found = with_statistics(found, _group_of(draws, STATS)) if group == "posterior" else found
+        return found
     if _is_array(draws):
         draws = _as_dataset(draws)
     return from_dataset(draws, f"the {kind}")
 
 
-def from_dataset(dataset: Any, source: str, stats: Any = None) -> NamedDraws:
-    """Return the draws of a Dataset, with the divergences and energies of another one, the sampler's statistics.
+def with_statistics(draws: NamedDraws, dataset: Any) -> NamedDraws:
+    """Return draws with the divergences and energies that a sampler's statistics have, where they are of these draws.
 
-    ``source`` is the name of the dataset in messages.
+    Raises
+    ------
+    InputError
+        If the dataset has no statistics of draws.
+    """
+    stats = from_dataset(dataset[[name for name in STATISTICS if name in dataset.data_vars]], STATS)
+    same = all(np.array_equal(getattr(draws, each), getattr(stats, each)) for each in ("chain", "draw"))
+    return replace(draws, divergent=stats.divergent, energy=stats.energy) if same else draws
+
+
+def from_dataset(dataset: Any, source: str) -> NamedDraws:
+    """Return the draws of a Dataset, of the name ``source`` in messages.
+
+    Where a variable ``diverging`` has one entry a draw, it and ``energy`` are a sampler's statistics.
     """
     lead = _lead(dataset, source)
     names = [name for name, each in dataset.data_vars.items() if set(lead) <= set(each.dims)]
@@ -70,8 +87,9 @@ def from_dataset(dataset: Any, source: str, stats: Any = None) -> NamedDraws:
 
     given = {str(name): name for name in names}
     reserved = str(dataset.attrs.get(RESERVED, "")).split()
-    beside = {name: read(name).reshape(-1) for name in names if name in reserved or name == "diverging"}
-    beside |= {} if stats is None else _statistics(stats, dataset, lead)
+    if "diverging" in names and set(dataset["diverging"].dims) == set(lead):
+        reserved += STATISTICS
+    beside = {name: read(name).reshape(-1) for name in names if name in reserved}
     kept = str(dataset.attrs.get(LABELS, "chain draw")).split()
     return NamedDraws(
         source=source,
@@ -83,18 +101,9 @@ def from_dataset(dataset: Any, source: str, stats: Any = None) -> NamedDraws:
         weights=beside.get("weight"),
         cost=beside.get("cost"),
         divergent=beside.get("divergent__", beside.get("diverging")),
-        energy=beside.get("energy__"),
+        energy=beside.get("energy__", beside.get("energy")),
         unlabelled=[str(name) for name in names if _is_unlabelled(dataset, name, lead)],
     )
-
-
-def _statistics(stats: Any, dataset: Any, lead: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """Divergences and energies where they are of the same draws."""
-    same = all(
-        dim in stats.sizes and np.array_equal(stats[dim].values, dataset[dim].values) for dim in ("chain", "draw")
-    )
-    there = {own: stats[name] for own, name in STATISTICS.items() if name in stats.data_vars and same}
-    return {own: each.transpose(*lead).values.reshape(-1) for own, each in there.items() if set(each.dims) == set(lead)}
 
 
 def _is_array(draws: Any) -> bool:
@@ -102,7 +111,7 @@ def _is_array(draws: Any) -> bool:
 
 
 def _group_of(tree: Any, group: str) -> Any:
-    names = _groups(tree)
+    names = list(tree.groups()) if callable(tree.groups) else _below(tree)
     kind = type(tree).__name__
     if group in names:
         found = tree[group]
@@ -112,10 +121,6 @@ def _group_of(tree: Any, group: str) -> Any:
         return own  # the posterior of a tree is a tree, too
     hint = did_you_mean(group, names) or f"; it has {listed(names) or 'none'}: name one with group= (--group)"
     raise InputError(f'the {kind} has no group "{group}"{hint}')
-
-
-def _groups(tree: Any) -> list[str]:
-    return list(tree.groups()) if callable(tree.groups) else _below(tree)
 
 
 def _below(tree: Any) -> list[str]:
@@ -289,9 +294,8 @@ def from_cmdstan_fit(fit: Any) -> Sample:
     """The draws of CmdStanPy's fit, (draws, chains, columns), under the names that its CSV files have here."""
     names = tuple(fit.column_names)
     kept = [k for k, name in enumerate(names) if not name.endswith("__")]
-    beside = [k for k, name in enumerate(names) if name in DIAGNOSTICS]
     values = np.asarray(fit.draws())
     if values.ndim != 3:
         raise InputError(f"draws() of {type(fit).__name__} gave shape {values.shape}; hand over draws of MCMC")
-    flags = {DIAGNOSTICS[names[k]]: values[..., k].T for k in beside}
-    return Sample(points=values[..., kept].swapaxes(0, 1), names=tuple(names[k] for k in kept), **flags)
+    beside = {own: values[..., names.index(name)].T for name, own in DIAGNOSTICS.items() if name in names}
+    return Sample(points=values[..., kept].swapaxes(0, 1), names=tuple(names[k] for k in kept), **beside)

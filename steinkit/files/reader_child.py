@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from steinkit.containers.objects import STATISTICS, STATS, from_dataset
+from steinkit.containers.objects import STATISTICS, STATS, from_dataset, with_statistics
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
 from steinkit.files import streams
 from steinkit.files.grouped import receive, send
@@ -30,6 +30,7 @@ from steinkit.sample import Sample
 
 _PACKAGES = {"netcdf": ("h5py", "h5netcdf"), "zarr": ("zarr",)}
 _GROUP = "posterior"
+_STATISTICS = (*STATISTICS, "chain", "draw")
 _ARRAYS = ("zarr.json", ".zarray")
 _MEMBERS = (*_ARRAYS, ".zgroup")
 _METADATA = (*_MEMBERS, ".zattrs", ".zmetadata")
@@ -91,9 +92,8 @@ def _read_hdf5(data: bytes, source: str, columns: Sequence[str] | None, group: s
             _refuse_other_files(file, source)
             found = _group_to_read(group, [name for name, each in file.items() if isinstance(each, h5py.Group)], source)
             members = [*(file if found is None else file[found]).values()]
-            stats = file.get(STATS) if found == _GROUP else None
-            if isinstance(stats, h5py.Group):
-                members += [stats[name] for name in (*STATISTICS.values(), "chain", "draw") if name in stats]
+            if has_stats := found == _GROUP and isinstance(file.get(STATS), h5py.Group):
+                members += [each for name, each in file[STATS].items() if name in _STATISTICS]
             datasets = [each for each in members if isinstance(each, h5py.Dataset)]
             numbers = [_padded(each.shape or (), each.chunks) for each in datasets]
             sizes = [each.dtype.itemsize for each in datasets]
@@ -102,10 +102,7 @@ def _read_hdf5(data: bytes, source: str, columns: Sequence[str] | None, group: s
         # decode_times=False: a parameter with the attribute units="seconds" stays a number.
         read = partial(xarray.open_dataset, engine="h5netcdf", decode_times=False, decode_timedelta=False)
         with read(io.BytesIO(data), group=found) as dataset:
-            if not isinstance(stats, h5py.Group):
-                return _sample(dataset, source, columns)
-            with read(io.BytesIO(data), group=STATS) as statistics:
-                return _sample(dataset, source, columns, statistics)
+            return _sample(dataset, source, columns, read(io.BytesIO(data), group=STATS) if has_stats else None)
 
 
 def _read_zarr(data: bytes, source: str, columns: Sequence[str] | None, group: str | None, path: str) -> Sample:
@@ -119,11 +116,10 @@ def _read_zarr(data: bytes, source: str, columns: Sequence[str] | None, group: s
         found = _group_to_read(group, groups, source)
         read = Path(path) if found is None else Path(path, found)
         stats = Path(path, STATS) if found == _GROUP and STATS in groups else None
-        names = (*STATISTICS.values(), "chain", "draw")
         unpacked = sum(
             _size(array)
             for place, array in arrays
-            if place.parent == read or (place.parent == stats and place.name in names)
+            if place.parent == read or (place.parent == stats and place.name in _STATISTICS)
         )
         _require_size(unpacked, stored, source)
         _end_beyond(_SPARE + _COPIES * (unpacked + stored))
@@ -138,11 +134,8 @@ def _read_zarr(data: bytes, source: str, columns: Sequence[str] | None, group: s
         )
         with opened(group=found) as dataset:
             # A folder keeps no order of its variables: it lists them as its file system does.
-            dataset = dataset[sorted(dataset.data_vars, key=str)]
-            if stats is None:
-                return _sample(dataset, source, columns)
-            with opened(group=STATS) as statistics:
-                return _sample(dataset, source, columns, statistics)
+            ordered = dataset[sorted(dataset.data_vars, key=str)]
+            return _sample(ordered, source, columns, None if stats is None else opened(group=STATS))
 
 
 def _group_to_read(asked: str | None, groups: Sequence[str], source: str) -> str | None:
@@ -176,7 +169,10 @@ def _sample(dataset: Any, source: str, columns: Sequence[str] | None, stats: Any
         if lead.intersection(each.dims)
     )
     streams.MAX_COLUMNS.require(sum(entries), source)
-    return from_dataset(dataset, source, stats).sample(columns)
+    draws = from_dataset(dataset, source)
+    with suppress(InputError):  # of statistics without draws
+        draws = draws if stats is None else with_statistics(draws, stats)
+    return draws.sample(columns)
 
 
 def _require_size(unpacked: int, stored: int, source: str) -> None:

@@ -406,6 +406,14 @@ def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
     return found
 
 
+def smallest_bfmi(sample: Sample) -> float | None:
+    """Return the smallest E-BFMI of a sample's chains; None if it has no energies, or too few."""
+    if sample.energy is None:
+        return None
+    smallest = float(np.fmin.reduce(bfmi(sample.energy, split_chains(sample)[0])))
+    return None if math.isnan(smallest) else smallest
+
+
 def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Find the coordinates in which the divergent draws stand out from the others.
 

@@ -52,6 +52,9 @@ NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 WORST = 10
 """Rows of a table that a screen holds: the worst parameters or coordinates."""
 
+LOW_BFMI = 0.3
+"""E-BFMI below which a chain explores the energies, and the tails of the target, slowly."""
+
 _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
 _NAMED = 3  # coordinates of one fault
@@ -67,8 +70,9 @@ SHARES_BESIDE = {"p_invariance": 0.4, "p_dependence": 0.1, "p_modes": 0.2}
 
 
 def verdict_sentence(document: Document) -> str:
-    """The verdict, that slow mixing does not explain an accusation, sizes, and whether they matter where asked."""
-    return " ".join(filter(None, (_head(document), _mixing(document), _sizes(document), _matters(document))))
+    """The verdict, how well the chains mixed, sizes, and whether they matter where asked."""
+    parts = _trajectories(document), _head(document), _mixing(document), _sizes(document), _matters(document)
+    return " ".join(filter(None, parts))
 
 
 def verdict_statements(document: Document) -> list[Statement]:
@@ -246,6 +250,20 @@ def _head(document: Document) -> str:
     return f"{ACCUSED} ({p}): {_worst(document)}."
 
 
+def _trajectories(document: Document) -> str:
+    """Divergent transitions and a low E-BFMI, where the sample records them: regions may be missing unseen."""
+    divergent, bfmi = document.get("divergent"), document.get("bfmi")
+    found = []
+    if divergent:
+        found.append(f"{divergent} of {document['draws']} transitions diverged")
+    if bfmi is not None and bfmi < LOW_BFMI:
+        found.append(f"the E-BFMI is {bfmi:.2f}, where {LOW_BFMI} is wanted")
+    if not found:
+        return ""
+    said = " and ".join(found)
+    return f"{said[0].upper()}{said[1:]}: the chains may have missed a region, which no test of these draws can show."
+
+
 def _accuses_modes(document: Document) -> bool:
     """Whether the modes' shares alone are enough to accuse: the verdict's p-value is theirs."""
     return is_accused(document) and _decides(document, "p_modes")
@@ -311,11 +329,16 @@ def _ties(faults: Sequence[Fault]) -> list[list[Fault]]:
 
 
 def _mixing(document: Document) -> str:
-    """The ESS of accused draws. The tests allow for slow mixing but of weighted draws, which have no kernel test."""
-    ess = ess_of(document)
+    """The ESS of rejected draws, and whether slow mixing may explain the rejection; weighted draws are no chain."""
+    ess, r_hat = ess_of(document), document.get("r_hat")
     if not ess or not is_accused(document) or document["burn_in"] is not None:
         return ""
-    return f"Their ESS is {ess}{'' if document['p_ksd'] is None else ': slow mixing does not explain it'}."
+    if document["p_ksd"] is None:
+        return f"Their ESS is {ess}."
+    if document.get("mixed", True):
+        return f"Their ESS is {ess}: slow mixing does not explain it."
+    said = f"R-hat {r_hat:.2f}, " if r_hat is not None else ""
+    return f"The chains have not mixed ({said}ESS {ess}), which may be the whole explanation."
 
 
 def _sizes(document: Document) -> str:

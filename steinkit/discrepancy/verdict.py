@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
-from steinkit.chains import chain_diagnostics
+from steinkit.chains import chain_diagnostics, smallest_bfmi
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
@@ -95,6 +95,10 @@ class Verdict(Result):
     mixed : bool
         Whether R-hat is at most 1.01, and bulk and tail ESS are at least 100. If not, slow mixing may be the whole
         explanation of what the tests find.
+    divergent : int or None
+        Number of divergent transitions; None where the sample does not record them.
+    bfmi : float or None
+        Smallest energy Bayesian fraction of missing information of the chains; None where the sample has no energies.
     enough_draws : bool
         Whether there are a hundred of these, below which right samples are accused too often.
     blame : tuple of Blame
@@ -148,6 +152,8 @@ class Verdict(Result):
     r_hat: float
     tail_ess: float
     mixed: bool
+    divergent: int | None
+    bfmi: float | None
     effective_draws: float
     enough_draws: bool
     blame: tuple[Blame, ...]
@@ -222,7 +228,7 @@ class Verdict(Result):
             "ess": finite_or_none(self.ess),
             "r_hat": finite_or_none(self.r_hat),
             "tail_ess": finite_or_none(self.tail_ess),
-            "mixed": self.mixed,
+            **taken("mixed", "divergent", "bfmi"),
             **taken("draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters"),
             "blame": [
                 asdict(each)
@@ -389,6 +395,8 @@ def verdict(
         r_hat=diagnosed.max_r_hat,
         tail_ess=diagnosed.min_tail_ess,
         mixed=diagnosed.mixed,
+        divergent=None if prepared.given.divergent is None else int(prepared.given.divergent.sum()),
+        bfmi=smallest_bfmi(prepared.given),
         effective_draws=tests.effective,
         enough_draws=enough,
         blame=blame,

@@ -220,9 +220,9 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_modes", "level", "looks",
-        "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "draws", "effective_draws", "enough_draws",
-        "burn_in", "matters", "p_matters", "blame", "ksd_share", "bias", "modes", "not_tested", "score_noise", "hiding",
-        "sentence",
+        "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent", "bfmi", "draws", "effective_draws",
+        "enough_draws", "burn_in", "matters", "p_matters", "blame", "ksd_share", "bias", "modes", "not_tested",
+        "score_noise", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction", "source", "explained_by"]
 

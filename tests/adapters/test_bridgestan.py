@@ -219,3 +219,22 @@ def test_names_of_entries(entry, parameter, index):
 def test_a_class_is_no_model():
     with pytest.raises(sk.UsageError, match="received the class StandIn"):
         sk.from_bridgestan(type("StandIn", (), {}), {})
+
+
+def test_a_model_that_raises_at_a_proposal_rejects_it_alone():
+    class Strict(StandIn):
+        def log_density_gradient(self, u, *, propto=True, jacobian=True, out=None):
+            if u[0] < -30.0:
+                raise RuntimeError("normal_lpdf: Scale parameter is 0, but must be positive!")
+            return super().log_density_gradient(u, propto=propto, jacobian=jacobian)
+
+    given = draws()
+    target, sample = sk.from_bridgestan(Strict(), given)
+    points = sample.points.copy()
+    points[4, 0] = -40.0
+    kept = np.arange(len(points)) != 4
+    found = target.proposal_score(points)
+    np.testing.assert_allclose(found[kept], by_hand(given)[kept], rtol=1e-9, atol=1e-12)
+    assert np.isnan(found[4]).all()
+    np.testing.assert_array_equal(target.proposal_log_density(points)[kept], target.log_density(points[kept]))
+    assert target.proposal_log_density(points)[4] == -np.inf

@@ -174,3 +174,28 @@ def test_a_sampler_of_the_package_with_names_and_blobs():
 def test_steps_are_counted_by_whole_numbers(option, value):
     with pytest.raises(sk.UsageError, match=f"{option} must be a whole number of at least .*received {value!r}"):
         sk.from_emcee(StandIn(gaussian, gaussian_chain()), **{option: value})
+
+
+def raising(x):
+    if x[0] < -4.0:
+        raise ValueError("no root")
+    return gaussian(x)
+
+
+def test_a_function_that_raises_rejects_a_proposal():
+    target, sample = sk.from_emcee(StandIn(raising, gaussian_chain()))
+    assert sample.points[:, 0].min() > -4.0
+    points = np.array([[1.0, 0.0], [-5.0, 0.0], [0.0, 0.0]])
+    np.testing.assert_allclose(target.proposal_log_density(points), [-1.0, -np.inf, 0.0])
+    np.testing.assert_allclose(target.proposal_score(points), [[-2.0, -0.6], [np.nan, np.nan], [0.0, 0.0]], atol=1e-8)
+
+
+def test_a_function_that_raises_next_to_the_draws_ends_the_support_there():
+    chain = gaussian_chain()
+    edge = chain[..., 0].min() - 1e-9
+
+    def beyond(x):
+        return gaussian(x) if x[0] > edge else 1 / 0
+
+    with pytest.raises(sk.InputError, match="below the outermost draw"):
+        sk.from_emcee(StandIn(beyond, chain))

@@ -477,3 +477,49 @@ def test_a_simplex_sums_to_one():
 def test_a_model_is_no_draws():
     with pytest.raises(InputError, match="an object of xarray or ArviZ; received Model"):
         sk.from_pymc(schools(), schools())
+
+
+def test_parameters_that_pymc_refuses_have_density_zero():
+    """At log tau = -800 the standard deviation of theta underflows to zero, for which PyMC raises."""
+    model = pymc_model(schools())
+    target = model.target
+    points = RNG.standard_normal((4, 6))
+    points[2, 1] = -800.0
+    expected = model.target.log_density(points[[0, 1, 3]])
+    assert np.isfinite(expected).all()
+    np.testing.assert_array_equal(target.log_density(points)[[0, 1, 3]], expected)
+    assert target.log_density(points)[2] == -np.inf
+    np.testing.assert_array_equal(target.proposal_log_density(points)[[0, 1, 3]], expected)
+    assert np.isfinite(target.proposal_score(points)[[0, 1, 3]]).all()
+    assert target.log_likelihood_many(points, np.tile(np.arange(4), (4, 1))).shape == (4, 4)
+
+
+def test_an_assertion_of_the_models_own_rejects_a_proposal():
+    from pytensor.raise_op import Assert
+
+    with pm.Model() as model:
+        x = pm.Normal("x", 0.0, 1.0)
+        pm.Potential("mine", Assert("x is too large")(0.0 * x, x < 2.0))
+    target, _ = sk.from_pymc(model, {"x": RNG.uniform(-1.0, 1.0, 50)})
+    points = np.array([[0.5], [2.5], [-0.5]])
+    with pytest.raises(InputError, match="x is too large"):
+        target.log_density(points)
+    normal = -0.125 - 0.5 * np.log(2.0 * np.pi)
+    np.testing.assert_allclose(target.proposal_log_density(points), [normal, -np.inf, normal])
+
+
+def test_divergences_and_energies_of_a_trace_are_kept():
+    xarray = pytest.importorskip("xarray")
+    draws = schools_draws()
+    dims = {"theta": ("chain", "draw", "school")}
+    posterior = {name: (dims.get(name, ("chain", "draw")), values) for name, values in draws.items()}
+    flags, energy = draws["mu"] > 7.0, draws["tau"]
+    stats = {"diverging": (("chain", "draw"), flags), "energy": (("chain", "draw"), energy)}
+    coords = {"school": list(NAMES)}
+    trace = xarray.DataTree.from_dict(
+        {"posterior": xarray.Dataset(posterior, coords=coords), "sample_stats": xarray.Dataset(stats)}
+    )
+    _, sample = sk.from_pymc(schools(), trace)
+    assert 0 < sample.divergent.sum() < 60
+    np.testing.assert_array_equal(sample.divergent, flags.ravel())
+    np.testing.assert_array_equal(sample.energy, energy.ravel())

@@ -25,10 +25,9 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from steinkit.samplers.applications.irls import IRLSResult, batch_irls, sequential_irls, wrong_direction_probability
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
-from papers._annealed_descent import StochasticGradientResult, stochastic_gradient_descent
+sys.path.append(str(Path(__file__).resolve().parents[1] / "examples" / "papers"))
+from _annealed_descent import StochasticGradientResult, stochastic_gradient_descent
+from applications.irls import IRLSResult, batch_irls, sequential_irls, wrong_direction_probability
 
 LIMITS = (5e-3, 5e-4)
 EPSILON = 0.01

@@ -14,8 +14,10 @@ above 1 where terms are not, since a look costs more than the data it reads. Run
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,20 +26,12 @@ from records import add_option, keep
 from scipy.special import expit
 
 import steinkit as sk
-from steinkit.samplers import (
-    AusterityTest,
-    BarkerTest,
-    Draws,
-    IndependentComponents,
-    MarkovField,
-    MetropolisTest,
-    RandomWalk,
-    SparseLogisticRegression,
-    approximate_gibbs,
-    metropolis_hastings,
-    orthogonal_mh,
-    select_variables,
-)
+from steinkit.samplers import AusterityTest, BarkerTest, Draws, MetropolisTest, RandomWalk, metropolis_hastings
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "examples" / "papers"))
+from applications.gibbs import MarkovField, approximate_gibbs
+from applications.ica import IndependentComponents, orthogonal_mh
+from applications.variable_selection import SparseLogisticRegression, select_variables
 
 EPSILONS = (0.01, 0.05, 0.1, 0.2)
 CHAINS = 10

@@ -31,16 +31,12 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from steinkit.samplers import (
-    AusterityTest,
-    BarkerTest,
-    MarkovField,
-    approximate_gibbs,
-)
+from steinkit.samplers import AusterityTest, BarkerTest
 
 sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
 from _gibbs_updates import UpdateFrequencies, update_frequencies
 from _running_tables import running_tables, table_errors
+from applications.gibbs import MarkovField, approximate_gibbs
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5

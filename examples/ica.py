@@ -29,11 +29,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from steinkit import plots
-from steinkit.samplers import AusterityTest, IndependentComponents, MetropolisTest, amari_distance, orthogonal_mh
+from steinkit.samplers import AusterityTest, MetropolisTest
 
 sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
 from _pictures import plot_risk
 from _running_means import Risk, long_run_mean, risk, running_means
+from applications.ica import IndependentComponents, amari_distance, orthogonal_mh
 
 EPSILONS = (0.0, 0.05, 0.1)
 MIXING = np.array([[1.0, 0.5, -0.3, 0.2], [0.2, 1.0, 0.5, -0.4], [-0.4, 0.3, 1.0, 0.6], [0.5, -0.2, 0.1, 1.0]])

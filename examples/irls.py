@@ -30,10 +30,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from steinkit.plots import look
-from steinkit.samplers.applications.irls import IRLSResult, batch_irls, sequential_irls
 
 sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
 from _annealed_descent import StochasticGradientResult, stochastic_gradient_descent
+from applications.irls import IRLSResult, batch_irls, sequential_irls
 
 DIM = 10
 LIMITS = (1e-2, 5e-4)

@@ -21,6 +21,7 @@ section 6.3, figures 4 and 13.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +29,10 @@ from matplotlib.figure import Figure
 from scipy.special import expit
 
 from steinkit.plots import look
-from steinkit.samplers import (
-    AusterityTest,
-    Draws,
-    MetropolisTest,
-    SparseLogisticRegression,
-    VariableSelection,
-    select_variables,
-)
+from steinkit.samplers import AusterityTest, Draws, MetropolisTest
+
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+from applications.variable_selection import SparseLogisticRegression, VariableSelection, select_variables
 
 EPSILONS = (0.0, 0.05, 0.1)
 COEFFICIENTS = np.array([1.0, -0.7, 0.5, -0.3, 0.1, 0.07] + [0.0] * 14)

@@ -29,13 +29,12 @@ MIXTURE = tg.GaussianMixture([[0.0], [12.0]], sd=1.0)
 POSTERIOR = tg.GaussianMean(np.random.default_rng(1).standard_normal((80, 2)))
 RUN = {"draws": 4}
 FEATURES, RESPONSES = np.random.default_rng(2).standard_normal((60, 2)), np.resize([1.0, -1.0], 60)
-FIELD = np.zeros((1, 2, 2, 2))
 NOT_HERE = {
     "from_blackjax", "from_bridgestan", "from_cmdstan", "from_emcee", "from_numpyro", "from_nutpie", "from_pymc",
     "from_pystan", "from_torch",
 }  # fmt: skip
 """They take objects of packages that need not be installed, and are tested beside them."""
-RESULTS = {"Draws", "TrialRun", "VariableSelection"}
+RESULTS = {"Draws", "TrialRun"}
 """What steinkit hands out, and nobody makes, beside the classes that document no parameters."""
 
 
@@ -44,8 +43,8 @@ def trial():
 
 
 VALUES = {
-    "X": FEATURES, "features": FEATURES, "points": DRAWS, "posterior": POSTERIOR, "proposal": sp.RandomWalk(0.3),
-    "responses": RESPONSES, "sigma": 0.9, "target": NORMAL, "test": sp.MetropolisTest(), "y": RESPONSES,
+    "features": FEATURES, "points": DRAWS, "posterior": POSTERIOR, "proposal": sp.RandomWalk(0.3),
+    "responses": RESPONSES, "sigma": 0.9, "target": NORMAL, "test": sp.MetropolisTest(),
 }  # fmt: skip
 """Of arguments that must be given, by their names; of others a small number."""
 
@@ -82,29 +81,15 @@ EXAMPLES = {
     "write_report": lambda: {"sources": [], "path": "no/such/folder/page.html"},
     "write_sample": lambda: {"sample": sk.Sample(DRAWS), "destination": "no/such/folder/draws.csv"},
     "CustomProposal": lambda: {"move": lambda x, z: x + z},
-    "IndependentComponents": lambda: {"data": np.random.default_rng(0).standard_normal((40, 2))},
-    "MarkovField": lambda: {"log_potentials": FIELD},
     "acceptance_bias": lambda: {"trial": trial(), "first_fraction": 0.2, "epsilon": 0.05},
     "average_design": lambda: {"trial": trial(), "target_error": 0.1, "batch_sizes": [20], "alphas": [0.5]},
-    "amari_distance": lambda: {"first": np.eye(2), "second": np.eye(2)},
-    "approximate_gibbs": lambda: {"field": sp.MarkovField(FIELD), "test": sp.AusterityTest(), **RUN},
-    "batch_irls": lambda: {"X": FEATURES, "y": RESPONSES, "max_iterations": 3},
-    "sequential_irls": lambda: {"X": FEATURES, "y": RESPONSES, "max_iterations": 3},
     "herding": lambda: {"target": tg.Uniform(), "draws": 2},
     "sobol": lambda: {"target": tg.Uniform(), "draws": 4},
     "barker_mh": lambda: {"posterior": POSTERIOR, "proposal_scale": 0.01, "batch_size": 40, **RUN},
-    "orthogonal_mh": lambda: {
-        "posterior": sp.IndependentComponents(np.random.default_rng(0).standard_normal((40, 2))),
-        "proposal_scale": 0.1, **RUN,
-    },
-    "select_variables": lambda: {
-        "posterior": sp.SparseLogisticRegression(FEATURES, RESPONSES), "update_scale": 0.1, "birth_scale": 0.1, **RUN,
-    },
     "mode_shares": lambda: {"draws": TWO_MODES, "target": MIXTURE},
     "operating_characteristics": lambda: {"mean": [0.0], "first_fraction": 0.2, "epsilon": 0.05},
     "trial_run": lambda: {"posterior": POSTERIOR, "proposal": sp.RandomWalk(0.1), "draws": 10, "chains": 1},
     "worst_case_design": lambda: {"target_error": 0.1, "first_fractions": [0.5], "alphas": [0.5]},
-    "wrong_direction_probability": lambda: {"step": [1.0], "covariance": [[1.0]]},
     "GaussianMean": lambda: {"data": LINE},
     "GaussianMixture": lambda: {"means": [[0.0], [1.0]]},
     "load_target": lambda: {"reference": "no/such/file.py:target"},

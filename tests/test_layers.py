@@ -127,8 +127,8 @@ def violations():
     for module, path in modules().items():
         own = room(module)
         for name in imported_modules(path):
-            if name.split(".")[0] == "samplers":
-                yield f"{module} imports the bare name 'samplers'"
+            if (first := name.split(".")[0]) in {"samplers", "applications"}:
+                yield f"{module} imports the bare name {first!r}"
             if name.split(".")[0] != "steinkit" or name == "steinkit.__version__":
                 continue
             other = room(name)

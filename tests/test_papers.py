@@ -195,6 +195,19 @@ def test_other_words_rows_and_pictures_are_no_other_code(script):
     assert "0 of them kept from before" in run(script)
 
 
+def test_changed_code_of_an_application_is_run_again(script):
+    (script.parent / "solvers").mkdir()
+    solver = script.parent / "solvers" / "powers.py"
+    solver.write_text("def power(x):\n    return x * x\n")
+    script.write_text(
+        SCRIPT.replace("import numpy", "from solvers.powers import power\nimport numpy", 1).replace("x * x", "power(x)")
+    )
+    run(script)
+    assert "3 of them kept from before" in run(script)
+    solver.write_text("def power(x):\n    return x * x * x\n")
+    assert "0 of them kept from before" in run(script)
+
+
 def test_processes_find_the_same(script):
     run(script)
     alone = json.loads((script.parent / "found" / "squares.json").read_text())

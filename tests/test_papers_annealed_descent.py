@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
+from applications.irls import batch_irls
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers import batch_irls
 
 
 @pytest.fixture

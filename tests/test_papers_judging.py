@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pytest
 from _running_means import Risk
+from applications.variable_selection import JumpMoves, SparseLogisticRegression, select_variables
 
-from steinkit.samplers import AusterityTest, JumpMoves, SparseLogisticRegression, select_variables
+from steinkit.samplers import AusterityTest
 from steinkit.samplers.acceptance.interface import Look
 
 

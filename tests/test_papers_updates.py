@@ -7,16 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from applications.gibbs import MarkovField, approximate_gibbs
 from scipy.special import expit, logit
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers import (
-    AusterityTest,
-    BarkerTest,
-    MarkovField,
-    approximate_gibbs,
-    operating_characteristics,
-)
+from steinkit.samplers import AusterityTest, BarkerTest, operating_characteristics
 
 UPDATES = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "papers" / "_gibbs_updates.py"))
 update_bias, update_frequencies = UPDATES["update_bias"], UPDATES["update_frequencies"]

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+from applications.irls import loss_named, regression_data, start_vector
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, positive, whole
 from steinkit.describe.results import Brief
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.applications.irls import loss_named, regression_data, start_vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,8 +1,8 @@
 """What a cell's function is known by: its own code and whatever of the scripts' code it uses, and nothing else.
 
 So a row, a picture or a docstring may change without a cell being computed again. Names that a function uses are looked
-up in its file: functions, classes and constants there are followed, and so is what comes from other files of the same
-folder. What packages do is known by steinkit's version, which is part of a cell as well.
+up in its file: functions, classes and constants there are followed, and so is what comes from files in the script's
+folder and in folders inside it. What packages do is known by steinkit's version, which is part of a cell as well.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cell_code(function: Callable[..., Any]) -> str:
         if node is None or (place.name, name) in found:
             continue
         if isinstance(node, ast.ImportFrom):
-            other = place.parent / f"{node.module}.py"
+            other = file.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
             if other.is_file():
                 waiting += [(other, each.name) for each in node.names if (each.asname or each.name) == name]
             continue

@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from applications.gibbs import MarkovField, as_states
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import positive, whole
@@ -30,7 +31,6 @@ from steinkit.samplers.acceptance.sequential import (
     nodes_on_two_scales,
     operating_characteristics,
 )
-from steinkit.samplers.applications.gibbs import MarkovField, as_states
 from steinkit.samplers.chains.draws import Draws
 
 _BINS = 10

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from applications.variable_selection import JumpMoves, SparseLogisticRegression
 
-from steinkit.samplers import JumpMoves, SparseLogisticRegression, TrialRun, acceptance_bias
+from steinkit.samplers import TrialRun, acceptance_bias
 
 
 def balance(

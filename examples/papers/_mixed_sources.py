@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from _data_files import recordings
+from applications.ica import IndependentComponents
 
 from steinkit.errors import InputError
-from steinkit.samplers import IndependentComponents
 
 _MIXING = [[1.0, 0.5, -0.3, 0.2], [0.2, 1.0, 0.5, -0.4], [-0.4, 0.3, 1.0, 0.6], [0.5, -0.2, 0.1, 1.0]]
 

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from _mixed_sources import mixed_sources
+from applications.ica import StiefelWalk
 from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
 from steinkit.samplers import acceptance_bias, average_design, operating_characteristics, trial_run, worst_case_design
-from steinkit.samplers.applications.ica import StiefelWalk
 
 FRACTION, EPSILONS = 0.05, (0.01, 0.05, 0.2)
 MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)

@@ -36,12 +36,13 @@ from _frame import COLOURS, Experiment, Found, figure, main_of
 from _gibbs_updates import update_bias, update_frequencies
 from _running_means import LongRunMean, risk
 from _running_tables import running_tables, table_errors
+from applications.gibbs import MarkovField, approximate_gibbs
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.special import logit
 from scipy.stats import t as student_t
 
-from steinkit.samplers import AusterityTest, BarkerTest, MarkovField, approximate_gibbs
+from steinkit.samplers import AusterityTest, BarkerTest
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5

@@ -36,19 +36,11 @@ from _frame import COLOURS, Experiment, Found, figure, main_of
 from _mixed_sources import mixed_sources, true_unmixing
 from _risks import claim_lowest, compared, draw
 from _running_means import LongRunMean, Risk, RunningMeans, long_run_mean, risk, running_means
+from applications.ica import IndependentComponents, StiefelWalk, amari_distance, orthogonal_mh
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from steinkit.samplers import (
-    AusterityTest,
-    CustomProposal,
-    IndependentComponents,
-    MetropolisTest,
-    StiefelWalk,
-    amari_distance,
-    metropolis_hastings,
-    orthogonal_mh,
-)
+from steinkit.samplers import AusterityTest, CustomProposal, MetropolisTest, metropolis_hastings
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.2)
 CHAINS, BATCH, NORMAL = 10, 500, 2

@@ -38,17 +38,11 @@ from _frame import COLOURS, Experiment, Found, figure, main_of
 from _lost_features import balance
 from _risks import claim_lowest, draw, kept, restored
 from _running_means import long_run_mean, risk, running_means
+from applications.variable_selection import JumpMoves, SparseLogisticRegression, VariableSelection, select_variables
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from steinkit.samplers import (
-    AusterityTest,
-    JumpMoves,
-    MetropolisTest,
-    SparseLogisticRegression,
-    VariableSelection,
-    select_variables,
-)
+from steinkit.samplers import AusterityTest, MetropolisTest
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 SIZE_RATE, SCALE_PRIOR, BATCH = 1e-10, (0.01, 0.01), 500

@@ -24,10 +24,9 @@ import numpy as np
 from _annealed_descent import stochastic_gradient_descent
 from _data_files import million_song, mnist, principal_components
 from _frame import COLOURS, Experiment, figure, main_of
+from applications.irls import batch_irls, sequential_irls
 from matplotlib.figure import Figure
 from scipy.special import expit
-
-from steinkit.samplers import batch_irls, sequential_irls
 
 PAPER_LOOKS = {"lad": (464, 8100), "logistic": (500, 8100)}  # a thousandth of the data; and what that was in figure 3
 DIM, TESTS, NEAR = 10, 5000, 0.01

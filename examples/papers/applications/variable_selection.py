@@ -128,9 +128,7 @@ def select_variables(
     sections 6.3 and E.
     """
     if not isinstance(posterior, SparseLogisticRegression):
-        raise UsageError(
-            f"variable selection needs a samplers.SparseLogisticRegression; received {type(posterior).__name__}"
-        )
+        raise UsageError(f"variable selection needs a SparseLogisticRegression; received {type(posterior).__name__}")
     moves = JumpMoves(update_scale, birth_scale, update_probability)
     if run.get("start") is None:
         run["start"] = _steepest_feature(posterior, birth_scale)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from applications.irls import batch_irls, loss_named, sequential_irls
 from scipy.optimize import linprog, minimize
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers.applications.irls import batch_irls, loss_named, sequential_irls
 
 
 def simulated(loss, size=20_000, dim=2, seed=0):

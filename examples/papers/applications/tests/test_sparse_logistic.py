@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from applications.tests.problems import FEATURES, RATE, RESPONSES, SPARSE_POSTERIOR, A, B
+from applications.variable_selection import SparseLogisticRegression
 from scipy import integrate, special, stats
-from support.sampler_problems import FEATURES, RATE, RESPONSES, SPARSE_POSTERIOR, A, B
-
-from steinkit.samplers.applications.variable_selection import SparseLogisticRegression
 
 
 def test_the_prior_is_the_hierarchy_with_the_scale_integrated_out():

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from support.sampler_problems import mixtures, orthogonal_matrices
+from applications.ica import IndependentComponents, StiefelWalk, amari_distance, orthogonal_mh
+from applications.tests.problems import mixtures, orthogonal_matrices
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers.applications.ica import IndependentComponents, StiefelWalk, amari_distance, orthogonal_mh
 
 
 def test_the_likelihood_is_the_papers():

@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from applications.tests.problems import FEATURES, RESPONSES, regression
+from applications.variable_selection import JumpMoves, SparseLogisticRegression, select_variables
 from scipy import stats
 from support.monte_carlo import LIMIT
-from support.sampler_problems import FEATURES, RESPONSES, regression
-
-from steinkit.samplers.applications.variable_selection import JumpMoves, SparseLogisticRegression, select_variables
 
 SCALES = {"update_scale": 0.35, "birth_scale": 0.5}
 

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from applications.ica import IndependentComponents, StiefelWalk, amari_distance, orthogonal_mh
+from applications.tests.problems import MIXING, mixtures, orthogonal_matrices
 from scipy import integrate
 from support.monte_carlo import LIMIT
-from support.sampler_problems import MIXING, mixtures, orthogonal_matrices
 
 from steinkit.samplers.acceptance.interface import MetropolisTest
 from steinkit.samplers.acceptance.sequential import AusterityTest
-from steinkit.samplers.applications.ica import IndependentComponents, StiefelWalk, amari_distance, orthogonal_mh
 from steinkit.samplers.metropolis import metropolis_hastings
 
 

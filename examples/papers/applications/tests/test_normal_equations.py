@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from steinkit.errors import InputError
-from steinkit.samplers.applications.irls import (
+from applications.irls import (
     NormalEquations,
     WorkingRows,
     batch_irls,
     loss_named,
     wrong_direction_probability,
 )
+from scipy import stats
+
+from steinkit.errors import InputError
 
 LIMIT = 4.5  # standard errors
 

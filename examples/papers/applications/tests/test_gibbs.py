@@ -4,19 +4,19 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.special import expit, logit
-
-from steinkit.errors import InputError, UsageError
-from steinkit.samplers import AusterityTest, BarkerTest, ConcentrationTest, MetropolisTest, MinibatchBarkerTest
-from steinkit.samplers.applications.gibbs import MarkovField, Sweeps, approximate_gibbs
-from steinkit.samplers.applications.gibbs_kernels import (
+from applications.gibbs import MarkovField, Sweeps, approximate_gibbs
+from applications.gibbs_kernels import (
     block_length,
     random_below,
     random_stride,
     shuffle_on,
     sums,
 )
+from scipy import stats
+from scipy.special import expit, logit
+
+from steinkit.errors import InputError, UsageError
+from steinkit.samplers import AusterityTest, BarkerTest, ConcentrationTest, MetropolisTest, MinibatchBarkerTest
 
 FIELD = MarkovField.simulate(8, scale=0.3, rng=5)
 

@@ -5,19 +5,19 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy import special
-from support.monte_carlo import LIMIT
-from support.sampler_problems import FEATURES, RATE, RESPONSES, SPARSE_POSTERIOR, A, B, regression
-
-from steinkit.errors import InputError, UsageError
-from steinkit.samplers.acceptance.interface import BarkerTest, MetropolisTest
-from steinkit.samplers.acceptance.sequential import AusterityTest
-from steinkit.samplers.applications.variable_selection import (
+from applications.tests.problems import FEATURES, RATE, RESPONSES, SPARSE_POSTERIOR, A, B, regression
+from applications.variable_selection import (
     JumpMoves,
     SparseLogisticRegression,
     VariableSelection,
     select_variables,
 )
+from scipy import special
+from support.monte_carlo import LIMIT
+
+from steinkit.errors import InputError, UsageError
+from steinkit.samplers.acceptance.interface import BarkerTest, MetropolisTest
+from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.metropolis import metropolis_hastings
 from steinkit.targets.regression import LogisticRegression
 
@@ -183,7 +183,7 @@ def test_the_result_counts_only_draws_that_are_there():
 def test_wrong_use_is_named():
     with pytest.raises(InputError, match="chain 1 cannot start"):
         select_variables(SPARSE_POSTERIOR, draws=1, start=np.zeros(3), **SCALES)
-    with pytest.raises(UsageError, match=r"needs a samplers\.SparseLogisticRegression; received LogisticRegression"):
+    with pytest.raises(UsageError, match=r"needs a SparseLogisticRegression; received LogisticRegression"):
         select_variables(LogisticRegression(FEATURES, RESPONSES), draws=1, **SCALES)
     with pytest.raises(UsageError, match="has no score: a coefficient is 0"):
         SPARSE_POSTERIOR.score(np.ones((1, 3)))

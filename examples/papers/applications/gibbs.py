@@ -35,6 +35,7 @@ from typing import NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from applications.gibbs_kernels import log_odds, sweep, sweep_in_python
 from steinkit.arguments import positive, whole
 from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
@@ -153,7 +154,6 @@ class Sweeps:
 
     def __init__(self, field: MarkovField, test: AcceptanceTest, seeds: Sequence[int]) -> None:
         from steinkit.samplers.acceptance.rules import rule_of
-        from steinkit.samplers.applications.gibbs_kernels import sweep, sweep_in_python
 
         self.field = field
         # a test that adds noise of its own brings the level that goes with it
@@ -335,7 +335,6 @@ class MarkovField(Brief):
             If states have another shape, or values other than 0 and 1.
         """
         from steinkit.runtime.compilation import announced_compilation
-        from steinkit.samplers.applications.gibbs_kernels import log_odds
 
         if whole(variable, "variable", 0) >= self.dim:
             raise UsageError(f"variable must be less than the number of variables, {self.dim}; received {variable}")

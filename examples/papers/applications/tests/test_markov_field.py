@@ -4,9 +4,9 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from applications.gibbs import MarkovField
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers.applications.gibbs import MarkovField
 
 FIELD = MarkovField.simulate(8, scale=0.3, rng=5)
 

@@ -1,0 +1,1 @@
+"""Samplers and optimizers for the applications in the papers."""

@@ -1,1 +1,0 @@
-"""Chains and optimisers of the papers' applications, judged by the same tests."""

@@ -25,7 +25,7 @@ from functools import wraps
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from steinkit.errors import InputError, UsageError
 
@@ -251,6 +251,22 @@ def masked_entries(values: Any) -> int:
     if isinstance(values, list | tuple):
         return sum(masked_entries(each) for each in values if isinstance(each, list | tuple | np.ma.MaskedArray))
     return 0
+
+
+def require_range(values: ArrayLike, what: str) -> None:
+    """Require numbers that are 0 or between 1e-100 and 1e100 in size, so that no square or quotient leaves the doubles.
+
+    Raises
+    ------
+    InputError
+        If a finite one lies outside.
+    """
+    sizes = np.abs(np.asarray(values, dtype=np.float64))
+    outside = np.isfinite(sizes) & (sizes != 0.0) & ((sizes < 1e-100) | (sizes > 1e100))
+    if outside.any():
+        raise InputError(
+            f"expected {what} of a size from 1e-100 to 1e100, or 0; got {sizes[outside][0]:g}: rescale them"
+        )
 
 
 def whole(value: Any, name: str, least: int) -> int:

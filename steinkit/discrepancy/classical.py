@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import astuple, dataclass
 from functools import partial
@@ -11,20 +12,20 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, require_range
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, outwards, require_ordered, tolerance_of
 from steinkit.discrepancy.classical_bounds import lower_bound, upper_bound
-from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, solve_cone
+from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.preparation import Prepared, UnitsLike, prepare
-from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import require_time, seconds_left, within_time
+from steinkit.errors import TimeLimitError, UsageError, cautious
+from steinkit.runtime.deadlines import interruptible, require_time, seconds_left, within_time
 from steinkit.sample import Floats
 from steinkit.target import Target
 
 _TOLERANCE = 1e-6
-_SECONDS_TO_SET_UP, _SECONDS_TO_PROVE = 4e-5, 2e-5  # a point: what looks at no clock before and after the solver
+_SECONDS_TO_SET_UP = 4e-5  # a point, by CVXPY, which looks at no clock
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,7 +112,7 @@ def classical_stein_discrepancy(
     tolerance : float, optional
         Widest relative bracket (upper - lower)/upper accepted; 1e-6 if not given.
     max_seconds : float, optional
-        Time, from the call on, after which the solver stops with what it has.
+        Time, from the call on, after which to give up: the error then carries the bracket that is known.
 
     Returns
     -------
@@ -124,7 +125,8 @@ def classical_stein_discrepancy(
         If a setting cannot be honoured, or the sample has more than one dimension, where `graph_stein_discrepancy`
         serves.
     InputError
-        If the sample, the scores or the support do not fit together, or hold values that are not finite.
+        If the sample, the scores or the support do not fit together, hold values that are not finite, or values other
+        than 0 that are not between 1e-100 and 1e100 in size.
     SolverError
         If the answer could not be certified to within 10 %; the error carries the bracket.
 
@@ -154,23 +156,23 @@ def classical_stein_discrepancy(
     began = time.perf_counter()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     given, order = _program(data, factors)
-    length, height = given.natural_units
-    program = given.in_units(length, height)  # where no square is lost of numbers that matter
+    # in powers of two nearest to sqrt(c1 / c3), a length, and c1: a solver and the proof do best where both are about 1
+    length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
+    height = round(math.log2(factors.value))
+    program = given.in_units(length, height)
     scored = time.perf_counter()
-    from steinkit.runtime.deadlines import interruptible
+    from steinkit.discrepancy.classical_solver import solve_cone
 
-    setting_up, proving = _SECONDS_TO_SET_UP * len(order), _SECONDS_TO_PROVE * len(order)
     try:
-        require_time("the program was written down", setting_up + proving)
+        require_time("the program was written down", _SECONDS_TO_SET_UP * len(order))
+        answer = interruptible(partial(solve_cone, program, seconds_left()), Event(), "the program was solved")
     except TimeLimitError as error:
         raise error.within(0.0, _trivial_bound(given, factors)) from None
-    seconds = max(seconds_left() - setting_up - proving, 0.0)
-    answer = interruptible(partial(solve_cone, program, seconds), Event(), "the program was solved")
     solved = time.perf_counter()
     with instance_kept(points=program.points, scores=program.scores, weights=program.weights, bounds=program.bounds):
         lower, upper, value, slope = prove(program, answer)
-    g, grad_g = np.empty(len(order)), np.empty(len(order))
     lower, upper = outwards(lower, height - length), outwards(upper, height - length, up=True)
+    g, grad_g = np.empty(len(order)), np.empty(len(order))
     with np.errstate(over="ignore"):  # infinite where it is, in raw units
         g[order] = np.ldexp(value, height) * data.units.scale
         grad_g[order] = np.ldexp(slope, height - length)
@@ -229,8 +231,7 @@ def _program(data: Prepared, factors: SteinFactors) -> tuple[ClassicalProgram, n
     order = np.argsort(points.points[:, 0])
     limits = (-np.inf, np.inf) if data.bounds is None else (float(data.bounds[0, 0]), float(data.bounds[0, 1]))
     x, q, s = points.points[order, 0], points.weights[order], data.scores[order, 0]
-    with np.errstate(over="ignore"):
-        size = np.abs(s).max() * factors.value + factors.gradient + (x[-1] - x[0])
-    if not size < 1e300:
-        raise InputError("the discrepancy overflows: draws, scores or Stein factors are too large; rescale them")
+    for values, what in ((x, "draws"), (np.diff(x), "distances of draws"), (s, "scores"), (limits, "bounds")):
+        require_range(values, what)
+    require_range([factors.value, factors.gradient, factors.smoothness], "Stein factors")
     return ClassicalProgram(x, q, s, factors, limits), order

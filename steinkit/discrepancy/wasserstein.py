@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, require_range
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import Units, UnitsLike, require_names
@@ -47,12 +47,10 @@ if TYPE_CHECKING:
 
 LongFloats = NDArray[np.longdouble]
 
-LONG_EPS = float(np.finfo(np.longdouble).eps)
+_LONG = float(np.finfo(np.longdouble).eps)
 _EPS = 2.0**-52
-_TINY = 2.0**-1070  # more than what products and quotients lose that fall below the normal range
 _MOST_ASSIGNED = 5000
 _MOST_PAIRS = 250_000
-_SQUARES = 2.0**-450, 2.0**450  # distances whose squares, summed, have the digits of a normal number
 _ROWS_AT_ONCE = 256
 _SWEEPS = 8  # between two looks at the bracket
 _CLOSE = 2.0**-40  # relative width at which prices are good enough: rounding may change them for ever
@@ -64,43 +62,32 @@ def distance_on_the_line(sample: Sample, other: Sample) -> tuple[float, float]:
     Where all weights are equal, F - G is a whole number over the product of both numbers of draws, without an error.
     Otherwise its error counts over the whole length, which matters where some points lie far from the others.
     """
-    places = np.concatenate([sample.points[:, 0], other.points[:, 0]])
-    exponent = _exponent(places)
-    places = np.ldexp(places, exponent)
-    order = np.argsort(places, kind="stable")
-    widths = np.diff(places[order])
     n, m = len(sample), len(other)
-    rounding = LONG_EPS * 4.0 * (n + m)  # of masses, their cumulative sums, and the sum over gaps
+    places = np.concatenate([sample.points[:, 0], other.points[:, 0]])
+    order = np.argsort(places, kind="stable")
+    widths, rounding = np.diff(places[order]), _LONG * 4.0 * (n + m)
     if _equally_weighted(sample) and _equally_weighted(other):
         steps = np.concatenate([np.full(n, m), np.full(m, -n)])
-        between = np.cumsum(steps[order])[:-1] / np.longdouble(n * m)
-        uncertain = 0.0
+        between, uncertain = np.cumsum(steps[order])[:-1] / np.longdouble(n * m), 0.0
     else:
         p, q = masses(sample), masses(other)
         between = np.cumsum(np.concatenate([p / p.sum(), -q / q.sum()])[order])[:-1]
-        uncertain = rounding * float(widths.sum())
+        uncertain = 1.01 * rounding * float(widths.sum())
     distance = float(np.abs(between) @ widths)
-    lost = (n + m) * _TINY if distance > 0.0 or exponent < 0 else 0.0
-    slack = (rounding + 2.0 * _EPS) * distance + 1.01 * uncertain + lost
-    return _scaled_back(distance - slack, distance + slack, -exponent)
+    slack = (rounding + 2.0 * _EPS) * distance + uncertain
+    return distance - slack, distance + slack
 
 
-def distance_in_space(sample: Sample, other: Sample, shift: float = 0.0) -> tuple[float, float]:
+def distance_in_space(sample: Sample, other: Sample) -> tuple[float, float]:
     """Bracket of the transport problem's optimum, in several dimensions.
-
-    Parameters
-    ----------
-    sample, other : Sample
-    shift : float
-        How far rounding may have moved a point from where it is to be.
 
     Raises
     ------
     UsageError
         If the samples are too large to be solved.
-    InputError
-        If distances overflow.
     """
+    from scipy.spatial.distance import cdist
+
     equal = len(sample) == len(other) and _equally_weighted(sample) and _equally_weighted(other)
     assigned = equal and len(sample) <= _MOST_ASSIGNED
     here, there = sample.distinct(), other.distinct()
@@ -110,79 +97,36 @@ def distance_in_space(sample: Sample, other: Sample, shift: float = 0.0) -> tupl
             f"points; at most {_MOST_PAIRS:,} pairs are solved, or {_MOST_ASSIGNED} equally weighted draws on each "
             "side: thin the samples"
         )
-    x, y = (sample.points, other.points) if assigned else (here.points, there.points)
-    exponent = _exponent(np.concatenate([x.ravel(), y.ravel()]))
-    costs = _distances(np.ldexp(x, exponent), np.ldexp(y, exponent))
+    require_time("distances were taken")
+    costs = cdist(sample.points, other.points) if assigned else cdist(here.points, there.points)
     largest = float(costs.max())
-    lower = upper = 0.0
-    if largest > 0.0:
-        unit = math.frexp(largest)[1]
-        costs = np.ldexp(costs, -unit)  # at most 1
-        if assigned:
-            lower, upper = _assignment(costs)
-        else:
-            p, q = masses(sample, here), masses(other, there)
-            lower, upper = _transport(costs, p / p.sum(), q / q.sum(), 4.0 * LONG_EPS * (len(sample) + len(other)))
-        lower, upper = math.ldexp(lower, unit), math.ldexp(upper, unit)
-    error = (2 * sample.dim + 8) * _EPS  # relative, of each distance
-    lost = (2 * sample.dim) * _TINY if largest > 0.0 or exponent < 0 else 0.0
-    lower, upper = lower - error * abs(lower) - lost, upper + 2.0 * error * upper + lost
-    lower, upper = _scaled_back(lower, upper, -exponent)
-    return (lower, upper) if shift == 0.0 else (lower - shift, math.nextafter(upper + shift, math.inf))
+    if largest == 0.0:
+        return 0.0, 0.0
+    costs /= largest
+    if assigned:
+        lower, upper = _assignment(costs)
+    else:
+        p, q = masses(sample, here), masses(other, there)
+        lower, upper = _transport(costs, p / p.sum(), q / q.sum(), 4.0 * _LONG * (len(sample) + len(other)))
+    error = (2 * sample.dim + 10) * _EPS  # relative, of each distance
+    return largest * (lower - error * abs(lower)), largest * (1.0 + 2.0 * error) * upper
 
 
 def masses(sample: Sample, points: DistinctSample | None = None) -> LongFloats:
-    """What each draw, or each distinct point, carries, in any unit; shape (n,).
+    """Weight of each draw, or of each distinct point, shape (n,): exact of draws, and of points without weights.
 
-    Numbers of draws are whole, and exact. Weights are exact of draws, in extended precision where the machine has it,
-    and to within a relative LONG_EPS times their number of points.
+    Sums of other weights are wrong by a relative `_LONG` times the number of draws.
     """
-    if sample.weights is None:
-        return (np.ones(len(sample)) if points is None else points.counts).astype(np.longdouble)
-    unit = math.frexp(float(sample.weights.max()))[1]
-    weights = np.ldexp(sample.weights.astype(np.longdouble), -unit)
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
     if points is None:
-        return weights
-    sums = np.zeros(len(points), dtype=np.longdouble)
-    carried = points.inverse >= 0
-    np.add.at(sums, points.inverse[carried], weights[carried])
+        return weights.astype(np.longdouble)
+    sums, carried = np.zeros(len(points), dtype=np.longdouble), points.inverse >= 0
+    np.add.at(sums, points.inverse[carried], weights[carried].astype(np.longdouble))
     return sums
-
-
-def _exponent(values: Floats) -> int:
-    """Power of two that takes values to where no sum of theirs overflows, nor anything below 1 is lost."""
-    top = float(np.abs(values).max())
-    if 0.0 < top < 1.0:
-        return -math.frexp(top)[1]
-    return -40 if top > 2.0**980 else 0
-
-
-def _scaled_back(lower: float, upper: float, exponent: int) -> tuple[float, float]:
-    """A bracket times a power of two, outwards."""
-    with np.errstate(over="ignore"):  # of a distance that is no double
-        low, high = (float(each) for each in np.ldexp(np.array([max(lower, 0.0), upper]), exponent))
-    if not math.isfinite(high):
-        raise InputError("the points lie so far apart that their distance overflows: rescale them")
-    return math.nextafter(low, 0.0), high if upper == 0.0 else math.nextafter(high, math.inf)
 
 
 def _equally_weighted(sample: Sample) -> bool:
     return sample.weights is None or bool(np.ptp(sample.weights) == 0.0)
-
-
-def _distances(x: Floats, y: Floats) -> Floats:
-    """Euclidean distances, (n, m), each to within a relative (2 d + 8) 2^-52 and 2 d 2^-1074."""
-    from scipy.spatial.distance import cdist
-
-    costs = np.empty((len(x), len(y)))
-    for rows in blocks(len(x), _ROWS_AT_ONCE, "distances were taken"):
-        costs[rows] = cdist(x[rows], y)
-    smallest, largest = _SQUARES
-    doubtful = ~((costs > smallest) & (costs < largest))  # squares were lost, or overflowed
-    for i in np.flatnonzero(doubtful.any(axis=1)):
-        j = np.flatnonzero(doubtful[i])
-        costs[i, j] = np.hypot.reduce(np.abs(x[i] - y[j]), axis=1)
-    return costs
 
 
 def _assignment(costs: Floats) -> tuple[float, float]:
@@ -253,27 +197,21 @@ def _priced(costs: Floats, p: Floats, q: Floats, g: Floats, error: float = 0.0) 
 def _planned(costs: Floats, p: LongFloats, q: LongFloats, plan: Floats, error: float) -> float:
     """Upper bound by a plan near to one that is admitted, rounded up.
 
-    Scaled down a little more than to the shares found, its rows and columns are no more than the true ones. What of the
-    masses left over is wrong by rounding, twice `error` on either side, costs at most 1.
+    Cut down until no row and no column has more than its share, and completed anyhow: the mass completed is at most the
+    sum of all differences from the shares, and moving it costs at most 1. `error` is relative, of either share.
     """
-    error += 8.0 * _EPS
     moved = plan.astype(np.longdouble)
-    moved *= _shrunk(p, moved.sum(axis=1))[:, None]
-    moved *= _shrunk(q, moved.sum(axis=0)) * (1.0 - error)
-    left_here, left_there = np.maximum(p - moved.sum(axis=1), 0.0), np.maximum(q - moved.sum(axis=0), 0.0)
-    if left_here.sum() > 0.0:
-        moved = moved + np.outer(left_here, left_there) / left_here.sum()
-    return math.fsum((moved * costs).astype(np.float64).ravel()) * (1.0 + error) + 8.0 * error
-
-
-def _shrunk(wanted: LongFloats, found: LongFloats) -> LongFloats:
-    """Factors, at most 1, that take the sums found down to those wanted."""
-    factors: LongFloats = np.minimum(np.longdouble(1.0), wanted / np.where(found > 0.0, found, np.longdouble(1.0)))
-    return factors
+    left_over = np.abs(p - moved.sum(axis=1)).sum() + np.abs(q - moved.sum(axis=0)).sum()
+    rounding = 8.0 * (error + _EPS)
+    return math.fsum((plan * costs).ravel()) * (1.0 + rounding) + float(left_over) + rounding
 
 
 _UNIT_ROUNDING = 2.0**-51  # of a point that was centred and divided, relative to its distance from the centre
 _REMEDY = "compare with a sample of the target, wasserstein_distance(draws, other_draws)"
+_TAILS = (
+    "beyond the points where the cdf was evaluated its tails were taken to go on falling as fast as they do there; "
+    "give Target tail_integrals= for a proof"
+)
 _RESOLUTION = 1e-11  # of the largest coordinate: distances that are zero but for rounding
 
 
@@ -347,7 +285,8 @@ def wasserstein_distance(
     UsageError
         If the target has no cdf or several dimensions, a setting cannot be honoured, or the samples are too large.
     InputError
-        If the samples do not fit together, the cdf is none, or the distance is infinite as the target has no mean.
+        If the samples do not fit together, hold values other than 0 that are not between 1e-100 and 1e100 in size, the
+        cdf is none, or the distance is infinite as the target has no mean.
     SolverError
         If the answer could not be bracketed to within 10 %; `TimeLimitError` if `max_seconds` pass first.
 
@@ -382,7 +321,6 @@ def wasserstein_distance(
         if other_weights is not None:
             raise UsageError("other_weights are for another sample; a target has none: drop them")
         lower, upper, more = _to_target(sample, points, target_or_draws, wanted)
-        lower, upper = _over(lower, upper, chosen)
         notes += more
     else:
         other = _weighted(target_or_draws, other_weights, "other_weights")
@@ -390,6 +328,8 @@ def wasserstein_distance(
         arrays = {"points": sample.points, "weights": sample.weights, "others": other.points}
         with instance_kept(**arrays, other_weights=other.weights):
             require_ordered(lower, upper)
+    if sample.dim == 1 and chosen.kind != "raw":
+        lower, upper = lower / chosen.scale.item() * (1.0 - _EPS), upper / chosen.scale.item() * (1.0 + _EPS)
     result = WassersteinDistance(
         lower=max(lower, 0.0),
         upper=upper,
@@ -400,8 +340,7 @@ def wasserstein_distance(
         seconds={"distance": time.perf_counter() - began},
         warnings=notes,
     )
-    with np.errstate(over="ignore"):
-        largest = float(np.abs(points.points / chosen.scale).max())
+    largest = float(np.abs(points.points / chosen.scale).max())
     if result.upper <= _RESOLUTION * largest:  # a distance of 0 has no relative width
         return result
     cause, remedy = "", "Give Target tail_integrals=, the integrals of its cdf, or thin the sample"
@@ -412,18 +351,20 @@ def wasserstein_distance(
 
 def _weighted(draws: DrawsLike, weights: ArrayLike | None, what: str) -> Sample:
     sample = as_sample(draws)
-    if weights is None:
-        return replace(sample, scores=None)
-    if sample.weights is not None:
+    if weights is not None and sample.weights is not None:
         raise UsageError(f"{what} were given, but the sample carries its own; drop one of the two")
-    return replace(sample, weights=np.asarray(weights), scores=None)
+    sample = replace(sample, weights=sample.weights if weights is None else np.asarray(weights), scores=None)
+    require_range(sample.points, "draws")
+    if sample.weights is not None:
+        require_range(sample.weights, what)
+    return sample
 
 
 def _to_target(
     sample: Sample, points: DistinctSample, target: Target, tolerance: float
 ) -> tuple[float, float, tuple[str, ...]]:
     """Bracket of the distance to a target, and what its reader should know."""
-    from steinkit.discrepancy.wasserstein_from_cdf import distance_from_cdf
+    from steinkit.discrepancy.wasserstein_from_cdf import distance_by_halving, distance_by_integrals
 
     if sample.dim != 1 or (target.dim is not None and target.dim != 1):
         raise UsageError(
@@ -437,13 +378,15 @@ def _to_target(
         )
     require_names(sample, target)
     order = np.argsort(points.points[:, 0])
-    x = points.points[order, 0]
-    if 0.5 * x[-1] - 0.5 * x[0] > 4e307:
-        raise InputError("the draws lie so far apart that their distances overflow: rescale them")
     sums = np.cumsum(masses(sample, points)[order])
-    added = 0.0 if sample.weights is None else 4.0 * LONG_EPS * len(sample)  # whole numbers are added exactly
-    levels = np.asarray(sums[:-1] / sums[-1], dtype=np.float64)
-    lower, upper, notes = distance_from_cdf(x, levels, 2.0**-53 + 2.0 * LONG_EPS + added, target, tolerance)
+    added = 0.0 if sample.weights is None else 4.0 * _LONG * len(sample)  # whole numbers are added exactly
+    known = points.points[order, 0], np.asarray(sums[:-1] / sums[-1], dtype=np.float64), 2.0**-53 + 2.0 * _LONG + added
+    notes: tuple[str, ...] = ()
+    if target.has_tail_integrals:
+        lower, upper = distance_by_integrals(*known, target)
+    else:
+        lower, upper = distance_by_halving(*known, target, tolerance)
+        notes = (_TAILS,) if target.bounds is None or not np.isfinite(target.bounds).all() else ()
     if not np.isfinite(upper):
         raise InputError(
             f"the Wasserstein distance to {target.label} is infinite: its tails are so heavy that it has no mean; "
@@ -452,24 +395,17 @@ def _to_target(
     return lower, upper, notes
 
 
-def _over(lower: float, upper: float, units: Units) -> tuple[float, float]:
-    """The bracket of a distance on the line, in units."""
-    if units.kind == "raw":
-        return lower, upper
-    (scale,) = units.scale.tolist()
-    return math.nextafter(lower / scale, -math.inf), math.nextafter(upper / scale, math.inf)
-
-
 def _to_sample(sample: Sample, other: Sample, units: Units) -> tuple[float, float]:
-    """Bracket of the distance between two samples, in units."""
+    """Bracket of the distance between two samples, in units where there are several dimensions."""
     if sample.dim != other.dim:
         raise InputError(
             f"the draws have {sample.dim} coordinates and the other draws {other.dim}; both need the same number"
         )
     if sample.dim == 1:
-        return _over(*distance_on_the_line(sample, other), units)
+        return distance_on_the_line(sample, other)
     if units.kind == "raw":
         return distance_in_space(sample, other)
     sample, other = (replace(each, points=units.points(each.points)) for each in (sample, other))
-    norms = (float(np.hypot.reduce(np.abs(each.points).max(axis=0))) for each in (sample, other))
-    return distance_in_space(sample, other, shift=_UNIT_ROUNDING * sum(norms))
+    lower, upper = distance_in_space(sample, other)
+    shift = _UNIT_ROUNDING * sum(float(np.hypot.reduce(np.abs(each.points).max(axis=0))) for each in (sample, other))
+    return lower - shift, upper + shift

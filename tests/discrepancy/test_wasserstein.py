@@ -213,30 +213,31 @@ def exactly_in_space(x, y):
 @pytest.mark.parametrize(
     ("x", "y", "exact"),
     [
-        ([[0.0, 0.0]], [[1e-170, 0.0]], 1e-170),
-        ([[0.0, 0.0], [1.0, 0.0]], [[3e155, 4e155], [1.0, 0.0]], 2.5e155),
-        ([[0.0, 0.0], [0.0, 0.0]], [[3e-200, 4e-200]], 5e-200),
-        ([[-1e307, 0.0]], [[1e307, 0.0]], 2e307),
-        ([0.0], [1e-200], 1e-200),
-        ([-8e307, 0.0], [8e307, 0.0], 8e307),
+        ([[0.0, 0.0]], [[1e-100, 0.0]], 1e-100),
+        ([[0.0, 0.0], [1.0, 0.0]], [[3e99, 4e99], [1.0, 0.0]], 2.5e99),
+        ([[0.0, 0.0], [0.0, 0.0]], [[3e-100, 4e-100]], 5e-100),
+        ([[-1e100, 0.0]], [[1e100, 0.0]], 2e100),
+        ([0.0], [1e-100], 1e-100),
+        ([-8e99, 0.0], [8e99, 0.0], 8e99),
     ],
 )
-def test_distances_whose_squares_are_no_doubles(x, y, exact):
+def test_distances_of_any_size(x, y, exact):
     result = wasserstein_distance(x, y)
     assert result.value == pytest.approx(exact, rel=1e-12)
     assert result.gap < 1e-12
     assert result.claim == "proved"
 
 
-def test_distances_that_overflow_are_refused():
-    for x, y in (([-1.7e308], [1.7e308]), ([[-1.7e308, 0.0]], [[1.7e308, 0.0]])):
-        with pytest.raises(sk.InputError, match="overflows"):
+@pytest.mark.parametrize("wrong", [1.1e100, 0.9e-100, -1.7e308, 5e-324])
+def test_numbers_out_of_range_are_refused(wrong):
+    for x, y in (([wrong], [0.0]), ([0.0], [wrong]), ([[wrong, 0.0]], [[0.0, 0.0]]), ([wrong], Normal())):
+        with pytest.raises(sk.InputError, match="rescale"):
             wasserstein_distance(x, y)
-    with pytest.raises(sk.InputError, match="overflow"):
-        wasserstein_distance([-1.7e308, 1.7e308], Normal())
+    with pytest.raises(sk.InputError, match="rescale"):
+        wasserstein_distance([0.0, 1.0], [2.0], weights=[1.0, abs(wrong)])
 
 
-SIZES = [1.0, 1e-9, 1e-150, 1e-170, 1e-200, 1e-310, 1e150, 1e155, 1e200, 1e306]
+SIZES = [1.0, 1e-9, 1e-50, 1e-90, 1e50, 1e90]
 
 
 @pytest.mark.filterwarnings("ignore:.*relative width:steinkit.SteinkitWarning")
@@ -245,7 +246,7 @@ def test_brackets_of_numbers_of_any_size_hold_the_exact_distance(seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 6, 2)
     x, y = (rng.standard_normal(k) * rng.choice(SIZES, k) for k in (n, m))
-    p, q = (rng.random(k) * 10.0 ** rng.choice([0, 0, 16, -16, 290, -290], k) for k in (n, m))
+    p, q = (rng.random(k) * 10.0 ** rng.choice([0, 0, 16, -16, 90, -90], k) for k in (n, m))
     u, v = (rng.standard_normal((n, 2)) * rng.choice(SIZES, (n, 1)) for _ in range(2))
     line = wasserstein_distance, (x, y), {"weights": p, "other_weights": q}, exactly_on_the_line(x, y, p, q)
     for take, samples, further, exact in (
@@ -322,8 +323,8 @@ def test_rounded_levels_before_a_far_point_are_within_the_bracket(n):
     assert result.gap < 1e-3
 
 
-def test_draws_whose_squares_overflow():
-    draws = 1e200 * np.random.default_rng(0).standard_normal(20)
+def test_draws_of_extreme_size():
+    draws = 1e99 * np.random.default_rng(0).standard_normal(20)
     assert wasserstein_distance(draws, Normal()).value == pytest.approx(np.abs(draws).mean(), rel=1e-9)
 
 

@@ -5,6 +5,7 @@ holds the numbers that it holds, extended precision or not, all of them taken as
 """
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,55 +40,43 @@ def gap_lengths(program):
     return inner + [2 * abs(x[point] - exact(program.bounds[0 if sign > 0 else 1])) for point, _, sign in program.ends]
 
 
-def followed(program, answer, first, stop, slopes, values, place):
-    """Values and slopes of a component at its points, by the equations from gap to gap.
+def exact_function(program, answer):
+    """Values and slopes at the points of the function that an answer defines, by the equations from gap to gap."""
+    c3, n, n_inner = factors_of(program)[2], len(program.points), len(program.inner)
+    x, value, slope = fractions(program.points), fractions(answer.value), fractions(answer.slope)
+    bend, turn = fractions(answer.bend), fractions(answer.turn)
+    gap_after = {int(point): gap for gap, point in enumerate(program.inner)}
+    bounds = {sign: gap for gap, (_, _, sign) in enumerate(program.ends, start=n_inner)}
 
-    Points before `place` are reached from the left, the others from the right; the first and the last have the slopes
-    given, and, where no bound is next to them, the values given.
-    """
-    c3 = factors_of(program)[2]
-    x, k = fractions(program.points[first:stop]), stop - first
-    offset = int(np.searchsorted(program.inner, first))
-    bend, turn = (fractions(each[offset : offset + k - 1]) for each in (answer.bend, answer.turn))
-    value, slope = [Fraction(0)] * k, [Fraction(0)] * k
+    def from_bound(sign):
+        """Distance a of the outermost point, and c3 a^2 u."""
+        a = gap_lengths(program)[bounds[sign]] / 2
+        return a, c3 * a * a * bend[bounds[sign]]
 
-    def start(at, side):
-        sign = 1 - 2 * side
-        for number, end in enumerate(program.ends, start=len(program.inner)):
-            if end[0] == (first, stop - 1)[side] and end[2] == sign:
-                a = abs(x[at] - exact(program.bounds[side]))
-                return sign * (a * slope[at] + c3 * a * a * exact(answer.bend[number]))
-        return values[side]
-
-    for i in range(place):
-        if i:
-            h = x[i] - x[i - 1]
-            slope[i] = slope[i - 1] + c3 * h * turn[i - 1]
-            value[i] = value[i - 1] + h * (slope[i - 1] + slope[i]) / 2 + c3 * h * h / 2 * bend[i - 1]
-        else:
-            slope[0] = slopes[0]
-            value[0] = start(0, 0)
-    for i in range(k - 1, place - 1, -1):
-        if i < k - 1:
-            h = x[i + 1] - x[i]
-            slope[i] = slope[i + 1] - c3 * h * turn[i]
-            value[i] = value[i + 1] - h * (slope[i] + slope[i + 1]) / 2 - c3 * h * h / 2 * bend[i]
-        else:
-            slope[i] = slopes[1]
-            value[i] = start(i, 1)
+    for first, stop in pairwise(program.starts.tolist()):
+        left, right = first == 0 and 1.0 in bounds, stop == n and -1.0 in bounds
+        if right and not left:
+            a, rise = from_bound(-1.0)
+            value[-1] = -(a * slope[-1] + rise)
+            for i in range(n - 2, first - 1, -1):
+                h, gap = x[i + 1] - x[i], gap_after[i]
+                slope[i] = slope[i + 1] - c3 * h * turn[gap]
+                value[i] = value[i + 1] - h * (slope[i] + slope[i + 1]) / 2 - c3 * h * h / 2 * bend[gap]
+            continue
+        for _ in range(2 if left and right else 1):
+            if left:
+                a, rise = from_bound(1.0)
+                value[first] = a * slope[first] + rise
+            for i in range(first, stop - 1):
+                h, gap = x[i + 1] - x[i], gap_after[i]
+                slope[i + 1] = slope[i] + c3 * h * turn[gap]
+                value[i + 1] = value[i] + h * (slope[i] + slope[i + 1]) / 2 + c3 * h * h / 2 * bend[gap]
+            if left and right:
+                after, rise = from_bound(-1.0)
+                missed = value[-1] + after * slope[-1] + rise
+                slope[first] -= missed / (a + x[-1] - x[0] + after)
+        assert not (left and right) or missed == 0
     return value, slope
-
-
-def bend_and_turn(program, value, slope, gap):
-    """u and v of a gap from values and slopes at its ends."""
-    c3, x, n_inner = factors_of(program)[2], fractions(program.points), len(program.inner)
-    if gap < n_inner:
-        i = int(program.inner[gap])
-        h, mean = x[i + 1] - x[i], (slope[i] + slope[i + 1]) / 2
-        return 2 * (value[i + 1] - value[i] - h * mean) / (c3 * h * h), (slope[i + 1] - slope[i]) / (c3 * h)
-    i, _, sign = program.ends[gap - n_inner]
-    a = abs(x[i] - exact(program.bounds[0 if sign > 0 else 1]))
-    return (int(sign) * value[i] - a * slope[i]) / (c3 * a * a), Fraction(0)
 
 
 def excess_at_point(program, value, slope):
@@ -134,9 +123,8 @@ def random_answer(program, rng):
         bend=rng.uniform(-0.5, 0.5, gaps),
         turn=rng.uniform(-1.0, 1.0, gaps),
         tension=rng.standard_normal(gaps),
+        torque=rng.standard_normal(gaps),
         cut=rng.standard_normal((2, gaps)),
-        value_force=rng.standard_normal(n),
-        slope_force=rng.standard_normal(n),
         status="guessed",
     )
 
@@ -196,17 +184,17 @@ def stationary(a, b, cuts, rest):
     return v, t, total + b * v / 2 + cuts[0] * t[0] / 2 + cuts[1] * t[1] / 2
 
 
-def dual_value(program, tension, turning, cut):
+def dual_value(program, tension, torque, cut):
     """Two numbers that enclose what multipliers prove by weak duality, from the equations gap by gap."""
     _, c2, c3 = factors_of(program)
-    tension, turning, cut = fractions(tension), fractions(turning), [fractions(each) for each in cut]
+    tension, torque, cut = fractions(tension), fractions(torque), [fractions(each) for each in cut]
     q, s, n_inner = fractions(program.weights), fractions(program.scores), len(program.inner)
     alpha, beta = [a * b for a, b in zip(q, s, strict=True)], list(q)
     least = most = Fraction(0)
     for gap, h in enumerate(gap_lengths(program)):
         pushes = h * tension[gap] - cut[0][gap] + cut[1][gap]
         if gap < n_inner:
-            i, k, turn = int(program.inner[gap]), int(program.inner[gap]) + 1, turning[gap]
+            i, k, turn = int(program.inner[gap]), int(program.inner[gap]) + 1, torque[gap]
             alpha[i] += tension[gap]
             alpha[k] -= tension[gap]
             beta[i] += pushes / 2 + turn

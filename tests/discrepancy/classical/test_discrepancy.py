@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 
 import steinkit as sk
 from steinkit.discrepancy.classical import classical_stein_discrepancy, prove
-from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
+from steinkit.discrepancy.classical_program import ClassicalProgram
+from steinkit.discrepancy.classical_solver import solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 UNIFORM = {"target": sk.targets.Uniform(), "stein_factors": (0.5, 0.5, 1.0)}

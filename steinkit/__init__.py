@@ -8,7 +8,7 @@ import lazy_loader
 
 from steinkit.describe.results import serve_results_with
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 serve_results_with(
     html="steinkit.report.page:as_html",

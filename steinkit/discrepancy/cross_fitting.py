@@ -274,16 +274,14 @@ def _log_norm(values: Floats) -> Floats:
 
 
 _FEWEST = 4  # draws of a chain that is split: two in each half
-_FEWEST_CHANGES = 8  # of neighbours' weights, from which they can be called sorted
 _SORTED = 0.25  # changes of direction over changes, below which they are; a half in slow chains, else more
 _CLEARLY = 1.0  # rise, and fall, of the logarithm of weights of nested sampling
-_WINDOWS = 20  # of rows in which its fall is sought
 _REPEATED = 0.03  # of the draws, up to which points that come again after others are no matter
 _BY_CHANCE = 4.0  # times the expected number of equal draws that rounding makes, up to which it explains them
 _COLLISION = 0.2821  # probability that two normal draws are rounded to the same value, times sd over unit
 _FINEST = 1e-6  # of a standard deviation: a unit of rounding below this is that of floating-point numbers
 _QUARTILES = 1.349  # standard deviations between a normal distribution's
-_SOME = 1000  # draws among which rounding is sought first
+_SOME = 1000  # draws, or up to twice as many, among which rounding is sought
 _LATTICE = 1e-3  # of a unit, by which differences may miss whole multiples
 _COARSE = 0.05  # of a standard deviation, from which rounding is said
 EFFECTIVE_PER_FREEDOM = 5.0  # effective draws that count as one degree of freedom; 10 is cautious, 3 too bold
@@ -351,6 +349,7 @@ class Draws:
         if len(order) < 2 * _FEWEST:
             raise InputError(f"the test needs at least {2 * _FEWEST} draws; this sample has {len(order)}: add draws")
         shares, rows = given.probabilities[order], prepared.points.inverse[order]
+        unordered, nested = "", None
         if _come_again(rows, prepared.points.points):
             first = np.sort(np.unique(rows, return_index=True)[1]).astype(np.int64)
             order, rows, shares = order[first], rows[first], np.asarray(np.bincount(rows, shares)[rows[first]], float)
@@ -358,9 +357,6 @@ class Draws:
             unordered = f"{len(first)} distinct points come again after others, as resampling makes them"
         elif _are_sorted(shares):
             unordered = "the draws are sorted by weight"
-        else:
-            unordered = ""
-        nested = None
         if unordered:
             disorder.append(f"{unordered}: they are taken to be independent, in no order of time")
             shuffle = np.random.default_rng(0).permutation
@@ -485,19 +481,11 @@ def _remaining(
 
 
 def rounding_units(points: Floats) -> Floats:
-    """The unit of which the values of each coordinate, (n, d), differ by whole multiples; zero where there is none."""
-    step, units = len(points) // _SOME, np.zeros(points.shape[1])
-    if step > 1:  # what is not rounded shows in some of the draws
-        some = np.flatnonzero(rounding_units(points[::step]))
-        units[some] = _units(points[:, some])
-        return units
-    return _units(points)
-
-
-def _units(points: Floats) -> Floats:
-    gaps = np.diff(np.sort(points, axis=0), axis=0)
+    """The unit of which values of each coordinate, (n, d), differ by whole multiples, in some draws; zero for none."""
+    some = points[:: max(1, len(points) // _SOME)]
+    gaps = np.diff(np.sort(some, axis=0), axis=0)
     least = np.where(gaps > 0.0, gaps, np.inf).min(axis=0, initial=np.inf)
-    known = (least > _FINEST * _widths(points)) & (np.count_nonzero(gaps, axis=0) >= _FEWEST)
+    known = (least > _FINEST * _widths(some)) & (np.count_nonzero(gaps, axis=0) >= _FEWEST)
     steps = gaps / np.where(known, least, np.inf)
     return np.where(known & (np.abs(steps - np.rint(steps)) < _LATTICE).all(axis=0), least, 0.0)
 
@@ -522,12 +510,12 @@ def _are_sorted(shares: Floats) -> bool:
     """Whether neighbours' shares rise and fall in long runs, as no chain's do."""
     steps = np.sign(np.diff(shares))
     steps = steps[steps != 0.0]
-    return len(steps) >= _FEWEST_CHANGES and bool(np.count_nonzero(np.diff(steps)) < _SORTED * len(steps))
+    return len(steps) >= 2 * _FEWEST and bool(np.count_nonzero(np.diff(steps)) < _SORTED * len(steps))
 
 
 def _shrinkage(logarithms: Floats) -> float:
     """How fast weights fall a row after they have risen, at most; zero where they do not do both."""
-    peak, width = int(np.argmax(logarithms)), len(logarithms) // _WINDOWS
+    peak, width = int(np.argmax(logarithms)), len(logarithms) // _FEWEST_BATCHES
     if not width or min(np.ptp(logarithms[: peak + 1]), np.ptp(logarithms[peak:])) < _CLEARLY:
         return 0.0
     return max(0.0, float((logarithms[:-width] - logarithms[width:]).max()) / width)

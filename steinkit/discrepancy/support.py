@@ -2,8 +2,8 @@
 
 Stein's identities need a density that vanishes at the edge of its support, or a boundary factor there. Bounds of the
 coordinates are known; other edges show where the log density is minus infinity a short way from a draw, within the
-bounds. So it is asked for at draws that are moved along coordinates and principal axes, and at draws of which two
-coordinates are exchanged: the outermost draws along each, and some others.
+bounds. So it is asked for beyond the outermost draws along coordinates and principal axes, and a short way from others
+in random directions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from steinkit.target import Target
 
 _STEPS = 0.05, 0.3  # standard deviations
 _MOST = 500  # places of each kind at which the density is asked for
-_OUTSIDE = 4.0  # standard deviations from the mean, beyond which an exchange goes too far to tell
 
 
 def edges(points: Floats, target: Target, bounds: Floats | None = None) -> bool:
@@ -46,13 +45,12 @@ def edges(points: Floats, target: Target, bounds: Floats | None = None) -> bool:
     >>> edges(draws, sk.Target(log_density=log_density, dim=2))
     True
     """
-    limits = target.bounds if bounds is None else bounds
-    places = _nearby(points)
+    limits, places = target.bounds if bounds is None else bounds, _nearby(points)
     if limits is not None:
         places = places[((places > limits[:, 0]) & (places < limits[:, 1])).all(axis=1)]
     try:
         with np.errstate(all="ignore"):
-            return bool(np.isneginf(target.log_density(places)).any()) if len(places) else False
+            return len(places) > 0 and bool(np.isneginf(target.log_density(places)).any())
     except InputError:
         return False
 
@@ -61,18 +59,12 @@ def _nearby(points: Floats) -> Floats:
     """Places near draws, shape (m, d)."""
     mean, sd, dim = points.mean(axis=0), points.std(axis=0), points.shape[1]
     sd = np.where(sd > 0.0, sd, 1.0)
-    z = (points - mean) / sd
+    z, rng = (points - mean) / sd, np.random.default_rng(0)
     variances, axes = np.linalg.eigh(z.T @ z / len(z))
     directions = np.concatenate([np.eye(dim), (axes * np.sqrt(np.maximum(variances, 0.0))).T])
     directions = np.concatenate([directions, -directions])
     outermost = z[(z @ directions.T).argmax(axis=0)]
-    some = z[np.linspace(0, len(z) - 1, min(len(z), max(1, _MOST // len(directions)))).astype(np.int64)]
-    first, second = np.triu_indices(dim, 1)
-    pairs = np.linspace(0, len(first) - 1, min(len(first), max(1, _MOST // len(some)))).astype(np.int64)
+    some = z[np.linspace(0, len(z) - 1, min(len(z), _MOST)).astype(np.int64)]
     moved = [outermost + step * directions for step in _STEPS]
-    moved += [(some[:, None] + step * directions).reshape(-1, dim) for step in _STEPS]
-    for i, j in zip(first[pairs], second[pairs], strict=True):
-        exchanged = some.copy()
-        exchanged[:, [i, j]] = ((mean + sd * some)[:, [j, i]] - mean[[i, j]]) / sd[[i, j]]
-        moved.append(exchanged[(np.abs(exchanged) < _OUTSIDE).all(axis=1)])
+    moved += [some + step * rng.standard_normal(some.shape) for step in _STEPS]
     return np.asarray(mean + sd * np.concatenate(moved))

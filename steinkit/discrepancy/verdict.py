@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
-from steinkit.chains import chain_diagnostics, smallest_bfmi
+from steinkit.chains import ChainDiagnostics, chain_diagnostics, smallest_bfmi
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.describe.results import Result, cautioned, in_json, running_text
 from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.describe.writing import probability
 from steinkit.discrepancy import preparation
@@ -90,11 +90,9 @@ class Verdict(Result):
         Draws over the autocorrelation time of what the tests look at; or over that of the slowest change that is seen,
         where these are fewer than thirty: a chain that has seldom crossed between modes or regions looks quick to the
         tests. Kish's effective size of weighted draws.
-    r_hat, tail_ess : float
-        The largest R-hat and the smallest tail ESS of the coordinates; NaN where undefined.
-    mixed : bool
-        Whether R-hat is at most 1.01, and bulk and tail ESS are at least 100. If not, slow mixing may be the whole
-        explanation of what the tests find.
+    diagnostics : ChainDiagnostics
+        R-hat and effective sizes of every coordinate. Where `ChainDiagnostics.mixed` is false, slow mixing may be the
+        whole explanation of what the tests find.
     divergent : int or None
         Number of divergent transitions; None where the sample does not record them.
     bfmi : float or None
@@ -149,9 +147,7 @@ class Verdict(Result):
     modes: ModeShares | None
     ksd_equivalent_draws: float
     ess: float
-    r_hat: float
-    tail_ess: float
-    mixed: bool
+    diagnostics: ChainDiagnostics
     divergent: int | None
     bfmi: float | None
     effective_draws: float
@@ -226,16 +222,12 @@ class Verdict(Result):
             **taken("level", "looks"),
             "ksd_equivalent_draws": finite_or_none(self.ksd_equivalent_draws),
             "ess": finite_or_none(self.ess),
-            "r_hat": finite_or_none(self.r_hat),
-            "tail_ess": finite_or_none(self.tail_ess),
-            **taken("mixed", "divergent", "bfmi"),
+            "r_hat": finite_or_none(self.diagnostics.max_r_hat),
+            "tail_ess": finite_or_none(self.diagnostics.min_tail_ess),
+            "mixed": self.diagnostics.mixed,
+            **taken("divergent", "bfmi"),
             **taken("draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters"),
-            "blame": [
-                asdict(each)
-                | {"coordinates": list(each.coordinates), "size": finite_or_none(each.size)}
-                | {"explained_by": list(each.explained_by)}
-                for each in self.blame
-            ],
+            "blame": in_json([asdict(each) for each in self.blame]),
             "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),
             "bias": None if self.bias is None else self.bias.to_dict(),
             "modes": self.modes and self.modes.to_dict(),
@@ -392,9 +384,7 @@ def verdict(
         modes=modes,
         ksd_equivalent_draws=equivalent,
         ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
-        r_hat=diagnosed.max_r_hat,
-        tail_ess=diagnosed.min_tail_ess,
-        mixed=diagnosed.mixed,
+        diagnostics=diagnosed,
         divergent=None if prepared.given.divergent is None else int(prepared.given.divergent.sum()),
         bfmi=smallest_bfmi(prepared.given),
         effective_draws=tests.effective,

@@ -233,12 +233,12 @@ def test_chains_that_have_not_mixed_are_told_by_numbers():
     rng = np.random.default_rng(9)
     apart = np.stack([autoregression(rng, 0.5, 500, 2) + shift for shift in (-0.4, 0.0, 0.0, 0.4)])
     found = sk.verdict(apart, NORMAL)
-    assert found.r_hat > 1.05
-    assert not found.mixed
+    assert found.diagnostics.max_r_hat > 1.05
+    assert not found.diagnostics.mixed
     right = sk.verdict(np.random.default_rng(10).standard_normal((4, 500, 2)), NORMAL)
-    assert right.r_hat < 1.01
-    assert right.tail_ess > 400.0
-    assert right.mixed
+    assert right.diagnostics.max_r_hat < 1.01
+    assert right.diagnostics.min_tail_ess > 400.0
+    assert right.diagnostics.mixed
     assert right.to_dict()["mixed"] is True
 
 

@@ -501,18 +501,13 @@ def kernel_evidence(
 
 def _choice(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:
     """Whether the draws look chosen: no signs make the statistic as small as it is, or so few draws, if weighted."""
-    if test is None:
-        chosen = equivalent > _TOO_MANY * draws.n_effective(1.0)
-    else:
-        chosen = test.statistic < _BELOW_ALL * test.bootstrap.min()
-    if not chosen:
+    if test is not None and test.statistic >= _BELOW_ALL * test.bootstrap.min():
         return ()
-    return (
-        Caution(
-            f"the draws look chosen, as by thinning or weights that fit the score: their kernel discrepancy is that of "
-            f"{equivalent:.3g} independent draws. Chosen draws are not independent, and no p-value holds for them"
-        ),
-    )
+    if test is None and equivalent <= _TOO_MANY * draws.n_effective(1.0):
+        return ()
+    said = "the draws look chosen, as by thinning or weights that fit the score: their kernel discrepancy is that of "
+    said += f"{equivalent:.3g} independent draws. Chosen draws are not independent, and no p-value holds for them"
+    return (Caution(said),)
 
 
 def largest_share(standardised: Draws, names: Sequence[str]) -> tuple[str, float]:

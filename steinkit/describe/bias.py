@@ -16,7 +16,6 @@ from steinkit.describe.writing import Table, compact, listed, probability
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]
 
-AS_FAR_AS = "as far as functions of the first orders see"
 AT_LEAST = "; a run has moved its mean, which is off by at least "
 """Before a size, at the end of why a quantity is not known."""
 _ASKED = "How wrong are the numbers?"
@@ -27,6 +26,14 @@ _MOST_ROWS = 10  # of a table
 _SAID = 3  # quantities in a sentence
 _UNKNOWN = "?"
 _CAPTION = "Biases of means and standard deviations, largest first"
+_SEEN = {
+    "quadratic": "quadratic vector fields see",
+    "chosen": "affine and some quadratic vector fields see; more draws allow all quadratic ones",
+    "affine": "affine vector fields see; more draws allow quadratic ones",
+    "pairs": "pairs of coordinates see; more draws allow all affine vector fields",
+    "diagonal": "single coordinates see; more draws allow their pairs",
+    "own4": "single coordinates see; more draws allow their pairs",
+}
 _METHODS = {
     "regression": "regression on Stein features",
     "weights": "weights of largest entropy",
@@ -37,10 +44,8 @@ _METHODS = {
 
 def bias_statements(document: Document) -> list[Statement]:
     """What is off and by how much, what is right, what is not known and why, and how it was estimated."""
-    return [
-        Statement("number", _ASKED, bias_sentence(document)),
-        Statement("method", "How was it estimated?", f"Estimated by {_METHODS[document['method']]}, {AS_FAR_AS}."),
-    ]
+    how = f"Estimated by {_METHODS[document['method']]}, as far as {_SEEN[document['features']]}."
+    return [Statement("number", _ASKED, bias_sentence(document)), Statement("method", "How was it estimated?", how)]
 
 
 def describe_bias(measure: DescribedMeasure, entry: Document) -> Description:

@@ -53,6 +53,7 @@ _SCALES = (0.03, 3.0)
 _GOVERNED, _CLEAR = 0.15, 5.0  # correlation of a governed scale at least, and in standard errors
 _MOST_GROUPS = 8
 _LEAPFROGS = 6
+GRADIENTS = _LEAPFROGS + 1  # per Hamiltonian move
 _RUNAWAY = 1e6  # standard deviations from where a trajectory began
 NODES = 6  # of Gauss-Legendre quadrature of the score along a proposed move
 

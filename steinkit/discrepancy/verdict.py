@@ -50,6 +50,7 @@ from steinkit.target import Functions, Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
+_EDGE = "Stein identities do not hold at an edge of the support that is no bound of a coordinate"
 _MOST_LOOKS = 1_000_000
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
@@ -364,7 +365,8 @@ def verdict(
         *unknown,
         *_on_invariance(invariance),
     )
-    if is_accused({"p": p, "level": level, "enough_draws": enough}):
+    is_rejected = is_accused({"p": p, "level": level, "enough_draws": enough})
+    if is_rejected:
         if by_scores < 1.0:
             at_most = {test: max(_NAMED, level) * s for test, s in _shares(p_ksd).items()}
             blame = tests.blame(units, prepared.bounds, at_most)
@@ -400,7 +402,9 @@ def verdict(
         bounded=tests.bounded,
         sliced=tests.sliced,
         names=prepared.points.names,
-        bias=_bias(prepared, target, functions, weights, tests.draws, scored, modes),
+        bias=_bias(
+            prepared, target, functions, weights, tests.draws, scored, modes, invariance, rng if is_rejected else None
+        ),
         draws=len(prepared.given),
         score_noise=None if batches is None else batches.noise,
         hiding=hiding,
@@ -480,14 +484,29 @@ def _bias(
     standardised: Draws,
     scored: Sample,
     modes: ModeShares | None,
+    invariance: InvarianceTest | None,
+    rng: Seed,
 ) -> BiasEstimate | None:
-    """Of all draws; where they fall into modes, within each, put together by the modes' shares."""
+    """Estimate the biases of all draws; of separate modes within each, put together by the modes' shares.
+
+    The short exact run is taken for draws that are rejected, for which `rng` is given.
+    """
     functions, left_out = varying(functions, prepared.points.points)
     try:
         if modes is not None and target is not None:
             return bias_of_mixture(estimates_in_modes(scored, target, prepared.bounds, modes), modes, weighted=False)
-        slowest = standardised.of_slowest_change
-        return bias_of(prepared, weights, functions=functions, left_out=left_out, slowest=slowest)
+        return bias_of(
+            prepared,
+            weights,
+            target=target,
+            functions=functions,
+            left_out=left_out,
+            method="regression" if rng is None else "auto",
+            rng=rng,
+            slowest=standardised.of_slowest_change,
+            drift=None if invariance is None else invariance.drift,
+            unusable=_EDGE if invariance is not None and invariance.has_edge else "",
+        )
     except InputError:  # too few draws, or the sign of the scores, of which a warning tells
         return None
 
@@ -523,8 +542,8 @@ def _on_invariance(test: InvarianceTest | None) -> Iterator[str]:
     yield from test.notes
     if test.has_edge:
         yield Caution(
-            f"the support ends near the draws where no bound says so ({test.edge:.0%} of small moves leave it): Stein "
-            "identities do not hold there, so the verdict rests on the invariance test alone"
+            f"the support ends near the draws where no bound says so ({test.edge:.0%} of small moves leave it): "
+            f"{_EDGE}; the verdict rests on the invariance test alone"
         )
 
 

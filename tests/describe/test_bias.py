@@ -36,7 +36,7 @@ def quantity(name="mu", mean_off=0.0, mean_margin=0.02, sd_off=0.0, sd_margin=0.
 
 
 def document(*quantities, method="regression", worth=850.0):
-    return {"quantities": list(quantities), "method": method, "worth": worth, "draws": 1000}
+    return {"quantities": list(quantities), "method": method, "worth": worth, "draws": 1000, "features": "quadratic"}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,9 @@ def test_how_it_was_estimated_is_said_and_how_far_it_sees(method, how):
     first, second = bias_statements(document(quantity(), method=method))
     assert first.text == bias_sentence(document(quantity()))
     assert how in second.text
-    assert "as far as functions of the first orders see" in second.text
+    assert "as far as quadratic vector fields see" in second.text
+    fewer = bias_statements({**document(quantity(), method=method), "features": "affine"})[1]
+    assert "as far as affine vector fields see; more draws allow quadratic ones" in fewer.text
 
 
 def test_a_repair_says_what_was_and_what_is():

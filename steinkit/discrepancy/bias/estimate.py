@@ -1,9 +1,8 @@
 """How wrong are the numbers: biases of means and standard deviations in the parameters' own units, with margins.
 
-**The exact run** is a short one of Hamiltonian Monte Carlo from every draw, which leaves the target as it is. Each draw
-moves for itself by leapfrog steps with the draws' covariance as inverse mass, and a step length that is jittered by
-draw and adapted, between moves, to acceptance rates from .5 to .9. Right draws stay right; wrong ones move to where the
-density sends them. How far their means went is how far they were off, at least.
+A bias counts as reliable where its margin is small and, if draws moved by an exact Markov kernel are at hand, where the
+regression and their drift agree (`steinkit.discrepancy.bias.drift`). Otherwise a short exact run decides, where there
+is a log density (`steinkit.discrepancy.exact_run`): the same regression where the draws went, held to the same rule.
 """
 
 from __future__ import annotations
@@ -16,120 +15,34 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
+from steinkit.chains import smallest_bfmi, touched_by_divergences
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import AT_LEAST, bias_statements, bias_table
 from steinkit.describe.results import Result, cautioned, running_text
-from steinkit.discrepancy.bias.quantities import Quantities, varying
-from steinkit.discrepancy.bias.stein_regression import Estimates, Frame
+from steinkit.describe.verdict import LOW_BFMI
+from steinkit.discrepancy.bias.drift import Drift
+from steinkit.discrepancy.bias.quantities import Quantities, location_and_scale, varying
+from steinkit.discrepancy.bias.stein_regression import Estimates, FeatureSet, Frame
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.exact_kernels import groups_of
+from steinkit.discrepancy.exact_run import ExactRun
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
-from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Functions, Seed, Target, as_functions
-
-_LEAPFROGS = 4
-_STEP = 1.2  # over d^(1/4), in standard deviations
-_JITTER = (0.6, 1.0)
-_ACCEPTED = (0.5, 0.9)
-_SHORTER, _LONGER = 0.7, 1.1
-
-
-class ExactRun:
-    """Draws that move by Hamiltonian Monte Carlo.
-
-    Parameters
-    ----------
-    points, scores : ndarray, shape (n, d)
-        Where they start, in raw units.
-    covariance : ndarray, shape (d, d)
-        Of the draws, positive definite.
-    target : Target
-        With a log density.
-    bounds : ndarray, shape (d, 2), or None
-        Of the support: what would leave it stays where it is.
-    rng : numpy.random.Generator
-
-    Attributes
-    ----------
-    points, scores : ndarray, shape (n, d)
-        Where the draws are now.
-    accepted : float
-        Share of the last moves that were.
-    gradients : int
-        Taken so far, a draw.
-    """
-
-    def __init__(
-        self,
-        points: Floats,
-        scores: Floats,
-        covariance: Floats,
-        target: Target,
-        bounds: Floats | None,
-        rng: np.random.Generator,
-    ) -> None:
-        self.points, self.scores = points.copy(), scores.copy()
-        self._root = np.linalg.cholesky(covariance)
-        self._target, self._bounds, self._rng = target, bounds, rng
-        self._density = target.log_density(points)
-        if not np.isfinite(self._density).all():
-            row = int(np.flatnonzero(~np.isfinite(self._density))[0])
-            raise InputError(
-                f"the log density of draw {row + 1} is {self._density[row]}: no run can start there; drop the draw"
-            )
-        self._step = _STEP / points.shape[1] ** 0.25
-        self.accepted, self.gradients = 1.0, 0
-
-    def move(self, times: int) -> ExactRun:
-        """Move every draw so many times more."""
-        for _ in range(times):
-            require_time("the draws were moved")
-            self._move_once()
-        return self
-
-    def _move_once(self) -> None:
-        n = len(self.points)
-        momentum = self._rng.standard_normal(self.points.shape)
-        energy = 0.5 * (momentum**2).sum(axis=1)
-        steps = self._step * self._rng.uniform(*_JITTER, (n, 1))
-        points, scores, inside = self.points, self.scores, np.ones(n, dtype=bool)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(_LEAPFROGS):
-                momentum = momentum + 0.5 * steps * (scores @ self._root)
-                points = points + steps * (momentum @ self._root.T)
-                inside &= is_inside(points, self._bounds)
-                points = np.where(inside[:, None], points, self.points)
-                scores = self._target.unchecked_score(points)
-                momentum = momentum + 0.5 * steps * (scores @ self._root)
-            density = self._target.log_density(points)
-            gain = density - self._density + energy - 0.5 * (momentum**2).sum(axis=1)
-        kept = inside & np.isfinite(gain) & np.isfinite(scores).all(axis=1) & (np.log(self._rng.random(n)) < gain)
-        self.points = np.where(kept[:, None], points, self.points)
-        self.scores = np.where(kept[:, None], scores, self.scores)
-        self._density = np.where(kept, density, self._density)
-        self.accepted, self.gradients = float(kept.mean()), self.gradients + _LEAPFROGS
-        if self.accepted < _ACCEPTED[0]:
-            self._step *= _SHORTER
-        elif self.accepted > _ACCEPTED[1]:
-            self._step *= _LONGER
-
-
-def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
-    """Which points are finite, and strictly between the bounds of the support."""
-    found = np.isfinite(points).all(axis=1)
-    if bounds is not None:
-        found &= ((points > bounds[:, 0]) & (points < bounds[:, 1])).all(axis=1)
-    return np.asarray(found)
-
 
 Method = Literal["regression", "weights", "run", "modes"]
 
 _METHODS = ("auto", "regression", "weights", "run")
-_WIDEST = 0.3  # margin of a quantity, in standard deviations, above which no bias is stated
+_WIDEST = 0.3  # margin of a bias, or largest bias of a quantity that is called exact, in standard deviations
 _MARGINS = 2.0  # claimed errors in a margin
-_MOVES = (1, 1, 2, 4, 8)  # of a run from look to look: 4 to 64 gradients a draw
+_WITNESS = 4  # moves whose drift a regression is compared with: 28 gradients per draw
+_MOVES = (4, 4, 6)  # of a run, from one estimate to the next: 28 to 98 gradients per draw
+_LEAST_EXPLAINED = 0.2  # of a quantity's variance, below which features cannot see its bias
+_DISAGREE = "the regression and an exact Markov kernel disagree"
+_UNEXPLAINED = "its variation is not explained by the features, which cannot see its bias"
 _TOO_FEW = "too few draws for functions of all coordinates together; take six times as many as coordinates"
-_STUCK = 0.1  # share of moves accepted, below which the run goes nowhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +62,8 @@ class BiasEstimate(Result):
     sd_off : ndarray, shape (m,)
         Logarithm of the draws' standard deviation over `sd`: -.3 where the draws are 26 % too narrow.
     mean_margin, sd_margin : ndarray, shape (m,)
-        `mean_off` and `sd_off` are meant with these margins: the truth lies within in 95 of 100 cases, as far as
-        functions of the first orders see.
+        95 % margins of error of `mean_off` and `sd_off`, as far as the features see. That of `mean_off` includes the
+        error of the standard deviation that is its unit.
     trusted : ndarray of bool, shape (m,)
         Whether the margins may be relied on; where not, `why_not` says why.
     why_not : tuple of str
@@ -173,6 +86,8 @@ class BiasEstimate(Result):
         Whether the draws fall into groups with a valley of the density between them.
     draws : int
         How many were given.
+    features : {"quadratic", "chosen", "affine", "pairs", "diagonal", "own4"}
+        Richest set of Stein features that was used; see `steinkit.discrepancy.bias.stein_regression`.
     warnings : tuple of str
         What a reader should know before the numbers.
     """
@@ -197,6 +112,7 @@ class BiasEstimate(Result):
     unranked: str
     falls_apart: bool
     draws: int
+    features: FeatureSet
     warnings: tuple[str, ...]
 
     @property
@@ -304,6 +220,7 @@ class BiasEstimate(Result):
             "quantities": rows,
             "worth": self.worth,
             "draws": self.draws,
+            "features": self.features,
             "gradients": self.gradients,
             "hidden": self.hidden or None,
             "unranked": self.unranked or None,
@@ -353,7 +270,8 @@ def estimate_bias(
     method : {"auto", "regression", "weights", "run"}
         "regression" on Stein features, for which scores suffice. "weights" of largest entropy. "run": a short exact run
         of Hamiltonian Monte Carlo from every draw, and the regression where the draws have gone. "auto" is the
-        regression; the run where that is not trusted and the target has a log density.
+        regression; where the target has a log density, it is compared with the drift of the draws under 28 gradients
+        per draw of Hamiltonian Monte Carlo, and the run takes its place where it is not reliable.
     max_seconds : float, optional
         Time, from the call on, after which to give up.
     rng : int, numpy.random.Generator or None
@@ -414,12 +332,28 @@ def bias_of(
     method: str = "regression",
     rng: Seed = 0,
     slowest: float | None = None,
+    drift: Drift | None = None,
+    unusable: str = "",
 ) -> BiasEstimate:
-    """The same of a sample that is prepared, and of functions that vary; `slowest` is `Draws.of_slowest_change`."""
+    """Estimate the biases of a prepared sample, and of functions that vary.
+
+    Parameters
+    ----------
+    prepared, weights, target, functions, left_out, method, rng
+        As for `estimate_bias`.
+    slowest : float, optional
+        `Draws.of_slowest_change`, where it is known.
+    drift : Drift, optional
+        Drift of these draws under an exact Markov kernel, which reliable biases must agree with. Without it "auto"
+        measures one, if the target has a log density.
+    unusable : str
+        Why no estimate is reliable; empty by default.
+    """
     can_run = target is not None and target.has_log_density
     with one_thread_in_libraries():
         quantities = Quantities.of(prepared, weights, functions)
         found, (hidden, falls_apart) = quantities.by_regression(), quantities.hidden_shares(slowest)
+        hidden = unusable or hidden
         tilted = quantities.entropy_weights()
         used: Method = "regression"
         if method == "weights":
@@ -430,26 +364,32 @@ def bias_of(
                 )
             found, used = quantities.by_weights(tilted, found), "weights"
         dependence, moved = quantities.hidden_dependence(), None
-        why_not = _why_not(found, hidden, dependence)
+        run = None
+        if method == "auto" and can_run and drift is None and not hidden:
+            run = _start(quantities, target, rng)
+            drift = _drift(quantities.draws, run.move(_WITNESS).points)
+        why_not = _why_not(found, quantities, hidden or dependence, _contradicted(found, quantities.draws, drift))
         unranked = hidden or dependence or next((why for why in why_not if why == _TOO_FEW), "")
         if method == "run" or (method == "auto" and can_run and any(why_not) and not hidden):
-            assert target is not None
-            found, why_not, moved = _by_run(quantities, target, np.random.default_rng(rng), hidden)
+            moved = run or _start(quantities, target, rng)
+            found, why_not = _by_run(quantities, moved, hidden)
             used, unranked = "run", next((why for why in why_not if why), "")
+    why_not = tuple(map(str.__add__, why_not, _missed(prepared, quantities, why_not)))
     weights = None
     carried = np.flatnonzero(prepared.points.inverse >= 0)[quantities.draws.rows]
     if tilted is not None:
         weights = np.zeros(len(prepared.given))
         weights[carried] = tilted
+    off = (quantities.centre - found.mean) / found.sd
     return BiasEstimate(
         names=quantities.names,
         mean=found.mean,
         sd=found.sd,
         draws_mean=quantities.centre,
         draws_sd=quantities.scale,
-        mean_off=(quantities.centre - found.mean) / found.sd,
+        mean_off=off,
         sd_off=np.log(quantities.scale / found.sd),
-        mean_margin=_MARGINS * found.mean_error,
+        mean_margin=_MARGINS * np.hypot(found.mean_error, off * found.log_sd_error),
         sd_margin=_MARGINS * found.log_sd_error,
         trusted=np.array([not each for each in why_not]),
         why_not=why_not,
@@ -462,56 +402,107 @@ def bias_of(
         unranked=f"biases are not known: {unranked}" if unranked else "",
         falls_apart=falls_apart,
         draws=len(prepared.given),
+        features=quantities.operand.richest,
         warnings=(*prepared.notes, *quantities.draws.disorder, *left_out),
     )
 
 
-def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
-    """For each quantity why its margins may not be relied on; empty where they may."""
-    errors = _MARGINS * np.maximum(found.mean_error, found.log_sd_error)
-    errors = np.where(np.isnan(errors), np.inf, errors)
-    if hidden or dependence:
-        return (hidden or dependence,) * len(errors)
+def _why_not(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return for each quantity why its margins are not reliable; empty where they are."""
+    if hidden:
+        return (hidden,) * len(found.mean)
+    offs = (quantities.centre - found.mean) / found.sd, np.log(quantities.scale / found.sd)
+    margins = _MARGINS * found.mean_error, _MARGINS * found.log_sd_error
+    reach = [
+        np.where(np.abs(off) > margin, margin, np.abs(off) + margin) for off, margin in zip(offs, margins, strict=True)
+    ]
+    errors = np.nan_to_num(np.max(reach, axis=0), nan=np.inf, posinf=np.inf)
     finite = errors[np.isfinite(errors)]
     most = "the margins of most quantities are too wide" if len(finite) and np.median(finite) > _WIDEST else ""
-    too_wide = (_TOO_FEW if each == np.inf else f"the margin is too wide (+- {each:.2g} sd)" for each in errors)
-    return tuple(why if each > _WIDEST else most for each, why in zip(errors, too_wide, strict=True))
+    return tuple(
+        (_TOO_FEW if error == np.inf else f"the margin is too wide (+- {error:.2g} sd)")
+        if error > _WIDEST
+        else most or (_DISAGREE if disagree[k] else _UNEXPLAINED if found.explained[k] < _LEAST_EXPLAINED else "")
+        for k, error in enumerate(errors)
+    )
 
 
-def _by_run(
-    quantities: Quantities, target: Target, rng: np.random.Generator, hidden: str
-) -> tuple[Estimates, tuple[str, ...], ExactRun]:
-    """Move the draws until the regression where they have gone is trusted, or the run has been long enough."""
+def _missed(prepared: Prepared, quantities: Quantities, why_not: tuple[str, ...]) -> list[str]:
+    """Return for each quantity that has no reason yet whether divergences or a low E-BFMI make it unreliable."""
+    given, dim = prepared.given, quantities.dim
+    touched, reason = np.zeros(dim, dtype=bool), ""
+    if given.divergent is not None and given.divergent.any():
+        touched = touched_by_divergences(given.points, given.divergent)
+        for group in groups_of(given.points, prepared.bounds) if dim > 1 else ():
+            touched[group.members] |= touched[group.scale]
+        reason = f"{given.divergent.sum()} transitions diverged, so a region may be missing"
+    if (bfmi := smallest_bfmi(given)) is not None and bfmi < LOW_BFMI:
+        touched, reason = np.ones(dim, dtype=bool), f"the E-BFMI is {bfmi:.2f}, so tails may be missing"
+    everything = np.append(touched, np.full(len(why_not) - dim, touched.any()))
+    return [reason if hit and not why else "" for hit, why in zip(everything, why_not, strict=True)]
+
+
+def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
+    """Tell for each quantity whether the draws' drift contradicts its estimates; for functions, whether any does.
+
+    With `moving` draws that drift are a contradiction, too, whatever their bias is said to be.
+    """
+    contradicted = np.zeros(len(found.mean), dtype=bool)
+    if drift is not None:
+        dim = draws.points.shape[1]
+        centre, scale = location_and_scale(draws.points, draws.shares)
+        mean, sd, *margins = (each[:dim] for each in (found.mean, found.sd, found.mean_error, found.log_sd_error))
+        margin, sd_margin = (_MARGINS * each for each in margins)
+        contradicted[:dim] = drift.contradicts((centre - mean) / sd, margin, np.log(scale / sd), sd_margin)
+        if moving:
+            contradicted[:dim] |= drift.contradicts(np.zeros(dim), margin, np.zeros(dim), sd_margin)
+        contradicted[dim:] = contradicted[:dim].any()
+    return contradicted
+
+
+def _start(quantities: Quantities, target: Target | None, rng: Seed) -> ExactRun:
+    """Return a run that has not moved yet."""
+    assert target is not None
     draws = quantities.draws
     covariance = Frame.of(quantities.operand, np.arange(len(draws.points))).covariance
     scale = quantities.scale[: quantities.dim]
-    moved = ExactRun(draws.points, draws.scores, covariance * np.outer(scale, scale), target, quantities.bounds, rng)
+    covariance = covariance * np.outer(scale, scale)
+    return ExactRun(draws.points, covariance, target, quantities.bounds, np.random.default_rng(rng))
+
+
+def _drift(draws: Draws, moved: Floats) -> Drift:
+    return Drift.of(draws.points, moved, moved**2, draws.shares, draws.chains)
+
+
+def _by_run(quantities: Quantities, moved: ExactRun, hidden: str) -> tuple[Estimates, tuple[str, ...]]:
+    """Move the draws until the regression where they have gone is reliable, or the run has been long enough."""
     for times in _MOVES:
+        before = replace(quantities.draws, points=moved.points)
         moved.move(times)
-        there = quantities.moved(moved.points, moved.scores)
+        there = quantities.moved(moved.points, moved.scores())
         found = there.by_regression()
-        why_not = _why_not(found, hidden or there.hidden_shares()[0], there.hidden_dependence())
+        unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence()
+        drift = _drift(before, moved.points)
+        why_not = _why_not(found, quantities, unknown, _contradicted(found, before, drift, moving=True))
         if not any(why_not):
             break
-    if moved.accepted < _STUCK:
-        stuck = f"the run accepts {moved.accepted:.0%} of its moves: is the score the gradient of the log density?"
-        why_not = tuple(stuck if each else "" for each in why_not)
-    elif any(why_not) and not hidden:
+    if any(why_not) and not hidden:
         went = np.abs(there.means() - quantities.centre) / found.sd
-        seen = _MARGINS * math.sqrt(2.0 / len(draws.points))  # of paired draws, at most
+        seen = _MARGINS * math.sqrt(2.0 / len(there.draws.points))  # of paired draws, at most
         why_not = tuple(
             f"{why}{AT_LEAST}{far:.2g} sd" if why and far > seen else why
             for why, far in zip(why_not, went, strict=True)
         )
-    return found, why_not, moved
+    return found, why_not
 
 
 def _sample_of(prepared: Prepared, rows: Integers, moved: ExactRun) -> Sample:
     """The draws where a run has brought them, in their own order."""
     order = np.argsort(rows, kind="stable")
     given = prepared.given[rows[order]]
-    points, scores = moved.points[order], moved.scores[order]
-    return replace(given, points=points, scores=scores, cost=None, names=prepared.points.names)
+    points, scores = moved.points[order], moved.scores()[order]
+    names = prepared.points.names
+    return replace(given, points=points, scores=scores, cost=None, divergent=None, energy=None, names=names)
 
 
 def finite_or_none(value: float) -> float | None:

@@ -33,14 +33,14 @@ from steinkit.describe.bias import centre_clause, shares_statements
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.writing import count, probability
 from steinkit.discrepancy.bias import mode_groups
-from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of, is_inside
+from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.cross_fitting import EFFECTIVE_PER_FREEDOM, Draws
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
-from steinkit.target import Seed, Target
+from steinkit.target import Seed, Target, is_inside
 
 _MARGINS = 2.0  # standard errors
 _WIDEST = 0.1  # standard error of the logarithm of a mass, above which nothing is said
@@ -407,11 +407,13 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeShares, weighted: bool
         shares if weighted else modes.draws_shares[:, None],
         *(np.array([getattr(part, name) for part in parts]) for name in ("draws_mean", "draws_sd")),
     )
-    margins = [sds * [part.mean_margin for part in parts], sds * [part.sd_margin for part in parts]]
+    squares = [part.mean_margin**2 - (part.mean_off * part.sd_margin) ** 2 for part in parts]  # in the mean's own unit
+    margins = [sds * np.sqrt(np.maximum(squares, 0.0)), sds * [part.sd_margin for part in parts]]
     away = means - mean
     of_mean = (shares * margins[0]) ** 2
     of_variance = (2.0 * shares * away * margins[0]) ** 2 + (2.0 * shares * sds * margins[1]) ** 2
     by_shares = [(np.abs(each) * modes.margins[:, None]).sum(axis=0) for each in (away, sds**2 + away**2 - sd**2)]
+    mean_off, sd_margin = (draws_mean - mean) / sd, np.sqrt(of_variance.sum(axis=0) + by_shares[1] ** 2) / (2.0 * sd**2)
     why_not = tuple(next(filter(None, each), "") for each in zip(*(part.why_not for part in parts), strict=True))
     weights = modes.reweighted.probabilities
     return replace(
@@ -420,10 +422,10 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeShares, weighted: bool
         sd=sd,
         draws_mean=draws_mean,
         draws_sd=draws_sd,
-        mean_off=(draws_mean - mean) / sd,
+        mean_off=mean_off,
         sd_off=np.log(draws_sd / sd),
-        mean_margin=np.sqrt(of_mean.sum(axis=0) + by_shares[0] ** 2) / sd,
-        sd_margin=np.sqrt(of_variance.sum(axis=0) + by_shares[1] ** 2) / (2.0 * sd**2),
+        mean_margin=np.hypot(np.sqrt(of_mean.sum(axis=0) + by_shares[0] ** 2) / sd, mean_off * sd_margin),
+        sd_margin=sd_margin,
         trusted=np.array([not each for each in why_not]),
         why_not=why_not,
         weights=weights,

@@ -300,6 +300,7 @@ class Quantities:
             sd,
             np.hypot(regression.mean_error, 0.5 * (mean - regression.mean) / sd),
             np.hypot(regression.log_sd_error, 0.5 * np.log(sd / regression.sd)),
+            regression.explained,
         )
 
     def entropy_weights(self) -> Floats | None:

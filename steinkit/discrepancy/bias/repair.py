@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
+from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.bias import repair_statements
 from steinkit.describe.results import Result, cautioned, running_text
@@ -37,7 +38,7 @@ class Repaired(Result):
     method : {"weights", "run", "modes"}
         How they were repaired; "modes" by weights that give modes that lie apart their shares.
     worth : float
-        Kish's effective size of the weights; the number of draws that were moved.
+        Kish's effective size of the weights; effective sample size of the draws that a run moved.
     bias : BiasEstimate
         Of the draws as they were given.
     after : BiasEstimate
@@ -154,34 +155,36 @@ def repair(
     if sample.weights is not None:
         raise UsageError("these draws carry weights already; repair draws without, or resample these first")
     given: dict[str, Any] = {"scores": scores, "bounds": bounds}
-    bias = estimate_bias(sample, target, **given, method="regression")
+    bias = estimate_bias(sample, target, **given, rng=rng)
     if not bias.trusted.any() and bias.hidden:
         if method == "auto" and target is not None and target.has_log_density:
             return _by_shares(sample, target, bounds, bias, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")
     enough = bias.weights is not None and bias.worth >= _LEAST_WORTH * len(sample)
-    if method == "weights" or (method == "auto" and enough and bias.trusted.all()):
+    by_regression = bias.method == "regression" and bias.trusted.all()
+    if method == "weights" or (method == "auto" and enough and by_regression):
         if not enough:
             raise InputError(f"weights are worth {bias.worth:.0f} of {len(sample)} draws, too few to rest on{_REMEDY}")
         assert bias.weights is not None
         mended = sample.with_columns(weights=bias.weights)
-        after = estimate_bias(mended, target, **given, method="regression")
+        after = estimate_bias(mended, target, **given, rng=rng)
         return Repaired(mended, "weights", bias.worth, bias, after, bias.warnings)
     if target is None or not target.has_log_density:
         why = f"weights are worth {bias.worth:.0f} of {len(sample)} draws, too few to rest on"
         if enough:
             why = "how far the draws are off cannot be said"
         raise InputError(f"these draws cannot be repaired: {why}{_REMEDY}")
-    moved, stream = sample, np.random.default_rng(rng)
+    moved, stream = bias.moved or sample, np.random.default_rng(rng)
     for _ in range(_RUNS):
         run = estimate_bias(moved, target, bounds=bounds, method="run", rng=stream)
         assert run.moved is not None
         moved = run.moved
-        after = estimate_bias(moved, target, bounds=bounds, method="regression")
+        after = estimate_bias(moved, target, bounds=bounds, rng=stream)
         if _is_within_noise(after) and after.value <= _noise_of_right_draws(len(moved), moved.dim):
             break
     still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)
-    return Repaired(moved, "run", float(len(moved)), bias, after, (*bias.warnings, *still))
+    worth = min(float(len(moved)), chain_diagnostics(moved).min_ess)
+    return Repaired(moved, "run", worth, bias, after, (*bias.warnings, *still))
 
 
 def _by_shares(sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, rng: Seed) -> Repaired:

@@ -18,6 +18,16 @@ covariance C of the draws, c = z - m and u = C b, the operator maps x -> p(c_j) 
     diagonal   own2 of all coordinates together, 2 d
     pairs      u_j,  c_j u_i + c_i u_j + C_ij (a_i + a_j)  for i <= j,  d (d + 3) / 2
 
+and a vector field p(x) C e_k to  p u_k + sum_i C_ik a_i dp/dx_i:
+
+    affine     u_k,  c_i u_k + C_ik a_i,  d + d^2
+    quadratic  and  c_i c_j u_k + C_ik a_i c_j + C_jk a_j c_i  for i <= j,  d^2 (d + 1) / 2 more
+    chosen     affine, and the quadratic fields that correlate most with the residuals of a regression on them
+
+Pairs are gradient fields only. On a curved ridge x_2 = b x_1^2 + noise the identity t_1 + 2 b x_1 t_2 = -x_1 needs the
+affine field x_1 e_2, and on a ring quadratic fields are needed. Where there are too few draws for all quadratic fields,
+each fold chooses some for the other.
+
 Of a normal target with covariance C the score is -C^-1 (x - mu): u_j is mu_j - z_j, and pairs are all polynomials of
 degree two, so that means and variances are known without an error.
 
@@ -45,9 +55,15 @@ v = E r_2 - m^2, and the influence of a draw on m / sd and on log sd
 
     r_1 / sd,      (r_2 - 2 m r_1) / (2 v).
 
-The error claimed is  sqrt(se^2 + chi^2 V / 4 + (spread / 2)^2):  the standard error of the influence, autocorrelation
-included; its variance V times an estimate of chi^2(P | Q) for what the features do not explain; and the range of what
-the feature sets say. A standard error alone would be far too small where draws are far off. Margins are two of these.
+The error claimed is  sqrt(se^2 + s chi^2 V + (spread / 2)^2):  the standard error of the influence, autocorrelation
+included; its variance V times an estimate of chi^2(P | Q) for what the features do not explain; and the range of the
+feature sets' estimates. A standard error alone would be far too small for badly biased draws. Margins are two of these.
+The share s is 1/4 for small chi^2, so that the margin is the bound above, and rises to 1, because the lower estimate of
+chi^2 falls short by more for draws that are further from the target. Each set enters the range with its difference from
+the chosen set times the share of the quantity's variance that it explains: a set that explains nothing returns the mean
+of the draws whatever the target is. The range of the means also enters the error of
+the log sd: feature sets that disagree about the mean of a skewed quantity extrapolate its tail, where they may agree
+about an sd that is wrong.
 
 References
 ----------
@@ -62,7 +78,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -74,11 +90,16 @@ from steinkit.errors import InputError
 from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
-FeatureSet = Literal["own2", "own4", "diagonal", "pairs"]
+FeatureSet = Literal["own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"]
 DEGREE: dict[FeatureSet, int] = {"own2": 2, "own4": 4}
 
 _VALUES = 1 << 21  # numbers in a block of features
 _WORK = 5e10  # draws times squared features, above which pairs cost more than they tell
+_WORK_OF_FIELDS = 1.5e8  # draws times squared features, above which vector fields take too much of a verdict's time
+_DRAWS_A_FIELD: dict[FeatureSet, int] = {"affine": 4, "quadratic": 8}
+_MOST_WITH_CHOSEN = 200  # features
+_CANDIDATES = 1_000_000  # values of quadratic fields among which some are chosen
+_FEWEST_TO_CHOOSE = 200  # draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +137,27 @@ class Operand:
         found: list[FeatureSet] = []
         if 2 * dim < n / 3:
             found.append("diagonal")
-        pairs = dim * (dim + 3) / 2
+        pairs = width_of("pairs", dim)
         if pairs < n / 4 and n * pairs**2 < _WORK:
             found.append("pairs")
+        for kind, draws in _DRAWS_A_FIELD.items():
+            width = width_of(kind, dim)
+            if draws * width < n and n * width**2 < _WORK_OF_FIELDS:
+                found.append(kind)
         return found
+
+    def chosen_fields(self) -> int:
+        """Return the number of quadratic fields to choose where there are too few draws for all."""
+        n, dim = self.points.shape
+        fields: int = width_of("quadratic", dim) - width_of("affine", dim)
+        if "quadratic" in self.joint_sets() or _FEWEST_TO_CHOOSE * fields > _CANDIDATES:
+            return 0
+        return int(min(fields, max(0, min(n // 5, _MOST_WITH_CHOSEN) - width_of("affine", dim))))
+
+    @property
+    def richest(self) -> FeatureSet:
+        """Largest set of features that the draws allow."""
+        return "chosen" if self.chosen_fields() else [*DEGREE, *self.joint_sets()][-1]
 
     def blocks(self, rows: Integers | slice, width: int) -> Iterator[Integers]:
         """Rows in blocks of which features of this width fit into memory."""
@@ -135,10 +173,13 @@ class Frame:
     ----------
     centre : ndarray, shape (d,)
     covariance : ndarray, shape (d, d)
+    chosen : tuple of three ndarrays of int, or None
+        Indices (i, j, k) of the quadratic fields to take; None takes all.
     """
 
     centre: Floats
     covariance: Floats
+    chosen: tuple[Integers, Integers, Integers] | None = None
 
     @classmethod
     def of(cls, operand: Operand, rows: Integers | slice) -> Frame:
@@ -173,13 +214,21 @@ class Frame:
         return found
 
     def joint(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
-        """Features of all coordinates together, shape (len(rows), 2 d or d (d + 3) / 2)."""
+        """Features of all coordinates together, shape (len(rows), `width_of`)."""
         c, u, a = self._fields(operand, rows)
         if kind == "diagonal":
             return np.hstack([u, c * u + np.diag(self.covariance) * a])
-        i, j = np.triu_indices(c.shape[1])
         a = np.broadcast_to(a, c.shape)
-        return np.hstack([u, c[:, i] * u[:, j] + c[:, j] * u[:, i] + self.covariance[i, j] * (a[:, i] + a[:, j])])
+        if kind == "pairs":
+            i, j = np.triu_indices(c.shape[1])
+            pairs = c[:, i] * u[:, j] + c[:, j] * u[:, i] + self.covariance[i, j] * (a[:, i] + a[:, j])
+            return np.hstack([u, pairs])
+        affine = c[:, :, None] * u[:, None, :] + self.covariance * a[:, :, None]
+        parts = [u, affine.reshape(len(c), -1)]
+        if kind != "affine":
+            i, j, k = quadratic_fields(c.shape[1]) if self.chosen is None else self.chosen
+            parts.append(affine[:, i, k] * c[:, j] + self.covariance[j, k] * a[:, j] * c[:, i])
+        return np.hstack(parts)
 
     def of_all(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
         """Features of any set, side by side."""
@@ -196,10 +245,20 @@ def width_of(kind: FeatureSet, dim: int) -> int:
     """How many numbers the features of a draw are."""
     if kind in DEGREE:
         return dim * DEGREE[kind]
-    return 2 * dim if kind == "diagonal" else dim * (dim + 3) // 2
+    if kind == "diagonal":
+        return 2 * dim
+    if kind == "pairs":
+        return dim * (dim + 3) // 2
+    return dim + dim * dim + (dim * dim * (dim + 1) // 2 if kind != "affine" else 0)
 
 
-_BLOCKS = 10  # of neighbouring draws, by turns in one fold and the other
+def quadratic_fields(dim: int) -> tuple[Integers, Integers, Integers]:
+    """Return the indices (i, j, k), i <= j, of all vector fields c_i c_j C e_k, each of shape (d^2 (d + 1) / 2,)."""
+    i, j = np.triu_indices(dim)
+    return np.repeat(i, dim), np.repeat(j, dim), np.tile(np.arange(dim), len(i))
+
+
+_BLOCKS = 10  # of neighbouring draws of a chain, by turns in one fold and the other
 _PENALTIES = np.logspace(-8.0, 1.0, 10)  # of the largest eigenvalue of the features' correlation
 _LEAST_FREEDOM = 0.05  # of the draws, which cross-validation leaves at least
 _OWN_PENALTY = 1e-6  # of a coordinate's few features: no more than rounding asks for
@@ -214,6 +273,17 @@ def _of_what_varies() -> Iterator[None]:
         raise InputError("half of the draws hardly vary, so their bias cannot be told; run a longer chain") from None
 
 
+def _folds(draws: Draws) -> Integers:
+    """Return the fold of each draw, 0 or 1, in blocks within every chain so that the order of chains is irrelevant."""
+    fold = np.zeros(len(draws.points), dtype=np.int64)
+    fold[draws.halves[1]] = 1
+    for chain in draws.chains:
+        length = chain.stop - chain.start
+        if length >= _BLOCKS:
+            fold[chain] = np.arange(length) * _BLOCKS // length % 2
+    return fold
+
+
 @_of_what_varies()
 def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floats:
     """Quantities and their squares, less what features of the other fold's fit explain of them.
@@ -223,7 +293,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     operand : Operand
     quantities : ndarray, shape (n, m)
         Functions of the draws. For "own2" and "own4" the coordinates themselves, in their order.
-    kind : {"own2", "own4", "diagonal", "pairs"}
+    kind : {"own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"}
         The features.
 
     Returns
@@ -231,7 +301,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     ndarray, shape (n, 2 m)
         Whose means estimate those of the quantities under the target, and of their squares.
     """
-    fold = np.arange(len(quantities)) * _BLOCKS // len(quantities) % 2
+    fold = _folds(operand.draws)
     values = np.hstack([quantities, quantities**2])
     left = values.copy()
     explained = _explained_by_own if kind in DEGREE else _explained_jointly
@@ -248,6 +318,9 @@ def _explained_jointly(
 ) -> Iterator[tuple[Integers, Floats]]:
     """What a ridge regression on all features together explains, some rows at a time."""
     frame, width = Frame.of(operand, learn), width_of(kind, operand.points.shape[1])
+    if kind == "chosen":
+        frame = _with_chosen_fields(operand, frame, values, learn)
+        width = width_of("affine", operand.points.shape[1]) + operand.chosen_fields()
     moments = np.zeros((width + 1, width + values.shape[1] + 1))  # of (1, features) with (features, functions, 1)
     squares = np.zeros(values.shape[1])
     for rows in operand.blocks(learn, width):
@@ -263,6 +336,25 @@ def _explained_jointly(
     coefficients = _ridge(covariance[:, :width], covariance[:, width:], variances, kish)
     for rows in operand.blocks(use, width):
         yield rows, frame.joint(operand, rows, kind) @ coefficients
+
+
+def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: Integers) -> Frame:
+    """Choose the quadratic fields with the largest correlation with residuals of a regression on affine fields."""
+    fields = quadratic_fields(operand.points.shape[1])
+    rows = learn[:: -(-len(learn) * len(fields[0]) // _CANDIDATES)]
+    features = frame.joint(operand, rows, "quadratic")
+    shares = operand.draws.shares[rows, None] / operand.draws.shares[rows].sum()
+    columns = np.hstack([features, values[rows]])
+    columns = (columns - (shares * columns).sum(axis=0)) * np.sqrt(shares)
+    columns /= np.maximum(np.sqrt((columns**2).sum(axis=0)), np.finfo(float).tiny)
+    affine, quadratic, left = np.split(columns, [features.shape[1] - len(fields[0]), features.shape[1]], axis=1)
+    gram = affine.T @ affine
+    gram[np.diag_indices_from(gram)] += _RIDGE * len(gram) / len(rows)
+    left = left - affine @ np.linalg.solve(gram, affine.T @ left)
+    strength = np.abs(quadratic.T @ left).max(axis=1)
+    best = np.argsort(-strength, kind="stable")[: operand.chosen_fields()]
+    i, j, k = fields
+    return replace(frame, chosen=(i[best], j[best], k[best]))
 
 
 def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
@@ -339,7 +431,9 @@ def chi_square(operand: Operand) -> float:
     Those of degree four see draws that have the target's means and standard deviations, and not its shape.
     """
     n, dim = operand.points.shape
-    sets: list[FeatureSet] = ["diagonal", *(kind for kind in operand.joint_sets() if kind == "pairs")]
+    joint = operand.joint_sets()
+    fields: list[FeatureSet] = [kind for kind in _DRAWS_A_FIELD if kind in joint and 8 * width_of(kind, dim) < n]
+    sets: list[FeatureSet] = ["diagonal", *(fields or (kind for kind in joint if kind == "pairs"))]
     if _DRAWS_A_FEATURE * width_of("own4", dim) < n:
         sets.append("own4")
     return max(0.0, *(_by_features(operand, kind) for kind in sets))
@@ -443,7 +537,7 @@ def _tilted(logarithms: Floats) -> Floats:
 
 
 _LEAST_VARIANCE = 1e-6  # of a quantity under the target, in units of its variance in the draws
-_CHI_SQUARE_SHARE = 0.25
+_SHARE_OF_SMALL, _SHARE_RISES = 0.25, 2.5  # of chi^2 times the variance, as chi^2 grows
 _TIMES = 64  # influences whose autocorrelation times are taken together
 
 
@@ -457,12 +551,15 @@ class Estimates:
         NaN where there are too few draws for any set of features.
     mean_error, log_sd_error : ndarray, shape (m,)
         Claimed, in standard deviations under the target and as a logarithm.
+    explained : ndarray, shape (m,)
+        Share of the quantity's variance that the features explain.
     """
 
     mean: Floats
     sd: Floats
     mean_error: Floats
     log_sd_error: Floats
+    explained: Floats
 
 
 @np.errstate(all="ignore")  # of what is not finite nothing is claimed
@@ -480,8 +577,11 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
     quantities = np.hstack([operand.points, functions])
     m = quantities.shape[1]
     sets: list[FeatureSet] = ["own2", "own4", *operand.joint_sets()]
+    if operand.chosen_fields():
+        sets.append("chosen")
     shares = operand.draws.shares
     means, sds = np.full((len(sets), m), np.nan), np.full((len(sets), m), np.nan)
+    explained = np.zeros((len(sets), m))
     influence, variance = np.zeros((n, 2, m)), np.full((2, m), np.inf)
     for row, kind in enumerate(sets):
         taken = dim if kind in DEGREE else m
@@ -493,23 +593,26 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
         left[:, 0] /= sds[row, :taken]
         left -= np.einsum("n,nkm->km", shares, left)
         found = np.einsum("n,nkm,nkm->km", shares, left, left)
+        explained[row, :taken] = np.clip(1.0 - found[0] * spread, 0.0, 1.0)
         better = np.flatnonzero(found.sum(axis=0) < variance[:, :taken].sum(axis=0))
         influence[:, :, better], variance[:, better] = left[:, :, better], found[:, better]
         if row == 0:
             chosen = np.zeros(m, dtype=np.int64)
         chosen[better] = row
     mean, sd = means[chosen, np.arange(m)], sds[chosen, np.arange(m)]
-    errors = standard_errors(operand, influence.reshape(n, 2 * m)).reshape(2, m)
+    errors = standard_errors(operand.draws, influence.reshape(n, 2 * m)).reshape(2, m)
     known = np.isfinite(variance)
-    unexplained = np.where(known, _CHI_SQUARE_SHARE * chi_square(operand) * np.where(known, variance, 0.0), np.inf)
-    ranges = np.stack([_range((means - mean) / sd), _range(np.log(sds / sd))])
+    chi = chi_square(operand)
+    share = min(1.0, _SHARE_OF_SMALL + _SHARE_RISES * chi)
+    unexplained = np.where(known, share * chi * np.where(known, variance, 0.0), np.inf)
+    ranges = np.stack([_range(explained * (means - mean) / sd), _range(explained * np.log(sds / sd))])
+    ranges[1] = ranges.max(axis=0)
     claimed = np.sqrt(errors**2 + unexplained + (0.5 * ranges) ** 2)
-    return Estimates(mean, sd, claimed[0], claimed[1])
+    return Estimates(mean, sd, claimed[0], claimed[1], explained[chosen, np.arange(m)])
 
 
-def standard_errors(operand: Operand, influence: Floats) -> Floats:
+def standard_errors(draws: Draws, influence: Floats) -> Floats:
     """Of the means of functions that have mean zero over the draws, (n, k) -> (k,)."""
-    draws = operand.draws
     squares = np.sqrt((draws.shares**2) @ influence**2)
     times = [
         draws.autocorrelation_times(np.ascontiguousarray(influence[:, some].T))

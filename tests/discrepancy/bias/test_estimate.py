@@ -11,7 +11,9 @@ from scipy.special import digamma, polygamma
 from support.bias_samples import normal_mixture
 
 import steinkit as sk
-from steinkit.discrepancy.bias.estimate import _why_not
+from steinkit.discrepancy.bias.drift import Drift
+from steinkit.discrepancy.bias.estimate import _why_not, bias_of
+from steinkit.discrepancy.preparation import prepare
 from steinkit.errors import InputError, TimeLimitError, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
@@ -141,6 +143,10 @@ def test_the_order_of_chains_changes_rounding_only():
     turned = sk.estimate_bias(sk.Sample(chains[[2, 0, 3, 1]].reshape(-1, 2), chain=labels[::1]), PLANE)
     for name in ("mean", "sd", "mean_off", "sd_off"):
         assert getattr(turned, name) == pytest.approx(getattr(one, name), abs=1e-3)  # exact for a normal target
+    other = skewed(6, 1200).reshape(4, 300, 3)
+    first, second = (sk.estimate_bias(each, log_gamma(3), method="regression") for each in (other, other[[2, 0, 3, 1]]))
+    for name in ("mean", "sd", "mean_margin", "sd_margin"):
+        assert getattr(second, name) == pytest.approx(getattr(first, name), rel=1e-6)
     same = sk.estimate_bias(chains, PLANE)
     assert same.mean == pytest.approx(one.mean, abs=1e-12)
 
@@ -196,15 +202,6 @@ def test_a_run_that_is_still_moving_says_how_far_it_went():
     assert "The run was too short; means are off by at least what it moved them: x2 by " in " ".join(
         found.summary().split()
     )
-
-
-def test_a_run_by_the_score_of_another_target_says_so():
-    """Its force leads away: hardly a move is accepted."""
-    turned = sk.Target(lambda x: 500.0 * np.sin(50.0 * x), log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=3)
-    turned.score_is_checked = True  # or it would be refused
-    found = sk.estimate_bias(np.random.default_rng(12).standard_normal((200, 3)), turned, method="run")
-    assert not found.trusted.any()
-    assert all("is the score the gradient of the log density" in each for each in found.why_not)
 
 
 def test_the_same_seed_runs_alike_and_another_does_not():
@@ -383,8 +380,11 @@ def test_draws_at_the_end_of_all_numbers_are_refused_without_a_warning_of_numpy(
 
 def test_where_most_margins_are_too_wide_none_is_relied_on():
     def said(*errors):
-        found = SimpleNamespace(mean_error=0.5 * np.array(errors), log_sd_error=np.zeros(len(errors)))
-        return _why_not(found, "", "")
+        nothing, one = np.zeros(len(errors)), np.ones(len(errors))
+        found = SimpleNamespace(
+            mean=nothing, sd=one, mean_error=0.5 * np.array(errors), log_sd_error=nothing, explained=one
+        )
+        return _why_not(found, SimpleNamespace(centre=nothing, scale=one), "", nothing > 0.0)
 
     assert said(0.1, 0.2, 0.5) == ("", "", "the margin is too wide (+- 0.5 sd)")
     most = "the margins of most quantities are too wide"
@@ -404,3 +404,75 @@ def test_draws_whose_first_half_does_not_vary_in_a_coordinate_are_refused(seed):
     draws[:, 0] = 1.0 + 1e-15 * np.where(np.arange(60) < 30, 0, np.arange(60))
     with pytest.raises(sk.InputError, match="half of the draws hardly vary"):
         sk.estimate_bias(draws, scores=-draws)
+
+
+def banana(mean, seed, n=1000):
+    """Draws of x1 ~ N(mean, 1), x2 ~ N(1.5 x1^2, .4^2), and the target, where that mean is 0."""
+    rng = np.random.default_rng(seed)
+    x = mean + rng.standard_normal(n)
+    draws = np.column_stack([x, 1.5 * x**2 + 0.4 * rng.standard_normal(n)])
+
+    def score(x):
+        left = (x[:, 1] - 1.5 * x[:, 0] ** 2) / 0.16
+        return np.column_stack([3.0 * x[:, 0] * left - x[:, 0], -left])
+
+    def log_density(x):
+        return -0.5 * x[:, 0] ** 2 - 0.5 * ((x[:, 1] - 1.5 * x[:, 0] ** 2) / 0.4) ** 2
+
+    return draws, sk.Target(score, log_density=log_density, dim=2)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_shift_along_a_curved_ridge_is_seen(seed):
+    draws, target = banana(0.3, seed)
+    found = sk.estimate_bias(draws, target)
+    assert found.mean_off[0] == pytest.approx(draws[:, 0].mean(), abs=0.02)
+    assert abs(found.mean_off[0] - draws[:, 0].mean()) <= found.mean_margin[0] < 0.1
+    assert found.trusted[0]
+
+
+def test_a_quantity_that_features_do_not_explain_is_not_called_right():
+    """Of x1 on a sine ridge they see nothing, be it off by .3 or not."""
+    rng = np.random.default_rng(4)
+    x = 0.3 + rng.standard_normal(1000)
+    rng.standard_normal(1000)
+    draws = np.column_stack([x, np.sin(2.0 * x) + 0.3 * rng.standard_normal(1000)])
+    left = (draws[:, 1] - np.sin(2.0 * x)) / 0.09
+    found = sk.estimate_bias(draws, scores=np.column_stack([2.0 * np.cos(2.0 * x) * left - x, -left]))
+    assert not found.trusted[0]
+    assert found.why_not[0] == "its variation is not explained by the features, which cannot see its bias"
+
+
+def test_the_margin_of_a_large_bias_includes_the_error_of_the_unit():
+    """Draws five posterior sds away: the mean is known well, the sd that is the unit is not."""
+    draws = 0.9 * (skewed(23) - MEAN) + MEAN + 0.25
+    found = sk.estimate_bias(draws, log_gamma(3), method="regression")
+    least = np.abs(found.mean_off) * found.sd_margin
+    assert (found.mean_margin >= least).all()
+    assert (np.abs(found.mean_off - (draws.mean(axis=0) - MEAN) / SD) <= found.mean_margin).all()
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_a_drift_that_contradicts_the_regression_takes_its_trust(agrees):
+    """The second coordinate is .5 sd too high and falls back by 80 % of it, or stays."""
+    draws = np.random.default_rng(24).standard_normal((1000, 2)) + np.array([0.0, 0.5])
+    error, mixing = np.full(2, 0.03), np.full(2, 0.8)
+    fall = np.array([0.0, -0.4 if agrees else 0.0])
+    drift = Drift(fall, error, mixing, fall**2, error, mixing)
+    prepared = prepare(draws, PLANE, scores=None, weights=None, bounds=None)
+    given = {"functions": {"sum": lambda x: x.sum(axis=1)}, "drift": drift}
+    found = bias_of(prepared, None, **given)
+    disagree = "the regression and an exact Markov kernel disagree"
+    assert found.why_not == (("",) * 3 if agrees else ("", disagree, disagree))
+    by_run = bias_of(prepared, None, target=PLANE, method="auto", **given)
+    assert by_run.method == ("regression" if agrees else "run")
+    assert by_run.trusted.all()
+
+
+def test_quantities_that_may_be_off_by_much_are_not_called_right():
+    """Skewed draws whose margins reach to .3 are known to be off, or not known."""
+    for seed in range(5):
+        found = sk.estimate_bias(0.7 * (skewed(seed) - MEAN) + MEAN - 0.2, scores=None, target=log_gamma(3))
+        for off, margin in ((found.mean_off, found.mean_margin), (found.sd_off, found.sd_margin)):
+            right = found.trusted & (np.abs(off) <= margin)
+            assert (np.abs(off) + margin)[right].max(initial=0.0) < 0.31

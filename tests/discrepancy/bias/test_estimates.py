@@ -28,7 +28,7 @@ def test_means_and_deviations_of_a_normal_target_are_known_exactly():
 def test_the_claim_is_made_of_noise_of_what_is_unexplained_and_of_what_sets_differ_by():
     of = operand(*skewed(np.random.default_rng(1)))
     found = regression_estimates(of, NONE)
-    sets = ["own2", "own4", "diagonal", "pairs"]
+    sets = ["own2", "own4", "diagonal", "pairs", "affine", "quadratic"]
     means, sds, influences = [], [], []
     for kind in sets:
         first, square = np.split(cross_fitted(of, of.points, kind), 2, axis=1)
@@ -43,9 +43,14 @@ def test_the_claim_is_made_of_noise_of_what_is_unexplained_and_of_what_sets_diff
         k = best[j]
         assert found.mean[j] == pytest.approx(means[k][j], abs=1e-12)
         assert found.sd[j] == pytest.approx(sds[k][j], abs=1e-12)
-        ranges = [np.ptp([(m[j] - means[k][j]) / sds[k][j] for m in means]), np.ptp([np.log(s[j]) for s in sds])]
-        errors = standard_errors(of, influences[k][:, :, j].T)
-        claim = np.sqrt(errors**2 + 0.25 * chi_square(of) * spread[k][:, j] + 0.25 * np.square(ranges))
+        seen = [np.clip(1.0 - spread[row, 0, j] * sds[row][j] ** 2, 0.0, 1.0) for row in range(len(sets))]
+        of_means = np.ptp([w * (m[j] - means[k][j]) / sds[k][j] for w, m in zip(seen, means, strict=True)])
+        of_sds = np.ptp([w * np.log(s[j] / sds[k][j]) for w, s in zip(seen, sds, strict=True)])
+        ranges = [of_means, max(of_means, of_sds)]
+        errors = standard_errors(of.draws, influences[k][:, :, j].T)
+        chi = chi_square(of)
+        claim = np.sqrt(errors**2 + (0.25 + 2.5 * chi) * chi * spread[k][:, j] + 0.25 * np.square(ranges))
+        assert found.explained[j] == pytest.approx(seen[k], abs=1e-9)
         assert [found.mean_error[j], found.log_sd_error[j]] == pytest.approx(claim, rel=1e-9)
 
 
@@ -72,7 +77,7 @@ def test_standard_errors_allow_for_autocorrelation():
     for k in range(1, 4000):
         noise[k, 0] = 0.8 * noise[k - 1, 0] + 0.6 * noise[k, 0]
     of = operand(noise, -noise)
-    slow, quick = standard_errors(of, noise - noise.mean(axis=0))
+    slow, quick = standard_errors(of.draws, noise - noise.mean(axis=0))
     assert slow == pytest.approx(3.0 / np.sqrt(4000), rel=0.3)  # (1 + .8) / (1 - .8) = 9
     assert quick == pytest.approx(1.0 / np.sqrt(4000), rel=0.2)
 
@@ -80,9 +85,9 @@ def test_standard_errors_allow_for_autocorrelation():
 def test_many_functions_at_once_have_the_errors_that_each_has():
     of = operand(*skewed(np.random.default_rng(4)))
     functions = np.random.default_rng(5).standard_normal((400, 70))
-    together = standard_errors(of, functions)
+    together = standard_errors(of.draws, functions)
     assert together[[0, 63, 64, 69]] == pytest.approx(
-        [standard_errors(of, functions[:, [k]])[0] for k in (0, 63, 64, 69)]
+        [standard_errors(of.draws, functions[:, [k]])[0] for k in (0, 63, 64, 69)]
     )
 
 

@@ -9,7 +9,7 @@ from support.bias_samples import operand, raw_operand
 
 from steinkit.discrepancy.bias.stein_regression import DEGREE, Frame, width_of
 
-KINDS = ("own2", "own4", "diagonal", "pairs")
+KINDS = ("own2", "own4", "diagonal", "pairs", "affine", "quadratic")
 TARGETS = {  # density, score, bounds, where it is integrated
     "normal": (stats.norm(0.3, 1.2), lambda x: -(x - 0.3) / 1.44, None, (-12.0, 12.0)),
     "student t": (stats.t(12.0), lambda x: -13.0 * x / (12.0 + x**2), None, (-300.0, 300.0)),
@@ -119,7 +119,14 @@ def test_weights_count_as_repeated_draws_in_the_covariance():
 
 @pytest.mark.parametrize(
     ("n", "dim", "sets"),
-    [(100, 1, ["diagonal", "pairs"]), (1000, 20, ["diagonal", "pairs"]), (1000, 21, ["diagonal"]), (100, 17, [])],
+    [
+        (100, 1, ["diagonal", "pairs", "affine", "quadratic"]),
+        (1000, 5, ["diagonal", "pairs", "affine", "quadratic"]),
+        (1000, 6, ["diagonal", "pairs", "affine"]),
+        (1000, 20, ["diagonal", "pairs"]),
+        (1000, 21, ["diagonal"]),
+        (100, 17, []),
+    ],
 )
 def test_rich_sets_ask_for_draws(n, dim, sets):
     points = np.random.default_rng(2).standard_normal((n, dim))

@@ -12,7 +12,7 @@ degree one and three give, with c = z - m', u = V'c, v = V't and r^2 = sum_k u_k
     pairs    c_i t_j + c_j t_i                  g = c_i e_j + c_j e_i   dependence of i and j, i < j
 
 With r^2 in place of q the mean of the tails is zero only where the target's variance is finite: a t distribution with
-two degrees of freedom would be called too light. The factor q is bounded by k = 8; draws within the bulk hardly see it.
+two degrees of freedom would be called too light. The factor q is below k = 64, and draws in the bulk do not see it.
 
 The centre m', the principal axes V and their variances w are those of *the other half* of the draws: were they of the
 same draws they would have selected the noise that they then find (in 30 dimensions nearly every right sample is
@@ -60,7 +60,7 @@ GROUPS: tuple[Group, ...] = ("whole", "own", "pairs")
 OVERFLOW = "the moments overflow: draws or scores are too large; rescale or repair them"
 
 _SMALLEST_AXIS = 1e-12  # variance of a principal axis, relative to the largest, below which rounding decides
-_LARGEST_RADIUS = 8.0  # squared, over the dimension, that the tails' factor does not reach
+_LARGEST_RADIUS = 64.0  # squared, over the dimension, that the tails' factor does not reach
 _FEATURES = 64  # features computed at a time, at most
 _VALUES = 1 << 22  # numbers in such a slice: of a million draws 32 MB
 _TOGETHER = 1 << 13  # draws whose coordinates are combined at a time

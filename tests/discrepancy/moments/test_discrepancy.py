@@ -24,7 +24,7 @@ def by_definition(x, s):
         c = z[i] - learn.mean(axis=0)
         u, g = axes.T @ c, axes.T @ t[i]
         radius = (u**2 / variances).sum()
-        damping = 1.0 / (1.0 + radius / (8.0 * d))
+        damping = 1.0 / (1.0 + radius / (64.0 * d))
         whole = [(1.0 + u * g).sum(), radius / d * damping * (u @ g + d + 2.0 * damping)]
         pairs = [c[a] * t[i, b] + c[b] * t[i, a] for a in range(d) for b in range(a + 1, d)]
         rows.append([*whole, *t[i], *(1.0 + c * t[i]), *(1.0 + u * g), *pairs])

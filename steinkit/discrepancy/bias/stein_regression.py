@@ -98,8 +98,7 @@ _WORK = 5e10  # draws times squared features, above which pairs cost more than t
 _WORK_OF_FIELDS = 1.5e8  # draws times squared features, above which vector fields take too much of a verdict's time
 _DRAWS_A_FIELD: dict[FeatureSet, int] = {"affine": 4, "quadratic": 8}
 _MOST_WITH_CHOSEN = 200  # features
-_CANDIDATES = 1_000_000  # values of quadratic fields among which some are chosen
-_FEWEST_TO_CHOOSE = 200  # draws
+_CHOOSE_ON = 250  # draws of a fold
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +148,10 @@ class Operand:
     def chosen_fields(self) -> int:
         """Return the number of quadratic fields to choose where there are too few draws for all."""
         n, dim = self.points.shape
-        fields: int = width_of("quadratic", dim) - width_of("affine", dim)
-        if "quadratic" in self.joint_sets() or _FEWEST_TO_CHOOSE * fields > _CANDIDATES:
+        if "quadratic" in self.joint_sets():
             return 0
-        return int(min(fields, max(0, min(n // 5, _MOST_WITH_CHOSEN) - width_of("affine", dim))))
+        affine, quadratic = width_of("affine", dim), width_of("quadratic", dim)
+        return int(max(0, min(n // 5, _MOST_WITH_CHOSEN, quadratic) - affine))
 
     @property
     def richest(self) -> FeatureSet:
@@ -341,7 +340,7 @@ def _explained_jointly(
 def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: Integers) -> Frame:
     """Choose the quadratic fields with the largest correlation with residuals of a regression on affine fields."""
     fields = quadratic_fields(operand.points.shape[1])
-    rows = learn[:: -(-len(learn) * len(fields[0]) // _CANDIDATES)]
+    rows = learn[:: -(-len(learn) // _CHOOSE_ON)]
     features = frame.joint(operand, rows, "quadratic")
     shares = operand.draws.shares[rows, None] / operand.draws.shares[rows].sum()
     columns = np.hstack([features, values[rows]])

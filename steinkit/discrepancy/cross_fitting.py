@@ -66,7 +66,7 @@ from itertools import pairwise
 from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from steinkit.chains import split_chains
 from steinkit.describe.writing import listed
@@ -430,6 +430,19 @@ class Draws:
         """The unit to which each coordinate is rounded, shape (d,); zero where it is not."""
         return rounding_units(self.points)
 
+    def unrounded(self, bounds: Floats | None) -> Floats:
+        """Return the points, each at a random place among those that rounding takes to it, within the bounds."""
+        if not self.rounding.any():
+            return self.points
+        places = np.random.default_rng(0).random(self.points.shape) - 0.5
+        lower, upper = (-np.inf, np.inf) if bounds is None else bounds.T
+        return np.clip(self.points + places * self.rounding, lower, upper)
+
+    @cached_property
+    def is_coarse(self) -> NDArray[np.bool_]:
+        """Whether each coordinate is rounded to a twentieth of its standard deviation or more, shape (d,)."""
+        return np.asarray(self.rounding > _COARSE * _widths(self.points))
+
     @cached_property
     def of_slowest_change(self) -> float:
         """Draws over the time of the slowest coordinate, square or change of region; infinite without an order.
@@ -461,7 +474,7 @@ class Draws:
         found = tuple[str, ...](map(Caution, self.disorder))
         if self.is_weighted and self.is_ordered:
             found += ("the weighted draws are taken for a chain in the order given, whose autocorrelation counts",)
-        coarse = np.flatnonzero(self.rounding > _COARSE * _widths(self.points))
+        coarse = np.flatnonzero(self.is_coarse)
         if len(coarse):
             units = listed([f"{self.names[j]} to {self.rounding[j]:.3g}" for j in coarse])
             found += (Caution(f"the values are rounded ({units}), so that they carry two digits or less"),)

@@ -236,7 +236,7 @@ def invariance_of(prepared: Prepared, draws: Draws, target: Target, rng: Seed) -
     generator = np.random.default_rng(rng)
     density = Density(target, prepared.bounds)
     try:
-        cloud, note = _affordable(_Cloud.of(draws), target, density)
+        cloud, note = _affordable(_Cloud.of(draws, target, prepared.bounds), target, density)
         known = target.has_log_density
         heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
     except InputError as error:
@@ -257,11 +257,19 @@ class _Cloud:
     chains: tuple[slice, ...]
 
     @classmethod
-    def of(cls, draws: Draws) -> _Cloud:
-        first, group = first_occurrences(draws.points)
+    def of(cls, draws: Draws, target: Target, bounds: Floats | None) -> _Cloud:
+        """Merge equal draws; coarsely rounded ones are first moved to random places that are rounded to them."""
+        points = draws.points
+        if draws.is_coarse.any():
+            places = draws.unrounded(bounds)
+            inside = (
+                np.isfinite(target.proposal_log_density(places)) if target.has_log_density else np.ones(len(places))
+            )
+            points = np.where(inside[:, None] > 0, places, points)
+        first, group = first_occurrences(points)
         ends = [np.searchsorted(first, (chain.start, chain.stop)).tolist() for chain in draws.chains]
         shares = np.asarray(np.bincount(group, weights=draws.shares), dtype=np.float64)
-        return cls(draws.points[first], shares, tuple(slice(*each) for each in ends if each[1] > each[0]))
+        return cls(points[first], shares, tuple(slice(*each) for each in ends if each[1] > each[0]))
 
     def thinned(self, step: int) -> _Cloud:
         """Every so many-th draw."""

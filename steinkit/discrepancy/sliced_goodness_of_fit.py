@@ -240,7 +240,7 @@ def sliced_stein_test(
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     laid_out = Draws.of(weights, prepared)
     units = Units.of("own", prepared.points).from_bounds(prepared.bounds)
-    points, scaled = units.points(_unrounded(laid_out, prepared.bounds)), units.scores(laid_out.scores)
+    points, scaled = units.points(laid_out.unrounded(prepared.bounds)), units.scores(laid_out.scores)
     limits = None if prepared.bounds is None else units.limits(prepared.bounds)
     scored = time.perf_counter()
     h, directions = _test_functions(points, scaled, laid_out, limits)
@@ -266,15 +266,6 @@ def sliced_stein_test(
             LargeSlice(names[k], float(z[k]), directions[k]) for k in np.argsort(-z, kind="stable")[:_LARGEST]
         ),
     )
-
-
-def _unrounded(draws: Draws, bounds: Floats | None) -> Floats:
-    """Points, each at a random place of those that rounding takes to it."""
-    if not draws.rounding.any():
-        return draws.points
-    places = np.random.default_rng(0).random(draws.points.shape) - 0.5
-    lower, upper = (-np.inf, np.inf) if bounds is None else bounds.T
-    return np.clip(draws.points + places * draws.rounding, lower, upper)
 
 
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ its class, whose docstring begins with what it is made for: names, error message
 
 `auto` takes the engine made for a sample's dimension and size. One dimension has an engine of its own, `chain`. In two
 and three, `block` certifies to 1e-6 as long as a factorisation can be afforded; in three, `first_order` goes first
-where it is foretold to be much faster, for large samples and wide brackets. In four and more the factor fills, and
+for large samples and wide brackets, where it is much faster. In four and more the factor fills, and
 `first_order` certifies to 1e-5 in a small share of the time of a factorisation; what is asked for more tightly is left
 to `block` on small samples and to `highs` on others.
 
@@ -195,9 +195,10 @@ _LOOSE = 1e-3  # bracket that it reaches soon wherever it works at all
 # Cost of a factorisation for a row of the program from which on `highs` is faster than `block`, in four dimensions and
 # more; in two and three HiGHS's own factorisation fills as fast. Below some rows neither takes long.
 _FLOPS_A_ROW, _FEW_ROWS = 5e4, 1000
-# In three dimensions `first_order` goes first where it is foretold to take this many times less than `block`, which is
-# foretold to a factor of two as against its four, and where there is a second to be saved. In two it never wins.
-_CLEARLY_LESS, _LONG_BLOCK = 3.0, 1.0
+# In three dimensions `first_order` goes first where the operations of a factorisation, times the bracket asked for, are
+# more than this: 2000 draws to 0.1, 5000 to 0.01. With a time limit, where they are more than so many a second left. In
+# two dimensions it never wins.
+_MUCH_WORK, _FLOPS_A_SECOND = 5e7, 1.6e8
 _MOST_ENTRIES = 5e8  # numbers in the factors under way that memory is expected to hold: 4 GB
 _EARLY = 0.3  # share of the time left that an engine which only goes before another may take
 # Points in one dimension up to which what `chain` leaves open is worth a general engine.
@@ -359,11 +360,10 @@ class _FirstOrder(Engine):
             return False
         if case.dim >= 4:
             return settings.tolerance >= _TIGHTEST or math.isfinite(settings.deadline)
-        by_block = ENGINES["block"].cost(case).seconds
-        if by_block / min(settings.n_jobs, case.dim) > _EARLY * settings.seconds_left:
+        flops = float(case.factorisation.flops)
+        if flops > _FLOPS_A_SECOND * settings.seconds_left:
             return True
-        least = _CLEARLY_LESS * self.cost(case).seconds
-        return settings.tolerance >= _LOOSE and by_block > max(least, _LONG_BLOCK)
+        return settings.tolerance >= _LOOSE and flops * settings.tolerance > _MUCH_WORK
 
     def as_in_turn(self, case: Case) -> Case:
         settings = case.settings

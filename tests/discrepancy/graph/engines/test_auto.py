@@ -8,7 +8,6 @@ import pytest
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, engine_named, first_order, highs, registry
 from steinkit.discrepancy.graph.engines.block import newton_system as block
-from steinkit.discrepancy.graph.engines.registry import Forecast
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
@@ -47,26 +46,24 @@ def test_a_time_limit_puts_an_early_bracket_first():
 
 def test_a_time_limit_puts_an_early_bracket_before_long_factorisations(monkeypatch):
     points, scores = normal(150, 3)
-    monkeypatch.setattr(registry, "_BLOCK_FLOPS", 1e3)
+    monkeypatch.setattr(registry, "_FLOPS_A_SECOND", 1.0)
     result = sk.graph_stein_discrepancy(points, **scores, max_seconds=60.0)
     assert result.engine == "first_order + block"
     assert result.gap <= 1e-6
 
 
 @pytest.mark.parametrize(
-    ("dim", "tolerance", "seconds", "engine"),
+    ("dim", "tolerance", "much", "engine"),
     [
-        (3, 1e-2, 4.0, "first_order"),
-        (3, 1e-2, 2.9, "block"),  # not clearly less
-        (3, 1e-4, 4.0, "block"),  # tighter than it goes with ease
-        (2, 1e-2, 4.0, "block"),  # where it stalls
+        (3, 1e-2, 1e3, "first_order"),
+        (3, 1e-2, 1e9, "block"),  # no work to speak of
+        (3, 1e-4, 1.0, "block"),  # tighter than `first_order` goes with ease
+        (2, 1e-2, 1.0, "block"),  # where it stalls
     ],
 )
-def test_the_shorter_of_two_forecasts_goes_first_in_three_dimensions(monkeypatch, dim, tolerance, seconds, engine):
-    """Foretold are `seconds` of `block` to one of `first_order`."""
+def test_much_work_for_a_wide_bracket_goes_to_the_first_order_method(monkeypatch, dim, tolerance, much, engine):
     points, scores = normal(150, dim)
-    for name, foretold in (("block", seconds), ("first_order", 1.0)):
-        monkeypatch.setattr(registry.ENGINES[name], "cost", lambda case, foretold=foretold: Forecast(1, 0.0, foretold))
+    monkeypatch.setattr(registry, "_MUCH_WORK", much)
     result = sk.graph_stein_discrepancy(points, **scores, tolerance=tolerance)
     assert result.engine == engine
     assert result.gap <= tolerance

@@ -406,6 +406,7 @@ def _to_sample(sample: Sample, other: Sample, units: Units) -> tuple[float, floa
     if units.kind == "raw":
         return distance_in_space(sample, other)
     sample, other = (replace(each, points=units.points(each.points)) for each in (sample, other))
+    require_range(np.concatenate([sample.points, other.points]), "draws in these units")
     lower, upper = distance_in_space(sample, other)
     shift = _UNIT_ROUNDING * sum(float(np.hypot.reduce(np.abs(each.points).max(axis=0))) for each in (sample, other))
     return lower - shift, upper + shift

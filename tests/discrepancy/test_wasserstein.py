@@ -237,6 +237,12 @@ def test_numbers_out_of_range_are_refused(wrong):
         wasserstein_distance([0.0, 1.0], [2.0], weights=[1.0, abs(wrong)])
 
 
+def test_units_that_take_draws_out_of_range_are_refused():
+    draws = np.random.default_rng(0).standard_normal((5, 2))
+    with pytest.raises(sk.InputError, match="in these units"):
+        wasserstein_distance(draws, draws + 1.0, units=[1e-200, 1.0])
+
+
 SIZES = [1.0, 1e-9, 1e-50, 1e-90, 1e50, 1e90]
 
 

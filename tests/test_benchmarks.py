@@ -75,6 +75,27 @@ def test_runs_and_prints_a_table(name, columns, tmp_path):
         assert {*map(frozenset, small["rows"])} <= {*map(frozenset, full["rows"])}
 
 
+@pytest.mark.benchmark
+@pytest.mark.parametrize("package", ["pymc", "numpyro", "blackjax", "stan"])
+def test_fits_of_the_ecosystem_are_judged_without_errors(package, tmp_path):
+    pytest.importorskip(package)
+    printed = output_of(
+        BENCHMARKS / "ecosystem_fits.py", "--quick", "--only", package, folder=tmp_path, warned="ignore"
+    )
+    rows = [line for line in printed.splitlines() if line.startswith("counts with offset")]
+    assert rows
+    assert "Error:" not in printed
+    nuts = [line for line in rows if " NUTS " in line]
+    assert all(" passed " in line for line in nuts)
+
+
+def test_a_package_that_is_missing_is_skipped_by_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    printed = output_of(BENCHMARKS / "ecosystem_fits.py", "--quick", folder=tmp_path, warned="ignore")
+    assert "pymc: skipped, pymc not installed" in printed
+    assert "together: 0 of 0 reliable claims covered" in printed
+
+
 @pytest.fixture
 def tables():
     """The module that makes the documentation's tables."""

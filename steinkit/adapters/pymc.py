@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import product
 from math import prod
 from typing import Any
@@ -420,20 +420,31 @@ def _numpy_mode() -> Any:
     """
     modes = _pytensor("compile.mode")
     mode = modes.Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace", "slogdet_specialization")
-    return mode.register((_softplus_of_numpy(), 48.0))  # after all that makes the graph stable
+    return mode.register(
+        (_in_functions_of_numpy(), 48.5)
+    )  # after all that makes the graph stable, and joins sums and products
 
 
-def _softplus_of_numpy() -> Any:
-    """Replace log(1 + exp(x)), which PyTensor has in C only, else entry by entry, by functions that NumPy has."""
+def _in_functions_of_numpy() -> Any:
+    """Replace what PyTensor computes entry by entry, in Python, by functions that NumPy has.
+
+    They are log(1 + exp(x)), and sums and products of three arrays or more.
+    """
     rewriting, tensor = _pytensor("graph.rewriting.basic"), _pytensor("tensor")
     softplus, elementwise = _pytensor("scalar.math").Softplus, _pytensor("tensor.elemwise").Elemwise
+    scalar = _pytensor("scalar.basic")
+    pairwise = {scalar.Add: tensor.add, scalar.Mul: tensor.mul}
 
     @rewriting.node_rewriter([elementwise])
     def replace(fgraph: Any, node: Any) -> Any:
-        if not isinstance(node.op.scalar_op, softplus):
+        kind, x = type(node.op.scalar_op), node.inputs
+        if kind is softplus:
+            made = tensor.maximum(x[0], 0) + tensor.log1p(tensor.exp(-abs(x[0])))
+        elif kind in pairwise and len(x) > 2:
+            made = reduce(pairwise[kind], x)
+        else:
             return None
-        (x,) = node.inputs
-        return [(tensor.maximum(x, 0) + tensor.log1p(tensor.exp(-abs(x)))).astype(node.outputs[0].dtype)]
+        return [made.astype(node.outputs[0].dtype)]
 
     return rewriting.WalkingGraphRewriter(replace)
 

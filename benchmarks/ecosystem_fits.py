@@ -22,9 +22,11 @@ import argparse
 import importlib.util
 import logging
 import math
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -284,7 +286,8 @@ def by_stan(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
     import stan
 
     program, data = stan_program(name)
-    model = stan.build(program, data=data, random_seed=how.seed + 1)
+    with redirect_stdout(sys.stderr):  # it says that it builds
+        model = stan.build(program, data=data, random_seed=how.seed + 1)
 
     def nuts() -> Any:
         return model.sample(num_chains=4, num_samples=how.nuts_draws)

@@ -1,17 +1,18 @@
-"""Sweeps that are killed, and folders of sweeps that are damaged: what is lost, done twice, left behind or believed.
+"""Sweeps that are killed, or have nowhere to write, and their files when they are damaged: what is lost or done twice.
 
 Kills: ``steinkit sweep`` is started again and again, and at a random moment it, or one of its workers, is sent KILL,
-TERM or INT. A sweep that was ended goes on in its folder. Its records must be those of a sweep that nobody disturbed,
-each once, with those that were there when it was killed among them. It ends within five seconds, or half as many of a
-processor where the machine gives it less than half of one; five seconds later no process of it may be left. Damage: a
-bit of a file of a finished sweep's folder is flipped, or the file cut off; reading the folder and running the sweep
-again must give the same result, or name the file. Strangers: a file or folder in it is replaced by a link to something
-outside, or by a pipe; what is outside must stay as it is, and an answer come at once, in words. The exit code is 1 if
-anything is otherwise.
+TERM or INT. A sweep that was ended goes on with its file. Every cell that the file held must be in it afterwards as it
+was, every cell must be there once, and all must be those of a sweep that nobody disturbed. The sweep ends within five
+seconds, or half as many of a processor where the machine gives it less than half of one (two after INT, which is
+control-C); five seconds later no process of it may be left. Clusters: workers of a Dask cluster are killed in the same
+way. No room: a sweep's disk fills up, by a limit on the size of its file, and its folder becomes read-only; it must
+say so, lose no finished cell, and go on when there is room. Damage: bytes of a finished sweep's file are overwritten,
+or its end is cut off. SQLite sees damage to its own structure, which must be named; a changed number in a cell it
+cannot see. The exit code is 1 if anything is otherwise.
 
-    python benchmarks/kills.py [--kills 100] [--flips 500] [--seed 0] [--quick]
+    python benchmarks/kills.py [--kills 100] [--seed 0] [--quick]
 
-It takes some five minutes on two cores, and Linux, in whose /proc it looks processes up.
+It takes some ten minutes on two cores, and Linux, in whose /proc it looks processes up.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ import argparse
 import itertools
 import json
 import os
-import shutil
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,7 @@ import numpy as np
 
 import steinkit as sk
 from steinkit.errors import SteinkitError
+from steinkit.sweeps.store import Record, Store
 
 MODEL = """
 import time
@@ -57,24 +59,27 @@ proposal_scale = [0.3, 1.0, 3.0, 9.0]
 seeds = 6
 measures = ["ksd"]
 """
+CLUSTER = """
+import sys
+import distributed
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
 MARK = "STEINKIT_KILLS"
-CASES = tuple(itertools.product(("KILL", "TERM", "INT"), ("worker", "parent"), (1, 2)))
-END = 5.0  # seconds that processes have to end
-STRANGE = (  # what a stranger's folder may hold in another shape
-    *("lock", "records.jsonl", "sweep.json", "result.json"),
-    *("damaged/records.jsonl", "samples", "damaged", "samples/draws.npz"),
-)
-PRECIOUS = b"precious\n"
+CASES = tuple(itertools.product(("KILL", "TERM", "INT"), ("parent", "worker"), (1, 2)))
+END, INTERRUPTED = 5.0, 2.0  # seconds that processes have to end
 LONG = 600.0  # seconds after which a sweep hangs, on a machine however busy
+WORKERS = {"loky": "popen_loky", "dask": "multiprocessing.spawn"}  # what their commands hold
 
 
 @dataclass(frozen=True)
 class Ended:
     """What came of a kill."""
 
-    case: tuple[str, str, int]
+    case: str
     lost: int = 0
-    repeated: int = 0
     different: int = 0
     orphans: int = 0
     failed: bool = False
@@ -83,120 +88,145 @@ class Ended:
 class Sweep:
     """A sweep in a folder, as a command that may be killed."""
 
-    def __init__(self, folder: Path, jobs: int) -> None:
-        self.folder, self.jobs, self.mark = folder, jobs, str(folder)
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder, self.options, self.mark = folder, options, str(folder)
+        self.file = folder / "out.sqlite"
         folder.mkdir(parents=True)
         (folder / "model.py").write_text(MODEL)
         (folder / "sweep.toml").write_text(CONFIGURATION)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """The command, started."""
+    def start(self, most_bytes: int | None = None) -> subprocess.Popen[bytes]:
+        """The command, started; its files may be limited in size."""
         command = [sys.executable, "-m", "steinkit", "sweep", str(self.folder / "sweep.toml")]
         return subprocess.Popen(
-            [*command, "-o", str(self.folder / "out"), "--jobs", str(self.jobs)],
+            [*command, "-o", str(self.file), *self.options],
             env=os.environ | {MARK: self.mark},
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE if most_bytes else subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=None
+            if most_bytes is None
+            else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
         )
 
     @property
-    def lines(self) -> list[bytes]:
-        """Records that are there to their end."""
-        path = self.folder / "out" / "records.jsonl"
-        return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-
-    @property
-    def processes(self) -> dict[int, str]:
-        """Commands of the processes of this sweep, by their numbers."""
-        found = {}
-        for number in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                if f"{MARK}={self.mark}\0".encode() in Path(f"/proc/{number}/environ").read_bytes():
-                    found[int(number)] = Path(f"/proc/{number}/cmdline").read_bytes().decode()
-            except OSError:
-                continue
-        return found
+    def records(self) -> dict[str, Record]:
+        """Records that the file holds."""
+        if not self.file.exists() or not self.file.stat().st_size:
+            return {}
+        with Store(self.file) as store:
+            return store.records
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--flips", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="2 kills and 10 flips")
+    parser.add_argument("--quick", action="store_true", help="2 kills, none on Dask")
     options = parser.parse_args()
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's background job would hand on that INT is ignored
-    kills, flips = (2, 10) if options.quick else (options.kills, options.flips)
+    # a shell's background job would hand on that INT is ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        wrong = kills_table(Path(folder), kills, options.seed)
-        wrong += damage_table(Path(folder), flips, options.seed)
-        wrong += strangers_table(Path(folder))
+        place = Path(folder)
+        place.chmod(0o755)
+        wrong = kills_table(place, 2 if options.quick else options.kills, options.seed, not options.quick)
+        wrong += room_table(place)
+        wrong += damage_table(place)
     print(f"\n{wrong} wrong; {time.monotonic() - began:.0f} s")
     if wrong:
         sys.exit(1)
 
 
-def kills_table(folder: Path, kills: int, seed: int) -> int:
+def kills_table(folder: Path, kills: int, seed: int, on_dask: bool) -> int:
     """Print what came of the kills; how many went wrong."""
-    wanted, seconds = {}, {}
+    wanted: dict[str, str] = {}
+    seconds: dict[int, float] = {}
     for k, jobs in enumerate((1, 1, 2)):  # the first loads everything
-        undisturbed = Sweep(folder / f"undisturbed-{k}", jobs)
+        undisturbed = Sweep(folder / f"undisturbed-{k}", "--jobs", str(jobs))
         began = time.monotonic()
         if undisturbed.start().wait(LONG) != 0:
             raise SystemExit("the sweep fails without being disturbed")
-        seconds[jobs], wanted[jobs] = time.monotonic() - began, records_of(undisturbed.lines)
-    if wanted[1] != wanted[2]:
-        raise SystemExit("records depend on the number of jobs")
-
-    def run(k: int) -> Ended:
-        case = CASES[k % len(CASES)]
+        seconds[jobs], found = time.monotonic() - began, timeless(undisturbed.records)
+        if wanted and found != wanted:
+            raise SystemExit("records depend on the number of jobs")
+        wanted = found
+    ended = []
+    for k in range(kills):
+        name, victim, jobs = CASES[k % len(CASES)]
         rng = np.random.default_rng([seed, k])
-        ended = killed_once(folder / f"kill-{k}", case, seconds[case[2]], wanted[1], rng)
-        print(f"kill {k + 1} of {kills}: {ended}", file=sys.stderr)
-        return ended
-
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(run, range(kills)))
-    print(f"Kills of sweeps of {len(wanted[1])} cells, at random moments of some {seconds[1]:.1f} s")
-    columns = ("kills", "lost", "repeated", "different", "orphans", "failed")
+        case = f"{name} {victim}, {jobs} job{'s' * (jobs > 1)}"
+        sweeps = (Sweep(folder / f"kill-{k}-{attempt}", "--jobs", str(jobs)) for attempt in itertools.count())
+        ended.append(killed_once(sweeps, case, name, victim, seconds[jobs], wanted, rng))
+        print(f"kill {k + 1} of {kills}: {ended[-1]}", file=sys.stderr)
+    ended += dask_kills(folder, max(4, kills // 10), wanted, seconds[2], seed) if on_dask else []
+    print(f"Kills of sweeps of {len(wanted)} cells, at random moments of some {seconds[1]:.1f} s")
+    columns = ("kills", "lost", "different", "orphans", "failed")
     print(f"{'signal to':26}" + "".join(f"{each:>11}" for each in columns))
-    for case in dict.fromkeys(each.case for each in found):
-        rows = [each for each in found if each.case == case]
+    for case in dict.fromkeys(each.case for each in ended):
+        rows = [each for each in ended if each.case == case]
         counts = [len(rows), *(sum(getattr(each, column) for each in rows) for column in columns[1:])]
-        name = f"{case[0]} {case[1]}, {case[2]} job{'s' * (case[2] > 1)}"
-        print(f"{name:26}" + "".join(f"{each:11}" for each in counts))
-    return sum(each != Ended(each.case) for each in found)
+        print(f"{case:26}" + "".join(f"{each:11}" for each in counts))
+    return sum(each != Ended(each.case) for each in ended)
+
+
+def dask_kills(folder: Path, kills: int, wanted: dict[str, str], seconds: float, seed: int) -> list[Ended]:
+    """Kill workers of a cluster that outlives the sweeps, and sweeps on it."""
+    ended = []
+    for k in range(kills):
+        mark = str(folder / f"cluster-{k}")
+        environment = os.environ | {MARK: mark}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        cluster = subprocess.Popen([sys.executable, "-c", CLUSTER], env=environment, start_new_session=True, **pipes)
+        assert cluster.stdout is not None
+        try:
+            address = cluster.stdout.readline().decode().strip()
+            options = ("--backend", "dask", "--scheduler", address)
+            sweeps = (Sweep(folder / f"dask-{k}-{attempt}", *options) for attempt in itertools.count())
+            victim = ("worker", "parent")[k % 2]
+            rng = np.random.default_rng([seed, 1 << 20, k])
+            cluster_mark = mark if victim == "worker" else None
+            ended.append(
+                killed_once(sweeps, f"KILL {victim}, dask", "KILL", victim, seconds, wanted, rng, cluster_mark)
+            )
+            print(f"dask kill {k + 1} of {kills}: {ended[-1]}", file=sys.stderr)
+        finally:
+            os.killpg(cluster.pid, signal.SIGKILL)
+            cluster.communicate()
+    return ended
 
 
 def killed_once(
-    folder: Path, case: tuple[str, str, int], seconds: float, wanted: dict[str, str], rng: np.random.Generator
+    sweeps: Iterator[Sweep],
+    case: str,
+    name: str,
+    victim: str,
+    seconds: float,
+    wanted: dict[str, str],
+    rng: np.random.Generator,
+    cluster: str | None = None,
 ) -> Ended:
     """Kill a sweep, or a worker of it, at a moment at which it runs; then let it go on to its end."""
-    name, victim, jobs = case
-    for attempt in itertools.count():
-        sweep = Sweep(folder / str(attempt), jobs)
+    for sweep in sweeps:
         process = sweep.start()
         time.sleep(rng.uniform(0.0, seconds))
-        if send(sweep, process, signal.Signals[f"SIG{name}"], victim):
+        if send(sweep, process, signal.Signals[f"SIG{name}"], victim, cluster):
             break
         process.wait(LONG)  # it was done before
-    if not ends(process, LONG if victim == "worker" else END):
+    limit = INTERRUPTED if name == "INT" else END
+    if not ends(process, LONG if victim == "worker" else limit):
         process.kill()
         return Ended(case, failed=True)
-    orphans = left_after(sweep, END)
-    kept = sweep.lines
+    orphans = left_after(sweep.mark, END)
+    kept = sweep.records
     failed = victim == "worker" and process.returncode != 0
     if process.returncode != 0:
         failed |= sweep.start().wait(LONG) != 0
-    lines = sweep.lines
-    counts, found = Counter(json.loads(line)["cell"] for line in lines), records_of(lines)
+    records = sweep.records
+    found = timeless(records)
     return Ended(
         case,
-        lost=len(set(kept) - set(lines)) + len(wanted.keys() - found.keys()),
-        repeated=sum(count - 1 for count in counts.values()),
+        lost=sum(records.get(cell) != record for cell, record in kept.items()) + len(wanted.keys() - found.keys()),
         different=sum(found[cell] != wanted.get(cell) for cell in found),
         orphans=orphans,
         failed=bool(failed),
@@ -223,16 +253,32 @@ def processor_seconds(number: int) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def send(sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals, victim: str) -> bool:
+def processes(mark: str) -> dict[int, str]:
+    """Commands of the processes that bear a mark, by their numbers."""
+    found = {}
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if f"{MARK}={mark}\0".encode() in Path(f"/proc/{number}/environ").read_bytes():
+                found[int(number)] = Path(f"/proc/{number}/cmdline").read_bytes().decode()
+        except OSError:
+            continue
+    return found
+
+
+def send(
+    sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals, victim: str, cluster: str | None
+) -> bool:
     """Send the signal, to a worker once there is one; whether there was somebody to send it to."""
     while process.poll() is None:
         if victim == "parent":
-            process.send_signal(number)
+            # control-C reaches every process of a terminal
+            os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
             return True
-        workers = [each for each, command in sweep.processes.items() if "popen_loky" in command]
+        kind = WORKERS["loky" if cluster is None else "dask"]
+        workers = [each for each, command in processes(cluster or sweep.mark).items() if kind in command]
         if workers:
             try:
-                os.kill(workers[0], number)
+                os.kill(workers[-1], number)
             except ProcessLookupError:
                 return False
             return True
@@ -240,154 +286,127 @@ def send(sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals,
     return False
 
 
-def left_after(sweep: Sweep, seconds: float) -> int:
+def left_after(mark: str, seconds: float) -> int:
     """How many processes of a sweep that has ended are there when so much time is over."""
     until = time.monotonic() + seconds
-    while (left := len(sweep.processes)) and time.monotonic() < until:
+    while (left := len(processes(mark))) and time.monotonic() < until:
         time.sleep(0.05)
     return left
 
 
-def records_of(lines: list[bytes]) -> dict[str, str]:
+def timeless(records: dict[str, Record]) -> dict[str, str]:
     """Records without what differs from run to run, by their cells."""
-    return {record["cell"]: timeless(record) for record in map(json.loads, lines)}
+    found = {}
+    for cell, record in records.items():
+        results = [{**entry, "seconds": None} for entry in record["results"]]
+        found[cell] = json.dumps({**record, "seconds": None, "results": results}, sort_keys=True)
+    return found
 
 
-def timeless(record: dict[str, object]) -> str:
-    results = [{**entry, "seconds": None} for entry in record["results"]]
-    return json.dumps({**record, "seconds": None, "checksum": None, "results": results}, sort_keys=True)
+def room_table(folder: Path) -> int:
+    """Print what came of a full disk and of a read-only folder; how many went wrong."""
+    wanted = timeless(finished(folder / "whole").records)
+    rows: dict[str, Counter[str]] = {}
+    for size in (1, 30_000, 70_000, 75_000, 80_000, 90_000):
+        sweep = Sweep(folder / f"full-{size}")
+        process = sweep.start(size)
+        said = process.communicate(timeout=LONG)[1].decode()
+        kept = sweep.records
+        again = sweep.start().wait(LONG)
+        records = sweep.records
+        right = process.returncode == 3 and "cannot be written" in said and again == 0
+        right &= timeless(records) == wanted and all(records[cell] == record for cell, record in kept.items())
+        rows.setdefault("full disk", Counter())["right" if right else "wrong"] += 1
+        if not right:
+            print(f"full at {size}: {process.returncode}, {again}, {len(kept)} kept, {said}", file=sys.stderr)
+    sweep = finished(folder / "read-only")
+    before = sweep.file.read_bytes()
+    os.chmod(sweep.file, 0o444)
+    os.chmod(sweep.folder, 0o555)
+    said, code = as_nobody(sweep)
+    os.chmod(sweep.folder, 0o755)
+    right = code == 3 and "cannot be written" in said and sweep.file.read_bytes() == before
+    rows["read-only folder"] = Counter(["right" if right else "wrong"])
+    if not right:
+        print(f"read-only: {code}, {said}", file=sys.stderr)
+    print(f"\n{'No room':26}{'right':>11}{'wrong':>11}")
+    for name, counts in rows.items():
+        print(f"{name:26}{counts['right']:11}{counts['wrong']:11}")
+    return sum(counts["wrong"] for counts in rows.values())
 
 
-def damage_table(folder: Path, flips: int, seed: int) -> int:
-    """Print what came of damage to each kind of file; how many went wrong."""
-    whole = folder / "whole"
+def finished(folder: Path) -> Sweep:
+    sweep = Sweep(folder)
+    if sweep.start().wait(LONG) != 0:
+        raise SystemExit("the sweep fails without being disturbed")
+    return sweep
+
+
+def as_nobody(sweep: Sweep) -> tuple[str, int]:
+    """Run a sweep in a forked process whose user may not write there; what it says, and its code."""
+    end, begin = os.pipe()
+    if (child := os.fork()) == 0:
+        code = 70
+        try:
+            os.dup2(begin, 2)
+            from steinkit.cli.sweep_commands import sweep as command
+
+            if os.getuid() == 0:
+                os.setuid(65534)
+            os.chdir("/")
+            code = command.main([str(sweep.folder / "sweep.toml"), "-o", str(sweep.file)], standalone_mode=False)
+        except SteinkitError as error:
+            print(error, file=sys.stderr, flush=True)
+            code = error.exit_code
+        finally:
+            os._exit(code)
+    os.close(begin)
+    with os.fdopen(end) as stream:
+        said = stream.read()
+    return said, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def damage_table(folder: Path) -> int:
+    """Print what came of damage to each page of a file, and of its end cut off; how often it was believed."""
+    whole = folder / "raced.sqlite"
     wanted = raced(whole)
-    files = sorted(path.relative_to(whole) for path in whole.glob("**/*") if path.is_file() and path.stat().st_size)
-    rng = np.random.default_rng([seed, 1 << 20])
-    found: dict[str, Counter[str]] = {}
-    for k in range(flips):
-        copy = shutil.copytree(whole, folder / "copy")
-        file = files[k % len(files)]
-        harm(copy / file, rng)
-        kind = "samples/*.npz" if file.suffix == ".npz" else str(file)
-        said = outcome(copy, copy / file, wanted)
-        found.setdefault(kind, Counter())[said] += 1
-        if said in ("in silence", "crashed"):
-            print(f"flip {k + 1}: {file} {said}", file=sys.stderr)
-        shutil.rmtree(copy)
-        if (k + 1) % 100 == 0:
-            print(f"flip {k + 1} of {flips}", file=sys.stderr)
-    columns = ("named", "of no account", "in silence", "crashed")
-    print(f"\n{'Bits flipped, or ends cut off, of':34}{'tried':>7}" + "".join(f"{each:>15}" for each in columns))
-    for kind, counts in found.items():
-        print(f"{kind:34}{counts.total():7}" + "".join(f"{counts[each]:15}" for each in columns))
-    return sum(counts["in silence"] + counts["crashed"] for counts in found.values())
+    data, page = whole.read_bytes(), 4096
+    harmed = {f"page {k}": data[: k * page] + b"\xa5" * page + data[(k + 1) * page :] for k in range(len(data) // page)}
+    harmed |= {f"cut at {size}": data[:size] for size in range(page // 2, len(data), 3 * page // 2)}
+    counts: Counter[str] = Counter()
+    for name, content in harmed.items():
+        copy = folder / "copy.sqlite"
+        copy.write_bytes(content)
+        said = outcome(copy, wanted)
+        counts[said] += 1
+        if said in ("believed", "crashed"):
+            print(f"{name}: {said}", file=sys.stderr)
+    columns = ("named", "of no account", "believed", "crashed")
+    print(f"\n{'Pages overwritten, ends cut off':34}{'tried':>7}" + "".join(f"{each:>15}" for each in columns))
+    print(f"{'':34}{counts.total():7}" + "".join(f"{counts[each]:15}" for each in columns))
+    return counts["believed"] + counts["crashed"]
 
 
-def strangers_table(folder: Path) -> int:
-    """Print what came of links and pipes in a folder; how many did harm."""
-    found: dict[str, Counter[str]] = {}
-    for kind, name, begun in itertools.product(("link", "pipe"), STRANGE, (True, False)):
-        place = folder / "stranger"
-        if begun:
-            shutil.copytree(folder / "whole", place / "out")
-        else:
-            (place / "out").mkdir(parents=True)
-        (place / "outside").mkdir()
-        for victim in (place / "victim", place / "outside" / "draws.npz", place / "outside" / ".steinkit-0.tmp"):
-            victim.write_bytes(PRECIOUS)
-        replace_by(kind, place / "out" / name, place / ("outside" if name in ("samples", "damaged") else "victim"))
-        said = {said_of(act, place / "out") for act in ("read", "sweep")}
-        outside = list((place / "outside").iterdir())
-        if len(outside) != 2 or any(each.read_bytes() != PRECIOUS for each in (place / "victim", *outside)):
-            said = {"harmed"}
-        counts = found.setdefault(f"{kind} as {name}", Counter())
-        counts[next(each for each in ("harmed", "crashed", "refused", "of no account") if each in said)] += 1
-        shutil.rmtree(place)
-    columns = ("refused", "of no account", "harmed", "crashed")
-    print(f"\n{'A stranger left a':34}{'tried':>7}" + "".join(f"{each:>15}" for each in columns))
-    for kind, counts in found.items():
-        print(f"{kind:34}{counts.total():7}" + "".join(f"{counts[each]:15}" for each in columns))
-    return sum(counts["harmed"] + counts["crashed"] for counts in found.values())
-
-
-def replace_by(kind: str, path: Path, victim: Path) -> None:
-    """Put a link to a victim, or a pipe, in the place of a file or folder; records then hold a damaged line."""
-    path.parent.mkdir(exist_ok=True)
-    if path.is_dir():
-        shutil.rmtree(path)
-    path.unlink(missing_ok=True)
-    records = path.parent / "records.jsonl" if path.parent.name == "out" else path.parent.parent / "records.jsonl"
-    if records != path:
-        with open(records, "ab") as stream:
-            stream.write(b"damaged\n")
-    if kind == "link":
-        path.symlink_to(victim)
-    else:
-        os.mkfifo(path)
-
-
-def said_of(act: str, folder: Path) -> str:
-    """What came of reading a folder, or running its sweep again; who waits for a pipe is interrupted."""
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.alarm(int(LONG))
-    try:
-        if act == "read":
-            sk.read_sweep(folder)
-        else:
-            raced(folder)
-    except SteinkitError:
-        return "refused"
-    except (Exception, KeyboardInterrupt) as error:
-        print(f"{folder}: {type(error).__name__}: {error}", file=sys.stderr)
-        return "crashed"
-    finally:
-        signal.alarm(0)
-    return "of no account"
-
-
-def raced(folder: Path) -> sk.SweepResult:
-    """A race in a folder, so that there are records of its rounds, too."""
+def raced(file: Path) -> sk.SweepResult:
+    """A race in a file, so that there are records of its rungs, too."""
     grid = {"proposal_scale": [0.05, 1.0, 3.0]}
-    given = {"seeds": 8, "measures": ("ksd", "ess"), "racing": True, "directory": folder}
+    given = {"seeds": 8, "measures": ("ksd", "ess"), "racing": True, "file": file}
     return sk.sweep(sk.targets.Normal([0.0]), "rwmh", grid=grid, options={"draws": 40}, **given)
 
 
-def harm(path: Path, rng: np.random.Generator) -> None:
-    """Flip a bit, or cut off the end of one file in four."""
-    data = bytearray(path.read_bytes())
-    if rng.random() < 0.25:
-        del data[int(rng.integers(len(data))) :]
-    else:
-        bit = int(rng.integers(8 * len(data)))
-        data[bit // 8] ^= 1 << bit % 8
-    path.write_bytes(data)
-
-
-def outcome(folder: Path, path: Path, wanted: sk.SweepResult) -> str:
-    """Whether damage was named, changed nothing, was used in silence, or ended in an error that is no answer."""
-    records = records_in(wanted)
-    named = False
-    try:
+def outcome(file: Path, wanted: sk.SweepResult) -> str:
+    """Whether damage was named, changed nothing, was believed, or ended in an error that is no answer."""
+    said = []
+    for act in (sk.read_sweep, raced):
         try:
-            if records_in(sk.read_sweep(folder)) != records:
-                return "in silence"
+            same = [timeless({"": r}) for r in act(file).records] == [timeless({"": r}) for r in wanted.records]
+            said.append("of no account" if same else "believed")
         except SteinkitError as error:
-            named = path.name in str(error)
-            if not named:
-                return "crashed"
-        again = raced(folder)
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return "crashed"
-    named |= any(path.name in note for note in again.warnings)
-    if records_in(again) != records or again.criteria["ksd"].to_dict() != wanted.criteria["ksd"].to_dict():
-        return "in silence"
-    return "named" if named else "of no account"
-
-
-def records_in(result: sk.SweepResult) -> list[str]:
-    return [timeless(record) for record in result.records]
+            said.append("named" if file.name in str(error) else "crashed")
+        except Exception as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            said.append("crashed")
+    return next(each for each in ("crashed", "believed", "named", "of no account") if each in said)
 
 
 if __name__ == "__main__":

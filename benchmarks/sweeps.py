@@ -4,7 +4,7 @@ The sweep is that of Gorham and Mackey, section 5.3: stochastic gradient Langevi
 of two normals, eight step sizes, 50 seeds, 1000 draws of each, no burn-in; effective sample size and the graph
 discrepancy choose. The paper reports .4 s for a spanner and 1.4 s for a coordinate's program, two coordinates a sample.
 
-Then races: each takes 50 seeds at random from a pool that has been scored once, both loosely and tightly, and looks up
+Then races: each takes 50 seeds at random from a pool that has been scored once, and looks up
 what it asks for. It keeps the winner if it ends with the full sweep's best setting for these seeds, or one that cannot
 be told from it. A cell's time is the median of its setting, so that the loading of kernels counts nowhere. Run it with
 
@@ -22,19 +22,21 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 import numpy as np
 
-from steinkit.sweeps import execution
 from steinkit.sweeps.choice import choose, loss_of
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.run import sweep
+from steinkit.sweeps.scheduler import Stage, climb, race_stages
 
 STEP_SIZES = (5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
 PAPER_SECONDS_A_CELL = 0.4 + 2 * 1.4
-LOOSE, FINAL = 0.1, 1e-2
+FINAL = 1e-2
 
 
 def run(seeds: int, draws: int, **options: Any) -> SweepResult:
@@ -65,7 +67,7 @@ def full_sweep(seeds: int, draws: int, jobs: int) -> None:
 
 
 class Pool:
-    """Scores of every setting with many seeds at one tolerance, and what a cell of each setting cost."""
+    """Scores of every setting with many seeds, and what a cell of each setting cost."""
 
     def __init__(self, result: SweepResult) -> None:
         places = {setting["step_size"]: i for i, setting in enumerate(result.settings)}
@@ -80,22 +82,24 @@ class Pool:
         return [median(column) for column in seconds]
 
 
-def race(pools: dict[float, Pool], seeds: list[int], tolerance: float | None) -> tuple[bool, int, dict[str, float]]:
+def race(pool: Pool, seeds: list[int]) -> tuple[bool, int, dict[str, float]]:
     """Whether a race keeps the winner, how many settings end it, and the share of each part of the time it saves."""
     settings = [{"step_size": step} for step in STEP_SIZES]
-    final = pools[FINAL]
-    losses: dict[tuple[int, int], tuple[float, float]] = {}
-    done: set[tuple[float, int, int]] = set()
-    for coming in execution.race(list(map(str, STEP_SIZES)), seeds, losses, {}, tolerance=tolerance):
-        at = coming.tolerance or FINAL
-        for cell in ((i, seed) for i in coming.settings for seed in coming.seeds):
-            losses[cell] = pools[at].losses[cell]
-            done.add((at, *cell))
-        left = coming.settings
-    full = choose([final.records[i, seed] for i in range(len(settings)) for seed in seeds], "graph", settings)
-    ours = choose([final.records[i, seed] for i in left for seed in seeds], "graph", [settings[i] for i in left])
+    done: set[tuple[int, int]] = set()
+    left: list[int] = []
+
+    def losses_of(stage: Stage, alive: Sequence[int]) -> tuple[str, dict[tuple[int, int], tuple[float, float]]]:
+        left[:] = alive
+        cells = [(i, seed) for i in alive for seed in stage.seeds]
+        done.update(cells)
+        return "graph", {cell: pool.losses[cell] for cell in cells}
+
+    for _ in climb(settings, race_stages(seeds), losses_of, {}):
+        pass
+    full = choose([pool.records[i, seed] for i in range(len(settings)) for seed in seeds], "graph", settings)
+    ours = choose([pool.records[i, seed] for i in left for seed in seeds], "graph", [settings[i] for i in left])
     saved = {
-        part: 1.0 - sum(pools[at].seconds[part][i] for at, i, _ in done) / (len(seeds) * sum(final.seconds[part]))
+        part: 1.0 - sum(pool.seconds[part][i] for i, _ in done) / (len(seeds) * sum(pool.seconds[part]))
         for part in ("solve", "graph")
     }
     return ours.best in (full.best, *full.ties), len(left), saved
@@ -103,22 +107,19 @@ def race(pools: dict[float, Pool], seeds: list[int], tolerance: float | None) ->
 
 def racing_table(folder: str, size: int, seeds: int, draws: int, repetitions: int, jobs: int) -> None:
     """Print how often races keep the winner, and what they save."""
-    pools = {at: Pool(run(size, draws, n_jobs=jobs, tolerance=at, directory=folder)) for at in (LOOSE, FINAL)}
-    solve = [sum(pools[at].seconds["solve"]) / len(STEP_SIZES) for at in (LOOSE, FINAL)]
+    pool = Pool(run(size, draws, n_jobs=jobs, tolerance=FINAL, file=Path(folder, "pool.sqlite")))
     print(f"\nRaces of {seeds} seeds out of {size}, {repetitions} repetitions")
-    print(f"Programs take {solve[0]:.3f} s a cell at tolerance {LOOSE:g}, {solve[1]:.3f} s at {FINAL:g}")
-    print(f"{'early tolerance':18}{'winner kept':>13}{'settings left':>15}{'programs saved':>24}{'spanners saved':>16}")
-    for tolerance in (None, LOOSE):
-        draw = [np.random.default_rng(k).permutation(size)[:seeds].tolist() for k in range(repetitions)]
-        found = [race(pools, chosen, tolerance) for chosen in draw]
-        saved = [parts["solve"] for _, _, parts in found]
-        print(
-            f"{'the final one' if tolerance is None else f'{tolerance:g}':18}"
-            f"{f'{sum(kept for kept, _, _ in found)} of {repetitions}':>13}"
-            f"{mean(left for _, left, _ in found):15.1f}"
-            f"{f'{mean(saved):.0%} ({min(saved):.0%} to {max(saved):.0%})':>24}"
-            f"{mean(parts['graph'] for _, _, parts in found):16.0%}"
-        )
+    print(f"Programs take {sum(pool.seconds['solve']) / len(STEP_SIZES):.3f} s a cell at tolerance {FINAL:g}")
+    print(f"{'winner kept':>13}{'settings left':>15}{'programs saved':>24}{'spanners saved':>16}")
+    draw = [np.random.default_rng(k).permutation(size)[:seeds].tolist() for k in range(repetitions)]
+    found = [race(pool, chosen) for chosen in draw]
+    saved = [parts["solve"] for _, _, parts in found]
+    print(
+        f"{f'{sum(kept for kept, _, _ in found)} of {repetitions}':>13}"
+        f"{mean(left for _, left, _ in found):15.1f}"
+        f"{f'{mean(saved):.0%} ({min(saved):.0%} to {max(saved):.0%})':>24}"
+        f"{mean(parts['graph'] for _, _, parts in found):16.0%}"
+    )
     print("Aims: the winner kept in 19 of 20 races, half of the programs' time saved")
 
 

@@ -24,8 +24,11 @@ J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", 
 from __future__ import annotations
 
 import argparse
+import io
+import sqlite3
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +51,7 @@ def main() -> None:
     step_sizes, seeds = (FEW_STEP_SIZES, 5) if settings.small else (STEP_SIZES, 20)
 
     target = sk.targets.MixturePosterior()
-    folder = settings.output / "sgld_step_size"
+    file = settings.output / "sgld_step_size.sqlite"
     result = sk.sweep(
         target,
         "sgld",
@@ -56,7 +59,7 @@ def main() -> None:
         options={"batch_size": 5, "draws": 1000, "thin": 50, "start": "normal"},
         seeds=seeds,
         measures=["graph", "ess"],
-        directory=folder,
+        file=file,
         progress=sys.stderr.isatty(),
     )
     print(result.summary())
@@ -71,16 +74,16 @@ def main() -> None:
         f"Effective sample size would have chosen {blind.best['step_size']:.0e}."
     )
 
-    modes = sk.mode_shares(first_chain(result, folder, choice.best["step_size"]), target)
+    modes = sk.mode_shares(first_chain(result, file, choice.best["step_size"]), target)
     print(f"\nA chain of it: {modes.summary()}")
 
     path = settings.output / "sgld_step_size.png"
-    picture(result, folder, target, modes.weights).savefig(path, dpi=130)
+    picture(result, file, target, modes.weights).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
 def picture(
-    result: sk.SweepResult, folder: Path, target: sk.targets.MixturePosterior, weights: NDArray[np.float64]
+    result: sk.SweepResult, file: Path, target: sk.targets.MixturePosterior, weights: NDArray[np.float64]
 ) -> Figure:
     """What each criterion picks, and a chain at too small a step, at the chosen one, with its weights, and the largest.
 
@@ -88,7 +91,7 @@ def picture(
     """
     best, largest = result.criteria["graph"].best["step_size"], max(s["step_size"] for s in result.settings)
     shown = {"too small": TOO_SMALL, "chosen": best, "too large": largest}
-    chains = {name: first_chain(result, folder, step) for name, step in shown.items()}
+    chains = {name: first_chain(result, file, step) for name, step in shown.items()}
     alike = {"units": result.units, "tolerance": 1e-2}
     scores = {name: sk.graph_stein_discrepancy(draws, target, **alike) for name, draws in chains.items()}
     mended = weights @ (chains["chosen"].points[:, 1] < 0.0)
@@ -123,11 +126,13 @@ def share_of_lower_mode(target: sk.targets.MixturePosterior) -> float:
     return float(density[theta2.ravel() < 0.0].sum() / density.sum())
 
 
-def first_chain(result: sk.SweepResult, folder: Path, step_size: float) -> sk.Sample:
+def first_chain(result: sk.SweepResult, file: Path, step_size: float) -> sk.Sample:
     """The draws that the sweep keeps of every setting: those of its first seed."""
     seed = result.seeds[0]
     (cell,) = (r["cell"] for r in result.records if r["settings"] == {"step_size": step_size} and r["seed"] == seed)
-    return sk.read_sample(str(folder / "samples" / f"{cell}.npz"))
+    with closing(sqlite3.connect(file)) as database:
+        (npz,) = database.execute("SELECT npz FROM draws WHERE cell = ?", (cell,)).fetchone()
+    return sk.read_sample(io.BytesIO(npz), format="npz")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ from .sweeps.choice import choose as choose
 from .sweeps.result import SweepResult as SweepResult
 from .sweeps.result import read_sweep as read_sweep
 from .sweeps.run import sweep as sweep
-from .sweeps.tuning import Rung as Rung
+from .sweeps.scheduler import Rung as Rung
 from .sweeps.tuning import TuningResult as TuningResult
 from .sweeps.tuning import tune as tune
 from .target import ScoreCheck as ScoreCheck

@@ -7,11 +7,13 @@ import importlib.util
 import io
 import json
 import re
+import sqlite3
 import tempfile
 import tomllib
 import warnings
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,6 @@ import steinkit as sk
 from fuzzing.mutations import damage_bytes, damage_json, damage_table, damage_value, damage_words
 from steinkit.comparison import compare
 from steinkit.curves import curve
-from steinkit.sweeps.store import INDENT, sealed
 
 NAMES = ("csv", "gz", "stan", "npy", "npz", "netcdf", "zarr", "toml", "units", "report")
 ENDINGS = {
@@ -158,7 +159,7 @@ def _units(rng: np.random.Generator) -> bytes:
 
 @cache
 def _documents() -> tuple[bytes, ...]:
-    """What commands print, and the folder of a sweep."""
+    """What commands print, and the file of a sweep."""
     rng = np.random.default_rng(0)
     target = sk.targets.Normal([0.0, 0.0])
     samples = {name: rng.normal(size=(60, 2)) for name in ("a.csv", "b.csv")}
@@ -182,10 +183,9 @@ def _documents() -> tuple[bytes, ...]:
             options={"draws": 30, "start": "normal"},
             seeds=2,
             measures=["sliced", "ess"],
-            directory=folder,
+            file=Path(folder, "sweep.sqlite"),
         )
-        (Path(folder) / "lock").unlink()
-        swept = _folder(Path(folder))
+        swept = Path(folder, "sweep.sqlite").read_bytes()
     documents = (scores, compared.to_dict(), drawn.to_dict(), found.to_dict())
     return (*(json.dumps(each).encode() for each in documents), swept)
 
@@ -360,23 +360,9 @@ def _one_member(data: bytes, rng: np.random.Generator, is_json: Callable[[str], 
         for name in names:
             content = old.read(name)
             if name == chosen:
-                whole = content.splitlines()[0] if name.endswith(".jsonl") else content
-                content = _as_json(whole, rng) + content[len(whole) :] if is_json(name) else damage_bytes(content, rng)
-                content = _resealed(name, content, rng)
+                content = _as_json(content, rng) if is_json(name) else damage_bytes(content, rng)
             new.writestr(name, content)
     return stream.getvalue()
-
-
-def _resealed(name: str, content: bytes, rng: np.random.Generator) -> bytes:
-    """A document of a sweep with a right checksum: as damaged by somebody who knows how it is made."""
-    if not name.endswith(".json") or rng.random() < 0.2:
-        return content
-    try:
-        found = json.loads(content)
-        found.pop("checksum", None)
-        return sealed(found, INDENT)
-    except (ValueError, AttributeError, RecursionError):
-        return content
 
 
 def _as_json(data: bytes, rng: np.random.Generator) -> bytes:
@@ -384,9 +370,23 @@ def _as_json(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_report(data: bytes, rng: np.random.Generator) -> bytes:
-    if data[:2] == b"PK":
-        return _one_member(data, rng, lambda name: name.endswith((".json", ".jsonl")))
-    return _as_json(data, rng) if rng.random() < 0.9 else damage_bytes(data, rng)
+    if not data.startswith(b"SQLite"):
+        return _as_json(data, rng) if rng.random() < 0.9 else damage_bytes(data, rng)
+    return damage_bytes(data, rng) if rng.random() < 0.3 else _as_sweep(data, rng)
+
+
+def _as_sweep(data: bytes, rng: np.random.Generator) -> bytes:
+    """One value of a sweep's database changed, as by somebody who knows how it is made."""
+    columns = {"documents": "document", "cells": "record", "measurements": "document", "draws": "npz"}
+    table, column = list(columns.items())[int(rng.integers(len(columns)))]
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(data)
+        rows = database.execute(f"SELECT rowid, {column} FROM {table}").fetchall()
+        row, value = rows[int(rng.integers(len(rows)))]
+        new: Any = damage_bytes(value, rng) if table == "draws" else damage_json(value, rng)
+        database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
+        database.commit()
+        return database.serialize()
 
 
 _MUTATIONS: dict[str, Callable[[bytes, np.random.Generator], bytes]] = {

@@ -212,12 +212,8 @@ def _units(data: bytes) -> None:
 def _report(data: bytes) -> None:
     global _saves_pictures
     _saves_pictures = zlib.crc32(data) % _SAVED_ONE_IN == 0
-    if data[:2] == b"PK":
-        unpack_folder(data, Path("sweep"))
-        write_report("sweep", "page.html")
-    else:
-        Path("result.json").write_bytes(data)
-        write_report("result.json", "page.html")
+    Path("result").write_bytes(data)
+    write_report("result", "page.html")
     if os.path.getsize("page.html") < 1000:
         raise MisreadError("an empty page")
 

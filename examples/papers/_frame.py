@@ -1,7 +1,7 @@
 """What the scripts of this folder share: options, cells that are kept, claims that are judged, a figure, a document.
 
 An experiment is made of cells: calls of a function of the script with a few numbers and words, such as one seed with
-one setting. Each is kept as soon as it is finished, sealed, in FOLDER/NAME.cells, so that the same command goes on
+one setting. Each is kept as soon as it is finished, in FOLDER/NAME.cells.sqlite, so that the same command goes on
 where an interrupted one stopped, and answers at once when all is there. What a cell returns must be what JSON can hold,
 arrays included; NaN becomes None. A cell is computed again if the code that its function depends on (`_cell_code`),
 what it is called with, or steinkit's version has changed. A folder holds an experiment at one size: another is refused.
@@ -38,12 +38,12 @@ from threadpoolctl import threadpool_limits
 
 import steinkit as sk
 from steinkit.describe.writing import Table
-from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, warn_user
-from steinkit.files.streams import parse_json, write_bytes
+from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results
+from steinkit.files.streams import write_bytes
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.identity import digest, recordable
-from steinkit.sweeps.processes import Lost, open_workers
 from steinkit.sweeps.store import Store
+from steinkit.sweeps.workers import Lost, open_workers
 
 FOLDER = Path("steinkit-papers")
 # Okabe and Ito: told apart by colour-blind readers, too, and dark enough for lines
@@ -131,24 +131,22 @@ class Experiment:
             Numbers, words, and lists of them.
         """
         described = {digest(each): each for each in (self._described(function, cell) for cell in cells)}
-        with Store(self.folder / f"{self.name}.cells") as store:
-            for note in store.notes:
-                warn_user(note)
+        with Store(self._cells) as store:
             lacking = [name for name in described if name not in store.records]
             done = len(described) - len(lacking)
             self._compute(function, {name: described[name] for name in lacking}, store, done)
             records = {name: store.records[name] for name in described}
         self._seconds += sum(record["seconds"] for record in records.values())
-        self._commits |= {record["results"]["commit"] for record in records.values()}
+        self._commits |= {record["found"]["commit"] for record in records.values()}
         self._reused += done
         self._run += len(lacking)
-        return [records[digest(self._described(function, cell))]["results"]["value"] for cell in cells]
+        return [records[digest(self._described(function, cell))]["found"]["value"] for cell in cells]
 
     def _compute(self, function: Callable[..., Any], described: Mapping[str, Any], store: Store, done: int) -> None:
         """Compute cells, in this process or others, and keep each as it is finished."""
         jobs = None if self.jobs == 1 or len(described) <= 1 else self.jobs
         called = function if jobs is None else _Called(str(self._script), function.__name__)
-        tasks = [(name, (called, each["arguments"])) for name, each in described.items()]
+        tasks = {name: (called, each["arguments"]) for name, each in described.items()}
         total, shown = done + len(tasks), sys.stderr.isatty()
         with (
             progress_bar(function.__name__, total, initial=done, unit=" cells", shown=shown) as bar,
@@ -158,8 +156,8 @@ class Experiment:
                 if isinstance(answer, Lost):
                     raise SteinkitError(f"{function.__name__}({answer.arguments[1]}): {answer.reason}")
                 value, seconds = answer
-                results = {"value": value, "commit": commit()}
-                store.append({"cell": name, **described[name], "results": results, "seconds": seconds})
+                found = {"value": value, "commit": commit()}
+                store.append({"cell": name, **described[name], "found": found, "seconds": seconds})
                 bar.update()
 
     def result(
@@ -272,19 +270,15 @@ class Experiment:
             "size": "full" if self.full else "small",
             "data": None if self.data is None else digest_of_file(self.data),
         }
-        cells = self.folder / f"{self.name}.cells"
-        cells.mkdir(exist_ok=True)
-        path = cells / "experiment.json"
-        if path.exists():
-            there = parse_json(path.read_bytes(), str(path))
-            if there != wanted:
-                differing = ", ".join(
-                    f"{name} {there.get(name)} (now {wanted[name]})"
-                    for name in wanted
-                    if there.get(name) != wanted[name]
-                )
-                raise UsageError(f"{self.folder} holds {self.name} with {differing}; name another folder with -o")
-        write_bytes(path, json.dumps(wanted).encode() + b"\n", binary=True)
+        self._cells = self.folder / f"{self.name}.cells.sqlite"
+        with Store(self._cells) as store:
+            there = store.document("experiment") or wanted
+            store.write_documents(experiment=there)
+        if there != wanted:
+            differing = ", ".join(
+                f"{name} {there.get(name)} (now {wanted[name]})" for name in wanted if there.get(name) != wanted[name]
+            )
+            raise UsageError(f"{self.folder} holds {self.name} with {differing}; name another folder with -o")
 
 
 def figure(rows: int = 1, columns: int = 1, *, height: float = 4.2, **shared: Any) -> tuple[Figure, Any]:

@@ -6,7 +6,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -39,21 +38,18 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     """Write a page of HTML about one or more results.
 
     \b
-    steinkit report DIR -o report.html
-    steinkit report DIR curve.json -o report.html --title "Step size of SGLD"
-    steinkit report DIR --target model.py:target -o report.html
+    steinkit report FILE.sqlite -o report.html
+    steinkit report FILE.sqlite curve.json -o report.html --title "Step size of SGLD"
+    steinkit report FILE.sqlite --target model.py:target -o report.html
 
-    RESULT is the folder of 'steinkit sweep' or 'tune', or a file (or '-', standard input) with what 'steinkit score',
+    RESULT is the file of 'steinkit sweep' or 'tune', or a file (or '-', standard input) with what 'steinkit score',
     'compare', 'curve', 'sweep' or 'tune' print with --json. The page is one file that needs no network and runs no
     script.
     """
     from steinkit.report.page import write_report
-    from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, TUNING
 
     for result in results:
-        kept = [Path(result, name) for name in (CONFIGURATION, RECORDS, RESULT, TUNING)]
-        for source in kept if Path(result).is_dir() else [result]:
-            require_place("-o", output, str(source), "name a file, such as report.html")
+        require_place("-o", output, result, "name a file, such as report.html")
     with apart_from_results():
         write_report(results, output, title=title, target=target)
     say_aside(f"next: open {printable(output)} in a browser")

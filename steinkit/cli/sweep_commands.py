@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steinkit.cli.help_screens import command, measure_option, output_option, solver_option
-from steinkit.cli.options import in_order, json_option, max_seconds_option, setting_option
+from steinkit.cli.options import in_order, json_option, max_seconds_option
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.errors import UsageError
 from steinkit.files.streams import as_json
@@ -53,22 +53,21 @@ _backend = in_order(
     ),
     solver_option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster."),
 )
-_folder = output_option(
+_file = output_option(
     "-o",
     "--output",
-    "directory",
     required=True,
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="Folder for records and draws. It is made if it does not exist; one of another sweep is refused.",
+    metavar="FILE",
+    help="SQLite file for records and draws. '.sqlite' is added to a name without it; the file of another sweep is "
+    "refused.",
 )
 
 
-def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
+def _workplace(file: Path, options: Mapping[str, Any]) -> Workplace:
     """Where cells are computed and kept."""
     from steinkit.sweeps.run import Workplace
 
-    return Workplace(folder, options["jobs"], options["backend"], options["scheduler"], on_terminal())
+    return Workplace(file, options["jobs"], options["backend"], options["scheduler"], on_terminal())
 
 
 @command()
@@ -80,19 +79,18 @@ def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
     help="Save time: drop settings that will not win. Each goes as soon as that is certain.",
 )
 @_backend
-@setting_option("max_memory")
-@_folder
+@_file
 @output_option(
     "--resume",
     is_flag=True,
-    help="Only resume: refuse DIR if it holds no sweep. Without this option the sweep resumes where DIR holds it, and "
-    "begins where it does not.",
+    help="Only resume: refuse FILE if it holds no sweep. Without this option the sweep resumes where FILE holds it, "
+    "and begins where it does not.",
 )
 @output_option(
     "--force",
     is_flag=True,
-    help="Take DIR even if it holds another sweep. Or other files. Records of the other sweep stay and are not used; "
-    "its result is replaced.",
+    help="Take FILE even if it holds another sweep. Records of the other sweep stay and are not used; its result is "
+    "replaced.",
 )
 @output_option(
     "--init",
@@ -103,7 +101,7 @@ def _workplace(folder: Path, options: Mapping[str, Any]) -> Workplace:
     help="Write a CONFIG.toml to begin with, and end. It runs as it stands; no file is replaced.",
 )
 @json_option("Print JSON instead of words.")
-def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int:
+def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
     """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
 
     \b
@@ -133,43 +131,43 @@ def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int
 
     Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, which
     is a function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start
-    "normal" is a standard normal state from each seed. [run] takes max_seconds, max_memory, racing and label, too, and
-    the settings of the measures: units, dilation, engine, and so on.
+    "normal" is a standard normal state from each seed. [run] takes max_seconds, racing and label, too, and the
+    settings of the measures: units, dilation, engine, and so on.
 
-    Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
-    nothing twice, but for cells that failed, once more, and what was damaged meanwhile. The grid and the seeds may
-    grow; with another target, sampler, option or measure it is another sweep, and DIR is refused (--force). A value
-    that the sampler does not allow is told before anything is run. Exit code 4 if no cell could be scored.
+    Every finished cell is kept in FILE at once. The same command with the same FILE goes on where a run broke off, and
+    runs nothing twice, but for cells that failed, once more. The grid and the seeds may grow; with another target,
+    sampler, option or measure it is another sweep, and FILE is refused (--force). A value that the sampler does not
+    allow is reported before anything is run. Exit code 4 if no cell could be scored.
     """
-    from steinkit.sweeps.configuration import read_configuration, require_folder, require_runnable
+    from steinkit.sweeps.configuration import read_configuration, require_file, require_runnable
     from steinkit.sweeps.run import run_plan
 
-    resume, force, folder = options["resume"], options["force"], Path(directory)
+    resume, force = options["resume"], options["force"]
     with apart_from_results():
         if resume and force:
-            raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
-        plan, asked_for_racing = read_configuration(config, options["max_memory"])
-        require_folder(plan, folder, resume=resume, force=force)
+            raise UsageError("--resume goes on with the sweep in FILE, --force takes the file of another; give one")
+        plan, asked_for_racing = read_configuration(config)
+        file = require_file(plan, output, resume=resume, force=force)
         require_runnable(plan)
         try:
-            result = run_plan(plan, _workplace(folder, options), options["racing"] or asked_for_racing)
+            result = run_plan(plan, _workplace(file, options), options["racing"] or asked_for_racing)
         except KeyboardInterrupt as interrupt:
             for note in getattr(interrupt, "__notes__", ()):
                 tell(note)
             raise
     try:
-        say(as_json(result.to_dict()) if json_output else _said(result, plan, folder))
+        say(as_json(result.to_dict()) if json_output else _said(result, plan, file))
     finally:
         for note in result.warnings:
             warn(note)
     if result.criteria:
-        page = str(folder / "report.html")
         own = _own_target(plan.identity["name"], Path(config))
-        say_next(["report", directory, "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
+        page = str(file.with_suffix(".html"))
+        say_next(["report", str(file), "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
     return 0 if result.criteria else _NOTHING_SCORED
 
 
-def _said(result: SweepResult, plan: Plan, folder: Path) -> str:
+def _said(result: SweepResult, plan: Plan, file: Path) -> str:
     """What the result says, and first what is wrong with draws of the best setting."""
     from steinkit.describe.sweep import text
     from steinkit.measures import find_measure
@@ -177,7 +175,7 @@ def _said(result: SweepResult, plan: Plan, folder: Path) -> str:
     from steinkit.report.sweep_draws import best_in_words
 
     with apart_from_results():
-        best = best_in_words(read_source(folder), find_measure, lambda _: plan.target)
+        best = best_in_words(read_source(file), find_measure, lambda _: plan.target)
     return text(result.to_dict(), find_measure, len(result.settings), len(result.seeds), best)
 
 
@@ -188,7 +186,7 @@ def _own_target(name: str, config: Path) -> str | None:
 
 
 @command()
-@click.argument("config", metavar="FILE.toml", type=click.Path(dir_okay=False))
+@click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
 @measure_option(
     "--cost",
     type=click.FloatRange(0.0, 1.0, min_open=True),
@@ -200,17 +198,17 @@ def _own_target(name: str, config: Path) -> str | None:
 @max_seconds_option("Begin no longer chains after S seconds. The choice is then the best of those that were run.")
 @_jobs
 @_backend
-@_folder
+@_file
 @json_option("Print JSON instead of words.")
-def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
+def tune(config: str, output: str, json_output: bool, **options: Any) -> int:
     """Choose a setting at a part of the full grid's cost: all run for a short while, the better ones longer.
 
     \b
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
     steinkit tune sgld.toml -o tuned --max-seconds 600 --json > choice.json
     \f
-    FILE.toml is one of 'steinkit sweep'. [sampler] says the full length of a chain, budget or draws. In place of [grid]
-    it may have ranges, tried at Sobol's points, log-uniform in between:
+    CONFIG.toml is one of 'steinkit sweep'. [sampler] says the full length of a chain, budget or draws. In place of
+    [grid] it may have ranges, tried at Sobol's points, log-uniform in between:
 
     \b
         [ranges]
@@ -220,21 +218,20 @@ def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
         settings = 27
         seeds = 3
 
-    Every finished chain is kept in DIR at once; the same command goes on where a run broke off. Exit code as of
+    Every finished chain is kept in FILE at once; the same command goes on where a run broke off. Exit code as of
     'sweep'.
     """
-    from steinkit.sweeps.configuration import read_tuning, require_folder, require_runnable
+    from steinkit.sweeps.configuration import read_tuning, require_file, require_runnable
     from steinkit.sweeps.store import TUNING
     from steinkit.sweeps.tuning import run_tuning
 
-    folder = Path(directory)
     with apart_from_results():
         plan = read_tuning(config)
-        require_folder(plan, folder, result=TUNING)
+        file = require_file(plan, output, result=TUNING)
         require_runnable(plan)
-        result = run_tuning(plan, options["cost"], _workplace(folder, options), options["max_seconds"])
+        result = run_tuning(plan, options["cost"], _workplace(file, options), options["max_seconds"])
     say(as_json(result.to_dict()) if json_output else result.summary())
     for note in result.warnings:
         warn(note)
-    say_next(["report", directory, "-o", str(folder / "report.html")], "a page of it", json_output=json_output)
+    say_next(["report", str(file), "-o", str(file.with_suffix(".html"))], "a page of it", json_output=json_output)
     return 0

@@ -41,7 +41,7 @@ def write_report(
     Parameters
     ----------
     sources : path or result, or sequence of these
-        The folder of a sweep or tuning; a JSON document of ``steinkit score``, ``compare``, ``curve``, ``sweep`` or
+        The file of a sweep or tuning; a JSON document of ``steinkit score``, ``compare``, ``curve``, ``sweep`` or
         ``tune``; or what `sweep`, `tune`, `compare` or `curve` returned. The first one's verdict heads the page.
     path : path
         The file to write, in one step; "-" for standard output.
@@ -83,7 +83,7 @@ def write_report(
     """
     listed = list(sources) if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     if not listed:
-        raise UsageError("there is nothing to report; name a sweep's folder or a JSON document")
+        raise UsageError("there is nothing to report; name a sweep's file or a JSON document")
     found = _differently_named(map(read_source, listed))
     html = _page(_accounts(found, target), title)
     write_bytes(path, f"{html}\n".encode(), binary=True)

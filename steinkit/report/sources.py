@@ -1,6 +1,6 @@
 """What a report is made from, and how to find it again: by commands, and by a sweep's configuration as a TOML file.
 
-A source is a sweep's folder, a JSON document that a command printed, or a result in memory.
+A source is a sweep's file, a JSON document that a command printed, or a result in memory.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import hashlib
 import itertools
 import json
 import os
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,15 +23,15 @@ from steinkit.describe.results import Document, Result, Statement, answers
 from steinkit.describe.writing import Table, count, files_label, target_label, units_label
 from steinkit.discrepancy.kernel.base_kernels import kernel_names
 from steinkit.errors import InputError, UsageError, printable, printable_document
-from steinkit.files.streams import parse_json, read_bytes, read_enclosed
+from steinkit.files.streams import parse_json, read_bytes
 from steinkit.measures import all_options, recorded_settings
 from steinkit.measures.scoring import Scores
 from steinkit.report.elements import Listing, Part, Picture
 from steinkit.samplers.registry import sampler_names
 from steinkit.saved_results import has_arrays, restored
-from steinkit.sweeps.result import SweepResult, read_folder
+from steinkit.sweeps.result import SweepResult, finished
 from steinkit.sweeps.run import measure_setting_names
-from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, TUNING, unsealed
+from steinkit.sweeps.store import CONFIGURATION, TUNING, Record, Store, sweep_file
 from steinkit.sweeps.tuning import TuningResult
 from steinkit.targets import target_names
 
@@ -47,8 +46,8 @@ _KINDS: dict[Kind, tuple[type[Result], tuple[str, ...], str]] = {
     "score": (Scores, ("sample", "results"), "scored it"),
 }
 """The class of each, keys that only documents of that kind have, and what the version of steinkit did."""
-_CELL = re.compile("[0-9a-f]{8,128}")
-_WANTED = "give the folder of a sweep or tuning, or what score, compare, curve, sweep or tune print with --json"
+_SQLITE = b"SQLite format 3\0"
+_WANTED = "give the file of a sweep or tuning, or what score, compare, curve, sweep or tune print with --json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +65,8 @@ class Found:
         Cells of the sweep, where they are at hand.
     configuration : dict, optional
         Of the sweep or tuning, as run.
-    folder : Path, optional
-        Of the sweep.
+    file : Path, optional
+        Of the sweep or tuning.
     hashes : dict of str to str
         SHA-256 of the files read, by their names.
     address : str, optional
@@ -81,7 +80,7 @@ class Found:
     document: Document
     records: Sequence[Document] = ()
     configuration: Document | None = None
-    folder: Path | None = None
+    file: Path | None = None
     hashes: Mapping[str, str] | None = None
     address: str | None = None
     result: Result | None = None
@@ -121,7 +120,7 @@ class Found:
             title = "Objects of a Python program took part, which a page cannot hold. What was recorded of them:"
             return (Listing(title, json.dumps(known, indent=2)),)
         racing = " --racing" if configuration["racing"] else ""
-        run = f"steinkit sweep sweep.toml -o {shlex.quote(str(self.folder))}{racing}"
+        run = f"steinkit sweep sweep.toml -o {shlex.quote(str(self.file))}{racing}"
         return Listing("sweep.toml", configuration_text(configuration)), Listing("The sweep", run)
 
     def part(
@@ -157,7 +156,7 @@ def read_source(source: Source) -> Found:
     Raises
     ------
     InputError
-        If a folder holds no finished sweep or tuning, or a file is none of the documents that commands print.
+        If a file holds no finished sweep or tuning, and is none of the documents that commands print.
     UsageError
         If the source is something else.
     """
@@ -172,40 +171,27 @@ def _read(source: Source) -> Found:
             return Found(f"the {kind}", kind, source.to_dict(), records, result=source)
     if not isinstance(source, str | os.PathLike):
         raise UsageError(
-            "a report is made of the folder of a sweep or tuning, a JSON document, or a result in memory; received "
+            "a report is made of the file of a sweep or tuning, a JSON document, or a result in memory; received "
             f"{type(source).__name__}"
         )
-    path = Path(source)
-    if not path.is_dir():
-        return _read_document(str(source))
-    return _read_tuning(path) if (path / TUNING).is_file() else _read_folder(path)
+    if source != "-" and Path(source).is_dir():
+        sweep_file(source)  # which says that it is none
+    data = read_bytes(source, binary=True)
+    if data.startswith(_SQLITE):
+        return _read_file(Path(source), data)
+    return _found_in(data, "standard input" if source == "-" else Path(source).name, str(source))
 
 
-def _read_tuning(folder: Path) -> Found:
-    try:
-        kept = {name: read_enclosed(folder, name) for name in (TUNING, CONFIGURATION)}
-    except OSError as error:
-        raise InputError(f"{error.filename} cannot be read: {error.strerror}; tune again") from None
-    try:
-        configuration = unsealed(kept[CONFIGURATION], INDENT)
-    except ValueError as error:
-        raise InputError(f"{folder / CONFIGURATION} is not as a tuning wrote it: {error}; tune again") from None
-    found = _found_in(kept[TUNING], TUNING, str(folder))
-    hashes = {name: _hash(data) for name, data in kept.items()}
-    return replace(found, name=folder.resolve().name, configuration=configuration, hashes=hashes)
-
-
-def _read_folder(folder: Path) -> Found:
-    configuration, document, records = read_folder(folder)
-    if not all(_CELL.fullmatch(str(record.get("cell"))) for record in records):  # which names a file
-        raise InputError(f"{folder}/{RECORDS} holds a record of no cell; run the sweep again on the folder")
-    hashes = {name: _hash(read_enclosed(folder, name)) for name in (CONFIGURATION, RECORDS)}
-    name = folder.name or str(folder.resolve().name)
-    return Found(name, "sweep", document, records, configuration, folder, hashes, str(folder))
-
-
-def _read_document(source: str) -> Found:
-    return _found_in(read_bytes(source, binary=True), "standard input" if source == "-" else Path(source).name, source)
+def _read_file(file: Path, data: bytes) -> Found:
+    with Store(file, writing=False) as store:
+        document, configuration = store.document(TUNING), store.document(CONFIGURATION)
+        records: list[Record] = []
+        is_tuning = document is not None and configuration is not None
+        if not is_tuning:
+            configuration, document, records = finished(store)
+    kind: Kind = "tuning" if is_tuning else "sweep"
+    assert document is not None  # `finished` sees to it
+    return Found(file.name, kind, document, records, configuration, file, {file.name: _hash(data)}, str(file))
 
 
 def _found_in(data: bytes, name: str, source: str) -> Found:

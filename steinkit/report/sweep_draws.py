@@ -10,6 +10,7 @@ of that at the draw and below three quarters of that at the other end. Where the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ from steinkit.report.sources import Found
 from steinkit.sample import Floats, Sample
 from steinkit.sweeps.identity import target_fingerprint
 from steinkit.sweeps.run import named_target
-from steinkit.sweeps.store import draws_file, read_draws
+from steinkit.sweeps.store import Store
 from steinkit.sweeps.tasks import judge_again, score_again
 from steinkit.target import Target
 
@@ -69,7 +70,7 @@ def scored_draws(
     Parameters
     ----------
     found : Found
-        A sweep's folder.
+        A sweep's file.
     settings : sequence of mapping
     measure : str
     target : Target or str, optional
@@ -80,14 +81,11 @@ def scored_draws(
     SteinkitError
         If the target is not that of the sweep, or draws cannot be had or scored.
     """
-    assert found.folder is not None
-    records = {k: _kept(found.folder, found.records, setting) for k, setting in enumerate(settings)}
-    kept = {k: record for k, record in records.items() if record is not None}  # others failed before they had draws
+    kept = _kept(found, settings)
     if not kept:
         return None, {}
-    samples = {k: read_draws(found.folder, record) for k, record in kept.items()}
-    made = sweep_target(found, target, next(iter(samples.values())).dim)
-    return made, {k: score_again(made, samples[k], measure, record).result for k, record in kept.items()}
+    made = sweep_target(found, target, next(iter(kept.values()))[1].dim)
+    return made, {k: score_again(made, sample, measure, record).result for k, (record, sample) in kept.items()}
 
 
 class JudgedDraws(NamedTuple):
@@ -125,14 +123,14 @@ def judged_draws(found: Found, measure: str, target_of: FindTarget) -> JudgedDra
     SteinkitError
         If the draws cannot be had or judged.
     """
-    if found.folder is None or found.configuration is None:
+    if found.file is None or found.configuration is None:
         return None
     settings, best = found.configuration["settings"], found.document["criteria"][measure]["best"]
-    kept = {k: _kept(found.folder, found.records, each) for k, each in enumerate(settings)}
-    samples = {k: read_draws(found.folder, record) for k, record in kept.items() if record is not None}
-    record, own = kept[settings.index(best)], samples.pop(settings.index(best), None)
-    if record is None or own is None:
+    kept = _kept(found, settings)
+    if settings.index(best) not in kept:
         return None
+    record, own = kept.pop(settings.index(best))
+    samples = {k: sample for k, (_, sample) in kept.items()}
     target = target_of(own.dim)
     judgement = judge_again(target, own, measure, record)
     if judgement.verdict is None:
@@ -173,7 +171,7 @@ def sweep_target(found: Found, target: Target | str | None, dim: int) -> Target:
     Parameters
     ----------
     found : Found
-        A sweep's folder.
+        A sweep's file.
     target : Target or str, optional
         As `scored_draws` takes it.
     dim : int
@@ -184,7 +182,7 @@ def sweep_target(found: Found, target: Target | str | None, dim: int) -> Target:
     UsageError, InputError
         If it is code of the user's own and not named, or is another one.
     """
-    assert found.configuration is not None  # a folder has one
+    assert found.configuration is not None  # a file has one
     known = found.configuration["target"]
     files: tuple[Path, ...] = ()
     if target is None:
@@ -204,10 +202,16 @@ def sweep_target(found: Found, target: Target | str | None, dim: int) -> Target:
     return target
 
 
-def _kept(folder: Path, records: Sequence[Mapping[str, Any]], setting: Setting) -> Mapping[str, Any] | None:
-    """The record of a setting whose draws the sweep kept."""
-    there = (each for each in records if each["settings"] == setting and draws_file(folder, each["cell"]).is_file())
-    return next(there, None)
+def _kept(found: Found, settings: Sequence[Setting]) -> dict[int, tuple[Mapping[str, Any], Sample]]:
+    """Records and draws that the sweep kept, by places of their settings; others failed before they had draws."""
+    assert found.file is not None
+    kept: dict[int, tuple[Mapping[str, Any], Sample]] = {}
+    with Store(found.file, writing=False) as store:
+        for k, setting in enumerate(settings):
+            there = (r for r in found.records if r["settings"] == setting and r["cell"] in store.with_draws)
+            for record in itertools.islice(there, 1):
+                kept[k] = record, store.draws(record["cell"])
+    return kept
 
 
 Booleans: TypeAlias = NDArray[np.bool_]

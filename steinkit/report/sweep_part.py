@@ -76,7 +76,7 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
         pictured = next((each for each in (name, *document["criteria"]) if each in _PANELS), None)
         if parameters and found.records and pictured is not None:
             shown = telling_settings(choice, document["criteria"].get(_blind_to(document)), parameters[0])
-            if found.folder is not None:
+            if found.file is not None:
                 try:
                     pictures += _draws(found, pictured, best, shown, target)
                 except SteinkitError as error:

@@ -184,7 +184,6 @@ def choose(
     whole(repeats, "repeats", 100)  # for quantiles to mean anything
     if not settings:
         raise UsageError("there is no setting to choose from; pass at least one")
-    is_estimate = not find_measure(measure).has_bracket
     lower, upper, cells = _losses(records, measure, settings)
     rows = tuple(
         _summary(lower[i], upper[i], cells[i], dict(setting), measure, level, repeats)
@@ -200,13 +199,7 @@ def choose(
     scored = [row.scored / max(row.scored + row.failed, 1) for row in rows]
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
-    for i in candidates if is_estimate else [best]:  # an estimate may be too large as well
-        found = [why for record in cells[i] if (why := why_unranked(record, measure, is_best=i == best))]
-        if found and 2 * len(found) >= rows[i].scored:
-            raise UnrankedError(
-                f"settings cannot be ordered by measure {measure}: in {len(found)} of {rows[i].scored} cells of "
-                f"{_show(settings[i])}, {found[0]}"
-            )
+    require_ranked({i: cells[i] for i in candidates}, best, measure, settings)
     error = (1.0 - level) / max(len(settings) - 1, 1)
     ties = tuple(
         dict(settings[i])
@@ -225,6 +218,33 @@ def choose(
         level=level,
         warnings=_warnings(rows, level, error),
     )
+
+
+def require_ranked(
+    cells: Mapping[int, Sequence[Mapping[str, Any]]],
+    best: int,
+    measure: str,
+    settings: Sequence[Mapping[str, Any]],
+) -> None:
+    """Raise UnrankedError if the best setting, or by an estimate any, has values that settings must not be ordered by.
+
+    Parameters
+    ----------
+    cells : mapping of int to sequence of mapping
+        Records by the numbers of their settings.
+    best : int
+        Number of the best one.
+    measure : str
+    settings : sequence of mapping
+    """
+    for i in [best] if find_measure(measure).has_bracket else cells:  # an estimate may be too large as well
+        found = [why for record in cells[i] if (why := why_unranked(record, measure, is_best=i == best))]
+        scored = sum(math.isfinite(loss_of(record, measure)[0]) for record in cells[i])
+        if found and 2 * len(found) >= scored:
+            raise UnrankedError(
+                f"settings cannot be ordered by measure {measure}: in {len(found)} of {scored} cells of "
+                f"{_show(settings[i])}, {found[0]}"
+            )
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:

@@ -1,8 +1,6 @@
-"""Sweeps of the command line: written down in TOML, held to what their sampler allows, in a folder of their own.
+"""Sweeps of the command line: configured in TOML, held to what their sampler allows, in a file of their own.
 
-The tables are those of `_TABLES`; ``steinkit sweep --help`` shows a file. Paths are relative to the file.
-
-A folder is one to work in if it is new, empty, or that of the same sweep, be it with a larger grid.
+The tables are those of `_TABLES`; ``steinkit sweep --help`` shows a configuration. Paths are relative to it.
 """
 
 from __future__ import annotations
@@ -20,24 +18,23 @@ from typing import Any
 
 from steinkit.describe.writing import setting_key
 from steinkit.errors import InputError, OutputError, SteinkitWarning, UsageError, printable, require_known
-from steinkit.files.streams import read_bytes, read_enclosed
+from steinkit.files.streams import read_bytes
 from steinkit.measures.options import UNIT_WORDS, read_units
+from steinkit.sweeps.execution import first_few
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import make_plan, measure_setting_names
-from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT, TUNING, first_few, unsealed
+from steinkit.sweeps.store import CONFIGURATION, RESULT, TUNING, Store, sweep_file
 
 _TABLES = ("target", "target_options", "sampler", "grid", "ranges", "run")
-_OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "max_memory", "racing", "label", "settings")
+_OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "racing", "label", "settings")
 
 
-def read_configuration(path: str | os.PathLike[str], max_memory: float | None = None) -> tuple[Plan, bool]:
+def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
     """The plan that a TOML file describes, and whether it asks for racing.
 
     Parameters
     ----------
     path : path
-    max_memory : float, optional
-        Bytes, in place of those that the file names.
 
     Raises
     ------
@@ -54,7 +51,7 @@ def read_configuration(path: str | os.PathLike[str], max_memory: float | None = 
         raise UsageError(f"{file}: [ranges], and settings in [run], are for 'steinkit tune'; give a [grid] instead")
     if not isinstance(racing, bool):
         raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
-    return _planned(found, run if max_memory is None else run | {"max_memory": max_memory}, file), racing
+    return _planned(found, run, file), racing
 
 
 def read_tuning(path: str | os.PathLike[str]) -> Plan:
@@ -117,9 +114,9 @@ def write_starting_file(path: str | os.PathLike[str]) -> None:
     file = Path(path)
     try:
         with file.open("x", encoding="utf-8") as stream:
-            name, folder = (printable(shlex.quote(each)) for each in (file.name, file.stem))
+            name, output = (printable(shlex.quote(each)) for each in (file.name, file.stem))
             template = Path(__file__).with_name("starting.toml").read_text(encoding="utf-8")
-            stream.write(template.format(name=name, folder=folder))
+            stream.write(template.format(name=name, output=output))
     except FileExistsError:
         raise UsageError(f"{file} exists and is not replaced; name a new file, or delete it first") from None
     except OSError as error:
@@ -160,10 +157,10 @@ def _received(found: Mapping[str, Any], key: str) -> str:
 _DIFFERENCES_NAMED = 3
 
 
-def require_folder(
-    plan: Plan, directory: Path, *, resume: bool = False, force: bool = False, result: str = RESULT
-) -> None:
-    """Refuse, before anything is written, a folder in which the sweep would cost the user another one's results.
+def require_file(
+    plan: Plan, given: str | os.PathLike[str], *, resume: bool = False, force: bool = False, result: str = RESULT
+) -> Path:
+    """Return the file of a sweep; refuse, before anything is run, one in which it would replace another's result.
 
     The grid, the seeds and racing may be other ones: cells are added then, and none is run twice. So may the data and
     the code of the target: their records are told by their fingerprints.
@@ -171,63 +168,47 @@ def require_folder(
     Parameters
     ----------
     plan : Plan
-    directory : Path
+    given : path
     resume : bool
         Whether there must be a sweep in it to go on with.
     force : bool
-        Whether to take it whatever it holds. Records of another sweep stay in it, and are not used; what that sweep
-        was and found is no longer written there.
+        Whether to take the file even if it holds another sweep, whose records stay in it and are not used.
     result : str
-        The file that the run leaves: sweeping and tuning keep folders of their own.
+        The document that the run leaves: sweeping and tuning keep files of their own.
 
     Raises
     ------
     UsageError
-        If the folder holds another sweep, or other files and no sweep, or there is none to go on with.
+        If the file holds another sweep, or there is none to go on with.
+    InputError
+        If it is damaged, or not the file of a sweep.
     """
-    held = [file.name for file in directory.iterdir()] if directory.is_dir() else []
-    holds_sweep = CONFIGURATION in held or RECORDS in held
-    if resume and not holds_sweep:
+    file = sweep_file(given)
+    there, other = None, None
+    if file.exists():
+        with Store(file) as store:
+            there, other = store.document(CONFIGURATION), store.document({RESULT: TUNING, TUNING: RESULT}[result])
+    if resume and there is None:
         raise UsageError(
-            f"--resume: {directory} holds no sweep to go on with; name its folder, or leave out --resume to begin one"
+            f"--resume: {file} holds no sweep to go on with; name its file, or leave out --resume to begin one"
         )
-    if force:
-        return
-    if other := ({RESULT, TUNING} - {result}) & set(held):
-        raise UsageError(f"{directory} holds {other.pop()}, of another command; name another folder")
-    foreign = sorted(name for name in held if not name.startswith("."))
-    if foreign and not holds_sweep and not set(foreign) <= _BEGUN:
-        raise UsageError(
-            f"{directory} holds other files and no sweep, {foreign[0]} say; name a new folder, or add --force to keep "
-            "the sweep among them"
-        )
-    differences = _differences(_configuration(directory), json.loads(json.dumps(plan.document)))
+    if force or there is None:
+        return file
+    if other is not None:
+        raise UsageError(f"{file} holds a {'tuning' if result == RESULT else 'sweep'}; name another file")
+    differences = _differences(there, json.loads(json.dumps(plan.document)))
     if differences:
         shown = first_few(differences, _DIFFERENCES_NAMED)
         raise UsageError(
-            f"{directory} is the folder of another sweep: {shown}. Name another folder, or add --force to work "
-            "in this one: the other's records stay and are not used, and its result is replaced"
+            f"{file} is the file of another sweep: {shown}. Name another file, or add --force to work with this one: "
+            "the other's records stay and are not used, and its result is replaced"
         )
+    return file
 
 
-_BEGUN = frozenset({"samples", "damaged", "lock"})  # of a sweep that was ended before its first record
-
-
-def _configuration(directory: Path) -> dict[str, Any] | None:
-    """What the sweep in the folder was; None if there is none, or its document is damaged."""
-    try:
-        data = read_enclosed(directory, CONFIGURATION)
-    except OSError:
-        return None
-    try:
-        return unsealed(data, INDENT)
-    except ValueError:
-        return None
-
-
-def _differences(there: Mapping[str, Any] | None, here: Mapping[str, Any]) -> list[str]:
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     """What makes two sweeps different ones, in words, by the first of the levels that differs."""
-    for first, second in zip(_levels(there), _levels(here), strict=True) if there else ():
+    for first, second in zip(_levels(there), _levels(here), strict=True):
         names = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
         if names:
             return [f"{name} {_short(first.get(name))} there, {_short(second.get(name))} here" for name in names]

@@ -4,7 +4,7 @@ One scale serves all cells. It is fixed before the first of them and part of eve
 draws where the target can be drawn from. Where it cannot, a pilot gives it: of the first seed's chains of a few
 settings, evenly spread over the grid, the one whose spreads the score agrees with best. Under the target the mean of
 (x_j - m_j) s_j(x) is -1; a chain that hardly moved has less, one that ran away has more, and their standard deviations
-are no unit for anybody. Which chain it is depends on the grid; so a folder that holds cells of the same target keeps
+are no unit for anybody. Which chain it is depends on the grid; so a file that holds cells of the same target keeps
 the scale that these were scored in, whatever is added to it. Scales are kept to six digits, so that they are the same
 on every machine.
 """
@@ -27,10 +27,10 @@ from steinkit.errors import Caution, UsageError
 from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.options import units_of_several
 from steinkit.sample import Sample, default_names
-from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, sample_digest
-from steinkit.sweeps.processes import Lost, Workers
+from steinkit.sweeps.identity import digest, operator_fingerprint, recordable
 from steinkit.sweeps.store import Record, Store
 from steinkit.sweeps.tasks import Run, Scores, SweptSampler, run_chains
+from steinkit.sweeps.workers import Lost, Workers
 from steinkit.target import Target
 
 MOST_CELLS = 1_000_000
@@ -94,31 +94,27 @@ class Plan:
             raise UsageError(
                 f"what the sampler {self.sampler.name} does cannot be told by its source file and the values that it "
                 "holds, so its records could be mistaken for another's; pass label=, words of yours that change when "
-                "it does, or leave out the directory"
+                "it does, or leave out the file"
             )
 
-    def at_tolerance(self, tolerance: float | None) -> dict[str, Any]:
-        """The measures' settings at a tolerance; None is the final one."""
-        return self.measure_settings if tolerance is None else self.measure_settings | {"tolerance": tolerance}
-
-    def description(self, setting: int, seed: int, tolerance: float | None = None) -> dict[str, Any]:
+    def description(self, setting: int, seed: int) -> dict[str, Any]:
         """What is computed in a cell: all that its outcome depends on."""
         label = {"label": self.label} if self.label else {}
-        return {"settings": self.settings[setting], "seed": seed, **self._described(tolerance), **label}
+        return {"settings": self.settings[setting], "seed": seed, **self._described(), **label}
 
-    def fingerprint(self, setting: int, seed: int, tolerance: float | None = None) -> str:
+    def fingerprint(self, setting: int, seed: int) -> str:
         """Hash of a cell's description."""
-        return digest(self.description(setting, seed, tolerance))
+        return digest(self.description(setting, seed))
 
     def keeps_draws(self, seed: int) -> bool:
-        """Whether the draws of chains of a seed are kept beside their records."""
+        """Whether the draws of chains of a seed are kept with their records."""
         return seed == self.seeds[0]
 
-    def record(self, cell: tuple[int, int], tolerance: float | None, run: Run, scores: Scores, attempts: int) -> Record:
-        """The record of a finished cell, at which sweeps were for the given number of times."""
+    def record(self, cell: tuple[int, int], run: Run, scores: Scores, attempts: int) -> Record:
+        """The record of a finished cell, which sweeps have attempted the given number of times."""
         sample = run.sample
         cost = None if sample is None else sample.cost
-        described = self.description(*cell, tolerance)
+        described = self.description(*cell)
         return {
             "cell": digest(described),
             **described,
@@ -127,7 +123,6 @@ class Plan:
             "attempts": attempts,
             "results": scores.results,
             "draws": 0 if sample is None else len(sample),
-            "draws_hash": None if sample is None else sample_digest(sample),
             "cost_per_draw": None if cost is None else float(cost.max()) / len(cost),
             "acceptance": run.acceptance if run.acceptance is not None and np.isfinite(run.acceptance) else None,
             "seconds": {"sampling": run.seconds, "scoring": scores.seconds},
@@ -138,12 +133,12 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """The configuration as run."""
         cells = {"settings": list(self.settings), "seeds": list(self.seeds), "label": self.label}
-        return self._described(None) | cells
+        return self._described() | cells
 
-    def _described(self, tolerance: float | None) -> dict[str, Any]:
-        """What is the same in all cells at a tolerance."""
+    def _described(self) -> dict[str, Any]:
+        """What is the same in all cells."""
         code = {"code": self.sampler.code} if self.sampler.is_users else {}
-        settings = recorded_settings(self.at_tolerance(tolerance))
+        settings = recorded_settings(self.measure_settings)
         del settings["operator"]  # to stand last
         return {
             "sampler": {"name": self.sampler.name, "options": self.options, **code},
@@ -275,7 +270,7 @@ def _named_like(plan: Plan) -> Sample:
 def _pilot(plan: Plan, workers: Workers) -> Sample | None:
     """Of a few chains the one whose spreads the score agrees with best; None if none of them can be run."""
     places = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _TRIED)).round().astype(int)
-    tasks = [(k, (plan.sampler, plan.options | plan.settings[k], plan.seeds[:1])) for k in places.tolist()]
+    tasks = {k: (plan.sampler, plan.options | plan.settings[k], plan.seeds[:1]) for k in places.tolist()}
     found = {k: answer for k, answer in workers.answers(run_chains, tasks) if not isinstance(answer, Lost)}
     samples = [run.sample for _, (run,) in sorted(found.items()) if run.sample is not None]
     moved = [each for each in samples if not (each.points == each.points[0]).all(axis=0).any()]

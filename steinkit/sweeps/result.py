@@ -1,4 +1,4 @@
-"""What a sweep found: its records, the choice by each measure, and how to read both from its folder again."""
+"""What a sweep found: its records, the choice by each measure, and how to read both from its file again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from steinkit import __version__
@@ -15,10 +14,9 @@ from steinkit.describe.results import Result, in_json
 from steinkit.describe.sweep import text
 from steinkit.describe.writing import setting_key
 from steinkit.errors import Caution, InputError, about, reservations
-from steinkit.files.streams import read_enclosed
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
-from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT, TUNING, Record, parse_records, unsealed
+from steinkit.sweeps.store import CONFIGURATION, RESULT, TUNING, Record, Store, sweep_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +27,7 @@ class SweepResult(Result):
     ----------
     records : tuple of dict
         One a cell, settings in the order of the grid and seeds in theirs within; each says all that it depends on.
-        With racing, settings dropped early have cells with some of the seeds only, which are scored to 1e-2 where
-        the final tolerance is tighter.
+        With racing, settings dropped early have cells with some of the seeds only.
     settings : tuple of dict
         Points of the grid.
     seeds : tuple of int
@@ -150,81 +147,49 @@ class SweepResult(Result):
 
 
 @checked
-def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
-    """The result of a sweep that is finished, from its folder.
+def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
+    """Read the result of a sweep that is finished.
 
     Parameters
     ----------
-    directory : path
-        The ``directory`` that the sweep was given.
+    file : path
+        The ``file`` that the sweep was given.
 
     Returns
     -------
     SweepResult
-        As the sweep returned it, from the cells in the folder.
+        As the sweep returned it, from the cells in the file.
 
     Raises
     ------
+    UsageError
+        If it is a folder, or a process is at work on it.
     InputError
-        If the folder holds no finished sweep.
+        If it holds no finished sweep, or is damaged.
     """
-    configuration, found, records = read_folder(directory)
+    with Store(sweep_file(file), writing=False) as store:
+        configuration, found, records = finished(store)
     kept = {name: found[name] for name in ("racing", "reused", "seconds", "units")}
     kept |= {name: tuple(configuration[name]) for name in ("settings", "seeds", "measures")}
     return replace(SweepResult.of(records, (), **kept), warnings=tuple(found["warnings"]))
 
 
-def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any], list[Record]]:
-    """What a finished sweep left in its folder: its configuration, what it printed with --json, its records.
+def finished(store: Store) -> tuple[dict[str, Any], dict[str, Any], list[Record]]:
+    """Return the configuration of a finished sweep, what it printed with --json, and its records.
 
     Raises
     ------
     InputError
-        If the folder holds no finished sweep.
+        If the file holds no finished sweep.
     """
-    folder = Path(directory)
-    configuration = _read_document(folder, CONFIGURATION, ("settings", "seeds", "measures"))
-    result = _read_document(folder, RESULT, ("result", "records"))
-    known, damaged = parse_records(_read_file(folder, RECORDS))
-    cells = result["records"]
-    if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
-        raise InputError(f"{folder / RESULT} does not list its records by name; run the sweep again on the folder")
-    missing = [cell for cell in cells if cell not in known]
-    if missing:
-        lines = f", damaged in line {min(damaged)}," if damaged else ""
-        raise InputError(
-            f"{folder / RECORDS}{lines} lacks {len(missing)} records of the sweep; run it again on the folder"
-        )
-    return configuration, result["result"], [known[cell] for cell in cells]
-
-
-def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, Any]:
-    data = _read_file(folder, name)
+    configuration, result = store.document(CONFIGURATION), store.document(RESULT)
+    if configuration is None or result is None:
+        held = "a tuning" if store.document(TUNING) else "no finished sweep"
+        raise InputError(f"{store.file} holds {held}; run 'steinkit sweep CONFIG.toml -o {store.file}' to its end")
     try:
-        found = unsealed(data, INDENT)
-    except ValueError as error:
-        raise InputError(
-            f"{folder / name} is not as a sweep wrote it ({error}): it is damaged; run the sweep again on the folder"
-        ) from None
-    if any(key not in found for key in keys):
-        raise InputError(
-            f"{folder / name} is not what a sweep writes, with {', '.join(keys)}; name a folder that it made"
-        )
-    return found
-
-
-def _read_file(folder: Path, name: str) -> bytes:
-    try:
-        return read_enclosed(folder, name)
-    except FileNotFoundError:
-        if Path(folder, TUNING).is_file():
-            raise InputError(f"{folder} holds a tuning, not a sweep; read_result reads its {TUNING}") from None
-        raise InputError(
-            f"{folder} holds no finished sweep: there is no {name} in it; run 'steinkit sweep CONFIG.toml -o {folder}' "
-            "to its end"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{folder / name} cannot be read: {error}") from None
+        return configuration, result["result"], [store.records[cell] for cell in result["records"]]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{store.file} lacks a record of its sweep ({error}); run the sweep again") from None
 
 
 def _cell_warnings(records: Sequence[Record]) -> list[str]:

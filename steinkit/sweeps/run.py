@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +22,18 @@ from typing import Any
 import numpy as np
 
 from steinkit.arguments import checked, number, positive
+from steinkit.describe.writing import setting_key
 from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import all_options, default_measure, find_measure, require_taken
-from steinkit.runtime.deadlines import as_bytes
-from steinkit.sweeps.execution import Execution, other_records, race_rounds
+from steinkit.sweeps.choice import UnrankedError, loss_of, require_ranked
+from steinkit.sweeps.execution import Execution, other_records, seconds_of
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, in_fixed_units, seed_list
-from steinkit.sweeps.processes import Workers, open_workers
 from steinkit.sweeps.result import SweepResult
-from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
-from steinkit.sweeps.tasks import swept_sampler
+from steinkit.sweeps.scheduler import Losses, Stage, climb, race_stages
+from steinkit.sweeps.store import Record, Store, sweep_file
+from steinkit.sweeps.tasks import Cell, swept_sampler
+from steinkit.sweeps.workers import Workers, open_workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
@@ -48,8 +52,7 @@ def sweep(
     target_options: Mapping[str, Any] | None = None,
     tolerance: float = 1e-2,
     max_seconds: float | None = None,
-    max_memory: float | str | None = None,
-    directory: str | os.PathLike[str] | None = None,
+    file: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     backend: str = "loky",
     scheduler: str | None = None,
@@ -89,35 +92,30 @@ def sweep(
     max_seconds : float, optional
         Time for a measure of one cell; a cell that has no bracket of 10 % by then fails. A worker process that does
         not answer soon after is ended, which clusters are not asked for; without `n_jobs` there is one process then.
-    max_memory : float or str, optional
-        Bytes, or words such as "2 GB", for the programs of one cell: a warning (`ForecastWarning`) tells of the first
-        that is expected to need more; all that the machine has, if not given. It comes before they are solved where
-        this process solves them, and from worker processes with the cell. It stops nothing, and no record holds it.
-    directory : path, optional
-        Folder in which every finished cell is kept at once, and from which a later run takes the cells that are
-        there. Without one nothing is kept but the result.
+    file : path, optional
+        SQLite file in which every finished cell is kept at once, and from which a later run takes the cells that are
+        there; ``.sqlite`` is added to a name without an ending. Without one nothing is kept but the result.
     n_jobs : int, optional
         Worker processes; by default none with backend loky, which then works in this process, and all of the
-        cluster's with the others. A process that is killed, be it for want of memory, is started again, and a cell at
-        which two are lost fails; the sweep goes on.
+        cluster's with the others. A process that is killed, for instance for want of memory, is started again, and a
+        cell that costs two processes fails; the sweep goes on.
     backend : str
         loky: processes of this machine. dask, ray: a cluster. Its workers unpickle, and so run, whatever they are
         sent, and this process what they send back: it must be trusted.
     scheduler : str, optional
         Address of the cluster; without one the cluster in use, or one started on this machine.
     racing : bool
-        Score in rounds, with few seeds first (and to 1e-2 where `tolerance` is tighter), and drop settings that
-        certainly do not win.
+        Score in rounds, with few seeds first, and drop settings that certainly do not win.
     progress : bool
         Show progress on standard error.
     label : str
         Words that join the fingerprint of every cell. Change them where something changed that steinkit cannot see,
-        such as a file that a sampler of your own reads.
+        such as a module or a file that a sampler of your own reads.
     **measure_settings
         Other settings of the measures, each read by at least one of them: units, bounds, operator, stein_factors,
         dilation, graph and engine of graph; units, bounds, operator, kernel, statistic and squared of ksd; and so on.
         Units are one scale for all cells, kept with each: by default that of draws from the target, and where it cannot
-        be drawn from that of the first chain, which a folder keeps when cells are added.
+        be drawn from that of the first chain, which a file keeps when cells are added.
 
     Returns
     -------
@@ -128,21 +126,23 @@ def sweep(
     ------
     UsageError
         If an option is not one of the sampler's, a setting cannot be honoured or is read by none of the measures,
-        another sweep is at work in the folder, or records are to be kept of something that cannot be told from another.
+        another process uses the file, or records are to be kept of something that cannot be told from another.
+    InputError
+        If the file is damaged, or not the file of a sweep.
+    OutputError
+        If the file cannot be written. Finished cells are kept.
     MissingDependencyError
         If the backend's package is not installed.
 
     Notes
     -----
     A cell that fails does not end the sweep: its record says why, and it counts as worst in the choice. When the sweep
-    is run again on its folder, cells that failed are run once more, and the warnings name them. So they do what was
-    found damaged in the folder, which is set aside and run again.
+    is run again with its file, cells that failed are run once more, and the warnings name them.
 
     A record is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
-    the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, and
-    its score and log density at a few fixed points. Of a sampler of your own it covers the code, the values that it
-    holds, and the text of its file and of the modules of yours that this imports, on and on; packages that are
-    installed count by their versions. A function from no file, as in a notebook, or one that holds an open file or a
+    the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, its
+    file, and its score and log density at a few fixed points. Of a sampler of your own it covers the contents of its
+    file and the values that it holds. A function from no file, as in a notebook, or one that holds an object or a
     random generator, cannot be told from another: its records are kept under a label only.
 
     References
@@ -150,10 +150,10 @@ def sweep(
     J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 5.3.
     """
     given: dict[str, Any] = {"options": options, "seeds": seeds, "measures": measures, "label": label}
-    given |= {"tolerance": tolerance, "max_seconds": max_seconds, "max_memory": max_memory}
+    given |= {"tolerance": tolerance, "max_seconds": max_seconds}
     plan = make_plan(target, sampler, grid=grid, target_options=target_options, **given, **measure_settings)
     require_taken(measure_settings, plan.measures)
-    return run_plan(plan, Workplace(directory, n_jobs, backend, scheduler, progress), racing)
+    return run_plan(plan, Workplace(file, n_jobs, backend, scheduler, progress), racing)
 
 
 def make_plan(
@@ -212,7 +212,7 @@ def make_plan(
 class Workplace:
     """Where cells are computed and kept: what `sweep` takes under these names."""
 
-    directory: str | os.PathLike[str] | None = None
+    file: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
     backend: str = "loky"
     scheduler: str | None = None
@@ -220,21 +220,21 @@ class Workplace:
 
     @contextlib.contextmanager
     def open(self, plan: Plan, cells: int) -> Iterator[tuple[Store, Workers]]:
-        """Records and workers; an interrupt is given a note of what is kept, of so many cells, and how to go on."""
-        directory = None if self.directory is None else Path(self.directory)
-        if directory is not None:
+        """Give records and workers; an interrupt is given a note that counts what is kept, and says how to go on."""
+        file = None if self.file is None else sweep_file(self.file)
+        if file is not None:
             plan.require_identifiable()
         timed = plan.measure_settings["max_seconds"] is not None
-        with Store(directory) as store:
+        with Store(file) as store:
             try:
                 with open_workers(self.backend, self.n_jobs, self.scheduler, plan.target, timed=timed) as workers:
                     yield store, workers
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(
-                    "nothing is kept of an interrupted sweep without a directory; name one"
-                    if directory is None
-                    else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {directory}; "
-                    "run the same sweep on that folder to go on"
+                    "nothing is kept of an interrupted sweep without a file; name one"
+                    if file is None
+                    else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {file}; "
+                    "run the same sweep with that file to go on"
                 )
                 raise
 
@@ -252,26 +252,74 @@ def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
     began = time.perf_counter()
     with place.open(plan, len(plan.cells)) as (store, workers):
         plan, doubts = in_fixed_units(plan, store, workers)
-        store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
-        store.write_document(CONFIGURATION, plan.document | {"racing": racing})
+        # with the result, which may be that of another sweep than the configuration
+        store.write_documents(configuration=plan.document | {"racing": racing}, result=None)
         others = other_records(plan, store)
         execution = Execution(plan, store, workers, place.progress)
         report: dict[str, Any] | None = None
         if racing:
-            records, report = race_rounds(plan, execution)
+            records, report = _race(plan, execution)
         else:
             records = list(execution.records(plan.cells).values())
         result = SweepResult.of(
             records,
-            (*store.notes, *doubts, *others, *execution.notes),
+            (*doubts, *others, *execution.notes),
             **{name: getattr(plan, name) for name in ("settings", "seeds", "measures")},
-            reused=execution.reused,
+            reused=len(execution.reused),
             seconds=time.perf_counter() - began,
             racing=report,
             units=plan.measure_settings.get("units"),
         )
-        store.write_document(RESULT, {"result": result.to_dict(), "records": [record["cell"] for record in records]})
+        store.write_documents(result={"result": result.to_dict(), "records": [record["cell"] for record in records]})
     return result
+
+
+def _race(plan: Plan, execution: Execution) -> tuple[list[Record], dict[str, Any]]:
+    """Run a race, by the first measure by which settings may be ordered on a rung.
+
+    Returns
+    -------
+    list of dict
+        Records of the cells that were run, settings in the order of the grid and seeds in theirs.
+    dict
+        What was dropped, and the work done and saved. The work of the full sweep is an estimate: each setting's median
+        over its cells, for all seeds, which leaves out what workers need to warm up.
+    """
+    smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
+    alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
+    found: dict[Cell, Record] = {}
+    dropped: dict[str, str] = {}
+
+    def losses_of(stage: Stage, settings: Sequence[int]) -> tuple[str, Losses]:
+        computed = execution.records([(setting, seed) for setting in settings for seed in stage.seeds])
+        found.update(computed)
+        refused = []
+        for name in alike:
+            losses = {cell: loss_of(record, name) for cell, record in computed.items()}
+            medians = {i: statistics.median(sum(losses[i, s]) for s in stage.seeds) for i in settings}
+            cells = {i: [computed[i, s] for s in stage.seeds] for i in settings}
+            try:
+                require_ranked(cells, min(medians, key=medians.__getitem__), name, plan.settings)
+            except UnrankedError as error:
+                refused.append(str(error))
+            else:
+                return name, losses
+        raise UnrankedError(f"settings cannot race: {'; '.join(refused)}")
+
+    for _ in climb(plan.settings, race_stages(plan.seeds), losses_of, dropped, sign=1 if smaller_is_better else -1):
+        pass
+    seconds = {cell: seconds_of(record) for cell, record in found.items()}
+    spent = math.fsum(seconds.values())
+    medians = (statistics.median(s for (i, _), s in seconds.items() if i == k) for k in range(len(plan.settings)))
+    full = len(plan.seeds) * math.fsum(medians)
+    return [found[cell] for cell in plan.cells if cell in found], {
+        "dropped": {key: dropped[key] for key in map(setting_key, plan.settings) if key in dropped},
+        "cells_run": len(found),
+        "cells_full": len(plan.cells),
+        "seconds_spent": spent,
+        "seconds_full_estimate": full,
+        "saved": 1.0 - spent / full if full > 0.0 else 0.0,
+    }
 
 
 def named_target(
@@ -320,7 +368,7 @@ def start_dimension(options: Mapping[str, Any]) -> int:
 
 
 def measure_setting_names() -> tuple[str, ...]:
-    """Settings of the measures that a sweep takes beside tolerance, max_seconds and max_memory."""
+    """Settings of the measures that a sweep takes in addition to tolerance and max_seconds."""
     return tuple(
         sorted(
             name
@@ -330,15 +378,13 @@ def measure_setting_names() -> tuple[str, ...]:
     )
 
 
-def make_measure_settings(
-    *, tolerance: float = 1e-2, max_seconds: float | None = None, max_memory: float | str | None = None, **given: Any
-) -> dict[str, Any]:
+def make_measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = None, **given: Any) -> dict[str, Any]:
     """The measures' settings by their names.
 
     Raises
     ------
     UsageError
-        If one is unknown, or tolerance, max_seconds or max_memory is out of range.
+        If one is unknown, or tolerance or max_seconds is out of range.
     """
     known = measure_setting_names()
     for name in given:
@@ -350,14 +396,12 @@ def make_measure_settings(
     number(tolerance, "tolerance", lambda width: 0.0 < width < 1.0, "between 0 and 1")
     if max_seconds is not None:
         positive(max_seconds, "max_seconds")
-    most_memory = None if max_memory is None else as_bytes(max_memory)
     options = all_options()
     found = {
         name: options[name].checked(value if options[name].may_be_object else recordable(value, name))
         for name, value in given.items()
     }
-    limit = recordable(max_seconds, "max_seconds")
-    return found | {"tolerance": float(tolerance), "max_seconds": limit, "max_memory": most_memory}
+    return found | {"tolerance": float(tolerance), "max_seconds": recordable(max_seconds, "max_seconds")}
 
 
 def _identified(

@@ -21,14 +21,7 @@ import numpy as np
 
 from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.preparation import prepared_once
-from steinkit.errors import (
-    InputError,
-    SteinkitError,
-    UsageError,
-    leave_to_results,
-    listening_to_forecasts,
-    require_known,
-)
+from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, require_known
 from steinkit.measures import restored_settings, take_measure
 from steinkit.measures.options import Measurement
 from steinkit.measures.scoring import Judgement, Judging
@@ -229,16 +222,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Scores:
-    """What scoring a chain gave: the documents of the measures that could be taken, and what went wrong.
-
-    `forecasts` warn of memory that may not suffice, where nobody in the same process listened to them.
-    """
+    """The documents of the measures of a chain that could be taken, and the reason why others could not."""
 
     results: list[dict[str, Any]]
     reason: str | None
     warnings: list[str]
     seconds: float
-    forecasts: tuple[str, ...] = ()
 
 
 Cell = tuple[int, int]  # number of the setting, and seed
@@ -263,8 +252,8 @@ def score_chain(target: Target, sample: Sample, measures: Sequence[str], setting
     """Take every measure of a sample; one that fails does not cost the others."""
     compile_from_now_on()  # other samples like it will follow
     began = time.perf_counter()
-    results, reasons, notes, forecasts = [], [], [], list[str]()
-    with _quiet(), prepared_once(), listening_to_forecasts(forecasts.append):
+    results, reasons, notes = [], [], []
+    with _quiet(), prepared_once():
         for name in measures:
             try:
                 found = take_measure(name, sample, target, settings, value_alone=True)
@@ -273,7 +262,7 @@ def score_chain(target: Target, sample: Sample, measures: Sequence[str], setting
             else:
                 results.append(found.document)
                 notes += [f"{name}: {note}" for note in found.warnings]
-    return Scores(results, "; ".join(reasons) or None, notes, time.perf_counter() - began, tuple(forecasts))
+    return Scores(results, "; ".join(reasons) or None, notes, time.perf_counter() - began)
 
 
 def score_again(target: Target, sample: Sample, measure: str, record: Mapping[str, Any]) -> Measurement:

@@ -1,4 +1,4 @@
-"""Tuning at a budget: successive halving [1]_, scored by Stein's method [2]_.
+"""Tuning at a budget: successive halving by chain lengths (`steinkit.sweeps.scheduler`), scored by Stein's method.
 
 All k settings run for a short while from S seeds each, the best third of them three times as long, and so on, until
 one has chains of full length. With n_r settings of length l_r in rung r that costs sum n_r l_r of the k in the full
@@ -11,13 +11,6 @@ and a rung is cells of a sweep, with records of their own. To draw the beginning
 A rung goes by the first measure that knows its order: by which as many settings as go on have values in more than half
 of their seeds, and the best one has values that may be stated. (`steinkit.sweeps.choice.why_unranked`; biases between
 modes are none.)
-
-References
-----------
-.. [1] K. Jamieson and A. Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS
-   2016.
-.. [2] J. Coullon, L. South and C. Nemeth, "Efficient and generalizable tuning strategies for stochastic gradient MCMC",
-   Statistics and Computing 33, 2023.
 """
 
 from __future__ import annotations
@@ -35,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit import __version__
-from steinkit.arguments import checked, number, positive, whole
+from steinkit.arguments import checked, positive, whole
 from steinkit.describe.results import Result, cautioned, in_json, running_text
 from steinkit.describe.sweep import tuning_statements
 from steinkit.describe.writing import setting_key
@@ -47,7 +40,8 @@ from steinkit.sweeps.choice import UnrankedError, entry_of, loss_of, why_unranke
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan, in_fixed_units
 from steinkit.sweeps.run import Workplace, make_plan
-from steinkit.sweeps.store import CONFIGURATION, TUNING, Record
+from steinkit.sweeps.scheduler import Losses, Rung, Stage, climb, ladder
+from steinkit.sweeps.store import Record
 from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains
 from steinkit.target import Target
 
@@ -56,42 +50,9 @@ if TYPE_CHECKING:
 
 DEFAULT_COST, DEFAULT_SEEDS, DEFAULT_SETTINGS = 0.15, 3, 27
 MEASURES = ("bias", "sliced", "moments")
-_ETA = 3
 _LEFT_OUT = 0.2  # of each chain
 _SCORED, _LEAST = 1000, 200  # draws that are scored of the rest, at most: of full chains, and of short ones
 _FEW = 100  # scored draws of a first rung
-
-
-@dataclass(frozen=True)
-class Rung:
-    """A rung of the ladder.
-
-    Attributes
-    ----------
-    length : int
-        Of its chains, in draws or gradient evaluations.
-    measure : str
-        By which it goes.
-    losses : dict of str to float
-        Medians over the seeds, by setting; infinite where half the cells have no value.
-    kept : tuple of dict
-        Settings that go on, best first.
-    """
-
-    length: int
-    measure: str
-    losses: dict[str, float]
-    kept: tuple[dict[str, Any], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """List the rung as JSON documents hold it.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        return {name: in_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +135,7 @@ def tune(
     measures: Sequence[str] = MEASURES,
     target_options: Mapping[str, Any] | None = None,
     max_seconds: float | None = None,
-    directory: str | os.PathLike[str] | None = None,
+    file: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     backend: str = "loky",
     scheduler: str | None = None,
@@ -209,8 +170,8 @@ def tune(
         Options of a target given by its name.
     max_seconds : float, optional
         Wall time after which no further rung is begun; the choice is then the best of the last one.
-    directory : path, optional
-        Folder in which every finished cell is kept at once, and from which a later call goes on.
+    file : path, optional
+        SQLite file in which every finished cell is kept at once, and from which a later call goes on.
     n_jobs : int, optional
         Worker processes, -1 for all processors.
     backend : str
@@ -257,7 +218,7 @@ def tune(
     plan = make_plan(target, sampler, grid=columns, target_options=target_options, **given)
     if ranges is not None:
         plan = replace(plan, settings=sobol_settings(ranges, settings))
-    place = Workplace(directory, n_jobs, backend, scheduler, progress)
+    place = Workplace(file, n_jobs, backend, scheduler, progress)
     return run_tuning(plan, cost, place, max_seconds)
 
 
@@ -267,57 +228,56 @@ def run_tuning(plan: Plan, cost: float, place: Workplace, max_seconds: float | N
         positive(max_seconds, "max_seconds")
     began = time.monotonic()
     resource, full = _length_of(plan)
-    ladder = lengths(len(plan.settings), full, cost)
-    alive = list(range(len(plan.settings)))
-    rungs: list[Rung] = []
+    rungs_of = ladder(len(plan.settings), full, cost)
+    most = [*(count for count, _ in rungs_of[1:]), 1]
+    stages = [Stage(plan.seeds, length, left) for (_, length), left in zip(rungs_of, most, strict=True)]
     done: dict[str, tuple[int, Record]] = {}
+    rungs: list[Rung] = []
     notes: list[str] = []
-    with place.open(plan, sum(count for count, _ in ladder) * len(plan.seeds)) as (store, workers):
+    with place.open(plan, sum(count for count, _ in rungs_of) * len(plan.seeds)) as (store, workers):
         plan = replace(plan, sampler=_Latter(**vars(plan.sampler), full=full), label=f"{plan.label} tuned".strip())
-        short = replace(plan, options=plan.options | {resource: ladder[0][1]})  # whose chains, if any, fix the scale
+        short = replace(plan, options=plan.options | {resource: stages[0].length})  # whose chains may fix the scale
         scaled, doubts = in_fixed_units(short, store, workers)
-        store.write_document(CONFIGURATION, plan.document | {"racing": False})
-        for (_, length), (left, _) in zip(ladder, [*ladder[1:], (1, 0)], strict=True):
-            if rungs and max_seconds is not None and time.monotonic() - began > max_seconds:
-                notes.append(Caution(f"time ran out after chains of {rungs[-1].length} of {full} {resource}"))
-                break
-            longer = replace(scaled, options=plan.options | {resource: length})
+        store.write_documents(configuration=plan.document | {"racing": False}, tuning=None)
+
+        def losses_of(stage: Stage, settings: Sequence[int]) -> tuple[str, Losses]:
+            longer = replace(scaled, options=plan.options | {resource: stage.length})
             execution = Execution(longer, store, workers, place.progress)
-            found = execution.records([(setting, seed) for setting in alive for seed in plan.seeds])
-            notes += execution.notes
-            done |= {record["cell"]: (length, record) for record in found.values()}
-            by_setting = {i: [found[i, seed] for seed in plan.seeds] for i in alive}
-            measure, losses = _order(by_setting, plan.measures, left)
-            alive = sorted(alive, key=lambda i: losses[i])[:left]
-            named = {setting_key(plan.settings[i]): loss for i, loss in losses.items()}
-            rungs.append(Rung(length, measure, named, tuple(plan.settings[i] for i in alive)))
-    best = alive[0]
-    bias, margin = _bias_of([found[best, seed] for seed in plan.seeds])
-    verdict, unjudged, said = _fresh(plan, best, resource, full)
-    if ladder[-1][1] < full:
-        notes.append(f"cost {cost:g} pays chains of {ladder[-1][1]} of {full} {resource} at most")
-    if min((record["draws"] for length, record in done.values() if length == ladder[0][1]), default=_FEW) < _FEW:
-        notes.append(f"the first rung's chains have fewer than {_FEW} draws to be scored: its order is rough")
-    last = [seconds_of(found[best, seed]) * full / rungs[-1].length for seed in plan.seeds]
-    result = TuningResult(
-        setting=dict(plan.settings[best]),
-        bias=bias,
-        margin=margin,
-        rungs=tuple(rungs),
-        seeds=plan.seeds,
-        resource=resource,
-        spent=sum(length for length, _ in done.values()),
-        full=full * len(plan.cells),
-        seconds=math.fsum(seconds_of(record) for _, record in done.values()),
-        full_seconds=statistics.median(last) * len(plan.cells),
-        verdict=verdict,
-        unjudged=unjudged,
-        warnings=(*store.notes, *doubts, *notes, *said),
-    )
-    if store.directory is not None:
-        for name in (TUNING, f"{TUNING}.npz"):  # what is there may be a link to any file
-            store.remove_document(name)
-        result.save(store.directory / TUNING)
+            found = execution.records([(setting, seed) for setting in settings for seed in plan.seeds])
+            notes.extend(execution.notes)
+            done.update({record["cell"]: (stage.length, record) for record in found.values()})
+            return _order({i: [found[i, seed] for seed in plan.seeds] for i in settings}, plan, stage.most or 1)
+
+        for rung in climb(plan.settings, stages, losses_of, {}):
+            rungs.append(rung)
+            if len(rungs) < len(stages) and max_seconds is not None and time.monotonic() - began > max_seconds:
+                notes.append(Caution(f"time ran out after chains of {rung.length} of {full} {resource}"))
+                break
+        best, last = rungs[-1].kept[0], rungs[-1].length
+        cells = [record for length, record in done.values() if length == last and record["settings"] == best]
+        bias, margin = _bias_of(cells)
+        verdict, unjudged, said = _fresh(plan, best, resource, full)
+        if stages[-1].length < full:
+            notes.append(f"cost {cost:g} pays chains of {stages[-1].length} of {full} {resource} at most")
+        draws = (record["draws"] for length, record in done.values() if length == stages[0].length)
+        if min(draws, default=_FEW) < _FEW:
+            notes.append(f"the first rung's chains have fewer than {_FEW} draws to be scored: its order is rough")
+        result = TuningResult(
+            setting=dict(best),
+            bias=bias,
+            margin=margin,
+            rungs=tuple(rungs),
+            seeds=plan.seeds,
+            resource=resource,
+            spent=sum(length for length, _ in done.values()),
+            full=full * len(plan.cells),
+            seconds=math.fsum(seconds_of(record) for _, record in done.values()),
+            full_seconds=statistics.median(seconds_of(record) * full / last for record in cells) * len(plan.cells),
+            verdict=verdict,
+            unjudged=unjudged,
+            warnings=(*doubts, *notes, *said),
+        )
+        store.write_documents(tuning=result.to_dict())
     return result
 
 
@@ -336,28 +296,6 @@ class _Latter(SweptSampler):
 def _latter(sample: Sample, most: int) -> Sample:
     left = len(sample) - int(_LEFT_OUT * len(sample))
     return sample[np.sort(len(sample) - 1 - np.arange(min(left, most)) * max(1, left // most))]
-
-
-def lengths(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
-    """How many settings each rung has, and the length of its chains: the longest that the cost pays.
-
-    Raises
-    ------
-    UsageError
-        If it does not pay one step of each, or is no share.
-    """
-    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a share of the full grid's cost, above 0 and at most 1")
-    last = next(r for r in range(64) if _ETA**r >= settings)
-    counts = [math.ceil(settings / _ETA**r) for r in range(last + 1)]
-    for stretch in np.geomspace(_ETA**last, 1e-6, 2000):
-        ladder = [
-            (count, int(full * min(1.0, stretch * _ETA ** (r - last)) * (1 + 1e-12))) for r, count in enumerate(counts)
-        ]
-        below = [0, *(length for _, length in ladder)]  # whose chains cost nothing where they are as long
-        spent = sum(count * length for (count, length), known in zip(ladder, below, strict=False) if length != known)
-        if ladder[0][1] and spent <= cost * settings * full:
-            return ladder
-    raise UsageError(f"cost {cost:g} of {settings} settings does not pay one step of each; give more, or longer chains")
 
 
 def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[dict[str, Any], ...]:
@@ -396,21 +334,20 @@ def _length_of(plan: Plan) -> tuple[str, int]:
     return resource, full
 
 
-def _order(
-    records: Mapping[int, Sequence[Record]], measures: Sequence[str], wanted: int
-) -> tuple[str, dict[int, float]]:
-    """The measure by which settings are ordered, and their losses by it."""
-    for name in measures:
-        losses = {i: statistics.median(_loss(record, name) for record in cells) for i, cells in records.items()}
-        best = records[min(losses, key=losses.__getitem__)]
+def _order(cells: Mapping[int, Sequence[Record]], plan: Plan, wanted: int) -> tuple[str, Losses]:
+    """The measure by which settings are ordered, and the losses by it: infinite where they may order nothing."""
+    for name in plan.measures:
+        losses = {i: statistics.median(_loss(record, name) for record in those) for i, those in cells.items()}
+        best = cells[min(losses, key=losses.__getitem__)]
         is_known = math.isfinite(statistics.median(_loss(record, name, is_best=True) for record in best))
         if is_known and sum(map(math.isfinite, losses.values())) >= wanted:
-            return name, losses
+            each = {(i, record["seed"]): _loss(record, name) for i, those in cells.items() for record in those}
+            return name, {cell: (loss, loss) for cell, loss in each.items()}
     if not any(map(math.isfinite, losses.values())):
-        reasons = (record["reason"] for cells in records.values() for record in cells if record["reason"])
+        reasons = (record["reason"] for those in cells.values() for record in those if record["reason"])
         raise InputError(f"no setting can be scored in half of its cells: {next(reasons, 'no value is known')}")
     reason = next(filter(None, (why_unranked(record, name, is_best=True) for record in best)), "too few are scored")
-    raise UnrankedError(f"settings cannot be ordered by {', '.join(measures)}: by measure {name}, {reason}")
+    raise UnrankedError(f"settings cannot be ordered by {', '.join(plan.measures)}: by measure {name}, {reason}")
 
 
 def _loss(record: Record, name: str, is_best: bool = False) -> float:
@@ -426,9 +363,11 @@ def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
     return statistics.median(each["value"] for each in known), statistics.median(each["margin"] for each in known)
 
 
-def _fresh(plan: Plan, best: int, resource: str, full: int) -> tuple[Verdict | None, str | None, tuple[str, ...]]:
+def _fresh(
+    plan: Plan, best: Mapping[str, Any], resource: str, full: int
+) -> tuple[Verdict | None, str | None, tuple[str, ...]]:
     """The verdict on a chain from another seed, or why there is none, and what to know of it."""
-    options = plan.options | plan.settings[best] | {resource: full}
+    options = plan.options | dict(best) | {resource: full}
     (run,) = run_chains(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
     if run.sample is None:
         return None, run.reason, ()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steinkit.sweeps.store import INDENT, sealed
+from steinkit.sweeps.store import Store
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def test_reads_standard_input(steinkit, scored):
         (
             ("draws.csv", "-o", "report.html"),
             3,
-            "(char 0); give the folder of a sweep or tuning, or what score",
+            "(char 0); give the file of a sweep or tuning, or what score",
         ),
-        ((".", "-o", "report.html"), 3, "error: . holds no finished sweep: there is no sweep.json in it"),
+        ((".", "-o", "report.html"), 2, "expected the file of a sweep, got the folder ."),
     ],
 )
 def test_mistakes(steinkit, scored, arguments, code, said):
@@ -62,33 +62,12 @@ def test_mistakes(steinkit, scored, arguments, code, said):
     assert not Path("report.html").exists()
 
 
-def _configured(folder):
-    (folder / "sweep.json").write_bytes(sealed({"settings": [], "seeds": [], "measures": []}, INDENT))
-
-
-def _interrupted(folder):
-    """What a sweep leaves that was stopped before its first record."""
-    (folder / "samples").mkdir()
-    _configured(folder)
-    (folder / "records.jsonl").touch()
-
-
-@pytest.mark.parametrize(
-    ("fill", "lacks"),
-    [
-        (lambda folder: None, "sweep.json"),
-        (
-            _configured,
-            "result.json",
-        ),
-        (_interrupted, "there is no result.json in it; run 'steinkit sweep CONFIG.toml -o sweep' to its end"),
-    ],
-)
-def test_a_folder_without_records_is_no_sweep(steinkit, folder, fill, lacks):
-    (folder / "sweep").mkdir()
-    fill(folder / "sweep")
-    outcome = steinkit("report", "sweep", "-o", "report.html")
+@pytest.mark.parametrize("documents", [{}, {"configuration": {"settings": [], "seeds": [], "measures": []}}])
+def test_a_file_without_a_finished_sweep(steinkit, folder, documents):
+    with Store(folder / "sweep.sqlite") as store:
+        store.write_documents(**documents)
+    outcome = steinkit("report", "sweep.sqlite", "-o", "report.html")
     assert outcome.code == 3
     assert "Traceback" not in outcome.err
-    assert lacks in outcome.err
+    assert "sweep.sqlite holds no finished sweep; run 'steinkit sweep CONFIG.toml -o sweep.sqlite'" in outcome.err
     assert not Path("report.html").exists()

@@ -1,4 +1,4 @@
-"""``steinkit sweep``: a TOML file in, a folder and a choice out."""
+"""``steinkit sweep``: a TOML file in, an SQLite file and a choice out."""
 
 import json
 import re
@@ -8,6 +8,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.sweeps.configuration import read_configuration, require_runnable
+from steinkit.sweeps.store import Store
 
 CONFIGURATION = """
 target = "gaussian-mean"
@@ -57,12 +58,9 @@ def test_the_document_is_the_contract(steinkit, write_toml, folder):
     again = steinkit("sweep", "sweep.toml", "-o", "out", "--json").document
     assert again["reused"] == 10
     assert again["criteria"] == document["criteria"]
-    records = [json.loads(line) for line in (folder / "out" / "records.jsonl").read_text().splitlines()]
-    assert {record["target"]["name"] for record in records} == {"gaussian-mean"}
-    assert json.loads((folder / "out" / "sweep.json").read_text())["sampler"] == {
-        "name": "rwmh",
-        "options": {"draws": 40},
-    }
+    with Store(folder / "out.sqlite", writing=False) as store:
+        assert {record["target"]["name"] for record in store.records.values()} == {"gaussian-mean"}
+        assert store.document("configuration")["sampler"] == {"name": "rwmh", "options": {"draws": 40}}
 
 
 @pytest.fixture
@@ -120,13 +118,12 @@ def test_paths_are_relative_to_the_file_and_prints_are_no_results(
     found = steinkit("sweep", "../sweep.toml", "-o", "out", "--json")
     assert found.code == 0, found.err
     assert found.document["cells"] == 10  # and so standard output is nothing but the document
-    first = (folder / "elsewhere" / "out" / "records.jsonl").read_text().splitlines()
     monkeypatch.chdir(folder)
     assert steinkit("sweep", "sweep.toml", "-o", "elsewhere/out", "--json").document["reused"] == 10
     write_code(MODEL + "# another version\n")
     changed = steinkit("sweep", "sweep.toml", "-o", "elsewhere/out", "--json")
     assert changed.document["reused"] == 0
-    assert f"{len(first)} records" in changed.err
+    assert "10 records" in changed.err
     assert "other data" in changed.err
 
 
@@ -165,7 +162,7 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(steinkit, write_
     write_toml('"gaussian-mean"\n[target_options]\ndata = [-0.4, 0.1, 0.3, 0.8]', '"model.py:target"')
     found = steinkit("sweep", "sweep.toml", "-o", "out")
     assert found.code == 130
-    assert "0 finished cells (of 10 in the full sweep) are kept in out; run the same sweep on that folder" in found.err
+    assert "0 finished cells (of 10 in the full sweep) are kept in out.sqlite; run the same sweep with" in found.err
 
 
 @pytest.mark.parametrize(
@@ -204,27 +201,6 @@ def test_a_configuration_that_is_not_there(steinkit):
     assert (found.code, "none.toml does not exist" in found.err) == (3, True)
 
 
-@pytest.mark.parametrize("jobs", [(), ("--jobs", "1")])
-def test_too_little_memory_is_told_once_whoever_solves(steinkit, write_toml, jobs):
-    outcome = steinkit("sweep", write_toml(), "-o", "out", *jobs, "--max-memory", "10 kB")
-    assert outcome.code == 0
-    (line,) = (line for line in outcome.err.splitlines() if "memory" in line)
-    assert line.startswith(
-        "warning: a cell of the sweep: the programs of graph are expected to need more than the 10 kB of memory"
-    )
-
-
-def test_the_file_names_the_memory_and_the_option_goes_before_it(steinkit, write_toml, folder):
-    file = write_toml("seeds = 5", 'seeds = 5\nmax_memory = "10 kB"')
-    assert "more than the 10 kB" in steinkit("sweep", file, "-o", "out").err
-    assert "memory" not in steinkit("sweep", file, "-o", "wide", "--max-memory", "2 GB").err
-    assert steinkit("sweep", file, "-o", "out", "--max-memory", "2 GB", "--json").document["reused"] == 10
-    assert "max_memory" not in (folder / "out" / "sweep.json").read_text()
-    refused = steinkit("sweep", write_toml("seeds = 5", "max_memory = [2]"), "-o", "other")
-    assert refused.code == 2
-    assert "'2 GB'" in refused.err
-
-
 @pytest.mark.parametrize(
     ("changed", "new", "said"),
     [
@@ -242,7 +218,7 @@ def test_a_value_that_the_sampler_refuses_is_told_once_and_before_anything_is_ru
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert "nothing was run" in found.err
     assert said in found.err
-    assert not (folder / "out").exists()
+    assert not (folder / "out.sqlite").exists()
 
 
 def test_a_long_run_is_not_rehearsed_at_length(write_toml, monkeypatch):
@@ -261,21 +237,21 @@ def test_a_long_run_is_not_rehearsed_at_length(write_toml, monkeypatch):
         ("data = [-0.4, 0.1, 0.3, 0.8]", "size = 9", "data [-0.4, 0.1, 0.3, 0.8] there, none here; size none there"),
     ],
 )
-def test_the_folder_of_another_sweep_is_refused(steinkit, write_toml, folder, changed, new, said):
-    out = folder / "out"
+def test_the_file_of_another_sweep_is_refused(steinkit, write_toml, folder, changed, new, said):
+    out = folder / "out.sqlite"
     assert steinkit("sweep", write_toml(), "-o", "out").code == 0
-    before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    before = out.read_bytes()
     other = write_toml(changed, new, "other.toml")
     for more in ((), ("--resume",)):
         refused = steinkit("sweep", other, "-o", "out", *more)
         assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-        assert "out is the folder of another sweep" in refused.err
+        assert "out.sqlite is the file of another sweep" in refused.err
         assert said in refused.err
         assert "--force" in refused.err
-    assert {file: file.read_bytes() for file in out.rglob("*") if file.is_file()} == before
+    assert out.read_bytes() == before
 
 
-def test_by_force_both_sweeps_live_in_one_folder(steinkit, write_toml):
+def test_by_force_both_sweeps_live_in_one_file(steinkit, write_toml):
     steinkit("sweep", write_toml(), "-o", "out")
     other = write_toml("draws = 40", "draws = 50", "other.toml")
     forced = steinkit("sweep", other, "-o", "out", "--force", "--json")
@@ -290,22 +266,23 @@ def test_a_larger_grid_and_more_seeds_are_the_same_sweep(steinkit, write_toml):
     assert steinkit("sweep", "sweep.toml", "-o", "out", "--resume", "--json").document["reused"] == 10
 
 
-def test_a_folder_without_a_sweep(steinkit, write_toml, folder):
+def test_a_file_without_a_sweep(steinkit, write_toml, folder):
     file = write_toml()
     nothing = steinkit("sweep", file, "-o", "otu", "--resume")
-    assert (nothing.code, "otu holds no sweep to go on with" in nothing.err) == (2, True)
-    assert not (folder / "otu").exists()
+    assert (nothing.code, "otu.sqlite holds no sweep to go on with" in nothing.err) == (2, True)
     among = steinkit("sweep", file, "-o", ".")
-    assert (among.code, "holds other files and no sweep, sweep.toml say" in among.err) == (2, True)
+    assert (among.code, "expected the file of a sweep, got the folder ." in among.err) == (2, True)
     both = steinkit("sweep", file, "-o", "out", "--resume", "--force")
     assert (both.code, "give one" in both.err) == (2, True)
     assert [each.name for each in folder.iterdir()] == ["sweep.toml"]
-    assert steinkit("sweep", file, "-o", ".", "--force").code == 0
+    (folder / "mine.db").write_text("mine" * 1000)
+    other = steinkit("sweep", file, "-o", "mine.db", "--force")
+    assert (other.code, "mine.db is damaged, or not the file of a sweep" in other.err) == (3, True)
+    assert (folder / "mine.db").read_text() == "mine" * 1000
 
 
 def test_a_sweep_that_was_ended_at_once_is_begun_again(steinkit, write_toml, folder):
-    (folder / "out" / "samples").mkdir(parents=True)
-    (folder / "out" / "lock").touch()
+    (folder / "out.sqlite").touch()
     assert steinkit("sweep", write_toml(), "-o", "out").code == 0
 
 
@@ -343,7 +320,8 @@ def write_own(folder, write_code):
 def test_a_sampler_of_ones_own_is_named_with_its_file(steinkit, write_own, folder):
     first = steinkit("sweep", write_own(), "-o", "out", "--json")
     assert (first.code, first.document["failed"], first.document["cells"]) == (0, 0, 6), first.err
-    kept = json.loads((folder / "out" / "sweep.json").read_text())["sampler"]
+    with Store(folder / "out.sqlite", writing=False) as store:
+        kept = store.document("configuration")["sampler"]
     assert (kept["name"], kept["options"], len(kept["code"])) == ("model.py:ula", {"draws": 40}, 32)
     scope = {}
     exec("import numpy as np" + ULA, scope)
@@ -358,7 +336,7 @@ def test_another_text_of_the_file_is_another_sampler(steinkit, write_own):
     assert steinkit("sweep", write_own(), "-o", "out").code == 0
     found = steinkit("sweep", write_own(code=ULA.replace("2 * step", "3 * step")), "-o", "out")
     assert (found.code, "6 cells, 0 of them from before" in found.out) == (0, True)
-    assert "6 records in out were made with other code of the sampler, and are not reused" in found.err
+    assert "6 records in out.sqlite were made with other code of the sampler, and are not reused" in found.err
 
 
 @pytest.mark.parametrize(
@@ -469,7 +447,7 @@ class TestTheBestSettingsDraws:
         )
         outcome = steinkit("sweep", "modes.toml", "-o", "modes")
         assert outcome.code == 0, outcome.err
-        best = json.loads((folder / "modes" / "result.json").read_text())["result"]["criteria"]["graph"]["best"]
+        best = sk.read_sweep(folder / "modes").criteria["graph"].best
         told = "missed a mode that others found" in " ".join(outcome.out.split("\n\nBy graph")[0].split())
         assert told == (best == {"proposal_scale": 2.0})
         assert told

@@ -1,4 +1,4 @@
-"""``steinkit tune``: a TOML file in, a folder and a choice out."""
+"""``steinkit tune``: a TOML file in, an SQLite file and a choice out."""
 
 import pytest
 
@@ -64,21 +64,17 @@ def test_what_is_refused(steinkit, write_toml, changed, new, message):
     assert message in answer.err
 
 
-def test_a_sweeps_folder_is_refused(steinkit, write_toml, folder):
+def test_a_sweeps_file_is_refused(steinkit, write_toml, folder):
     sweep = CONFIGURATION.replace("[ranges]\nstep_size = [1e-4, 1.0]", "[grid]\nstep_size = [0.01]")
     (folder / "sweep.toml").write_text(sweep.replace("settings = 9\n", ""))
     assert steinkit("sweep", "sweep.toml", "-o", "out").code == 0
     answer = steinkit("tune", write_toml(), "-o", "out")
-    assert answer.code == 2
-    assert "holds result.json, of another command" in answer.err
-    (folder / "other").mkdir()
-    (folder / "other" / "tuning.json").write_text("{}")
+    assert (answer.code, "out.sqlite holds a sweep; name another file" in answer.err) == (2, True)
+    assert steinkit("tune", "tune.toml", "-o", "other", "--cost", "0.5").code == 0
     answer = steinkit("sweep", "sweep.toml", "-o", "other")
-    assert answer.code == 2
-    assert "holds tuning.json, of another command" in answer.err
-    with pytest.raises(sk.InputError, match="holds a tuning, not a sweep"):
+    assert (answer.code, "other.sqlite holds a tuning; name another file" in answer.err) == (2, True)
+    with pytest.raises(sk.InputError, match="holds a tuning"):
         sk.read_sweep("other")
-    assert "other/sweep.json cannot be read" in steinkit("report", "other", "-o", "page.html").err
 
 
 def test_a_sweep_refuses_ranges(steinkit, write_toml):

@@ -1,4 +1,4 @@
-"""Results that reports are made of: a small sweep kept in a folder, and documents as commands print them."""
+"""Results that reports are made of: a small sweep kept in a file, and documents as commands print them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from steinkit.sweeps.run import sweep
 
 
 @pytest.fixture(scope="session")
-def sweep_folder(tmp_path_factory):
+def swept(tmp_path_factory):
     """Random walks that step too little, about right and too far, two seeds each."""
-    folder = tmp_path_factory.mktemp("sweeps") / "walks & more"
+    file = tmp_path_factory.mktemp("sweeps") / "walks & more.sqlite"
     sweep(
         "normal",
         "rwmh",
@@ -27,19 +27,18 @@ def sweep_folder(tmp_path_factory):
         grid={"proposal_scale": [0.01, 1.0, 30.0]},
         options={"draws": 300, "start": "normal"},
         seeds=3,
-        directory=folder,
+        file=file,
     )
-    return folder
+    return file
 
 
 @pytest.fixture(scope="session")
-def tuning_folder(tmp_path_factory):
-    """Four steps of SGLD, at half of the grid's cost."""
-    folder = tmp_path_factory.mktemp("tunings") / "steps & more"
+def tuning(tmp_path_factory):
+    """Four steps of SGLD, at half of the grid's cost: the file and the result."""
+    file = tmp_path_factory.mktemp("tunings") / "steps & more.sqlite"
     posterior = sk.targets.LogisticRegression.nodal()
     steps, options = [1e-5, 1e-2, 3e-2, 1.0], {"batch_size": 10, "draws": 1000, "thin": 20}
-    sk.tune(posterior, "sgld", grid={"step_size": steps}, options=options, cost=0.5, seeds=1, directory=folder)
-    return folder
+    return file, sk.tune(posterior, "sgld", grid={"step_size": steps}, options=options, cost=0.5, seeds=1, file=file)
 
 
 @pytest.fixture(scope="session")
@@ -66,11 +65,11 @@ def curves(target):
 
 
 @pytest.fixture(scope="session")
-def written(sweep_folder, tuning_folder, comparison, curves, tmp_path_factory):
+def written(swept, tuning, comparison, curves, tmp_path_factory):
     """A page about the sweep, one about the tuning, and one about everything in memory."""
     folder = tmp_path_factory.mktemp("pages")
-    write_report(sweep_folder, folder / "sweep.html")
-    write_report(tuning_folder, folder / "tuning.html")
+    write_report(swept, folder / "sweep.html")
+    write_report(tuning[0], folder / "tuning.html")
     write_report([comparison, *curves], folder / "mixed.html", title=f"All of {HOSTILE}")
     return {name: folder / f"{name}.html" for name in ("sweep", "tuning", "mixed")}
 

@@ -6,6 +6,7 @@ import base64
 import re
 import shutil
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +18,8 @@ from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.page import meanings, write_report
 from steinkit.report.parts import comparison_part
 from steinkit.report.sources import read_source
-from steinkit.saved_results import read_result
 from steinkit.sweeps.result import read_sweep
-from steinkit.sweeps.store import CONFIGURATION, INDENT, TUNING, sealed, unsealed
+from steinkit.sweeps.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def test_is_valid_and_needs_nothing_from_outside(pages, name):
     assert len(pages[name]) < 4_000_000  # every picture stands there four times: wide and narrow, light and dark
 
 
-def test_a_name_is_one_source_and_a_column_may_mean_something_else_beside_another(sweep_folder, tmp_path):
-    write_report(str(sweep_folder), tmp_path / "page.html")
+def test_a_name_is_one_source_and_a_column_may_mean_something_else_beside_another(swept, tmp_path):
+    write_report(str(swept), tmp_path / "page.html")
     assert (tmp_path / "page.html").exists()
     said = {lead: dict(meanings(Table("", (lead, "mean"), ())))["mean"] for lead in ("coordinate", "moment")}
     assert said["coordinate"] == "Mean of the draws."
@@ -61,8 +61,8 @@ def test_the_checks_find_faults(html, fault):
     assert any(fault in each for each in faults(html))
 
 
-def test_the_first_heading_is_the_verdict(pages, sweep_folder):
-    best = read_sweep(sweep_folder).criteria["graph"].best["proposal_scale"]
+def test_the_first_heading_is_the_verdict(pages, swept):
+    best = read_sweep(swept).criteria["graph"].best["proposal_scale"]
     (heading,) = Page(pages["sweep"]).text("h1")
     said = f"Proposal scale {best:g} is the best of 3 settings by graph Stein discrepancy"
     assert heading.startswith(f"rwmh on target normal (mean=(0, 0)): {said}")
@@ -76,11 +76,11 @@ def test_words_come_before_pictures_and_pictures_before_tables(pages):
     )
 
 
-def test_pictures_say_what_is_seen_in_numbers(pages, sweep_folder):
+def test_pictures_say_what_is_seen_in_numbers(pages, swept):
     page = Page(pages["sweep"])
     described = [attrs["alt"] for attrs in page.find("img")]
     assert len(described) == 3  # which scale, draws, coordinates
-    for row in read_sweep(sweep_folder).criteria["graph"].rows:
+    for row in read_sweep(swept).criteria["graph"].rows:
         assert f"{row.median:.4g}" in described[0]
         assert within(row.median, row.lower, row.upper) in page.text("td")  # inside the bracket that stands beside it
     assert "80 draws" not in described[0]
@@ -115,9 +115,9 @@ def test_names_are_text_and_nothing_else(pages):
     assert any(HOSTILE_SHOWN in attrs["alt"] for attrs in page.find("img"))
 
 
-def test_a_tuning_is_told_from_its_folder_its_document_and_memory(pages, tuning_folder, tmp_path):
+def test_a_tuning_is_told_from_its_file_its_document_and_memory(pages, tuning, write_json, tmp_path):
     """The setting and its cost; losses rung by rung, of the chosen setting on all; the biases of the fresh chain."""
-    found = read_result(tuning_folder / TUNING)
+    file, found = tuning
     page = Page(pages["tuning"])
     (heading,) = page.text("h1")
     chosen = f"Step size {found.setting['step_size']:g} is the best of 4 settings, at {found.spent / found.full:.1%} of"
@@ -129,22 +129,11 @@ def test_a_tuning_is_told_from_its_folder_its_document_and_memory(pages, tuning_
     ]
     assert "A fresh chain: Biases of means" in pages["tuning"]
     assert "Which setting is best?" in page.text("dt")
-    for source in (tuning_folder / TUNING, found):
+    for source in (write_json(found.to_dict()), found):
         write_report(source, tmp_path / "other.html")
         other = Page((tmp_path / "other.html").read_text(encoding="utf-8"))
         assert other.text("td") == page.text("td")
-    config = tmp_path / "tuned" / CONFIGURATION
-    shutil.copytree(tuning_folder, config.parent)
-    config.write_text(config.read_text().replace("1000", "2000"))
-    with pytest.raises(InputError, match="is not as a tuning wrote it"):
-        write_report(config.parent, tmp_path / "page.html")
-    config.unlink()
-    with pytest.raises(InputError, match=r"sweep\.json cannot be read: No such file"):
-        write_report(config.parent, tmp_path / "page.html")
-    (config.parent / TUNING).unlink()
-    (config.parent / TUNING).symlink_to(tuning_folder / TUNING)
-    with pytest.raises(InputError, match="is a link, which is not followed"):
-        write_report(config.parent, tmp_path / "page.html")
+    assert file.name in pages["tuning"].replace("&amp;", "&")
 
 
 @pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])
@@ -268,31 +257,24 @@ class TestMistakes:
         with pytest.raises(InputError, match=r"older\.json: a result lacks .*KeyError\('references'\)"):
             write_report(older, tmp_path / "page.html")
 
-    def test_a_folder_of_another_version(self, sweep_folder, tmp_path):
-        folder = shutil.copytree(sweep_folder, tmp_path / "older")
-        found = unsealed((folder / "result.json").read_bytes(), INDENT)
-        del found["result"]["failures"]
-        (folder / "result.json").write_bytes(sealed(found, INDENT))
-        with pytest.raises(InputError, match=r"older: a result lacks .*KeyError\('failures'\).* again"):
-            write_report(folder, tmp_path / "page.html")
+    def test_a_file_of_another_version(self, swept, tmp_path):
+        with Store(Path(shutil.copy(swept, tmp_path))) as store:
+            result = store.document("result")
+            del result["result"]["failures"]
+            store.write_documents(result=result)
+        with pytest.raises(InputError, match=r"more\.sqlite: a result lacks .*KeyError\('failures'\).* again"):
+            write_report(store.file, tmp_path / "page.html")
 
-    def test_a_folder_without_a_sweep(self, tmp_path):
-        with pytest.raises(InputError, match="no finished sweep"):
+    @pytest.mark.parametrize("gone", ["configuration", "result"])
+    def test_a_file_whose_sweep_lacks_something(self, swept, tmp_path, gone):
+        with Store(Path(shutil.copy(swept, tmp_path))) as store:
+            store.write_documents(**{gone: None})
+        with pytest.raises(InputError, match=r"more\.sqlite holds no finished sweep; run 'steinkit sweep"):
+            write_report(store.file, tmp_path / "page.html")
+
+    def test_a_folder(self, tmp_path):
+        with pytest.raises(UsageError, match="expected the file of a sweep, got the folder"):
             write_report(tmp_path, tmp_path / "page.html")
-
-    @pytest.mark.parametrize("gone", ["sweep.json", "result.json", "records.jsonl"])
-    def test_a_folder_whose_sweep_lacks_a_file(self, sweep_folder, tmp_path, gone):
-        folder = shutil.copytree(sweep_folder, tmp_path / "sweep")
-        (folder / gone).unlink()
-        with pytest.raises(InputError, match=f"no finished sweep: there is no {gone} in it; run 'steinkit sweep"):
-            write_report(folder, tmp_path / "page.html")
-
-    @pytest.mark.parametrize("damaged", ["sweep.json", "result.json", "records.jsonl"])
-    def test_a_folder_with_files_of_something_else(self, sweep_folder, tmp_path, damaged):
-        folder = shutil.copytree(sweep_folder, tmp_path / "sweep")
-        (folder / damaged).write_text("[]\n")
-        with pytest.raises(InputError, match=damaged):
-            write_report(folder, tmp_path / "page.html")
 
     def test_a_file_that_does_not_exist(self, tmp_path):
         with pytest.raises(InputError, match="does not exist"):

@@ -77,12 +77,12 @@ def test_what_toml_has_no_word_for_has_no_configuration_file(configuration):
 
 
 def sweep_listings(configuration):
-    return Found("my sweep", "sweep", {}, configuration=configuration, folder=Path("my sweep")).listings
+    return Found("my sweep", "sweep", {}, configuration=configuration, file=Path("my sweep.sqlite")).listings
 
 
 def test_commands(configuration):
     listings = {each.title: each.text for each in sweep_listings(configuration | {"racing": True})}
-    assert listings["The sweep"] == "steinkit sweep sweep.toml -o 'my sweep' --racing"
+    assert listings["The sweep"] == "steinkit sweep sweep.toml -o 'my sweep.sqlite' --racing"
     for kind in ("score", "curve", "comparison"):
         (command,) = Found("a.json", kind, {"command": ["score", "my draws.csv", "--target", "normal"]}).listings
         assert command.text == "steinkit score 'my draws.csv' --target normal"

@@ -27,7 +27,7 @@ from steinkit.report.sweep_draws import (
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.choice import choose
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.store import INDENT, draws_file, sealed, unsealed
+from steinkit.sweeps.store import Store
 
 _STEPS = (5e-2, 1e-2, 5e-3, 1e-3, 1e-4)
 
@@ -63,16 +63,26 @@ def test_the_headline_ends_with_the_verdict_on_draws_of_the_best_setting(tmp_pat
         return scale * np.random.default_rng(seed).standard_normal((300, 2))
 
     grid = {"scale": [width, 0.2]}
-    sweep("normal", drawn, target_options={"mean": [0.0, 0.0]}, grid=grid, seeds=2, units="raw", directory=tmp_path)
-    _, semicolon, verdict = sweep_part(read_source(tmp_path), None).headline.partition("; its chain")
+    sweep(
+        "normal",
+        drawn,
+        target_options={"mean": [0.0, 0.0]},
+        grid=grid,
+        seeds=2,
+        units="raw",
+        file=tmp_path / "out.sqlite",
+    )
+    _, semicolon, verdict = sweep_part(read_source(tmp_path / "out.sqlite"), None).headline.partition("; its chain")
     assert semicolon + verdict == said
 
 
 def test_shares_of_modes_are_said_of_draws_that_are_too_few_to_be_judged(tmp_path):
     """Beside the step, what the shares of the two modes ought to be: by the density, in a terminal and on the page."""
     step, given = {"step_size": [1e-3]}, {"batch_size": 5, "draws": 1000, "thin": 50, "start": "normal"}
-    sweep("mixture-posterior", "sgld", grid=step, options=given, seeds=1, measures=["graph"], directory=tmp_path)
-    found = read_source(tmp_path)
+    sweep(
+        "mixture-posterior", "sgld", grid=step, options=given, seeds=1, measures=["graph"], file=tmp_path / "out.sqlite"
+    )
+    found = read_source(tmp_path / "out.sqlite")
     judged, shares = best_in_words(found, find_measure, partial(sweep_target, found, None))[:2]
     assert "too few effective draws" in judged
     right, margin = map(float, re.search(r"right ([\d.]+):[\d.]+ ± ([\d.]+) points", shares).groups())
@@ -82,8 +92,8 @@ def test_shares_of_modes_are_said_of_draws_that_are_too_few_to_be_judged(tmp_pat
     assert shares in str(sweep_part(found, None).answers)
 
 
-def test_the_draws_kept_are_those_scored(sweep_folder):
-    found = read_source(sweep_folder)
+def test_the_draws_kept_are_those_scored(swept):
+    found = read_source(swept)
     target, scored = scored_draws(found, list(found.configuration["settings"]), "graph", None)
     assert target.score(np.array([[1.0, -2.0]])) == pytest.approx(np.array([[-1.0, 2.0]]))
     for k, setting in enumerate(found.configuration["settings"]):
@@ -92,46 +102,47 @@ def test_the_draws_kept_are_those_scored(sweep_folder):
         assert scored[k].value == pytest.approx(entry["value"], rel=1e-12)
 
 
-def test_draws_of_a_setting_are_judged_as_they_were_kept(sweep_folder):
-    found = read_source(sweep_folder)
+def test_draws_of_a_setting_are_judged_as_they_were_kept(swept):
+    found = read_source(swept)
     setting = found.document["criteria"]["graph"]["best"]
     verdict, seed, missed = judged_draws(found, "graph", partial(sweep_target, found, None))
     (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
-    sample = sk.read_sample(str(draws_file(sweep_folder, record["cell"])))
+    with Store(swept, writing=False) as store:
+        sample = store.draws(record["cell"])
     assert (seed, missed) == (0, "")
     assert verdict == sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).to_dict()
-    assert judged_draws(replace(found, folder=None), "graph", partial(sweep_target, found, None)) is None
+    assert judged_draws(replace(found, file=None), "graph", partial(sweep_target, found, None)) is None
     with pytest.raises(InputError, match="not the one that the sweep was run with"):
         sweep_target(found, sk.targets.Normal([0.0, 1.0]), 2)
 
 
-def test_a_page_says_first_whether_draws_of_the_best_may_be_used(sweep_folder):
-    part = sweep_part(read_source(sweep_folder), None)
+def test_a_page_says_first_whether_draws_of_the_best_may_be_used(swept):
+    part = sweep_part(read_source(swept), None)
     question, answer = part.answers[0]
     assert question == "May draws of the best setting be used?"
     assert answer.startswith("Seed 0: There are too few effective draws to judge")
     assert "Not tested: dependence that no pair of coordinates shows, shares of modes" in answer
 
 
-def test_another_target_is_refused(sweep_folder):
-    found = read_source(sweep_folder)
+def test_another_target_is_refused(swept):
+    found = read_source(swept)
     with pytest.raises(InputError, match="not the one that the sweep was run with"):
         scored_draws(found, list(found.configuration["settings"]), "graph", sk.targets.Normal([0.0, 1.0]))
 
 
-def test_code_is_not_run_unasked(sweep_folder, tmp_path):
-    folder = shutil.copytree(sweep_folder, tmp_path / "own")
-    configuration = unsealed((folder / "sweep.json").read_bytes(), INDENT)
-    configuration["target"]["name"] = "model.py:target"
-    (folder / "sweep.json").write_bytes(sealed(configuration, INDENT))
-    found = read_source(folder)
+def test_code_is_not_run_unasked(swept, tmp_path):
+    with Store(Path(shutil.copy(swept, tmp_path))) as store:
+        configuration = store.document("configuration")
+        configuration["target"]["name"] = "model.py:target"
+        store.write_documents(configuration=configuration)
+    found = read_source(store.file)
     with pytest.raises(UsageError, match="does not run unasked"):
         scored_draws(found, list(found.configuration["settings"]), "graph", None)
 
 
 @pytest.fixture(scope="module")
-def without_draws(sweep_folder):
-    return sweep_part(read_source(sweep_folder), sk.targets.Normal([0.0, 1.0]))
+def without_draws(swept):
+    return sweep_part(read_source(swept), sk.targets.Normal([0.0, 1.0]))
 
 
 def test_a_page_without_draws_says_why(without_draws):
@@ -143,8 +154,8 @@ def test_a_page_without_draws_says_why(without_draws):
     ]
 
 
-def test_the_printed_document_alone_gives_the_same_verdict(sweep_folder, write_json, without_draws):
-    alone = read_source(write_json(read_source(sweep_folder).document))
+def test_the_printed_document_alone_gives_the_same_verdict(swept, write_json, without_draws):
+    alone = read_source(write_json(read_source(swept).document))
     assert alone.kind == "sweep"
     part = sweep_part(alone, None)
     assert part.headline == without_draws.headline
@@ -154,8 +165,8 @@ def test_the_printed_document_alone_gives_the_same_verdict(sweep_folder, write_j
 
 @pytest.fixture(scope="module")
 def unusual(tmp_path_factory):
-    """A folder of a race whose measure has none of its usual settings, scored loosely and then tightly."""
-    folder = tmp_path_factory.mktemp("sweeps") / "unusual"
+    """The file of a race whose measure has none of its usual settings."""
+    file = tmp_path_factory.mktemp("sweeps") / "unusual.sqlite"
 
     def shifted(target, *, seed, shift):
         return shift + np.random.default_rng(seed).standard_normal((25, 2))
@@ -173,20 +184,19 @@ def unusual(tmp_path_factory):
         engine="block",
         bounds=[[-np.inf, 50.0], [-60.0, np.inf]],
         racing=True,
-        directory=folder,
+        file=file,
     )
-    return folder
+    return file
 
 
 def test_draws_are_scored_as_their_records_were(unusual):
     found = read_source(unusual)
     settings = found.configuration["settings"]
-    assert len({json.dumps(each["measure_settings"]) for each in found.records}) == 2  # loose and tight
     _, scored = scored_draws(found, settings, "graph", None)
     assert set(scored) == {0, 1}
     for k, result in scored.items():
         records = [each for each in found.records if each["settings"] == settings[k] and each["seed"] == 0]
-        (entry,) = next(each["results"] for each in records if draws_file(unusual, each["cell"]).is_file())
+        (entry,) = records[0]["results"]
         assert (result.value, result.lower, result.upper) == (entry["value"], entry["lower"], entry["upper"])
 
 
@@ -326,9 +336,9 @@ def test_a_mode_beyond_a_shallow_valley_is_missed_too():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def two_modes(tmp_path_factory):
     """A sampler whose first setting stays in one mode, and whose second visits both, but noisily."""
-    place = tmp_path_factory.mktemp("sweeps") / "two modes"
+    place = tmp_path_factory.mktemp("sweeps") / "two modes.sqlite"
 
     def visiting(target, *, seed, noise):
         rng = np.random.default_rng(seed)
@@ -337,22 +347,22 @@ def folder(tmp_path_factory):
 
     options = {"means": [[-4.0, 0.0], [4.0, 0.0]], "sd": 1.0}
     grid = {"noise": [0.0, 1.4]}
-    sweep("gaussian-mixture", visiting, target_options=options, grid=grid, seeds=2, units="raw", directory=place)
+    sweep("gaussian-mixture", visiting, target_options=options, grid=grid, seeds=2, units="raw", file=place)
     return place
 
 
-def test_a_sweeps_page_says_so_at_its_head_and_in_its_answers(folder):
-    part = sweep_part(read_source(folder), None)
+def test_a_sweeps_page_says_so_at_its_head_and_in_its_answers(two_modes):
+    part = sweep_part(read_source(two_modes), None)
     assert "missed a mode that others found" in part.headline
     answer = dict(part.answers)["Did its chain visit all modes?"]
     assert "of noise 1.4 lie where the target is denser" in answer
 
 
-def test_after_a_resumed_sweep_all_work_is_told(folder, tmp_path):
-    fresh = read_source(folder)
+def test_after_a_resumed_sweep_all_work_is_told(two_modes, tmp_path):
+    fresh = read_source(two_modes)
     facts = dict(sweep_part(fresh, None).facts)
     assert {"wall time", "work of all cells"} <= facts.keys()
-    resumed = read_source(shutil.copytree(folder, tmp_path / "again"))
+    resumed = read_source(shutil.copy(two_modes, tmp_path))
     resumed.document["reused"] = 3
     for each in resumed.records:
         each["seconds"] = {"sampling": 1.0, "scoring": 2.0}

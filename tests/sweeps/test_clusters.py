@@ -1,26 +1,20 @@
 """Clusters may lose workers and their scheduler: nothing that was finished is lost, and the rest is done or named."""
 
-import asyncio
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future
-from unittest.mock import Mock
 
 import pytest
 from support.records import whoever_sampled
 
 import steinkit as sk
 from steinkit.errors import SteinkitError, UsageError
-from steinkit.sweeps import processes
-from steinkit.sweeps.processes import Lost
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.store import RECORDS
+from steinkit.sweeps.store import Store
 
 TARGET = sk.targets.Normal([0.0])
 CLUSTER = """
@@ -37,8 +31,8 @@ def small(sampler, **changes):
     return sweep(TARGET, sampler, **given | changes)
 
 
-def acting(folder, kill_at=None, wait_at=None):
-    """A sampler that kills its process once at a scale, and waits at another while a file is there."""
+def acting(folder, kill_at=None, wait_at=None, always=False):
+    """A sampler that kills its process at a scale, once or always, and waits at another while a file is there."""
 
     def sampler(target, *, seed, scale):
         import os
@@ -47,54 +41,15 @@ def acting(folder, kill_at=None, wait_at=None):
 
         import numpy as np
 
-        if scale == kill_at and not os.path.exists(f"{folder}/killed"):
+        if scale == kill_at and (always or not os.path.exists(f"{folder}/killed")):
             open(f"{folder}/killed", "w").close()
             os.kill(os.getpid(), signal.SIGKILL)
         while scale == wait_at and os.path.exists(f"{folder}/wait"):
+            open(f"{folder}/waiting", "w").close()
             time.sleep(0.05)
         return scale * np.random.default_rng(seed).standard_normal(20)
 
     return sampler
-
-
-class Answer:
-    """A task of a cluster's whose answer, or what went wrong, comes in its own time."""
-
-    def __init__(self, outcome, status="finished"):
-        self.outcome, self.status = outcome, status
-
-    async def _result(self):
-        if isinstance(self.outcome, BaseException):
-            raise self.outcome
-        return self.outcome
-
-
-@pytest.mark.parametrize(
-    ("outcome", "status", "said"),
-    [
-        (OSError("gone"), "finished", "the Dask scheduler no longer answers"),
-        (OSError("gone"), "pending", "the Dask scheduler no longer answers"),
-        (asyncio.CancelledError(), "cancelled", "the Dask scheduler no longer answers"),
-        (ZeroDivisionError("one"), "error", r"the workers of backend dask failed; .*ZeroDivisionError: one"),
-    ],
-)
-def test_an_answer_that_cannot_be_had_is_told_from_one_that_is_an_error(outcome, status, said):
-    distributed = pytest.importorskip("distributed")
-    workers = processes._Dask(Mock(), None)
-
-    def answer(*task):
-        future = Future()
-        try:
-            future.set_result(asyncio.run(workers._answered(Answer(*task))))
-        except Exception as error:
-            future.set_exception(error)
-        return workers._answer(future, ())
-
-    assert answer("found") == "found"
-    killed = answer(distributed.KilledWorker("task", Mock(), 3), "error")
-    assert killed == Lost((), "the process that worked at it was killed, or ended by itself")
-    with pytest.raises(SteinkitError, match=said):
-        answer(outcome, status)
 
 
 @pytest.fixture
@@ -103,6 +58,7 @@ def cluster():
     pytest.importorskip("distributed")
     process = subprocess.Popen(
         [sys.executable, "-c", CLUSTER],
+        env=os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"},  # the first death is told
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -122,34 +78,41 @@ def kill_all(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def finished(folder):
-    path = folder / RECORDS
-    return path.read_text().count("\n") if path.exists() else 0
+def finished(file):
+    with Store(file, writing=False) as store:
+        return list(store.records)
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_may_lose_a_worker_and_its_scheduler(cluster, tmp_path, monkeypatch):
+def test_a_dask_cluster_may_lose_a_worker_and_its_scheduler(cluster, tmp_path):
     straight = small(acting(tmp_path))
     killed = small(acting(str(tmp_path), kill_at=2.0), backend="dask", scheduler=cluster.address)
     assert (tmp_path / "killed").exists()
     assert whoever_sampled(killed.records) == whoever_sampled(straight.records)
 
-    monkeypatch.setattr(processes, "_PATIENCE", 2.0)
     (tmp_path / "wait").touch()
-    out = tmp_path / "out"
-    watcher = threading.Thread(target=lambda: (wait_until(lambda: finished(out) >= 8), kill_all(cluster)))
+    out = tmp_path / "out.sqlite"
+    watcher = threading.Thread(target=lambda: (wait_until((tmp_path / "waiting").exists), kill_all(cluster)))
     watcher.start()
     began = time.monotonic()
-    with pytest.raises(SteinkitError, match=r"the Dask scheduler no longer answers .* the same sweep goes on there"):
-        small(acting(str(tmp_path), wait_at=6.0), directory=out, backend="dask", scheduler=cluster.address)
+    with pytest.raises(SteinkitError, match=r"the workers failed .* the same sweep goes on with it"):
+        small(acting(str(tmp_path), wait_at=6.0), file=out, backend="dask", scheduler=cluster.address)
     assert time.monotonic() - began < 100.0
     watcher.join()
     (tmp_path / "wait").unlink()
-    kept = [json.loads(line)["cell"] for line in (out / RECORDS).read_text().splitlines()]
-    assert 8 <= len(kept) == len(set(kept)) < 12
-    resumed = small(acting(str(tmp_path), wait_at=6.0), directory=out)
+    kept = finished(out)
+    assert 0 < len(kept) < 12
+    resumed = small(acting(str(tmp_path), wait_at=6.0), file=out)
     assert resumed.reused == len(kept)
     assert whoever_sampled(resumed.records) == whoever_sampled(straight.records)
+
+
+@pytest.mark.slow
+def test_a_cell_that_costs_worker_after_worker_fails_alone(cluster, tmp_path):
+    """Joblib's own back end for Dask would wait for it forever."""
+    found = small(acting(str(tmp_path), kill_at=2.0, always=True), seeds=1, backend="dask", scheduler=cluster.address)
+    assert {record["settings"]["scale"] for record in found.records if record["status"] == "failed"} == {2.0}
+    assert all("twice" in entry["reason"] for entry in found.failures)
 
 
 def wait_until(reached):

@@ -46,10 +46,10 @@ def test_the_result_is_the_same_where_a_worker_is_lost(tmp_path):
     straight = small(dying(None, None, 0))
     folder = tmp_path / "deaths"
     folder.mkdir()
-    found = small(dying(str(folder), 2.0, 1), backend="ray", directory=tmp_path / "out")
+    found = small(dying(str(folder), 2.0, 1), backend="ray", file=tmp_path / "out")
     assert len(list(folder.iterdir())) == 1
     assert whoever_sampled(found.records) == whoever_sampled(straight.records)
-    assert small(dying(str(folder), 2.0, 1), directory=tmp_path / "out").reused == 4
+    assert small(dying(str(folder), 2.0, 1), file=tmp_path / "out").reused == 4
 
 
 def test_cells_that_cost_two_workers_fail_and_the_sweep_goes_on(tmp_path):

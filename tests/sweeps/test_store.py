@@ -1,12 +1,14 @@
-"""The folder of a sweep: what was finished is never lost, never run twice, and never taken for something else."""
+"""The file of a sweep: what was finished is never lost, never run twice, and never taken for something else."""
 
-import json
+import itertools
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -14,39 +16,75 @@ from support.records import timeless
 
 import steinkit as sk
 from steinkit.errors import InputError, OutputError, UsageError
-from steinkit.files import read_sample
 from steinkit.samplers import rwmh
 from steinkit.sweeps.configuration import read_configuration
 from steinkit.sweeps.result import read_sweep
 from steinkit.sweeps.run import Workplace, run_plan, sweep
-from steinkit.sweeps.store import RECORDS, Store, draws_file
+from steinkit.sweeps.store import Store, sweep_file
 
 DATA = np.linspace(-1.0, 1.0, 12)
 
 
-def small(directory, target=None, sampler="rwmh", **changes):
+def small(file, target=None, sampler="rwmh", **changes):
     given = {"grid": {"proposal_scale": [0.2, 1.0]}, "options": {"draws": 30}, "seeds": 3, "measures": ("graph",)}
-    return sweep(target or sk.targets.GaussianMean(DATA), sampler, directory=directory, **given | changes)
+    return sweep(target or sk.targets.GaussianMean(DATA), sampler, file=file, **given | changes)
 
 
-def lines(directory):
-    return (directory / RECORDS).read_text().splitlines()
+def rows(file, query="SELECT cell FROM cells"):
+    """What any SQLite tool reads."""
+    with closing(sqlite3.connect(file)) as database:
+        return database.execute(query).fetchall()
 
 
-def test_a_second_run_computes_nothing(tmp_path):
-    first = small(tmp_path)
-    before = lines(tmp_path)
-    second = small(tmp_path)
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "out.sqlite"
+
+
+def test_a_second_run_computes_nothing(file):
+    first = small(file)
+    before = rows(file)
+    second = small(file)
     assert (first.reused, second.reused) == (0, 6)
-    assert lines(tmp_path) == before
+    assert rows(file) == before
     assert second.records == first.records
-    more = small(tmp_path, seeds=4)
+    more = small(file, seeds=4)
     assert more.reused == 6
-    assert len(lines(tmp_path)) == 8
+    assert len(rows(file)) == 8
 
 
-def test_failures_are_kept_and_tried_once_more_when_the_sweep_goes_on(tmp_path):
-    first, second, third = (small(tmp_path, grid={"proposal_scale": [1.0, -1.0]}) for _ in range(3))
+def test_any_sqlite_tool_reads_settings_cells_and_measurements(file):
+    result = small(file, measures=("ksd", "ess"))
+    query = (
+        "SELECT json_extract(options, '$.proposal_scale'), seed, measure, value FROM cells "
+        "JOIN settings USING (setting) JOIN measurements USING (cell)"
+    )
+    found = {tuple(row[:3]): row[3] for row in rows(file, query)}
+    assert found == {
+        (record["settings"]["proposal_scale"], record["seed"], entry["measure"]): entry["value"]
+        for record in result.records
+        for entry in record["results"]
+    }
+    assert os.listdir(file.parent) == ["out.sqlite"]
+
+
+@pytest.mark.parametrize(
+    ("given", "file"),
+    [("out", "out.sqlite"), ("v1.2", "v1.2.sqlite"), ("a/b.db", "a/b.db"), ("c.sqlite", "c.sqlite")],
+)
+def test_an_ending_is_added_to_a_name_without_one(given, file, tmp_path):
+    assert sweep_file(tmp_path / given) == tmp_path / file
+
+
+def test_an_old_folder_is_refused(tmp_path):
+    (tmp_path / "records.jsonl").touch()
+    for act in (small, read_sweep):
+        with pytest.raises(UsageError, match=r"got the folder .*name a file, such as .*sweep\.sqlite"):
+            act(tmp_path)
+
+
+def test_failures_are_kept_and_tried_once_more_when_the_sweep_goes_on(file):
+    first, second, third = (small(file, grid={"proposal_scale": [1.0, -1.0]}) for _ in range(3))
     assert [each.failed for each in (first, second, third)] == [3, 3, 3]
     assert [each.reused for each in (first, second, third)] == [0, 3, 6]
     assert first.failures == second.failures == third.failures
@@ -55,7 +93,7 @@ def test_failures_are_kept_and_tried_once_more_when_the_sweep_goes_on(tmp_path):
     assert not any("once more" in note for each in (first, third) for note in each.warnings)
 
 
-def test_a_cell_that_failed_for_a_passing_reason_is_whole_when_the_sweep_goes_on(tmp_path, monkeypatch):
+def test_a_cell_that_failed_for_a_passing_reason_is_whole_when_the_sweep_goes_on(file, monkeypatch):
     def sampler(target, *, seed, scale):
         if "FULL_DISK" in os.environ and seed == 1:
             raise OSError("no space left")
@@ -63,66 +101,63 @@ def test_a_cell_that_failed_for_a_passing_reason_is_whole_when_the_sweep_goes_on
 
     given = {"sampler": sampler, "grid": {"scale": [1.0]}, "options": {}, "seeds": 3}
     monkeypatch.setenv("FULL_DISK", "1")
-    assert small(tmp_path, **given).failed == 1
+    assert small(file, **given).failed == 1
     monkeypatch.delenv("FULL_DISK")
-    again = small(tmp_path, **given)
+    again = small(file, **given)
     assert (again.failed, again.reused) == (0, 2)
     assert "1 cell that had failed before was run once more, 0 failed again: scale 1.0 seed 1" in again.warnings
     assert [record["attempts"] for record in again.records] == [1, 2, 1]
-    assert small(tmp_path, **given).reused == 3
+    assert small(file, **given).reused == 3
 
 
-def test_a_cell_that_failed_in_an_early_round_of_a_race_is_not_tried_again_in_a_later_one(tmp_path):
+def test_a_cell_that_failed_on_an_early_rung_of_a_race_is_not_tried_again_on_a_later_one(file):
     def sampler(target, *, seed, unused):
         if seed == 1:
             raise OSError("no space left")
         return np.random.default_rng(seed).standard_normal(20)
 
     given = {"sampler": sampler, "grid": {"unused": [0, 1]}, "options": {}, "seeds": 10}
-    raced = small(tmp_path, racing=True, tolerance=1e-2, **given)
+    raced = small(file, racing=True, **given)
     assert [record["attempts"] for record in raced.records] == [1] * 20
-    assert len(lines(tmp_path)) == 20
+    assert len(rows(file)) == 20
     assert raced.failed == 2
 
 
-def test_the_first_seeds_draws_are_kept(tmp_path):
+def test_the_first_seeds_draws_are_kept(file):
     target = sk.targets.GaussianMean(DATA)
-    result = small(tmp_path, target)
-    for record in result.records:
-        file = draws_file(tmp_path, record["cell"])
-        assert file.exists() == (record["seed"] == 0)
-        if file.exists():
-            wanted = rwmh(target, **record["settings"], draws=30, seed=[0]).to_sample()
-            kept = read_sample(file)
+    result = small(file, target)
+    with Store(file, writing=False) as store:
+        assert store.with_draws == {record["cell"] for record in result.records if record["seed"] == 0}
+        for record in result.records[::3]:
+            wanted, kept = (
+                rwmh(target, **record["settings"], draws=30, seed=[0]).to_sample(),
+                store.draws(record["cell"]),
+            )
             np.testing.assert_array_equal(kept.points, wanted.points)
             np.testing.assert_array_equal(kept.cost, wanted.cost)
             assert kept.names == wanted.names
+        with pytest.raises(InputError, match="keeps no draws of cell"):
+            store.draws(result.records[1]["cell"])
 
 
-def test_the_result_can_be_read_again(tmp_path):
-    result = small(tmp_path, measures=("graph", "ksd"), racing=True)
-    again = read_sweep(tmp_path)
+def test_draws_of_another_first_seed_are_run_for(file):
+    small(file, seeds=[1, 2])
+    assert small(file, seeds=[2, 1]).reused == 2
+    assert small(file, seeds=[2, 1]).reused == 4
+
+
+def test_the_result_can_be_read_again(file, tmp_path):
+    result = small(file, measures=("graph", "ksd"), racing=True)
+    again = read_sweep(file)
     assert again.records == result.records
     assert again.to_dict() == result.to_dict()
     assert again.summary() == result.summary()
-    with pytest.raises(InputError, match="no finished sweep"):
-        read_sweep(tmp_path / "samples")
+    with pytest.raises(InputError, match=r"none\.sqlite does not exist"):
+        read_sweep(tmp_path / "none")
 
 
-def test_a_half_written_line_is_dropped_and_said(tmp_path):
-    whole = small(tmp_path)
-    content = (tmp_path / RECORDS).read_bytes()
-    for cut in (1, 40, len(lines(tmp_path)[-1])):
-        (tmp_path / RECORDS).write_bytes(content[:-cut])
-        result = small(tmp_path)
-        assert result.reused == 5
-        assert any(f"line 6 of {tmp_path / RECORDS}: damaged, or cut off" in note for note in result.warnings)
-        assert timeless(result.records) == timeless(whole.records)
-        assert max(Counter(json.loads(line)["cell"] for line in lines(tmp_path)).values()) == 1
-
-
-def test_what_the_outcome_depends_on_makes_other_cells(tmp_path):
-    small(tmp_path)
+def test_what_the_outcome_depends_on_makes_other_cells(file):
+    small(file)
     for changes in (
         {"options": {"draws": 31}},
         {"measures": ("graph", "ksd")},
@@ -133,166 +168,163 @@ def test_what_the_outcome_depends_on_makes_other_cells(tmp_path):
         {"target": sk.targets.GaussianMean(DATA, variance=2.0)},
         {"target": sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)},
     ):
-        assert small(tmp_path, **changes).reused == 0
-    assert small(tmp_path).reused == 6
+        assert small(file, **changes).reused == 0
+    assert small(file).reused == 6
 
 
-def test_operators_are_told_apart_by_what_they_do(tmp_path):
+def test_operators_are_told_apart_by_what_they_do(file):
     def scaled(by):
         return sk.RiemannianLangevin(
             covariance=lambda x: np.full((len(x), 1, 1), by), divergence=lambda x: np.zeros_like(x)
         )
 
-    assert [small(tmp_path, operator=scaled(by)).reused for by in (1.0, 2.0, 1.0)] == [0, 0, 6]
+    assert [small(file, operator=scaled(by)).reused for by in (1.0, 2.0, 1.0)] == [0, 0, 6]
 
 
-def test_jobs_and_racing_make_the_same_cells(tmp_path):
-    small(tmp_path, seeds=6)
-    assert small(tmp_path, seeds=6, n_jobs=2).reused == 12
-    raced = small(tmp_path, seeds=6, racing=True)
+def test_jobs_and_racing_make_the_same_cells(file):
+    small(file, seeds=6)
+    assert small(file, seeds=6, n_jobs=2).reused == 12
+    raced = small(file, seeds=6, racing=True)
     assert raced.reused == raced.racing["cells_run"]
-    assert len(lines(tmp_path)) == 12
+    assert len(rows(file)) == 12
 
 
-def test_other_data_and_other_versions_are_named_and_not_reused(tmp_path, monkeypatch):
-    small(tmp_path)
+def test_other_data_and_other_versions_are_named_and_not_reused(file, monkeypatch):
+    small(file)
     moved = DATA.copy()
     moved[3] = np.nextafter(moved[3], 1.0)
-    result = small(tmp_path, sk.targets.GaussianMean(moved))
+    result = small(file, sk.targets.GaussianMean(moved))
     assert result.reused == 0
     assert any("6 records" in note and "other data" in note for note in result.warnings)
     monkeypatch.setattr("steinkit.sweeps.plan.__version__", "9.9")
-    result = small(tmp_path)
+    result = small(file)
     assert result.reused == 0
     assert any(f"by version {sk.__version__}" in note for note in result.warnings)
 
 
-def test_a_users_function_is_known_by_its_source(tmp_path):
-    def one(target, *, seed, scale):
-        return scale * np.random.default_rng(seed).standard_normal(20)
-
-    first, other = one, one
-    given = {"grid": {"scale": [1.0]}, "options": {}, "seeds": 2}
-    assert small(tmp_path, sampler=first, **given).reused == 0
-    assert small(tmp_path, sampler=other, **given).reused == 2
-
-    def one(target, *, seed, scale):
-        return 2.0 * scale * np.random.default_rng(seed).standard_normal(20)
-
-    result = small(tmp_path, sampler=one, **given)
-    assert result.reused == 0
-    assert any("other code of the sampler" in note for note in result.warnings)
-    namespace = {"np": np}
-    exec("def hidden(target, *, seed, scale): return np.random.default_rng(seed).standard_normal(9)", namespace)
-    with pytest.raises(UsageError, match="pass label="):
-        small(tmp_path, sampler=namespace["hidden"], **given)
-    assert small(tmp_path, sampler=namespace["hidden"], label="mine", **given).cells == 2
-
-
-def test_functions_are_told_apart_by_what_they_hold(tmp_path):
-    def holding(inner, shift=0.0):
-        def one(target, *, seed, scale, spread=shift):
-            return spread + scale * inner(seed)
-
-        return one
-
-    def first(seed):
-        return np.random.default_rng(seed).standard_normal(20)
-
-    def second(seed):
-        return np.random.default_rng(seed).standard_cauchy(20)
-
-    given = {"grid": {"scale": [1.0]}, "options": {}, "seeds": 2}
-    samplers = [holding(first), holding(second), holding(second, 0.5), holding(first)]
-    assert [small(tmp_path, sampler=each, **given).reused for each in samplers] == [0, 0, 0, 2]
-    with pytest.raises(UsageError, match="cannot be told by its source file and the values"):
-        small(tmp_path, sampler=holding(np.random.default_rng(0).standard_normal), **given)
-    with pytest.raises(UsageError, match="pass label="):
-        small(tmp_path, sampler=_Sampler(1.0).draw, **given)
-
-
-class _Sampler:
-    def __init__(self, factor):
-        self.factor = factor
-
-    def draw(self, target, *, seed, scale):
-        return self.factor * np.random.default_rng(seed).standard_normal(20)
-
-
-def test_the_result_of_another_sweep_is_not_taken_for_an_interrupted_ones(tmp_path):
-    small(tmp_path)
+def test_the_result_of_another_sweep_is_not_taken_for_an_interrupted_ones(file):
+    small(file)
 
     def sampler(target, *, seed, proposal_scale, draws):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        small(tmp_path, sampler=sampler)
-    with pytest.raises(InputError, match="no finished sweep"):
-        read_sweep(tmp_path)
+        small(file, sampler=sampler)
+    with pytest.raises(InputError, match="holds no finished sweep"):
+        read_sweep(file)
 
 
-def test_a_full_disk_is_said_and_costs_one_record(tmp_path, monkeypatch):
-    whole = small(None)
-    room = [2]
+@pytest.mark.parametrize(("pragma", "said"), [("max_page_count = 1", "disk is full"), ("query_only = ON", "readonly")])
+def test_a_full_or_readonly_disk_is_said_and_costs_no_finished_cell(file, monkeypatch, pragma, said):
+    whole, calls, append = small(None), itertools.count(), Store.append
 
-    def fsync(descriptor):
-        room[0] -= 1
-        if room[0] < 0:
-            os.ftruncate(descriptor, os.fstat(descriptor).st_size - 40)
-            raise OSError(28, "No space left on device")
+    def failing(store, record, draws=None):
+        if next(calls) == 2:
+            store._database.execute(f"PRAGMA {pragma}")
+            record = record | {"reason": "x" * 100_000}
+        append(store, record, draws)
 
-    monkeypatch.setattr("steinkit.sweeps.store.os", _OsWith(fsync))
-    with pytest.raises(OutputError, match="make room and run again"):
-        small(tmp_path)
-    room[0] = 99
-    result = small(tmp_path)
+    monkeypatch.setattr(Store, "append", failing)
+    with pytest.raises(OutputError, match=rf"{said}.*; make room.* Finished cells are kept"):
+        small(file)
+    monkeypatch.undo()
+    assert len(rows(file)) == 2
+    result = small(file)
     assert result.reused == 2
     assert timeless(result.records) == timeless(whole.records)
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
-def test_a_full_disk_is_said_wherever_the_record_meets_it(tmp_path, monkeypatch):
-    with Store(tmp_path) as store:
-        monkeypatch.setattr("steinkit.sweeps.store.open_enclosed", lambda *parts, mode: open("/dev/full", mode))  # noqa: SIM115
-        with pytest.raises(OutputError, match="make room"):
-            store.append({"cell": "a"})
+def test_a_place_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        small(tmp_path / "file" / "out")
 
 
-class _OsWith:
-    """The module os with an fsync of the test's own."""
-
-    def __init__(self, fsync):
-        self.fsync = fsync
-
-    def __getattr__(self, name):
-        return getattr(os, name)
-
-
-def test_two_sweeps_in_one_folder_are_refused_and_a_dead_ones_lock_is_not(tmp_path):
-    with Store(tmp_path), pytest.raises(UsageError, match="another sweep is at work in"):
-        small(tmp_path)
+def test_two_sweeps_in_one_file_are_refused_and_a_dead_ones_lock_is_not(file):
+    with Store(file):
+        for act in (small, read_sweep):
+            with pytest.raises(UsageError, match="another process uses"):
+                act(file)
     script = (
-        "from pathlib import Path; from steinkit.sweeps.store import Store; "
-        f"store = Store(Path({str(tmp_path)!r})); print('held', flush=True); input()"
+        "import sys; from pathlib import Path; from steinkit.sweeps.store import Store; "
+        "store = Store(Path(sys.argv[1])); print('held', flush=True); input()"
     )
-    holder = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    holder = subprocess.Popen([sys.executable, "-c", script, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(UsageError, match="another sweep is at work in"):
-            small(tmp_path)
+        for act in (small, read_sweep):
+            with pytest.raises(UsageError, match="another process uses"):
+                act(file)
     finally:
         holder.kill()
         holder.communicate()
-    assert small(tmp_path).cells == 6
+    assert small(file).cells == 6
 
 
-def test_a_folder_that_is_a_file_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="choose another folder"):
-        small(tmp_path / "file")
+@pytest.mark.parametrize("content", [b"not a database\n" * 100, None])
+def test_what_is_no_sweeps_file_is_refused_and_left_as_it_is(file, content):
+    if content is None:
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("CREATE TABLE mine (a)")
+        content = file.read_bytes()
+    file.write_bytes(content)
+    for act in (small, read_sweep):
+        with pytest.raises(InputError, match=r"out\.sqlite"):
+            act(file)
+    assert file.read_bytes() == content
 
 
-def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
+def test_an_empty_file_is_begun(file):
+    """What is left of a process that was killed before it made the tables."""
+    file.touch()
+    with pytest.raises(InputError, match="holds no sweep"):
+        read_sweep(file)
+    assert small(file).cells == 6
+
+
+def test_every_page_that_is_overwritten_is_named_or_of_no_account(file, tmp_path):
+    """SQLite sees damage to the structure of its file; a flipped bit in a number it cannot see."""
+    result = small(file)
+    data, page, named = file.read_bytes(), 4096, []
+    for k in range(len(data) // page):
+        copy = tmp_path / f"{k}.sqlite"
+        copy.write_bytes(data[: k * page] + b"\xa5" * page + data[(k + 1) * page :])
+        try:
+            assert timeless(read_sweep(copy).records) == timeless(result.records)
+        except InputError as error:
+            named.append((copy, str(error)))
+    assert len(named) > 3
+    for copy, said in named:
+        assert str(copy) in said
+        with pytest.raises(InputError, match=copy.name):
+            small(copy)
+    for size in (10, page, len(data) // 2):
+        (tmp_path / "cut.sqlite").write_bytes(data[:size])
+        with pytest.raises(InputError, match=r"cut\.sqlite"):
+            read_sweep(tmp_path / "cut")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE cells SET record = '{' WHERE rowid = 1",
+        "UPDATE cells SET record = '[]' WHERE rowid = 1",
+        "UPDATE measurements SET document = 'x' WHERE rowid = 1",
+        "UPDATE measurements SET cell = 'nobody' WHERE rowid = 1",
+        "UPDATE documents SET document = '{}' WHERE name = 'result'",
+        "DELETE FROM cells WHERE seed = 1",
+        "DROP TABLE draws",
+    ],
+)
+def test_rows_that_a_stranger_changed_are_named(file, change):
+    small(file)
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(change)
+    with pytest.raises(InputError, match=r"out\.sqlite"):
+        read_sweep(file)
+
+
+def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(file, monkeypatch):
     def sampler(target, *, seed, scale):
         if scale == 1.0 and str(seed) == os.environ["INTERRUPTED_AT"]:
             raise KeyboardInterrupt
@@ -302,14 +334,41 @@ def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, mon
     given = {"sampler": sampler, "grid": {"scale": [1.0, 2.0, 3.0]}, "options": {}, "seeds": 8}
     with pytest.raises(KeyboardInterrupt) as interrupt:
         small(None, **given)
-    assert "without a directory" in interrupt.value.__notes__[0]
+    assert "without a file" in interrupt.value.__notes__[0]
     with pytest.raises(KeyboardInterrupt) as interrupt:
-        small(tmp_path, racing=True, **given)
+        small(file, racing=True, **given)
     assert "run the same sweep" in interrupt.value.__notes__[0]
     monkeypatch.setenv("INTERRUPTED_AT", "nowhere")
-    resumed = small(tmp_path, **given)
+    resumed = small(file, **given)
     assert resumed.reused == 15
     assert timeless(resumed.records) == timeless(small(None, **given).records)
+
+
+@pytest.mark.parametrize("at", ["BEGIN", "INSERT INTO measurements", "INSERT OR REPLACE INTO draws"])
+def test_a_process_that_is_killed_within_a_transaction_loses_that_cell_alone(file, at):
+    """It dies between two statements of the third cell: the journal takes the half of it back."""
+    script = (
+        "import os, sys, steinkit as sk; from pathlib import Path; from steinkit.sweeps.store import Store\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        "cells = [{'cell': c, 'settings': {'s': 1}, 'results': [{'measure': 'ksd', 'value': 1.0}]} for c in 'abc']\n"
+        "for cell in cells[:2]: store.append(cell, sk.Sample([[1.0], [2.0]]))\n"
+        "store._database.set_trace_callback(lambda said: said.startswith(sys.argv[2]) and os._exit(9))\n"
+        "store.append(cells[2], sk.Sample([[1.0], [2.0]]))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script, file, at], check=False).returncode == 9
+    with Store(file, writing=False) as store:
+        assert set(store.records) == store.with_draws == {"a", "b"}
+        assert all(len(record["results"]) == 1 for record in store.records.values())
+    with Store(file) as store:
+        store.append({"cell": "c", "settings": {"s": 1}, "results": []})
+    assert len(rows(file)) == 3
+
+
+def test_sqlite_is_asked_to_lose_nothing_to_a_power_cut(file):
+    with Store(file) as store:
+        names = ("synchronous", "journal_mode", "locking_mode")
+        found = [store._database.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+    assert found == [2, "truncate", "exclusive"]  # 2 is FULL
 
 
 MODEL = """
@@ -318,7 +377,10 @@ import numpy as np
 import steinkit as sk
 
 def score(points):
-    time.sleep(0.1)
+    if len(points) > 5:
+        with open("MARKS", "a") as stream:
+            stream.write(".")
+        time.sleep(0.1)
     return -points
 
 target = sk.Target(score=score, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
@@ -338,30 +400,30 @@ START = "from steinkit.cli.sweep_commands import sweep; sweep(standalone_mode=Fa
 
 
 @pytest.mark.slow
-def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
-    (tmp_path / "model.py").write_text(MODEL)
+def test_a_killed_sweep_goes_on_where_it_was(file, tmp_path):
+    marks = tmp_path / "marks"  # a byte for each chain whose score was begun
+    (tmp_path / "model.py").write_text(MODEL.replace("MARKS", str(marks)))
     (tmp_path / "sweep.toml").write_text(CONFIGURATION)
-    folder = tmp_path / "out"
-    seen = 0
+    seen = set()
     for wanted in (1, 7):
-        command = [sys.executable, "-c", START, str(tmp_path / "sweep.toml"), "-o", str(folder)]
+        command = [sys.executable, "-c", START, str(tmp_path / "sweep.toml"), "-o", str(file)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         until = time.monotonic() + 100.0
         while time.monotonic() < until and process.poll() is None:
-            if (folder / RECORDS).exists() and len(lines(folder)) >= wanted:
+            if marks.exists() and marks.stat().st_size > wanted:
                 break
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         _, errors = process.communicate()
         assert process.returncode == -signal.SIGKILL, errors
-        assert len(lines(folder)) >= max(wanted, seen)
-        seen = len(lines(folder))
-    assert seen < 12, "the sweep was done before it was killed"
+        with Store(file, writing=False) as store:
+            assert seen <= set(store.records)
+            seen = set(store.records)
+    assert 0 < len(seen) < 12, "the sweep was done before it was killed"
     plan, _ = read_configuration(tmp_path / "sweep.toml")
-    resumed = run_plan(plan, Workplace(folder, n_jobs=1))
+    resumed = run_plan(plan, Workplace(file, n_jobs=1))
     straight = run_plan(plan, Workplace())
+    assert resumed.reused == len(seen)
     assert timeless(resumed.records) == timeless(straight.records)
     assert resumed.criteria["ksd"].to_dict() == straight.criteria["ksd"].to_dict()
-    counts = Counter(json.loads(line)["cell"] for line in lines(folder))
-    assert len(counts) == 12
-    assert set(counts.values()) == {1}
+    assert set(Counter(rows(file)).values()) == {1}

@@ -1,16 +1,16 @@
 """Tuning at a budget: the ladder, chains that go on, the choice, and the same answer wherever it is worked out."""
 
 import json
-import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.sweeps.tuning import _bias_of, lengths, sobol_settings
+from steinkit.sweeps.scheduler import ladder
+from steinkit.sweeps.store import Store
+from steinkit.sweeps.tuning import _bias_of, sobol_settings
 
 POSTERIOR = sk.targets.LogisticRegression.nodal()
 GRID = {"step_size": [1e-5, 1e-3, 0.03, 0.3, 3.0], "batch_size": [10, 30]}
@@ -29,28 +29,28 @@ def without_times(result):
 
 @pytest.fixture(scope="module", name="found")
 def made_found(tmp_path_factory):
-    return tuned(directory=tmp_path_factory.mktemp("tuned"))
+    return tuned(file=tmp_path_factory.mktemp("tuned") / "out")
 
 
 @pytest.mark.parametrize("settings", [1, 2, 3, 9, 10, 27, 100])
 @pytest.mark.parametrize("cost", [0.1, 0.15, 0.5, 1.0])
 def test_the_ladder_is_the_longest_that_the_cost_pays(settings, cost):
     full = 100_000
-    ladder = lengths(settings, full, cost)
-    counts, each = zip(*ladder, strict=True)
+    rungs = ladder(settings, full, cost)
+    counts, each = zip(*rungs, strict=True)
     assert counts[0] == settings
     assert counts[-1] == 1
     assert list(each) == sorted(each)
     assert each[-1] <= full
     # chains as long as those of the rung before cost nothing again
-    spent = sum(n * m for k, (n, m) in enumerate(ladder) if k == 0 or each[k - 1] != m)
+    spent = sum(n * m for k, (n, m) in enumerate(rungs) if k == 0 or each[k - 1] != m)
     assert spent <= cost * settings * full
     assert spent > 0.85 * cost * settings * full or each[0] == full
 
 
 def test_twenty_seven_settings_at_fifteen_percent_reach_full_length():
-    assert lengths(27, 27_000, 0.15)[-1] == (1, 27_000)
-    assert lengths(27, 27_000, 1.0)[0] == (27, 27_000)
+    assert ladder(27, 27_000, 0.15)[-1] == (1, 27_000)
+    assert ladder(27, 27_000, 1.0)[0] == (27, 27_000)
 
 
 def test_the_step_that_is_neither_stuck_nor_wild_is_chosen(found):
@@ -87,34 +87,28 @@ def test_it_goes_on_where_it_was_killed(found, tmp_path):
     """A process killed while it works, then the same call again: what was finished is not run twice."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import steinkit as sk\n"
-        f"sk.tune(sk.targets.LogisticRegression.nodal(), 'sgld', directory=sys.argv[2], **{GIVEN!r})"
+        "from steinkit.sweeps.store import Store\n"
+        "append = Store.append\n"
+        "def told(*given): append(*given); print('kept', flush=True)\n"
+        "Store.append = told\n"
+        f"sk.tune(sk.targets.LogisticRegression.nodal(), 'sgld', file=sys.argv[2], **{GIVEN!r})"
     )
-    process = subprocess.Popen([sys.executable, "-c", code, str(sk.__path__[0]) + "/..", str(tmp_path / "out")])
-    records = tmp_path / "out" / "records.jsonl"
-    while process.poll() is None and (not records.exists() or records.read_bytes().count(b"\n") < 5):
-        time.sleep(0.02)
+    file = tmp_path / "out.sqlite"
+    command = [sys.executable, "-c", code, str(sk.__path__[0]) + "/..", str(file)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    for _ in range(5):
+        assert process.stdout.readline() == b"kept\n"
     process.kill()
-    process.wait()
-    before = [json.loads(line)["cell"] for line in records.read_bytes().split(b"\n")[:5]]
-    again = tuned(directory=tmp_path / "out")
+    process.communicate()
+    with Store(file, writing=False) as store:
+        before = store.records
+    assert len(before) >= 5
+    again = tuned(file=file)
     assert without_times(again)["rungs"] == without_times(found)["rungs"]
     assert again.verdict.p == found.verdict.p
-    after = [json.loads(line)["cell"] for line in records.read_bytes().splitlines()]
-    assert all(after.count(cell) == 1 for cell in before)
-    assert without_times(sk.read_result(tmp_path / "out" / "tuning.json")) == without_times(again)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="links are made as POSIX has them")
-def test_what_it_writes_takes_the_place_of_links(found, tmp_path):
-    out, victim = tmp_path / "out", tmp_path / "victim"
-    victim.write_text("mine")
-    tuned(directory=out)
-    for name in ("tuning.json", "tuning.json.npz"):
-        (out / name).unlink()
-        (out / name).symlink_to(victim)
-    assert without_times(tuned(directory=out)) == without_times(found)
-    assert victim.read_text() == "mine"
-    assert without_times(sk.read_result(out / "tuning.json")) == without_times(found)
+    with Store(file, writing=False) as store:
+        assert {cell: store.records[cell] for cell in before} == before
+        assert store.document("tuning") == json.loads(json.dumps(again.to_dict()))
 
 
 def test_time_that_runs_out_leaves_the_best_so_far():

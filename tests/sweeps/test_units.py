@@ -42,32 +42,32 @@ def test_are_those_of_the_chain_whose_spread_the_score_agrees_with():
 
 
 def test_adding_cells_does_not_change_them(tmp_path):
-    first = swept(times=(0.1,), directory=tmp_path)
-    more = swept(times=(0.1, 0.9), directory=tmp_path)
+    first = swept(times=(0.1,), file=tmp_path / "out")
+    more = swept(times=(0.1, 0.9), file=tmp_path / "out")
     assert more.units == first.units
     assert more.reused == 2
     assert swept(times=(0.1, 0.9)).units != first.units  # what a folder without cells would have
-    again = swept(times=(0.1, 0.9), directory=tmp_path)
+    again = swept(times=(0.1, 0.9), file=tmp_path / "out")
     assert again.reused == 4
-    assert sk.read_sweep(tmp_path).units == first.units
+    assert sk.read_sweep(tmp_path / "out").units == first.units
 
 
 def test_cells_in_other_units_are_other_cells(tmp_path):
-    swept(directory=tmp_path)
-    raw = swept(directory=tmp_path, units="raw")
+    swept(file=tmp_path / "out")
+    raw = swept(file=tmp_path / "out", units="raw")
     assert (raw.reused, raw.units) == (0, {"kind": "raw", "scale": {"a": 1.0, "b": 1.0}})
     alone = sk.graph_stein_discrepancy(spread(None, seed=0, times=0.1), UNDRAWN, units="raw", tolerance=1e-2)
     assert raw.records[0]["results"][0]["lower"] == alone.lower
-    given = swept(directory=tmp_path, units=_SD)
+    given = swept(file=tmp_path / "out", units=_SD)
     assert given.units == {"kind": "given", "scale": {"a": 3.0, "b": 0.2}}
 
 
 def test_records_in_other_units_are_named(tmp_path):
-    swept(times=(0.9,), directory=tmp_path, units="raw")
-    again = swept(times=(0.9,), directory=tmp_path)
+    swept(times=(0.9,), file=tmp_path / "out", units="raw")
+    again = swept(times=(0.9,), file=tmp_path / "out")
     assert again.reused == 0
-    assert f"2 records in {tmp_path} were made in other units, and are not reused" in again.warnings
-    assert not any("not reused" in said for said in swept(times=(0.9,), directory=tmp_path).warnings)
+    assert f"2 records in {tmp_path / 'out.sqlite'} were made in other units, and are not reused" in again.warnings
+    assert not any("not reused" in said for said in swept(times=(0.9,), file=tmp_path / "out").warnings)
 
 
 def test_raw_ones_are_not_taken_in_silence_where_no_chain_moves():
@@ -77,7 +77,7 @@ def test_raw_ones_are_not_taken_in_silence_where_no_chain_moves():
 
 
 def test_racing_and_scoring_again_use_the_same(tmp_path):
-    raced = swept(times=(0.9, 3.0), seeds=12, measures=("sliced",), racing=True, directory=tmp_path)
+    raced = swept(times=(0.9, 3.0), seeds=12, measures=("sliced",), racing=True, file=tmp_path / "out")
     assert "times 3.0" in raced.racing["dropped"]
     assert {json.dumps(record["measure_settings"]["units"]) for record in raced.records} == {json.dumps(raced.units)}
     record = raced.records[0]

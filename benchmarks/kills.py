@@ -28,7 +28,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +70,7 @@ if __name__ == "__main__":
 MARK = "STEINKIT_KILLS"
 CASES = tuple(itertools.product(("KILL", "TERM", "INT"), ("parent", "worker"), (1, 2)))
 END, INTERRUPTED = 5.0, 2.0  # seconds that processes have to end
+BOUND = ("setpriv", "--bounding-set", "-dac_override")  # permissions bind the root user then, too
 LONG = 600.0  # seconds after which a sweep hangs, on a machine however busy
 WORKERS = {"loky": "popen_loky", "dask": "multiprocessing.spawn"}  # what their commands hold
 
@@ -95,14 +96,14 @@ class Sweep:
         (folder / "model.py").write_text(MODEL)
         (folder / "sweep.toml").write_text(CONFIGURATION)
 
-    def start(self, most_bytes: int | None = None) -> subprocess.Popen[bytes]:
-        """The command, started; its files may be limited in size."""
-        command = [sys.executable, "-m", "steinkit", "sweep", str(self.folder / "sweep.toml")]
+    def start(self, most_bytes: int | None = None, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """The command, started by another one; its files may be limited in size."""
+        command = [*before, sys.executable, "-m", "steinkit", "sweep", str(self.folder / "sweep.toml")]
         return subprocess.Popen(
             [*command, "-o", str(self.file), *self.options],
             env=os.environ | {MARK: self.mark},
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE if most_bytes else subprocess.DEVNULL,
+            stderr=subprocess.PIPE if most_bytes or before else subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=None
             if most_bytes is None
@@ -323,12 +324,13 @@ def room_table(folder: Path) -> int:
     before = sweep.file.read_bytes()
     os.chmod(sweep.file, 0o444)
     os.chmod(sweep.folder, 0o555)
-    said, code = as_nobody(sweep)
+    process = sweep.start(before=("env",) if os.getuid() else BOUND)
+    said = process.communicate(timeout=LONG)[1].decode()
     os.chmod(sweep.folder, 0o755)
-    right = code == 3 and "cannot be written" in said and sweep.file.read_bytes() == before
+    right = process.returncode == 3 and "cannot be written" in said and sweep.file.read_bytes() == before
     rows["read-only folder"] = Counter(["right" if right else "wrong"])
     if not right:
-        print(f"read-only: {code}, {said}", file=sys.stderr)
+        print(f"read-only: {process.returncode}, {said}", file=sys.stderr)
     print(f"\n{'No room':26}{'right':>11}{'wrong':>11}")
     for name, counts in rows.items():
         print(f"{name:26}{counts['right']:11}{counts['wrong']:11}")
@@ -340,30 +342,6 @@ def finished(folder: Path) -> Sweep:
     if sweep.start().wait(LONG) != 0:
         raise SystemExit("the sweep fails without being disturbed")
     return sweep
-
-
-def as_nobody(sweep: Sweep) -> tuple[str, int]:
-    """Run a sweep in a forked process whose user may not write there; what it says, and its code."""
-    end, begin = os.pipe()
-    if (child := os.fork()) == 0:
-        code = 70
-        try:
-            os.dup2(begin, 2)
-            from steinkit.cli.sweep_commands import sweep as command
-
-            if os.getuid() == 0:
-                os.setuid(65534)
-            os.chdir("/")
-            code = command.main([str(sweep.folder / "sweep.toml"), "-o", str(sweep.file)], standalone_mode=False)
-        except SteinkitError as error:
-            print(error, file=sys.stderr, flush=True)
-            code = error.exit_code
-        finally:
-            os._exit(code)
-    os.close(begin)
-    with os.fdopen(end) as stream:
-        said = stream.read()
-    return said, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def damage_table(folder: Path) -> int:

@@ -39,7 +39,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
 
     \b
     steinkit report FILE.sqlite -o report.html
-    steinkit report FILE.sqlite curve.json -o report.html --title "Step size of SGLD"
+    steinkit report FILE.sqlite curve.json -o report.html --title "Step of SGLD"
     steinkit report FILE.sqlite --target model.py:target -o report.html
 
     RESULT is the file of 'steinkit sweep' or 'tune', or a file (or '-', standard input) with what 'steinkit score',

@@ -3,7 +3,7 @@
 A file from outside may be damaged, or made to exhaust whoever reads it. Each cap has a value that no ordinary sample
 reaches, and a variable of the environment that raises it; the message that refuses a file names both.
 
-Files of a folder that may come from a stranger, as a sweep's or Zarr's: `enclosed` opens them, and nothing else.
+Files of a folder that may come from a stranger, as Zarr's: `enclosed` opens them, and nothing else.
 Such a folder may hold links that lead to any file of this machine, and pipes and devices that never end. No link is
 followed below the folder, only regular files are opened, and nothing is read beyond the cap on bytes. The folder itself
 is the user's to name: it may be a link.

@@ -41,6 +41,7 @@ from steinkit.measures import find_measure
 from steinkit.sample import Floats, Integers
 
 Interval = tuple[float, float]
+Record = Mapping[str, Any]
 
 _SEED = 0  # of the resampling: the same cells give the same choice
 _MOST_SEEDS = 100  # 200 over 100 is beyond any number of settings
@@ -139,7 +140,7 @@ class Choice:
 @cautious
 @checked
 def choose(
-    records: Iterable[Mapping[str, Any]],
+    records: Iterable[Record],
     measure: str,
     settings: Sequence[Mapping[str, Any]],
     *,
@@ -186,14 +187,12 @@ def choose(
         raise UsageError("there is no setting to choose from; pass at least one")
     lower, upper, cells = _losses(records, measure, settings)
     rows = tuple(
-        _summary(lower[i], upper[i], cells[i], dict(setting), measure, level, repeats)
-        for i, setting in enumerate(settings)
+        SettingSummary(dict(settings[i]), **_summary(lower[i], upper[i], cells[i], measure, level, repeats))
+        for i in range(len(settings))
     )
     if not any(row.scored for row in rows):
-        raise InputError(
-            f"no cell has a value of measure {measure}: {sum(row.failed for row in rows)} failed, of {len(settings)} "
-            "settings; see the reasons in the records"
-        )
+        failed = f"{sum(row.failed for row in rows)} failed, of {len(settings)} settings"
+        raise InputError(f"no cell has a value of measure {measure}: {failed}; see the reasons in the records")
     medians = [_median(0.5 * each + 0.5 * other) for each, other in zip(lower, upper, strict=True)]
     # where every setting fails with half of its seeds, the one that fails least often
     scored = [row.scored / max(row.scored + row.failed, 1) for row in rows]
@@ -208,23 +207,12 @@ def choose(
         and (math.isfinite(medians[i]) or medians[i] == medians[best])
         and not is_above(lower[i], upper[best], error=error, repeats=repeats)
     )
-    return Choice(
-        measure=measure,
-        best=dict(settings[best]),
-        ties=ties,
-        median=rows[best].median,
-        interval=rows[best].interval,
-        rows=rows,
-        level=level,
-        warnings=_warnings(rows, level, error),
-    )
+    known = {"median": rows[best].median, "interval": rows[best].interval, "rows": rows, "level": level}
+    return Choice(measure, dict(settings[best]), ties, **known, warnings=_warnings(rows, level, error))
 
 
 def require_ranked(
-    cells: Mapping[int, Sequence[Mapping[str, Any]]],
-    best: int,
-    measure: str,
-    settings: Sequence[Mapping[str, Any]],
+    cells: Mapping[int, Sequence[Record]], best: int, measure: str, settings: Sequence[Mapping[str, Any]]
 ) -> None:
     """Raise UnrankedError if the best setting, or by an estimate any, has values that settings must not be ordered by.
 
@@ -241,10 +229,8 @@ def require_ranked(
         found = [why for record in cells[i] if (why := why_unranked(record, measure, is_best=i == best))]
         scored = sum(math.isfinite(loss_of(record, measure)[0]) for record in cells[i])
         if found and 2 * len(found) >= scored:
-            raise UnrankedError(
-                f"settings cannot be ordered by measure {measure}: in {len(found)} of {scored} cells of "
-                f"{_show(settings[i])}, {found[0]}"
-            )
+            where = f"{len(found)} of {scored} cells of {_show(settings[i])}"
+            raise UnrankedError(f"settings cannot be ordered by measure {measure}: in {where}, {found[0]}")
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:
@@ -269,61 +255,44 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
         return bool(lower[shared].min() > upper[shared].max())
     places = _resamples(shared, repeats)
     with np.errstate(invalid="ignore"):  # both medians infinite: nothing tells the settings apart
-        difference = _row_medians(lower[places]) - _row_medians(upper[places])
+        difference = np.median(lower[places], axis=1) - np.median(upper[places], axis=1)
     return bool(np.mean(~(difference > 0.0)) <= error)
 
 
 def _losses(
-    records: Iterable[Mapping[str, Any]], measure: str, settings: Sequence[Mapping[str, Any]]
-) -> tuple[Floats, Floats, list[list[Mapping[str, Any]]]]:
+    records: Iterable[Record], measure: str, settings: Sequence[Mapping[str, Any]]
+) -> tuple[Floats, Floats, list[list[Record]]]:
     """Brackets of the losses of k settings with S seeds, shape (k, S), NaN where there is no cell; and their cells."""
     places = {_key(setting): i for i, setting in enumerate(settings)}
     wanted = [record for record in records if _key(record["settings"]) in places]
     seeds = {seed: j for j, seed in enumerate(sorted({record["seed"] for record in wanted}))}
     losses = np.full((2, len(settings), len(seeds)), np.nan)
-    cells: list[list[Mapping[str, Any]]] = [[] for _ in settings]
+    cells: list[list[Record]] = [[] for _ in settings]
     for record in wanted:
         i, j = places[_key(record["settings"])], seeds[record["seed"]]
         if not np.isnan(losses[0, i, j]):
-            raise InputError(
-                f"two cells with settings {dict(record['settings'])} and seed {record['seed']}; "
-                "pass records of one sweep, each cell once"
-            )
+            given = f"two cells with settings {dict(record['settings'])} and seed {record['seed']}"
+            raise InputError(f"{given}; pass records of one sweep, each cell once")
         losses[:, i, j] = loss_of(record, measure)
         cells[i].append(record)
     return losses[0], losses[1], cells
 
 
 def _summary(
-    lower: Floats,
-    upper: Floats,
-    cells: Sequence[Mapping[str, Any]],
-    settings: dict[str, Any],
-    measure: str,
-    level: float,
-    repeats: int,
-) -> SettingSummary:
-    """The row of a setting, its losses turned back into the measure."""
-    smaller_is_better = find_measure(measure).smaller_is_better
+    lower: Floats, upper: Floats, cells: Sequence[Record], measure: str, level: float, repeats: int
+) -> dict[str, Any]:
+    """What the row of a setting says, its losses turned back into the measure."""
     bracket = (_median(lower), _median(upper))
     median, interval = _median(0.5 * lower + 0.5 * upper), _bootstrap_interval(lower, upper, level, repeats)
-    if not smaller_is_better:
-        bracket, median = _turned(bracket), -median
-        interval = None if interval is None else _turned(interval)
+    if not find_measure(measure).smaller_is_better:
+        bracket, median, interval = _turned(bracket), -median, interval and _turned(interval)
     costs = [float(cost) for record in cells if (cost := record.get("cost_per_draw")) is not None]
-    return SettingSummary(
-        settings=settings,
-        scored=int(np.isfinite(lower).sum()),
-        failed=int(np.isinf(lower).sum()),
-        median=median,
-        interval=interval,
-        lower=bracket[0],
-        upper=bracket[1],
-        cost_per_draw=float(np.median(costs)) if costs else None,
-    )
+    counts = {"scored": int(np.isfinite(lower).sum()), "failed": int(np.isinf(lower).sum())}
+    known = {"median": median, "interval": interval, "lower": bracket[0], "upper": bracket[1]}
+    return counts | known | {"cost_per_draw": float(np.median(costs)) if costs else None}
 
 
-def why_unranked(record: Mapping[str, Any], measure: str, *, is_best: bool) -> str:
+def why_unranked(record: Record, measure: str, *, is_best: bool) -> str:
     """Why a measure's value in a cell must not put its setting first, or behind another; empty where it may.
 
     All biases of the best setting must be known. Others may have margins that are too wide; or be slow, as long as no
@@ -337,7 +306,7 @@ def why_unranked(record: Mapping[str, Any], measure: str, *, is_best: bool) -> s
     return "" if entry.get("hidden") and not entry["falls_apart"] else why
 
 
-def bracket_of(record: Mapping[str, Any], measure: str) -> Interval | None:
+def bracket_of(record: Record, measure: str) -> Interval | None:
     """The certified bracket of a cell; the value itself where the measure is an estimate, None where there is none."""
     entry = entry_of(record, measure)
     value = entry.get("value")
@@ -346,12 +315,12 @@ def bracket_of(record: Mapping[str, Any], measure: str) -> Interval | None:
     return entry.get("lower", value), entry.get("upper", value)
 
 
-def entry_of(record: Mapping[str, Any], measure: str) -> Mapping[str, Any]:
+def entry_of(record: Record, measure: str) -> Mapping[str, Any]:
     """The document of a measure of a cell; empty where it was not taken."""
     return next((entry for entry in record["results"] if entry["measure"] == measure), {})
 
 
-def loss_of(record: Mapping[str, Any], measure: str) -> Interval:
+def loss_of(record: Record, measure: str) -> Interval:
     """Bracket of the loss of one cell; infinite where it has no finite value."""
     bracket = bracket_of(record, measure)
     if bracket is None or not all(map(math.isfinite, bracket)):
@@ -374,12 +343,6 @@ def _median(row: Floats) -> float:
     return float(np.median(present)) if present.size else math.nan
 
 
-def _row_medians(values: Floats) -> Floats:
-    """Median of each row: sorting short rows takes a fraction of the time of np.median."""
-    ordered, width = np.sort(values, axis=1), values.shape[1]
-    return np.asarray(0.5 * ordered[:, (width - 1) // 2] + 0.5 * ordered[:, width // 2])
-
-
 def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int) -> Interval | None:
     """Interval of the median over the seeds, outwards in the resamples and in the brackets."""
     present = ~np.isnan(lower)
@@ -387,8 +350,8 @@ def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int
         return None
     places = _resamples(present, repeats)
     tail = 0.5 * (1.0 - level)
-    low = np.quantile(_row_medians(lower[places]), tail, method="lower")
-    high = np.quantile(_row_medians(upper[places]), 1.0 - tail, method="higher")
+    low = np.quantile(np.median(lower[places], axis=1), tail, method="lower")
+    high = np.quantile(np.median(upper[places], axis=1), 1.0 - tail, method="higher")
     return float(low), float(high)
 
 

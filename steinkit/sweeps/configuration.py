@@ -20,7 +20,6 @@ from steinkit.describe.writing import setting_key
 from steinkit.errors import InputError, OutputError, SteinkitWarning, UsageError, printable, require_known
 from steinkit.files.streams import read_bytes
 from steinkit.measures.options import UNIT_WORDS, read_units
-from steinkit.sweeps.execution import first_few
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import make_plan, measure_setting_names
 from steinkit.sweeps.store import CONFIGURATION, RESULT, TUNING, Store, sweep_file
@@ -134,27 +133,19 @@ def _operator(reference: Any, file: Path) -> Any:
 
 def _require_kinds(found: Mapping[str, Any], file: Path) -> None:
     """Hold the entries to being there and of their kinds."""
-    if not isinstance(found.get("target"), str):
-        raise UsageError(
-            f'{file}: target = "NAME" or "path.py:attribute" must stand first; {_received(found, "target")}'
-        )
-    for table in ("sampler", *(() if "ranges" in found else ("grid",))):
-        if not isinstance(found.get(table), dict):
-            raise UsageError(f"{file}: a table [{table}] is needed; {_received(found, table)}")
-    for table in ("target_options", "run"):
-        if not isinstance(found.get(table, {}), dict):
-            raise UsageError(f"{file}: {table} must be a table, [{table}]; {_received(found, table)}")
-    if not isinstance(found["sampler"].get("name"), str):
-        raise UsageError(
-            f'{file}: [sampler] needs name = "NAME" or "path.py:function"; {_received(found["sampler"], "name")}'
-        )
-
-
-def _received(found: Mapping[str, Any], key: str) -> str:
-    return f"received {found[key]!r}" if key in found else "there is none"
-
-
-_DIFFERENCES_NAMED = 3
+    sampler = found.get("sampler")
+    name = sampler.get("name") if isinstance(sampler, dict) else None
+    needed: dict[str, tuple[Any, type, str]] = {
+        "target": (found.get("target"), str, '"NAME" or "path.py:attribute", first'),
+        "[sampler]": (sampler, dict, "a table"),
+        "name of [sampler]": (name, str, '"NAME" or "path.py:function"'),
+        "[grid]": (found.get("grid", {} if "ranges" in found else None), dict, "a table"),
+        "[target_options]": (found.get("target_options", {}), dict, "a table"),
+        "[run]": (found.get("run", {}), dict, "a table"),
+    }
+    for entry, (value, kind, wanted) in needed.items():
+        if not isinstance(value, kind):
+            raise UsageError(f"{file}: expected {entry} to be {wanted}, got {'none' if value is None else repr(value)}")
 
 
 def require_file(
@@ -196,9 +187,12 @@ def require_file(
         return file
     if other is not None:
         raise UsageError(f"{file} holds a {'tuning' if result == RESULT else 'sweep'}; name another file")
-    differences = _differences(there, json.loads(json.dumps(plan.document)))
-    if differences:
-        shown = first_few(differences, _DIFFERENCES_NAMED)
+    there, here = _identity(there), _identity(json.loads(json.dumps(plan.document)))
+    differing = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    if differing:
+        shown = "; ".join(
+            f"{each} {_short(there.get(each))} there, {_short(here.get(each))} here" for each in differing
+        )
         raise UsageError(
             f"{file} is the file of another sweep: {shown}. Name another file, or add --force to work with this one: "
             "the other's records stay and are not used, and its result is replaced"
@@ -206,26 +200,17 @@ def require_file(
     return file
 
 
-def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """What makes two sweeps different ones, in words, by the first of the levels that differs."""
-    for first, second in zip(_levels(there), _levels(here), strict=True):
-        names = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
-        if names:
-            return [f"{name} {_short(first.get(name))} there, {_short(second.get(name))} here" for name in names]
-    return []
-
-
-def _levels(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def _identity(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes two sweeps different ones, by names."""
     target, sampler, settings = (document[name] for name in ("target", "sampler", "measure_settings"))
-    names = {"target": target["name"]}, {"sampler": sampler["name"]}, {"measures": document["measures"]}
-    return *names, target["options"], sampler["options"], {**settings, "units": None}  # which a run fixes
+    known = {"target": target["name"], "sampler": sampler["name"], "measures": document["measures"]}
+    return known | target["options"] | sampler["options"] | {**settings, "units": None}  # which a run fixes
 
 
 def _short(value: Any) -> str:
     return f"{value if isinstance(value, str) else 'none' if value is None else json.dumps(value):.40}"
 
 
-_SETTINGS_NAMED = 3
 _SHORTEST = {"draws": 1, "burn_in": 0, "thin": 1}
 
 
@@ -253,5 +238,5 @@ def require_runnable(plan: Plan) -> None:
             except UsageError as error:
                 refused.setdefault(str(error), []).append(setting_key(setting))
     if refused:
-        told = "; ".join(f"{reason} ({first_few(keys, _SETTINGS_NAMED)})" for reason, keys in refused.items())
+        told = "; ".join(f"{reason} ({keys[0]}{', ...' * (len(keys) > 1)})" for reason, keys in refused.items())
         raise UsageError(f"nothing was run, for the sampler {plan.sampler.name} refuses settings: {told}")

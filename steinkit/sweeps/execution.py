@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from steinkit.describe.writing import setting_key
 from steinkit.runtime.progress import progress_bar
-from steinkit.sweeps.identity import digest
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.store import Record, Store
 from steinkit.sweeps.tasks import Cell, Run, Scores, run_chains, score_chain
@@ -18,7 +15,6 @@ from steinkit.sweeps.workers import Arguments, Lost, Workers
 _SETTINGS_AT_ONCE = 4
 _ATTEMPTS = 2  # sweeps that try a cell which fails: the one that made it, and one that goes on with its file
 _OVERTIME = 1.1  # that measures may take; workers grant a little more
-_CELLS_NAMED = 5
 
 
 class Execution:
@@ -38,14 +34,9 @@ class Execution:
     @property
     def notes(self) -> list[str]:
         """What was tried again."""
-        if not self._retried:
-            return []
-        cells = [f"{setting_key(record['settings'])} seed {record['seed']}" for record in self._retried]
-        failed = sum(record["status"] == "failed" for record in self._retried)
-        return [
-            f"{len(cells)} cell{'s' * (len(cells) > 1)} that had failed before {'were' if len(cells) > 1 else 'was'} "
-            f"run once more, {failed} failed again: {first_few(cells, _CELLS_NAMED)}"
-        ]
+        count, failed = len(self._retried), sum(record["status"] == "failed" for record in self._retried)
+        said = f"had failed before and {'were' if count > 1 else 'was'} run once more, {failed} failed again"
+        return [f"{count} cell{'s' * (count > 1)} {said}"] if count else []
 
     def records(self, cells: Sequence[Cell]) -> dict[Cell, Record]:
         """Return the records of cells, computed where there are none."""
@@ -114,40 +105,11 @@ def _seed_by_seed(whole: Arguments) -> list[Arguments]:
     return [(*setting, [seed]) for seed in seeds]
 
 
-def first_few(told: Sequence[str], most: int) -> str:
-    """The first of several, and how many more there are."""
-    return "; ".join(told[:most]) + (f" and {len(told) - most} more" if len(told) > most else "")
-
-
-_CAUSES = {
-    "target": "with another target or other data",
-    "sampler": "with other code of the sampler",
-    "version": "by version {version}",
-    "measure_settings": "in other units",
-}
-
-
 def other_records(plan: Plan, store: Store) -> list[str]:
-    """What the file holds of cells that are to be run, made with other data, by other code or in other units."""
-    lacking = [cell for cell in plan.cells if store.records and plan.fingerprint(*cell) not in store.records]
-    wanted = {_regardless(described): described for described in (plan.description(*cell) for cell in lacking)}
-    causes: Counter[str] = Counter()
-    for record in store.records.values():
-        if (described := wanted.get(_regardless(record))) is not None:
-            found = next((cause for name, cause in _CAUSES.items() if record[name] != described[name]), None)
-            causes.update([] if found is None else [found.format(**record)])
-    return [
-        f"{count} record{'s' * (count > 1)} in {store.file} {'were' if count > 1 else 'was'} made {cause}, and "
-        f"{'are' if count > 1 else 'is'} not reused"
-        for cause, count in causes.items()
-    ]
-
-
-def _regardless(record: Record) -> str:
-    """What a cell computes, whatever the data, the code and the version, and the units that follow from them."""
-    follows = {"sampler": "code", "target": "fingerprint", "measure_settings": "units"}
-    parts = [{key: value for key, value in record[name].items() if key != left} for name, left in follows.items()]
-    return digest(record["settings"], record["seed"], record["measures"], parts)
+    """Say how many records of the file are none of the sweep's, for another target, code, version, unit or setting."""
+    others = len(store.records.keys() - {plan.fingerprint(*cell) for cell in plan.cells}) if store.records else 0
+    said = "of another sweep, other data, other code or another version, and not reused"
+    return [f"{others} record{'s' * (others > 1)} in {store.file}: {said}"] if others else []
 
 
 def seconds_of(record: Record) -> float:

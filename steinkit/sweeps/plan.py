@@ -72,10 +72,8 @@ class Plan:
         for setting in self.settings:
             self.sampler.require_options(self.options | setting)
         if len(self.seeds) > 1 and not self.sampler.is_random:
-            raise UsageError(
-                f"sampler {self.sampler.name!r} is not random, and {len(self.seeds)} seeds would give the same draws; "
-                "give seeds=1"
-            )
+            same = f"{len(self.seeds)} seeds would give the same draws"
+            raise UsageError(f"sampler {self.sampler.name!r} is not random, and {same}; give seeds=1")
 
     @property
     def cells(self) -> list[tuple[int, int]]:
@@ -203,13 +201,11 @@ def seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
         given = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else []
     if not given:
         raise UsageError(f"seeds must be a positive number of seeds, or a list of them; received {seeds!r}")
-    wrong = [s for s in given if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0]
-    if wrong:
+    if wrong := [s for s in given if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0]:
         raise UsageError(f"seeds must be whole numbers of at least 0; received {wrong[0]!r}")
-    found = tuple(int(s) for s in given)
-    if len(set(found)) < len(found):
+    if len(set(given)) < len(given):
         raise UsageError("a seed is given twice, and would give the same draws twice; give each once")
-    return found
+    return tuple(map(int, given))
 
 
 _DIGITS = 6
@@ -245,11 +241,9 @@ def in_fixed_units(plan: Plan, store: Store, workers: Workers) -> tuple[Plan, tu
 
 def _kept(plan: Plan, store: Store) -> Mapping[str, Any] | None:
     """The scale of a pilot that cells of the same target were scored in."""
-    for record in store.records.values():
-        units = record["measure_settings"].get("units")
-        if isinstance(units, Mapping) and units["kind"] == "pilot" and record["target"] == plan.identity:
-            return units
-    return None
+    of_target = (record for record in store.records.values() if record["target"] == plan.identity)
+    scales = (record["measure_settings"].get("units") for record in of_target)
+    return next((units for units in scales if isinstance(units, Mapping) and units["kind"] == "pilot"), None)
 
 
 def _needs_no_pilot(plan: Plan) -> bool:

@@ -196,13 +196,13 @@ def make_plan(
     if (cells := len(settings) * len(listed_seeds)) > MOST_CELLS:
         raise UsageError(f"a sweep may have {MOST_CELLS:,} cells at most; {cells:,} are asked for: give fewer values")
     return Plan(
-        target=made,
-        identity=identity,
-        sampler=found,
-        options=fixed,
-        settings=settings,
-        seeds=listed_seeds,
-        measures=tuple(measures),
+        made,
+        identity,
+        found,
+        fixed,
+        settings,
+        listed_seeds,
+        tuple(measures),
         measure_settings=measure_settings,
         label=label,
     )
@@ -230,12 +230,9 @@ class Workplace:
                 with open_workers(self.backend, self.n_jobs, self.scheduler, plan.target, timed=timed) as workers:
                     yield store, workers
             except KeyboardInterrupt as interrupt:
-                interrupt.add_note(
-                    "nothing is kept of an interrupted sweep without a file; name one"
-                    if file is None
-                    else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {file}; "
-                    "run the same sweep with that file to go on"
-                )
+                kept = f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {file}"
+                nothing = "nothing is kept of an interrupted sweep without a file; name one"
+                interrupt.add_note(f"{kept}; run the same sweep with that file to go on" if file else nothing)
                 raise
 
 
@@ -256,34 +253,25 @@ def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
         store.write_documents(configuration=plan.document | {"racing": racing}, result=None)
         others = other_records(plan, store)
         execution = Execution(plan, store, workers, place.progress)
-        report: dict[str, Any] | None = None
-        if racing:
-            records, report = _race(plan, execution)
-        else:
-            records = list(execution.records(plan.cells).values())
-        result = SweepResult.of(
-            records,
-            (*doubts, *others, *execution.notes),
-            **{name: getattr(plan, name) for name in ("settings", "seeds", "measures")},
-            reused=len(execution.reused),
-            seconds=time.perf_counter() - began,
-            racing=report,
-            units=plan.measure_settings.get("units"),
-        )
+        report = _race(plan, execution) if racing else None
+        found = execution.records(plan.cells) if report is None else report.pop("records")
+        known = {name: getattr(plan, name) for name in ("settings", "seeds", "measures")}
+        known |= {"reused": len(execution.reused), "seconds": time.perf_counter() - began, "racing": report}
+        records, units = [found[cell] for cell in plan.cells if cell in found], plan.measure_settings.get("units")
+        result = SweepResult.of(records, (*doubts, *others, *execution.notes), **known, units=units)
         store.write_documents(result={"result": result.to_dict(), "records": [record["cell"] for record in records]})
     return result
 
 
-def _race(plan: Plan, execution: Execution) -> tuple[list[Record], dict[str, Any]]:
+def _race(plan: Plan, execution: Execution) -> dict[str, Any]:
     """Run a race, by the first measure by which settings may be ordered on a rung.
 
     Returns
     -------
-    list of dict
-        Records of the cells that were run, settings in the order of the grid and seeds in theirs.
     dict
-        What was dropped, and the work done and saved. The work of the full sweep is an estimate: each setting's median
-        over its cells, for all seeds, which leaves out what workers need to warm up.
+        Records of the cells that were run, by their cells; what was dropped, and the work done and saved. The work of
+        the full sweep is an estimate: each setting's median over its cells, for all seeds, which leaves out what
+        workers need to warm up.
     """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
@@ -308,11 +296,13 @@ def _race(plan: Plan, execution: Execution) -> tuple[list[Record], dict[str, Any
 
     for _ in climb(plan.settings, race_stages(plan.seeds), losses_of, dropped, sign=1 if smaller_is_better else -1):
         pass
-    seconds = {cell: seconds_of(record) for cell, record in found.items()}
-    spent = math.fsum(seconds.values())
-    medians = (statistics.median(s for (i, _), s in seconds.items() if i == k) for k in range(len(plan.settings)))
-    full = len(plan.seeds) * math.fsum(medians)
-    return [found[cell] for cell in plan.cells if cell in found], {
+    seconds: dict[int, list[float]] = {}
+    for (setting, _), record in found.items():
+        seconds.setdefault(setting, []).append(seconds_of(record))
+    spent = math.fsum(map(math.fsum, seconds.values()))
+    full = len(plan.seeds) * math.fsum(map(statistics.median, seconds.values()))
+    return {
+        "records": found,
         "dropped": {key: dropped[key] for key in map(setting_key, plan.settings) if key in dropped},
         "cells_run": len(found),
         "cells_full": len(plan.cells),
@@ -369,13 +359,8 @@ def start_dimension(options: Mapping[str, Any]) -> int:
 
 def measure_setting_names() -> tuple[str, ...]:
     """Settings of the measures that a sweep takes in addition to tolerance and max_seconds."""
-    return tuple(
-        sorted(
-            name
-            for name, option in all_options().items()
-            if option.changes_value and not option.of_one_sample and name not in ("tolerance", "max_seconds")
-        )
-    )
+    taken = (name for name, option in all_options().items() if option.changes_value and not option.of_one_sample)
+    return tuple(sorted(set(taken) - {"tolerance", "max_seconds"}))
 
 
 def make_measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = None, **given: Any) -> dict[str, Any]:
@@ -389,10 +374,9 @@ def make_measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None 
     known = measure_setting_names()
     for name in given:
         if name not in known:
-            raise UsageError(
-                f"sweep has no option {name!r}{did_you_mean(name, (*known, 'seeds'))}; those of the measures are "
-                f"{', '.join(known)}; options of the sampler belong into grid= or options="
-            )
+            wrong = f"sweep has no option {name!r}{did_you_mean(name, (*known, 'seeds'))}"
+            said = f"those of the measures are {', '.join(known)}; options of the sampler belong into grid= or options="
+            raise UsageError(f"{wrong}; {said}")
     number(tolerance, "tolerance", lambda width: 0.0 < width < 1.0, "between 0 and 1")
     if max_seconds is not None:
         positive(max_seconds, "max_seconds")

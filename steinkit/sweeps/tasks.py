@@ -75,23 +75,19 @@ class SweptSampler:
         UsageError
             If it does not take one, or needs another.
         """
-        for name in ("seed", "chains"):
-            if name in options:
-                raise UsageError(
-                    f"{name} is not an option of a sweep's sampler: every seed of the sweep runs one chain"
-                )
-        if isinstance(options.get("start"), str) and options["start"] != _NORMAL_START:
-            raise UsageError(
-                f'start must be a state, a list of numbers, or "{_NORMAL_START}", a standard normal state from the '
-                f"chain's seed; received {options['start']!r}"
-            )
+        if taken := {"seed", "chains"} & options.keys():
+            said = "is not an option of a sweep's sampler: every seed of the sweep runs one chain"
+            raise UsageError(f"{min(taken)} {said}")
+        if isinstance(start := options.get("start"), str) and start != _NORMAL_START:
+            known = f'a list of numbers or "{_NORMAL_START}", a standard normal state from the seed'
+            raise UsageError(f"expected start to be {known}, got {start!r}")
         if self._registered is None:
             self._require_parameters(options)
             return
         known = self._registered.options(options.get("test"))
-        taken = {name: option for name, option in known.items() if name not in ("seed", "chains")}
-        require_known(options, sorted(taken), f"sampler {self.name!r} has no option", "its options")
-        missing = [name for name, option in taken.items() if option.required and name not in options]
+        names = sorted(known.keys() - {"seed", "chains"})
+        require_known(options, names, f"sampler {self.name!r} has no option", "its options")
+        missing = [name for name in known if name in names and known[name].required and name not in options]
         if self._registered.needs_end and not {"draws", "budget"} & options.keys():
             missing.append("draws or budget")
         if missing:
@@ -111,11 +107,9 @@ class SweptSampler:
 
     def _require_parameters(self, options: Mapping[str, Any]) -> None:
         try:
-            signature = inspect.signature(self._function)
-        except (TypeError, ValueError):  # it does not say
+            inspect.signature(self._function).bind(None, **options, seed=0)
+        except ValueError:  # it does not say
             return
-        try:
-            signature.bind(None, **options, seed=0)
         except TypeError as error:
             called = ", ".join(["target", *(f"{name}=" for name in options), "seed="])
             raise UsageError(
@@ -165,9 +159,9 @@ def _from_file(reference: str, folder: Path) -> SweptSampler:
 
     function = load_attribute(reference, "sampler", folder=folder)
     if not callable(function):
+        kind = type(function).__name__
         raise UsageError(
-            f"{reference} must be a function (target, *, seed, **options) that returns draws; it is "
-            f"{type(function).__name__}"
+            f"{reference} must be a function (target, *, seed, **options) that returns draws; it is {kind}"
         )
     found = swept_sampler(function)
     return replace(found, name=reference) if found.is_users else found

@@ -262,21 +262,12 @@ def run_tuning(plan: Plan, cost: float, place: Workplace, max_seconds: float | N
         draws = (record["draws"] for length, record in done.values() if length == stages[0].length)
         if min(draws, default=_FEW) < _FEW:
             notes.append(f"the first rung's chains have fewer than {_FEW} draws to be scored: its order is rough")
-        result = TuningResult(
-            setting=dict(best),
-            bias=bias,
-            margin=margin,
-            rungs=tuple(rungs),
-            seeds=plan.seeds,
-            resource=resource,
-            spent=sum(length for length, _ in done.values()),
-            full=full * len(plan.cells),
-            seconds=math.fsum(seconds_of(record) for _, record in done.values()),
-            full_seconds=statistics.median(seconds_of(record) * full / last for record in cells) * len(plan.cells),
-            verdict=verdict,
-            unjudged=unjudged,
-            warnings=(*doubts, *notes, *said),
-        )
+        spent = sum(length for length, _ in done.values()), full * len(plan.cells)
+        each = statistics.median(seconds_of(record) * full / last for record in cells)
+        seconds = math.fsum(seconds_of(record) for _, record in done.values()), each * len(plan.cells)
+        chosen = dict(best), bias, margin, tuple(rungs), plan.seeds, resource
+        warnings = (*doubts, *notes, *said)
+        result = TuningResult(*chosen, *spent, *seconds, verdict, unjudged, warnings)
         store.write_documents(tuning=result.to_dict())
     return result
 

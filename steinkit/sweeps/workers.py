@@ -61,34 +61,29 @@ class Lost:
     reason: str
 
 
+@dataclass(frozen=True, eq=False)
 class Workers:
     """Workers that call functions with one argument that all work shares, and with some of its own.
 
-    Parameters
+    Attributes
     ----------
     shared : object
-    backend : dict
-        Options of `joblib.parallel_config`.
+        As bytes for other processes than this one.
+    backend : dict, optional
+        Options of `joblib.parallel_config`. Without them work is done in this process.
     count : int
         How many work side by side.
     deaths : tuple of exception types
-        Raised by joblib where a worker has died. Without them work is done in this process.
+        Raised by joblib where a worker has died.
     ends_processes : bool
         Whether workers are processes that a time limit may end.
     """
 
-    def __init__(
-        self,
-        shared: object,
-        backend: Mapping[str, Any] | None = None,
-        count: int = 1,
-        deaths: tuple[type[Exception], ...] = (),
-        *,
-        ends_processes: bool = False,
-    ) -> None:
-        self.count = count
-        self._backend, self._deaths, self._ends_processes = backend, deaths, ends_processes
-        self._shared = shared if backend is None else pickled(shared)
+    shared: Any
+    backend: Mapping[str, Any] | None = None
+    count: int = 1
+    deaths: tuple[type[Exception], ...] = ()
+    ends_processes: bool = False
 
     def answers(
         self,
@@ -124,35 +119,35 @@ class Workers:
                 for key, answer in self._answered(work, waiting, seconds, begun):
                     del waiting[key]
                     yield key, answer
-            except self._deaths:
+            except self.deaths:
                 for key in [each for each in begun if each in waiting]:
                     for part in parts(waiting.pop(key)):
                         yield key, self._alone(work, part, seconds)
 
     def _alone(self, work: Work, arguments: Arguments, seconds: float | None) -> Any:
-        for _ in range(_TRIES if self._ends_processes else 1):  # clusters try by themselves
-            with contextlib.suppress(*self._deaths):
+        for _ in range(_TRIES if self.ends_processes else 1):  # clusters try by themselves
+            with contextlib.suppress(*self.deaths):
                 ((_, answer),) = self._answered(work, {None: arguments}, seconds, [])
                 return answer
-        limit = f", or took more than {seconds + _GRACE:.0f} s" if seconds and self._ends_processes else ""
+        limit = f", or took more than {seconds + _GRACE:.0f} s" if seconds and self.ends_processes else ""
         return Lost(arguments, f"the process that worked at it was killed, or ended by itself{limit}, twice")
 
     def _answered(
         self, work: Work, tasks: Mapping[Any, Arguments], seconds: float | None, begun: list[Any]
     ) -> Iterator[tuple[Any, Any]]:
         """Answers until a process dies; notes the tasks that joblib took."""
-        if self._backend is None:
-            yield from ((key, work(self._shared, *arguments)) for key, arguments in list(tasks.items()))
+        if self.backend is None:
+            yield from ((key, work(self.shared, *arguments)) for key, arguments in list(tasks.items()))
             return
-        limit = seconds + _GRACE if seconds is not None and self._ends_processes else None
+        limit = seconds + _GRACE if seconds is not None and self.ends_processes else None
         packed = {key: pickled((key, work, arguments)) for key, arguments in tasks.items()}
 
         def calls() -> Iterator[Any]:
             for key, payload in packed.items():
                 begun.append(key)
-                yield joblib.delayed(_done)(self._shared, payload, limit)
+                yield joblib.delayed(_done)(self.shared, payload, limit)
 
-        with joblib.parallel_config(**self._backend):
+        with joblib.parallel_config(**self.backend):
             parallel = joblib.Parallel(
                 n_jobs=max(2, self.count),  # for one joblib would work in this process
                 return_as="generator_unordered",
@@ -164,7 +159,7 @@ class Workers:
         try:
             yield from found
         except (Exception, asyncio.CancelledError) as error:  # of sending and receiving: work catches its own
-            if isinstance(error, (SteinkitError, *self._deaths)):
+            if isinstance(error, (SteinkitError, *self.deaths)):
                 raise
             said = " ".join(f"{type(error).__name__}: {error}".split())
             raise SteinkitError(f"the workers failed ({said}); {_KEPT}") from error
@@ -240,28 +235,36 @@ def open_workers(
         raise UsageError(f"a scheduler ({scheduler}) is for backends {' and '.join(_CLUSTERS)}; name one of them")
     if backend in _CLUSTERS:
         with (_dask if backend == "dask" else _ray)(n_jobs, scheduler) as (cluster, death):
-            yield Workers(shared, {"backend": cluster}, cluster.count(), death)
+            yield Workers(pickled(shared), {"backend": cluster}, cluster.count(), death)
     elif n_jobs is None and not timed:
         yield Workers(shared)
     else:
         options = {"backend": "loky", "initializer": _begin, "initargs": (os.getpid(),), "inner_max_num_threads": 1}
         count = joblib.effective_n_jobs(n_jobs or 1)
         try:
-            yield Workers(shared, options, count, (TerminatedWorkerError,), ends_processes=True)
+            yield Workers(pickled(shared), options, count, (TerminatedWorkerError,), ends_processes=True)
         finally:
             get_reusable_executor().shutdown(wait=True, kill_workers=True)  # type: ignore[no-untyped-call]
 
 
 def _begin(parent: int) -> None:
-    """Prepare a worker process: it leaves control-C to its parent, and ends when that does."""
+    """Prepare a worker process: it leaves control-C to its parent, and ends when that does, as do its children.
+
+    A child would hold the pipe by whose end loky knows that the worker has died.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # control-C reaches every process of a terminal
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _end_with(parent)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: _end_with(os.getppid()))
 
 
 def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class _Cluster(ParallelBackendBase):  # type: ignore[misc]  # joblib has no types

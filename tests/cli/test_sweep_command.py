@@ -180,8 +180,8 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(steinkit, write_
         ('name = "rwmh"', 'name = "ula"', 2, "your own is named path.py:function"),
         ('name = "rwmh"', 'name = "own.py:ula"', 3, "there is no file own.py; the sampler 'own.py:ula' cannot be"),
         ('name = "rwmh"', 'name = "own.py"', 2, "a sampler from a file is written path.py:attribute"),
-        ('name = "rwmh"', "", 2, '[sampler] needs name = "NAME" or "path.py:function"'),
-        ('target = "gaussian-mean"', "", 2, 'target = "NAME" or "path.py:attribute"'),
+        ('name = "rwmh"', "", 2, 'expected name of [sampler] to be "NAME" or "path.py:function", got none'),
+        ('target = "gaussian-mean"', "", 2, 'expected target to be "NAME" or "path.py:attribute", first, got none'),
         ("data = ", "date = ", 2, 'did you mean "data"'),
         ("data = [-0.4, 0.1, 0.3, 0.8]", 'data = "none.csv"', 3, "none.csv does not exist"),
         ("data = [-0.4, 0.1, 0.3, 0.8]", 'data = "0.1,0.3"', 3, "0.1,0.3 does not exist"),
@@ -336,7 +336,7 @@ def test_another_text_of_the_file_is_another_sampler(steinkit, write_own):
     assert steinkit("sweep", write_own(), "-o", "out").code == 0
     found = steinkit("sweep", write_own(code=ULA.replace("2 * step", "3 * step")), "-o", "out")
     assert (found.code, "6 cells, 0 of them from before" in found.out) == (0, True)
-    assert "6 records in out.sqlite were made with other code of the sampler, and are not reused" in found.err
+    assert "6 records in out.sqlite: of another sweep, other data, other code" in found.err
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_file_may_ask_for_racing_which_tuning_is(steinkit, write_toml):
         ("[1e-4, 1.0]", "[1e-4]", "the range of step_size must be two positive numbers"),
         ("[1e-4, 1.0]", '["a", "b"]', "the range of step_size must be two positive numbers"),
         ("budget = 20000", "", "needs draws or budget"),
-        ("[ranges]\nstep_size = [1e-4, 1.0]", "", "a table [grid] is needed"),
+        ("[ranges]\nstep_size = [1e-4, 1.0]", "", "expected [grid] to be a table, got none"),
         ("step_size", "stepsize", "has no option 'stepsize'"),
     ],
 )

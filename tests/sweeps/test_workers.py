@@ -68,6 +68,10 @@ def test_a_worker_that_dies_is_started_again_and_only_a_cell_that_costs_two_fail
 def work(shared, kind):
     if kind == "die":
         os._exit(3)
+    if kind == "die, not its child":
+        if os.fork() == 0:
+            time.sleep(600.0)
+        os._exit(3)
     if kind == "hold":  # as compiled code does that does not let go of the interpreter
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
         time.sleep(600.0)
@@ -107,6 +111,14 @@ def test_parts_are_tried_once_more_and_no_more(by_value, processes):
     found = list(processes.answers(work, {1: ("die",)}, parts=lambda whole: [("die",), ("quick",)]))
     assert [(key, type(each)) for key, each in found] == [(1, Lost), (1, tuple)]
     assert list(Workers(5).answers(work, {1: ("quick",)})) == [(1, (5, "quick", os.getpid()))]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_process_that_dies_is_missed_though_it_had_a_child(by_value, processes):
+    began = time.monotonic()
+    found = dict(processes.answers(work, {1: ("die, not its child",), 2: ("quick",)}))
+    assert {key: isinstance(each, Lost) for key, each in found.items()} == {1: True, 2: False}
+    assert time.monotonic() - began < 100.0
 
 
 class _Sour:
@@ -196,16 +208,15 @@ def wait_until(reached, seconds):
         time.sleep(0.02)
 
 
-class _Mortal(Workers):
+def mortal(target, lost):
     """Workers that lose the chains of some settings."""
 
-    def __init__(self, shared, lost):
-        super().__init__(shared)
-        self.lost = lost
+    class Mortal(Workers):
+        def answers(self, work, tasks, **options):
+            for key, answer in super().answers(work, tasks, **options):
+                yield key, Lost(tasks[key], "dead") if key in lost else answer
 
-    def answers(self, work, tasks, **options):
-        for key, answer in super().answers(work, tasks, **options):
-            yield key, Lost(tasks[key], "dead") if key in self.lost else answer
+    return Mortal(target)
 
 
 def test_the_pilot_of_the_units_is_run_by_workers_that_may_die():
@@ -217,7 +228,7 @@ def test_the_pilot_of_the_units_is_run_by_workers_that_may_die():
     plan = make_plan(target, sampler, grid={"scale": [0.9, 2.0]}, seeds=1, measures=("ksd",))
 
     def scale(*lost):
-        planned, _ = in_fixed_units(plan, Store(None), _Mortal(target, lost))
+        planned, _ = in_fixed_units(plan, Store(None), mortal(target, lost))
         return planned.measure_settings["units"]["scale"]
 
     assert scale(0)["x1"] == pytest.approx(2.0 / 0.9 * scale()["x1"], rel=1e-5)

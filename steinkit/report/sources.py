@@ -174,8 +174,8 @@ def _read(source: Source) -> Found:
             "a report is made of the file of a sweep or tuning, a JSON document, or a result in memory; received "
             f"{type(source).__name__}"
         )
-    if source != "-" and Path(source).is_dir():
-        sweep_file(source)  # which says that it is none
+    if source != "-" and not Path(source).is_file() and (file := sweep_file(source)).is_file():
+        source = file  # which was named without its ending
     data = read_bytes(source, binary=True)
     if data.startswith(_SQLITE):
         return _read_file(Path(source), data)

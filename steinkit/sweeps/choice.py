@@ -207,8 +207,8 @@ def choose(
         and (math.isfinite(medians[i]) or medians[i] == medians[best])
         and not is_above(lower[i], upper[best], error=error, repeats=repeats)
     )
-    known = {"median": rows[best].median, "interval": rows[best].interval, "rows": rows, "level": level}
-    return Choice(measure, dict(settings[best]), ties, **known, warnings=_warnings(rows, level, error))
+    median, interval = rows[best].median, rows[best].interval
+    return Choice(measure, dict(settings[best]), ties, median, interval, rows, level, _warnings(rows, level, error))
 
 
 def require_ranked(

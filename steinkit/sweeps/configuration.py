@@ -204,7 +204,7 @@ def _identity(document: Mapping[str, Any]) -> dict[str, Any]:
     """What makes two sweeps different ones, by names."""
     target, sampler, settings = (document[name] for name in ("target", "sampler", "measure_settings"))
     known = {"target": target["name"], "sampler": sampler["name"], "measures": document["measures"]}
-    return known | target["options"] | sampler["options"] | {**settings, "units": None}  # which a run fixes
+    return {**known, **target["options"], **sampler["options"], **settings, "units": None}  # which a run fixes
 
 
 def _short(value: Any) -> str:

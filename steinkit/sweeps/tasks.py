@@ -79,8 +79,8 @@ class SweptSampler:
             said = "is not an option of a sweep's sampler: every seed of the sweep runs one chain"
             raise UsageError(f"{min(taken)} {said}")
         if isinstance(start := options.get("start"), str) and start != _NORMAL_START:
-            known = f'a list of numbers or "{_NORMAL_START}", a standard normal state from the seed'
-            raise UsageError(f"expected start to be {known}, got {start!r}")
+            wanted = f'a list of numbers or "{_NORMAL_START}", a standard normal state from the seed'
+            raise UsageError(f"expected start to be {wanted}, got {start!r}")
         if self._registered is None:
             self._require_parameters(options)
             return

@@ -235,7 +235,7 @@ def open_workers(
         raise UsageError(f"a scheduler ({scheduler}) is for backends {' and '.join(_CLUSTERS)}; name one of them")
     if backend in _CLUSTERS:
         with (_dask if backend == "dask" else _ray)(n_jobs, scheduler) as (cluster, death):
-            yield Workers(pickled(shared), {"backend": cluster}, cluster.count(), death)
+            yield Workers(pickled(shared), {"backend": cluster}, cluster.workers(), death)
     elif n_jobs is None and not timed:
         yield Workers(shared)
     else:
@@ -244,7 +244,7 @@ def open_workers(
         try:
             yield Workers(pickled(shared), options, count, (TerminatedWorkerError,), ends_processes=True)
         finally:
-            get_reusable_executor().shutdown(wait=True, kill_workers=True)  # type: ignore[no-untyped-call]
+            get_reusable_executor().shutdown(wait=True)
 
 
 def _begin(parent: int) -> None:
@@ -283,14 +283,14 @@ class _Cluster(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
     supports_retrieve_callback = True
 
     def __init__(self, submit: Callable[[Any], Any], cancel: Callable[[Any], Any], count: Callable[[], int]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.count = lambda: max(1, count())
+        super().__init__()
+        self.workers: Callable[[], int] = lambda: max(1, count())
         self._submit, self._cancel = submit, cancel
         self._futures: list[Any] = []
 
     def effective_n_jobs(self, n_jobs: int) -> int:
         """Return joblib's number of workers: not one, for which it would work in this process."""
-        return max(2, self.count())
+        return max(2, self.workers())
 
     def submit(self, func: Callable[[], Any], callback: Callable[[Any], Any]) -> Any:
         """Begin a call."""

@@ -38,7 +38,7 @@ def test_is_valid_and_needs_nothing_from_outside(pages, name):
 
 
 def test_a_name_is_one_source_and_a_column_may_mean_something_else_beside_another(swept, tmp_path):
-    write_report(str(swept), tmp_path / "page.html")
+    write_report(str(swept.with_suffix("")), tmp_path / "page.html")
     assert (tmp_path / "page.html").exists()
     said = {lead: dict(meanings(Table("", (lead, "mean"), ())))["mean"] for lead in ("coordinate", "moment")}
     assert said["coordinate"] == "Mean of the draws."

@@ -1,11 +1,9 @@
-"""Whether calls end when `max_seconds` says, and take the memory foretold, whatever they are at.
+"""Whether calls end when `max_seconds` says, whatever they are at.
 
 Two kinds of calls: CASES, each on more work than the time asked for allows, or nearly so; and all measures over sizes
 from 1000 draws to a million and from one coordinate to a thousand, on independent draws and, where that is other work,
 on those of a random walk, whose neighbours lie close together. A call is late if it takes more than one and a half
-times what was asked and two seconds. Only `graph` foretells memory, beside what is in use when it does so; it is too
-large if it takes more than twice that, from then on, and 50 MB for what modules and kernels take that are loaded then.
-The exit code is 1 if a call is either.
+times what was asked and two seconds. The exit code is 1 if a call is late.
 
 Each call has a process of its own, forked from this one, so that its memory can be measured and threads that it leaves
 behind do not slow down the next. Kernels are compiled before, on small samples: a first compilation counts in a user's
@@ -38,11 +36,8 @@ import numpy as np
 
 import steinkit as sk
 from steinkit.cli import commands
-from steinkit.discrepancy.graph import discrepancy
-from steinkit.discrepancy.graph.engines.registry import Forecast, announced
 from steinkit.errors import SolverError, SteinkitError, SteinkitWarning
 
-ROOM = 5e7  # bytes beside the forecast: modules and kernels that are loaded after it
 _HUNG = 20.0  # times the limit
 SHAPES = (
     (1000, 1), (1000, 3), (1000, 30), (1000, 300), (1000, 1000), (2000, 200), (10_000, 2), (10_000, 10), (10_000, 100),
@@ -197,13 +192,11 @@ def outcome(call: Callable[[], Any]) -> str:
 
 
 class Cost(NamedTuple):
-    """What a call took; bytes beside those in use before, in all, since the forecast, and foretold; and its outcome."""
+    """What a call took, bytes beside those in use before, and its outcome."""
 
     seconds: float
     processor: float
     memory: float
-    since: float
-    foretold: float
     outcome: str
 
     def faults(self, case: Case) -> str:
@@ -211,8 +204,7 @@ class Cost(NamedTuple):
         limit = 1.5 * case.seconds + 2.0
         is_starved = self.processor < 0.5 * self.seconds
         late = self.seconds > (_HUNG if is_starved else 1.0) * limit or self.processor > limit * case.jobs
-        large = self.foretold > 0.0 and self.since > 2.0 * self.foretold + ROOM
-        return " ".join(["LATE"] * late + ["LARGE"] * large + ["KILLED"] * (self.outcome == "killed"))
+        return " ".join(["LATE"] * late + ["KILLED"] * (self.outcome == "killed"))
 
 
 def peak_memory() -> float:
@@ -232,25 +224,11 @@ def forget_peak() -> None:
 def cost_of(case: Case, draws: np.ndarray, pipe: Any) -> None:
     """Make a call, and send what it took."""
     warnings.simplefilter("ignore", SteinkitWarning)
-    foretold, peaks, before = [0.0], [0.0], 0.0  # and 0 MB since a forecast that was not made
-
-    def listened(forecast: Forecast, most_memory: float, *, shown: bool) -> bool:
-        nonlocal before
-        peaks.append(peak_memory())
-        forget_peak()
-        if len(foretold) == 1:
-            before = peak_memory()
-        foretold.append(forecast.memory)
-        return announced(forecast, most_memory, shown=shown)
-
-    discrepancy.announced = listened
     forget_peak()
     start, began, worked = peak_memory(), time.monotonic(), time.process_time()
     found = outcome(lambda: case.call(draws, case.seconds))
     took, worked = time.monotonic() - began, time.process_time() - worked
-    since = max([peak_memory(), *peaks[2:]])
-    memory, since = max([*peaks[1:2], since]) - start, since - before if before else 0.0
-    pipe.send(Cost(took, worked, memory, since, max(foretold), found))
+    pipe.send(Cost(took, worked, peak_memory() - start, found))
     pipe.close()
     os._exit(0)  # without waiting for threads that were left behind
 
@@ -265,7 +243,7 @@ def measured(case: Case, draws: np.ndarray) -> Cost:
     try:
         return receiver.recv()
     except EOFError:
-        return Cost(0.0, 0.0, 0.0, 0.0, 0.0, "killed")
+        return Cost(0.0, 0.0, 0.0, "killed")
     finally:
         process.join()
 
@@ -301,20 +279,19 @@ def main() -> None:
         cases = [cases[k] for k in sorted(chosen)]
     compiled(cases)
     wrong = 0
-    heads = f"{'asked':>5s} {'took':>6s} {'CPU s':>6s} {'MB':>5s} {'since':>5s} foretold"
+    heads = f"{'asked':>5s} {'took':>6s} {'CPU s':>6s} {'MB':>5s}"
     print(f"{'call':26s} {'draws':>11s} {heads}       outcome")
     for number, case in enumerate(cases):
         found = measured(case, case.draws(np.random.default_rng([arguments.seed, number])))
         faults = found.faults(case)
         wrong += bool(faults)
         size = "x".join(map(str, case.shape))
-        megabytes, since, foretold = 1e-6 * found.memory, 1e-6 * found.since, 1e-6 * found.foretold
         print(
             f"{case.name:26s} {size:>11s} {case.seconds:5.1f} {found.seconds:6.2f} {found.processor:6.2f} "
-            f"{megabytes:5.0f} {since:5.0f} {foretold:8.0f} {faults:>5s} {found.outcome}",
+            f"{1e-6 * found.memory:5.0f} {faults:>6s} {found.outcome}",
             flush=True,
         )
-    print(f"{wrong} of {len(cases)} calls were late, or took more memory than foretold")
+    print(f"{wrong} of {len(cases)} calls were late")
     if wrong:
         sys.exit(1)
 

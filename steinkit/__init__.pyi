@@ -62,7 +62,6 @@ from .discrepancy.verdict import verdict as verdict
 from .discrepancy.wasserstein import WassersteinDistance as WassersteinDistance
 from .discrepancy.wasserstein import wasserstein_distance as wasserstein_distance
 from .errors import CrossedBracketError as CrossedBracketError
-from .errors import ForecastWarning as ForecastWarning
 from .errors import InputError as InputError
 from .errors import MissingDependencyError as MissingDependencyError
 from .errors import OutputError as OutputError

@@ -258,10 +258,6 @@ class SteinkitWarning(UserWarning):
         return _shown(super().__str__())
 
 
-class ForecastWarning(SteinkitWarning):
-    """Work that is about to begin is expected to need more than there is; it comes before the work, and alone."""
-
-
 class ReadingWarning(SteinkitWarning):
     """Columns of draws were taken for a sampler's labels and diagnostics, or for row names, and not for coordinates."""
 
@@ -325,32 +321,9 @@ def warn_user(said: str, category: type[SteinkitWarning] = SteinkitWarning) -> N
     warnings.warn(said, category, stacklevel=_levels_to_user())
 
 
-_listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)  # to forecasts
-
-
-def warn_of_forecast(said: str) -> None:
-    """Warn of work that is about to begin: a `ForecastWarning`, unless someone listens in its stead."""
-    listener = _listener.get()
-    if listener is None:
-        warn_user(said, ForecastWarning)
-    else:
-        listener(said)
-
-
-@contextmanager
-def listening_to_forecasts(listener: Callable[[str], None]) -> Iterator[None]:
-    """Give warnings of work that is about to begin to a function, unless an enclosing listener has them already."""
-    if _listener.get() is not None:
-        yield
-        return
-    with during(_listener, listener):
-        yield
-
-
 def leave_to_results() -> None:
     """Silence, inside of `warnings.catch_warnings`, what results say in their own warnings too."""
     warnings.simplefilter("ignore", SteinkitWarning)
-    warnings.simplefilter("default", ForecastWarning)
     warnings.simplefilter("default", ReadingWarning)
 
 

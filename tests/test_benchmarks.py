@@ -23,7 +23,7 @@ RECORDED = {  # benchmark: what it records
     "spanner": "spanner.json",
     "verdict": "families.json",
 }
-STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py", "predictions.py")
+STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py")
 
 
 @pytest.mark.benchmark
@@ -45,7 +45,6 @@ STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py", 
         ("verdict.py", "share rejected"),
         ("false_alarms.py", "all together"),
         ("faults.py", "accused"),
-        ("predictions.py", "predicted, of measured"),
         ("bias.py", "covered"),
         ("mode_shares.py", "rejected"),
         ("large_data.py", "false alarms"),

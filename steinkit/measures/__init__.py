@@ -44,7 +44,7 @@ GRAPH = Measure(
     "graph",
     "graph Stein discrepancy",
     "graph.discrepancy.graph_stein_discrepancy",
-    shared(*_BRACKET, "max_memory", "stein_factors")
+    shared(*_BRACKET, "stein_factors")
     | {
         "dilation": Option(default=2.0, help="Stretch of the spanner, above 1"),
         "graph": Option(

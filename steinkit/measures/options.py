@@ -22,7 +22,6 @@ from steinkit.describe.measures import describe_bracketed
 from steinkit.describe.results import Describe, DescribedMeasure
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.files.streams import parse_json, read_bytes
-from steinkit.runtime.deadlines import as_bytes
 from steinkit.sample import Sample
 from steinkit.target import Target, as_bounds
 
@@ -164,14 +163,6 @@ _SHARED = {
         metavar="S",
         help="Stop after S seconds, with the best bracket found. If there is none, the exit code is 4. All measures, "
         "the verdict and the reference share the time",
-    ),
-    "max_memory": Option(
-        read=as_bytes,
-        of_solver=True,
-        metavar="SIZE",
-        changes_value=False,
-        help="Warn before solving what may need more memory. Bytes, or words such as '2 GB'; by default what the "
-        "machine has",
     ),
     "stein_factors": Option(
         default=(1.0, 1.0, 1.0),

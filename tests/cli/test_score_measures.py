@@ -204,18 +204,3 @@ class TestDefault:
         )
         outcome = steinkit("score", file, *_NORMAL, "--operator", f"{tmp_path / 'op.py'}:operator", "--json")
         assert [each["measure"] for each in outcome.document["results"]] == ["graph"]
-
-
-def test_too_little_memory_is_told_in_one_line_on_standard_error(steinkit, sample_file):
-    asked = ("score", sample_file, "--target", "normal", "--reference", "0", "--no-verdict", "--measure", "graph")
-    outcome = steinkit(*asked, "--max-memory", "10 kB")
-    assert outcome.code == 0
-    line, step = outcome.err.splitlines()
-    assert line.startswith(
-        "warning: the programs of graph are expected to need more than the 10 kB of memory there are"
-    )
-    assert step.startswith("next: ")
-    assert "warning" not in steinkit(*asked, "--max-memory", "2 GB").err
-    refused = steinkit(*asked, "--max-memory", "plenty")
-    assert refused.code == 2
-    assert "'2 GB'" in refused.err

@@ -50,7 +50,6 @@ def graph_stein_discrepancy(
     engine: str = "auto",
     tolerance: float | None = None,
     max_seconds: float | None = None,
-    max_memory: float | str | None = None,
     n_jobs: int = 1,
     progress: bool = False,
 ) -> GraphSteinDiscrepancy:
@@ -100,13 +99,10 @@ def graph_stein_discrepancy(
         Time, from the call on, after which engines stop with the best bracket found. The graph counts, and so does a
         first compilation, which cannot be cut short. If half of the time passes before the spanner is there, a coarser
         one takes its place; a warning and `unranked` say so, and `dilation` is what is proved of it.
-    max_memory : float or str, optional
-        Bytes, or words such as "2 GB", beyond which a warning comes before the programs are solved, if they are
-        expected to need more; all that the machine has, if not given. It does not stop anything.
     n_jobs : int
         Coordinates solved side by side; -1 for one a processor. It does not change the answer.
     progress : bool
-        Show progress on standard error, and beforehand what is expected to take more than ten seconds.
+        Show progress on standard error.
 
     Returns
     -------
@@ -128,7 +124,7 @@ def graph_stein_discrepancy(
     Warns
     -----
     SteinkitWarning
-        If the bracket is wider than `tolerance`. `ForecastWarning`, before the work, if memory may not suffice.
+        If the bracket is wider than `tolerance`.
 
     Notes
     -----
@@ -151,7 +147,6 @@ def graph_stein_discrepancy(
     """
     factors = SteinFactors.of(stein_factors)
     solver = engine_named(engine)
-    most_memory = deadlines.machine_memory() if max_memory is None else deadlines.as_bytes(max_memory)
     began = time.perf_counter()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
@@ -179,14 +174,11 @@ def graph_stein_discrepancy(
             network, stretch = _graph_on(sample.points, graph, dilation, settings)
             program = replace(program, graph=network)
             spanned = time.perf_counter()
-            too_large = registry.announced(registry.of_writing(program), most_memory, shown=progress)
             deadlines.require_time("the programs were written down", registry.least_seconds(program))
             with instance_kept(**program.arrays):
                 case = registry.Case(program, settings)
-                forecast = deadlines.interruptible(partial(solver.forecast, case), stop, "the programs were analysed")
+                solver.require_suitable(case)
                 written = time.perf_counter()
-                if not too_large:
-                    registry.announced(registry.of_call(case, forecast), most_memory, shown=progress)
                 answers = Answers(program)
                 solving = partial(solve_in_portions, solver, case, answers)
                 deadlines.interruptible(solving, stop, "the programs were solved")

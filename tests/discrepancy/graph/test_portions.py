@@ -1,7 +1,6 @@
 """Coordinates a portion at a time: the same answers, in little memory, and as many as there is time for."""
 
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from support.exact_programs import exact_program
 import steinkit as sk
 from steinkit.discrepancy.graph.discrepancy import Answers, solve_in_portions
 from steinkit.discrepancy.graph.engines import Settings, engine_named, registry
-from steinkit.discrepancy.graph.engines.registry import Case, Forecast, of_call
+from steinkit.discrepancy.graph.engines.registry import Case
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import TimeLimitError
 
@@ -127,14 +126,3 @@ def test_no_time_for_the_first_portion_is_no_answer():
 
     with pytest.raises(TimeLimitError):
         solve_in_portions(Late(), case, Answers(program))
-
-
-def test_the_forecast_holds_the_answer_where_points_are_tied_together():
-    """n d (d + 1) numbers for g and its gradient, however little the engine takes."""
-    points = 0.01 * np.random.default_rng(1).standard_normal((50, 30)).cumsum(axis=0)
-    tied, loose = (Case(program_of(each), Settings(1e-3)) for each in (points, far_apart(50, 30)))
-    assert of_call(tied, Forecast(0, 0.0, 0.0)).memory > 8.0 * 50 * 30 * 31
-    assert of_call(loose, Forecast(0, 0.0, 0.0)).memory < of_call(tied, Forecast(0, 0.0, 0.0)).memory / 5.0
-    assert of_call(tied, Forecast(7, 1e9, 5.0)).memory > 1e9
-    twice = replace(tied, settings=Settings(1e-3, n_jobs=2))
-    assert of_call(twice, Forecast(0, 0.0, 0.0)).memory > of_call(tied, Forecast(0, 0.0, 0.0)).memory

@@ -17,33 +17,14 @@ to `block` on small samples and to `highs` on others.
 What an engine leaves open goes on to the next, and the best of what they have proved is returned: the result names
 every engine that had a part, and its notes say why. With a time limit, an engine that proves nothing before it ends is
 preceded by one that proves a little early.
-
-**The forecast** tells rows, memory and processor time of a program before it is solved. Rows are counted. Memory and
-time grow by what an engine does, as far as that is known before it does it:
-
-* `chain` sweeps over n points some ten to thirty times or, from ten thousand on, over blocks of them, so that what is
-  done once for every point takes most of the time: more where the answer has many switches, up to what all points take;
-* `block` factorises a matrix whose fill the elimination order tells, as often as an interior point method takes
-  iterations, which grow slowly with n;
-* `first_order` passes over the entries of the matrix, eight coordinates at a time;
-* HiGHS's interior point method tells nothing of its factorisations: a power of the rows stands for them.
-
-The constants were fitted to samples of the standard normal, 1e3 to 1e6 draws in one dimension, 1e3 to 1e4 in two and
-fewer in up to ten, on one core of a 3 GHz server of 2024; ``benchmarks/predictions.py`` measures how well they do.
-Memory and the time of `chain` and `block` come out within a factor of two. The iterations of `first_order` depend on
-the sample, and its time may be four times as long or as short. So may that of `highs` and `cvxpy`, and it is longer
-where a bracket stays open and HiGHS falls back on its simplex method. Units in which draws lie close together make all
-of them harder. What `auto` hands over to a further engine is not foretold.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -51,37 +32,17 @@ import numpy as np
 
 from steinkit.describe.writing import alternatives
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, best_of
-from steinkit.errors import TimeLimitError, UsageError, did_you_mean, warn_of_forecast
-from steinkit.runtime.deadlines import in_words
+from steinkit.errors import TimeLimitError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 
-_LONG = 10.0  # seconds worth a word beforehand
-_LANES = 8  # coordinates that `first_order` takes at once
-PORTION = _LANES
-"""Coordinates, times threads, that are solved before the next are begun."""
+PORTION = 8
+"""Coordinates, times threads, that are solved before the next are begun: as many as `first_order` takes at once."""
 
 _SECONDS_A_LINK, _SECONDS_A_PROOF = 2e-6, 5e-7  # of a chain, to set it up and to certify it
 _SECONDS_AN_ENTRY, _SECONDS_A_TERM = 2e-7, 3e-7  # of the matrix, and of sums, to judge a coordinate
-_PROOF_BYTES = 100.0  # a variable, for what is known of a coordinate until it is proved
-_CHAIN_ROWS = 5  # a point
-_CHAIN_BYTES, _CHAIN_SECONDS = 1000.0, 5.5e-6  # a point, where every edge has controls of its own
-_CHAIN_BLOCKS_BYTES, _CHAIN_BLOCKS_SECONDS = (7e6, 250.0), (0.04, 1.2e-6)  # in all and a point, where blocks share them
-_WRITING_BYTES = 40.0  # an entry of the matrix, while it is put together
-_BLOCK_BYTES = 450.0  # a row, beside the factor
-_BLOCK_ITERATIONS, _BLOCK_GROWTH = 15.0, 0.16  # of 1000 points to 1e-6, and their power of n
-_BLOCK_ROW_SECONDS, _BLOCK_FLOPS = 6.2e-7, 2.4e10  # an iteration, and in a second
-_FIRST_ORDER_BYTES, _FIRST_ORDER_COLUMN_BYTES = 140.0, 1900.0  # an entry, and a column
-_FIRST_ORDER_SETUP, _FIRST_ORDER_SECONDS = 5e-7, 4.5e-9  # an entry, and an iteration
-_FIRST_ORDER_ITERATIONS, _FIRST_ORDER_GROWTH = 450.0, 0.4  # of 1000 points in 5 dimensions to 1e-3
-_FIRST_ORDER_FEW = {1: 75.0, 2: 75.0, 3: 6.7}  # times as many in few dimensions,
-_FIRST_ORDER_GROWTH_OF_FEW = 0.7  # where they also grow faster
-_FIRST_ORDER_LEAST = 100.0
-_HIGHS_BYTES = 2800.0  # a row
-_HIGHS_SECONDS, _HIGHS_ROWS, _HIGHS_GROWTH = 2.8, 1.4e4, 2.5
-_CVXPY_BYTES, _CVXPY_SECONDS = 1.4, 8.0  # times as much: its layer, and HiGHS's own choice of method
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,65 +51,25 @@ class Case:
 
     program: SteinProgram
     settings: Settings
+    _known: dict[str, Any] = field(default_factory=dict)  # of the program, whatever the settings
 
     @property
     def dim(self) -> int:
         """Number of coordinates."""
         return self.program.dim
 
-    @cached_property
+    @property
     def factorisation(self) -> Any:
         """What `block` knows before solving: `flops` and `entries` of a factorisation."""
         from steinkit.discrepancy.graph.engines.block.newton_system import prepare
 
-        return prepare(self.program)
+        if "factorisation" not in self._known:
+            self._known["factorisation"] = prepare(self.program)
+        return self._known["factorisation"]
 
     def with_settings(self, settings: Settings) -> Case:
         """The same case, solved as far as other settings say; what is known of its factorisation stays known."""
-        case = Case(self.program, settings)
-        vars(case).update(vars(self) | {"settings": settings})
-        return case
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What work is expected to cost.
-
-    Attributes
-    ----------
-    rows : int
-        Of the largest program.
-    memory : float
-        Bytes at the most, beside what is in use before.
-    seconds : float
-        Processor time.
-    """
-
-    rows: int
-    memory: float
-    seconds: float
-
-    def __str__(self) -> str:
-        """In words."""
-        return f"about {_time_in_words(self.seconds)} and {in_words(self.memory)}: {self.rows:,} rows a program"
-
-
-def announced(forecast: Forecast, most_memory: float, *, shown: bool) -> bool:
-    """Warn of what does not fit in memory, and say on standard error what takes long, if someone wants to see it.
-
-    Returns
-    -------
-    bool
-        Whether there was reason to warn.
-    """
-    if forecast.memory > most_memory:
-        warn_of_forecast(
-            f"the programs of graph are expected to need more than the {in_words(most_memory)} of memory there are: "
-            f"{forecast}; thin the sample, choose another engine, or raise max_memory (--max-memory)"
-        )
-    elif shown and forecast.seconds > _LONG:
-        print(f"solving: {forecast}", file=sys.stderr, flush=True)
-    return forecast.memory > most_memory
+        return replace(self, settings=settings)
 
 
 def proof_seconds(program: SteinProgram) -> float:
@@ -163,31 +84,6 @@ def least_seconds(program: SteinProgram) -> float:
     """Time that any answer to all coordinates takes, beside its engine's."""
     setting_up = _SECONDS_A_LINK * program.n_points if program.dim == 1 else 0.0
     return setting_up + program.dim * proof_seconds(program)
-
-
-def of_writing(program: SteinProgram) -> Forecast:
-    """The cost of writing the programs down, which is that of the least any engine needs."""
-    if program.dim == 1:
-        return Forecast(_CHAIN_ROWS * program.n_points, 0.0, 0.0)
-    rows, entries = program.size
-    return Forecast(rows, _WRITING_BYTES * entries, 0.0)
-
-
-def of_call(case: Case, of_engine: Forecast) -> Forecast:
-    """The cost of all that is left to do once the graph is there: the engine's, proofs, and the answer itself."""
-    program, settings = case.program, case.settings
-    n, dim, variables = program.n_points, program.dim, program.n_variables
-    at_once = min(PORTION * settings.n_jobs, dim)
-    memory = of_engine.memory + 8.0 * dim * (n + variables) + at_once * _PROOF_BYTES * variables
-    return Forecast(of_engine.rows, memory, of_engine.seconds + dim * proof_seconds(program))
-
-
-def _time_in_words(seconds: float) -> str:
-    """40 s, 12 min, 3 h."""
-    for unit, name in ((3600.0, "h"), (60.0, "min")):
-        if seconds >= 2.0 * unit:
-            return f"{seconds / unit:.2g} {name}" if seconds < 100.0 * unit else f"{seconds / unit:,.0f} {name}"
-    return f"{max(seconds, 0.1):.2g} s"
 
 
 _TIGHTEST = 1e-5  # bracket that `first_order` reaches at less cost than others, in four dimensions and more
@@ -264,16 +160,6 @@ class Engine:
         """What its module's `solve` takes beside program, settings and coordinates."""
         return ()
 
-    def cost(self, case: Case) -> Forecast:
-        """What it is expected to need."""
-        raise NotImplementedError
-
-    def forecast(self, case: Case) -> Forecast:
-        """What solving all coordinates will cost."""
-        self.require_suitable(case)
-        with np.errstate(all="ignore"):
-            return self.cost(case)
-
     def suits(self, case: Case) -> bool:
         """Whether `auto` should try it on what the engines before it have left open."""
         return case.dim <= self.most_dimensions
@@ -306,11 +192,6 @@ class _Auto(Engine):
                 answers[j] = _handed_over(answers[j], candidate) if j in answers else candidate
         return [answers[j] for j in asked]
 
-    def cost(self, case: Case) -> Forecast:
-        """That of the first engine tried, which is rarely followed by another."""
-        first = next(engine for engine in _IN_TURN if engine.suits(case))
-        return first.cost(first.as_in_turn(case))
-
 
 def _handed_over(first: Candidate, second: Candidate) -> Candidate:
     """The best of two engines' candidates, with the history of both."""
@@ -324,13 +205,6 @@ class _Chain(Engine):
     name, module = "chain", "chain"
     serves, most_dimensions = "one dimension", 1
 
-    def cost(self, case: Case) -> Forecast:
-        """The cost of `chain`."""
-        n = case.program.n_points
-        (memory, a_point), (seconds, a_point_seconds) = _CHAIN_BLOCKS_BYTES, _CHAIN_BLOCKS_SECONDS
-        memory, seconds = memory + a_point * n, seconds + a_point_seconds * n
-        return Forecast(_CHAIN_ROWS * n, min(_CHAIN_BYTES * n, memory), min(_CHAIN_SECONDS * n, seconds))
-
 
 class _FirstOrder(Engine):
     """Four dimensions and more, brackets of 1e-5 and wider: restarted Halpern PDHG on all coordinates at once.
@@ -339,20 +213,6 @@ class _FirstOrder(Engine):
     """
 
     name, module = "first_order", "first_order"
-
-    def cost(self, case: Case) -> Forecast:
-        """The cost of `first_order`."""
-        rows, entries = case.program.size
-        batches = math.ceil(case.dim / _LANES)
-        under_way = min(case.settings.n_jobs, batches)
-        growth = _FIRST_ORDER_GROWTH_OF_FEW if case.dim in _FIRST_ORDER_FEW else _FIRST_ORDER_GROWTH
-        usual = _FIRST_ORDER_ITERATIONS * (case.program.n_points / 1000.0) ** growth
-        harder = _FIRST_ORDER_FEW.get(case.dim, 2.0 ** (5 - case.dim)) * math.sqrt(1e-3 / case.settings.tolerance)
-        iterations = max(usual * harder, _FIRST_ORDER_LEAST)
-        seconds = batches * entries * (_FIRST_ORDER_SETUP + iterations * _FIRST_ORDER_SECONDS)
-        columns = case.program.n_variables if rows else 0  # without rows there is nothing to iterate
-        memory = _FIRST_ORDER_BYTES * entries + _FIRST_ORDER_COLUMN_BYTES * columns
-        return Forecast(rows, under_way * memory, seconds)
 
     def suits(self, case: Case) -> bool:
         settings = case.settings
@@ -381,16 +241,6 @@ class _Block(Engine):
 
     name, module = "block", "block.newton_system"
 
-    def cost(self, case: Case) -> Forecast:
-        """The cost of `block`, after the analysis that finds what it will be."""
-        rows, _ = case.program.size
-        plan = case.factorisation
-        under_way = min(case.settings.n_jobs, case.dim)
-        digits = (2.0 - math.log10(case.settings.tolerance)) / 8.0
-        iterations = digits * _BLOCK_ITERATIONS * (case.program.n_points / 1000.0) ** _BLOCK_GROWTH
-        iteration = _BLOCK_ROW_SECONDS * rows + plan.flops / _BLOCK_FLOPS
-        return Forecast(rows, under_way * (8.0 * plan.entries + _BLOCK_BYTES * rows), case.dim * iterations * iteration)
-
     def suits(self, case: Case) -> bool:
         if case.dim == 1:
             return case.program.n_points <= _LONGEST_BLOCK
@@ -410,13 +260,6 @@ class _Highs(Engine):
 
     name, module = "highs", "highs"
 
-    def cost(self, case: Case) -> Forecast:
-        """The cost of `highs`."""
-        rows, _ = case.program.size
-        under_way = min(case.settings.n_jobs, case.dim)
-        seconds = case.dim * _HIGHS_SECONDS * (rows / _HIGHS_ROWS) ** _HIGHS_GROWTH
-        return Forecast(rows, under_way * _HIGHS_BYTES * rows, seconds)
-
     def suits(self, case: Case) -> bool:
         return case.dim > 1 or case.program.n_points <= _LONGEST_HIGHS
 
@@ -429,11 +272,6 @@ class _Cvxpy(Engine):
 
     def __init__(self, solver: str = "") -> None:
         self.solver = solver
-
-    def cost(self, case: Case) -> Forecast:
-        """The cost of `cvxpy` with HiGHS; other solvers may take more or less."""
-        usual = ENGINES["highs"].cost(case)
-        return Forecast(usual.rows, _CVXPY_BYTES * usual.memory, _CVXPY_SECONDS * usual.seconds)
 
     def using(self, solver: str) -> Engine:
         self.implementation().require_solver(solver)

@@ -190,3 +190,12 @@ def test_no_time_at_all_is_no_answer():
     with pytest.raises(sk.SolverError, match="time ran out") as caught:
         sk.graph_stein_discrepancy(points, **scores, max_seconds=1e-3)
     assert 0.0 <= caught.value.lower < caught.value.upper
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_program_is_analysed_once(dim, monkeypatch):
+    analysed, prepare = [], block.prepare
+    monkeypatch.setattr(block, "prepare", lambda program: analysed.append(program) or prepare(program))
+    points = np.random.default_rng(3).standard_normal((50, dim))
+    assert sk.graph_stein_discrepancy(points, scores=-points).engine == "block"
+    assert len(analysed) == 1

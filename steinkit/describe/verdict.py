@@ -64,8 +64,13 @@ _WANTED = 100
 _WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
 _TESTS = {"p_moments": "moments", "p_bounded": "bounded moments", "p_sliced": "slices", "p_ksd": "kernel"}
-_OTHER_TESTS = {"p_invariance": "invariance", "p_dependence": "all pairs together", "p_modes": "shares of modes"}
-SHARES_BESIDE = {"p_invariance": 0.4, "p_dependence": 0.1, "p_modes": 0.2}
+_OTHER_TESTS = {
+    "p_invariance": "invariance",
+    "p_dependence": "all pairs together",
+    "p_critic": "critic",
+    "p_modes": "shares of modes",
+}
+SHARES_BESIDE = {"p_invariance": 0.4, "p_dependence": 0.1, "p_critic": 0.2, "p_modes": 0.2}
 """Share of the level per test that may lower the verdict's p-value; the four score tests use less than their level."""
 
 
@@ -282,6 +287,8 @@ def _worst(document: Document) -> str:
         return "; and ".join([shares_clause(document["modes"]), *map(_measured, faults[:1])])
     if not faults and _decides(document, "p_dependence"):
         return "many correlations are off by a little, none clearly by itself"
+    if not faults and _decides(document, "p_critic"):
+        return f"{NOTHING_STANDS_OUT}; a function fitted to half of the draws rejects the other half"
     if not faults:
         share = document.get("ksd_share")
         if document["p_ksd"] is None:

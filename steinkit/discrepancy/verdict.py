@@ -7,8 +7,10 @@ principal axes; the kernel Stein test at all of it, with little power for each. 
 over those taken, with shares of the level that known faults have chosen; two more tests may lower it. Where draws fall
 into modes that lie apart, the four see next to nothing of the modes' shares; one that uses the target's log density
 does (`steinkit.discrepancy.bias.mode_shares`). The other takes all pairs together
-(`steinkit.discrepancy.bounded_features`), of which each alone may be within its noise. What else is wrong is
-read from the first three, which name the right coordinate where shares of a discrepancy blame the stiff one.
+(`steinkit.discrepancy.bounded_features`), of which each alone may be within its noise. Where no density can be
+evaluated, a critic is fitted to one half of the draws and tested on the other (`steinkit.discrepancy.critic`). What
+else is wrong is read from the first three, which name the right coordinate where shares of a discrepancy blame the
+stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
 the number of looks.
@@ -37,6 +39,7 @@ from steinkit.discrepancy.bias.mode_shares import ModeShares, bias_of_mixture, e
 from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond, shape_faults
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
+from steinkit.discrepancy.critic import critic_p_value
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
 from steinkit.discrepancy.invariance import InvarianceTest, invariance_of
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
@@ -77,6 +80,10 @@ class Verdict(Result):
         Whether an exact Markov kernel keeps the distribution of the draws. Its p-value, `p_invariance`, lowers `p`
         where it is below two fifths of it. None without a target. Where the support has an edge near the draws that no
         bound describes, Stein identities do not hold, and `p` rests on this test alone.
+    p_critic : float or None
+        The p-value of a critic that is fitted to one half of the draws and tested on the other. It lowers `p` where it
+        is below a fifth of it. None where the invariance test was made, and for weighted draws, fewer than a hundred,
+        or hundreds of coordinates.
     modes : ModeShares or None
         Shares of modes that lie apart, where the draws fall into such and the target has a log density; None as well
         where they cannot be found, as a warning says. Its p-value lowers `p` where it is below a fifth of that.
@@ -145,6 +152,7 @@ class Verdict(Result):
     p_ksd: float | None
     p_dependence: float | None
     invariance: InvarianceTest | None
+    p_critic: float | None
     modes: ModeShares | None
     ksd_equivalent_draws: float
     ess: float
@@ -219,6 +227,7 @@ class Verdict(Result):
 
         return {
             **taken("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance"),
+            "p_critic": self.p_critic,
             "p_modes": self.modes and self.modes.p,
             **taken("level", "looks"),
             "ksd_equivalent_draws": finite_or_none(self.ksd_equivalent_draws),
@@ -346,7 +355,9 @@ def verdict(
     if invariance is not None and invariance.p is not None:
         by_moves = invariance.p / (1.0 if invariance.has_edge else SHARES_BESIDE["p_invariance"])
         by_scores = 1.0 if invariance.has_edge else by_scores
-    p = min(1.0, looks * by_scores, looks * by_moves, by_modes)
+    takes_critic = invariance is None or invariance.p is None
+    p_critic = critic_p_value(laid_out, units, prepared.bounds) if takes_critic else None
+    p = min(1.0, looks * by_scores, looks * by_moves, looks * _by_critic(p_critic), by_modes)
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     enough = tests.effective >= FEW_EFFECTIVE
     blame, share = tuple[Blame, ...](), None
@@ -383,6 +394,7 @@ def verdict(
         p_ksd=p_ksd,
         p_dependence=tests.dependence,
         invariance=invariance,
+        p_critic=p_critic,
         modes=modes,
         ksd_equivalent_draws=equivalent,
         ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
@@ -393,7 +405,9 @@ def verdict(
         enough_draws=enough,
         blame=blame,
         ksd_share=share,
-        burn_in=None if by_modes <= level else _without_burn_in(scored, tests.draws, prepared.bounds, level, looks),
+        burn_in=None
+        if by_modes <= level
+        else _without_burn_in(scored, tests.draws, prepared.bounds, level, looks, with_critic=takes_critic),
         matters=matters,
         p_matters=None if matters is None else min(1.0, looks * p_value_beyond(tests.moments, matters)),
         level=level,
@@ -553,7 +567,13 @@ def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, d
     return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
 
 
-def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level: float, looks: int) -> float | None:
+def _by_critic(p: float | None) -> float:
+    return 1.0 if p is None else p / SHARES_BESIDE["p_critic"]
+
+
+def _without_burn_in(
+    scored: Sample, draws: Draws, bounds: Floats | None, level: float, looks: int, *, with_critic: bool
+) -> float | None:
     """The p-value of all but the kernel test without the first tenth of every chain, where only that tenth is to blame.
 
     None as well if the rest are too few to judge: a start far off takes effective draws from all the others. Looks
@@ -565,10 +585,11 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     try:
         late = scored[np.sort(rest)]
         prepared = preparation.prepare(late, None, scores=None, weights=None, bounds=None)
-        tests = _Tests.of(late, Draws.of(None, prepared), preparation.Units.of("own", prepared.points), None)
+        laid_out, units = Draws.of(None, prepared), preparation.Units.of("own", prepared.points)
+        tests = _Tests.of(late, laid_out, units, None)
     except InputError:
         return None
-    p = tests.p_value()
+    p = min(tests.p_value(), _by_critic(critic_p_value(laid_out, units, None) if with_critic else None))
     return p if p > level and tests.effective >= FEW_EFFECTIVE else None
 
 

@@ -1,0 +1,133 @@
+"""The critic: a function fitted to one half of the draws, whose mean on the other half is tested.
+
+By Stein's identity E[T f] = 0 under the target for smooth vector fields f, with the Langevin operator
+
+    T f = sum over k of b_k f_k + a_k df_k/dx_k,        b the score and a = 1 on an unbounded support
+
+(`steinkit.discrepancy.moments`). On a curved ridge or a ring a bias may be visible only to fields that are the
+gradient of nothing. With c = x - median, covariance C and damping
+
+    m = 1 / (1 + c' C^-1 c / (3 d)),
+
+all three of *one half* of the draws, the fields are f = p(c) m C e_k for p = 1, c_i and c_i c_j and every k. The n / 32
+fields with the largest |mean| / sd on that half are kept. The weights of their sum, the critic, follow from a ridge
+regression on the same half. The other half yields z = mean / standard error of the critic. Halves are then exchanged.
+
+Both values of z are nearly equal: each mean is about a scalar product of the means of both halves. Their average has a
+variance near one, and its p-value is the tail of Student's t. Halves are contiguous within chains. The standard errors
+include the autocorrelation of the critic's values, with the longer of both times, since each may be underestimated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from steinkit.discrepancy.cross_fitting import Draws, long_run_times, tail_probability
+from steinkit.discrepancy.moments import standardised
+from steinkit.discrepancy.preparation import Units
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
+from steinkit.sample import Floats, Integers
+
+_FEWEST = 100  # draws
+_MOST_DRAWS = 5000  # of more, evenly spread ones are taken
+_MOST_VALUES = 1 << 23  # fields times draws
+_DRAWS_PER_FIELD = 32
+_RIDGE = 0.3  # times fields / draws, of the variance of a field
+_LEAST = 1e-6  # added to variances in standard units
+
+
+def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float | None:
+    """Test the mean of a critic that is fitted to other draws.
+
+    Parameters
+    ----------
+    draws : Draws
+        In raw units.
+    units : Units
+        The draws' own standard deviations.
+    bounds : ndarray, shape (d, 2), optional
+        Bounds of the support, in raw units.
+
+    Returns
+    -------
+    float or None
+        The p-value; None for weighted draws, fewer than a hundred, or too many coordinates.
+
+    Raises
+    ------
+    TimeLimitError
+        If the time that the caller has set runs out.
+    """
+    n, dim = draws.points.shape
+    most = min(_MOST_DRAWS, _MOST_VALUES // (dim * (dim + 1)))
+    if n > most:
+        draws = draws.only(np.arange(0, n, -(-n // max(most, 1))))
+        n = len(draws.points)
+    if draws.is_weighted or n < _FEWEST:
+        return None
+    pairs = np.column_stack([np.arange(dim + 1), np.full(dim + 1, dim)])  # the last stands for one
+    squares = np.column_stack(np.triu_indices(dim))
+    if (len(pairs) + len(squares)) * dim * n <= _MOST_VALUES:
+        pairs = np.concatenate([pairs, squares])
+    effects, times = [], []
+    with one_thread_in_libraries():
+        points, drift, spread = standardised(draws, units, bounds)
+        spread = np.ones_like(points) if spread is None else spread
+        for fitted, tested in (draws.halves, draws.halves[::-1]):
+            require_time("the critic was fitted")
+            fields = _Fields.of(points, drift, spread, fitted)
+            rows, weights = _critic(fields.values(pairs, fitted), max(1, n // _DRAWS_PER_FIELD))
+            kinds, places = np.unique(rows // dim, return_inverse=True)
+            critic = weights @ fields.values(pairs[kinds], tested)[places * dim + rows % dim]
+            sd = float(critic.std(ddof=1))
+            if not sd > 0.0:
+                return None
+            effects.append(float(critic.mean()) / sd)
+            times.append(long_run_times((critic - critic.mean())[None], draws.only(tested).chains)[0])
+    independent = 0.5 * n / float(max(times))
+    return tail_probability(math.sqrt(independent) * float(np.mean(effects)), independent)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fields:
+    """What the fields are made of, coordinates first."""
+
+    factors: Floats  # centered coordinates, and one
+    plain: Floats  # values for p = 1
+    damped: Floats  # diffusion times m
+    covariance: Floats
+
+    @classmethod
+    def of(cls, points: Floats, drift: Floats, spread: Floats, fitted: Integers) -> _Fields:
+        """Take the center and the covariance from some of the draws."""
+        dim, n = points.shape
+        covariance = np.atleast_2d(np.cov(points[:, fitted])) + _LEAST * np.eye(dim)
+        centered = points - np.median(points[:, fitted], axis=1)[:, None]
+        pull = np.linalg.solve(covariance, centered)
+        damping = 1.0 / (1.0 + np.einsum("kn,kn->n", centered, pull) / (3.0 * dim))
+        plain = covariance @ (damping * drift - 2.0 / (3.0 * dim) * damping**2 * spread * pull)
+        return cls(np.concatenate([centered, np.ones((1, n))]), plain, damping * spread, covariance)
+
+    def values(self, pairs: Integers, rows: Integers) -> Floats:
+        """Values at some draws for all fields with these pairs of factors in p, shape (pairs * d, rows)."""
+        factors, plain, dim = self.factors[:, rows], self.plain[:, rows], len(self.plain)
+        slopes = np.zeros((dim + 1, dim, len(rows)))
+        np.multiply(self.damped[:, None, rows], self.covariance[:, :, None], out=slopes[:dim])
+        found = np.empty((len(pairs), dim, len(rows)))
+        for place, (i, j) in zip(found, pairs, strict=True):
+            place[:] = factors[i] * (factors[j] * plain + slopes[j]) + factors[j] * slopes[i]
+        return found.reshape(-1, len(rows))
+
+
+def _critic(values: Floats, most: int) -> tuple[Integers, Floats]:
+    """Rows of the fields that are kept, and their weights."""
+    means, sds = values.mean(axis=1), values.std(axis=1)
+    means /= np.where(sds > 0.0, sds, np.inf)
+    kept = np.sort(np.argsort(-np.abs(means), kind="stable")[:most])
+    scale = np.where(sds[kept] > 0.0, sds[kept], 1.0)
+    covariance = np.atleast_2d(np.cov(values[kept] / scale[:, None]))
+    ridge = _RIDGE * len(kept) / values.shape[1] + _LEAST
+    return kept, np.linalg.solve(covariance + ridge * np.eye(len(kept)), means[kept]) / scale

@@ -65,7 +65,7 @@ EXAMPLES = {
     "sorted_graph": lambda: {"points": LINE},
     "read_result": lambda: {"path": "no/such/file.json"},
     "read_sample": lambda: {"source": "no/such/file.csv"},
-    "read_sweep": lambda: {"directory": "no/such/folder"},
+    "read_sweep": lambda: {"file": "no/such/file"},
     "reference_discrepancy": lambda: {
         "target": NORMAL, "n": 20, "repeats": 1, "discrepancy": sk.kernel_stein_discrepancy,
     },

@@ -91,7 +91,7 @@ def test_a_sweep_of_a_target_of_ones_own(steinkit, folder, write_code, monkeypat
     swept = steinkit("sweep", file, "-o", "out")
     page = steinkit(*_words(swept))
     assert page.code == 0, page
-    assert (folder / where / "out" / "report.html").exists()
+    assert (folder / where / "out.html").exists()
     assert _NEXT not in steinkit("sweep", file, "-o", "out", "--json").err
 
 

@@ -52,6 +52,10 @@ _TUNING = 12  # moves of the pilot
 _SCALES = (0.03, 3.0)
 _GOVERNED, _CLEAR = 0.15, 5.0  # correlation of a governed scale at least, and in standard errors
 _MOST_GROUPS = 8
+_SCALE_MOVES = 4  # in a transition; twice as many without Hamiltonian Monte Carlo
+_GROUP_MOVES = 2  # where a coordinate governs the scale of others
+_FULL_METRIC = 100  # coordinates up to which axes and groups take correlations into account
+_REACH = 5.0  # robust scales to which draws are clipped for their covariance
 _LEAPFROGS = 6
 GRADIENTS = _LEAPFROGS + 1  # per Hamiltonian move
 _RUNAWAY = 1e6  # standard deviations from where a trajectory began
@@ -311,6 +315,107 @@ class GroupScale:
             density = self._density.at(state, points)
             kept = np.log(rng.random(n)) < density - state.log_density + jacobian
         return _updated(state, kept, points, density)
+
+
+class Composite:
+    """All three kernels in turn, with settings learned from draws.
+
+    A transition is one of Hamiltonian Monte Carlo, where the target has a log density and its own gradient, several
+    random-scale moves, and moves of group scales, where there are such groups.
+
+    Parameters
+    ----------
+    target : Target
+    density : Density
+    points : ndarray, shape (n, d)
+        Draws from which axes, step length and groups are learned.
+    shares : ndarray, shape (n,)
+        Their weights, of sum one.
+    bounds : ndarray, shape (d, 2), or None
+        Of the support.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        density: Density,
+        points: Floats,
+        shares: Floats,
+        bounds: Floats | None,
+        rng: np.random.Generator,
+    ) -> None:
+        root, self.directions = _axes(points, shares)
+        self._hamiltonian = Hamiltonian(density, root, rng) if target.can_be_checked else None
+        self._scales = RandomScale(density, self.directions, rng)
+        self._kernels: list[tuple[Kernel, int]] = [
+            (self._scales, _SCALE_MOVES if self._hamiltonian else 2 * _SCALE_MOVES)
+        ]
+        if self._hamiltonian:
+            self._kernels.insert(0, (self._hamiltonian, 1))
+        if len(root) <= _FULL_METRIC and (groups := groups_of(points, bounds)):
+            self._kernels.append((GroupScale(density, groups, rng), _GROUP_MOVES))
+
+    @property
+    def outside(self) -> float:
+        """Share of near proposals, within the bounds, at which the density is zero."""
+        return self._scales.outside
+
+    def tune(self, state: State) -> None:
+        """Set the step length of Hamiltonian Monte Carlo."""
+        if self._hamiltonian:
+            self._hamiltonian.tune(state)
+
+    def move(self, state: State) -> tuple[State, float]:
+        """Move every chain once; return the new state and the share of accepted proposals."""
+        rates = []
+        for kernel, times in self._kernels:
+            for _ in range(times):
+                state, rate = kernel.move(state)
+                rates.append(rate)
+        return state, float(np.mean(rates))
+
+
+def evaluations_per_transition(target: Target) -> int:
+    """Return the evaluations of the density or the score per draw, without moves of group scales."""
+    nodes = 1 if target.has_log_density else NODES
+    return GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES * nodes
+
+
+def _axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Return the root of the inverse mass matrix and the directions of scale moves, from clipped draws."""
+    n, dim = points.shape
+    centre = quantiles(points, shares)[1]
+    reach = _REACH * robust_scale(points, shares)
+    z = np.clip(points - centre, -reach, reach)
+    z -= shares @ z
+    variances = shares @ z**2
+    axes = np.diag(np.sqrt(variances))
+    if dim > _FULL_METRIC:
+        return np.sqrt(variances), axes
+    shrinkage = min(1.0, dim / n)
+    covariance = (1.0 - shrinkage) * (z * shares[:, None]).T @ z + shrinkage * np.diag(variances)
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    eigenvalues = np.maximum(eigenvalues, 1e-12 * eigenvalues[-1])
+    return vectors * np.sqrt(eigenvalues), np.vstack([axes, (vectors * np.sqrt(eigenvalues)).T])
+
+
+def robust_scale(points: Floats, shares: Floats) -> Floats:
+    """Return half the distance of the 16 % and 84 % quantiles, or the sd where most draws are equal, shape (d,)."""
+    low, middle, high = quantiles(points, shares)
+    deviation = np.sqrt(shares @ (points - middle) ** 2)
+    return np.where(high - low > 1e-3 * deviation, 0.5 * (high - low), deviation)
+
+
+def quantiles(values: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the 16, 50 and 84 % quantiles of columns of weighted values, each of shape (d,)."""
+    order = np.argsort(values, axis=0, kind="stable")
+    reached = np.cumsum(shares[order], axis=0)
+    columns = np.arange(values.shape[1])
+    low, middle, high = (
+        values[order[np.argmax(reached >= q * reached[-1], axis=0), columns], columns] for q in (0.16, 0.5, 0.84)
+    )
+    return low, middle, high
 
 
 def _half_squares(momentum: Floats) -> Floats:

@@ -1,6 +1,6 @@
-"""A short exact run: Hamiltonian Monte Carlo from every draw, which leaves the target invariant.
+"""A short exact run: exact Markov kernels from every draw, which leave the target invariant.
 
-Each draw moves on its own, with the draws' covariance as inverse mass. The step length is tuned on a part of the draws
+Each draw moves on its own, by the kernels of `steinkit.discrepancy.exact_kernels`, whose settings are learned anew
 whenever the run goes on. Exact draws stay exact; biased ones move to where the density sends them. The distance that
 their means moved is a lower bound on their bias.
 """
@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinkit.discrepancy.exact_kernels import GRADIENTS, Density, Hamiltonian, State
+from steinkit.discrepancy.exact_kernels import GRADIENTS, Composite, Density, State
 from steinkit.sample import Floats
 from steinkit.target import Target
 
 
 class ExactRun:
-    """Draws that move by Hamiltonian Monte Carlo.
+    """Draws that move by exact Markov kernels.
 
     Parameters
     ----------
     points : ndarray, shape (n, d)
         Where they start, in raw units.
-    covariance : ndarray, shape (d, d)
-        Of the draws, positive definite.
+    shares : ndarray, shape (n,)
+        Their weights, of sum one.
     target : Target
         With a log density.
     bounds : ndarray, shape (d, 2), or None
@@ -31,8 +31,8 @@ class ExactRun:
 
     Attributes
     ----------
-    accepted : float
-        Share of the last moves that were accepted.
+    climb : float
+        Change of the mean log density when the draws last moved, in standard errors.
     gradients : int
         Number of gradients per draw so far, without those that tune the step length.
 
@@ -43,12 +43,12 @@ class ExactRun:
     """
 
     def __init__(
-        self, points: Floats, covariance: Floats, target: Target, bounds: Floats | None, rng: np.random.Generator
+        self, points: Floats, shares: Floats, target: Target, bounds: Floats | None, rng: np.random.Generator
     ) -> None:
+        self._target, self._bounds, self._rng, self._shares = target, bounds, rng, shares
         self._density = Density(target, bounds)
         self._state = State(points, target.log_density_of_draws(points))
-        self._kernel = Hamiltonian(self._density, np.asarray(np.linalg.cholesky(covariance), dtype=np.float64), rng)
-        self.accepted, self.gradients = 1.0, 0
+        self.climb, self.gradients = 0.0, 0
 
     @property
     def points(self) -> Floats:
@@ -61,8 +61,13 @@ class ExactRun:
 
     def move(self, times: int) -> ExactRun:
         """Move every draw this many times."""
-        self._kernel.tune(self._state)
+        before = self._state.log_density
+        kernel = Composite(self._target, self._density, self.points, self._shares, self._bounds, self._rng)
+        kernel.tune(self._state)
         for _ in range(times):
-            self._state, self.accepted = self._kernel.move(self._state)
+            self._state, _ = kernel.move(self._state)
             self.gradients += GRADIENTS
+        change = self._state.log_density - before
+        mean = float(self._shares @ change)
+        self.climb = mean / (float(np.sqrt(self._shares**2 @ (change - mean) ** 2)) or 1.0)
         return self

@@ -51,13 +51,12 @@ from steinkit.discrepancy.blame import Blame, Kind
 from steinkit.discrepancy.cross_fitting import Draws, long_run_times, tail_probability
 from steinkit.discrepancy.exact_kernels import (
     NODES,
+    Composite,
     Density,
-    GroupScale,
-    Hamiltonian,
-    Kernel,
-    RandomScale,
     State,
-    groups_of,
+    evaluations_per_transition,
+    quantiles,
+    robust_scale,
 )
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError
@@ -69,11 +68,8 @@ _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
 """Transitions before each analysis, and its share of the level."""
 
 _CLEAR, _OPEN = 1e-5, 0.15  # p-values of an analysis below and above which no further one is made
-_SCALE_MOVES = 4  # after each transition of Hamiltonian Monte Carlo; twice as many without
-_GROUP_MOVES = 2  # after each transition, where a coordinate governs the scale of others
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
-_FULL_METRIC = 100  # coordinates up to which the mass matrix and the directions include correlations
 _FOR_MEDIAN, _AT_ONCE = 64, 32  # functions whose autocorrelation times are taken together
 _MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # moved
 _SECONDS = 10.0  # that the density may take by default
@@ -292,7 +288,8 @@ def _affordable(cloud: _Cloud, target: Target, density: Density) -> tuple[_Cloud
         times.append(time.perf_counter() - began)
     if not all(np.array_equal(values[0], each, equal_nan=True) for each in values):
         raise InputError("the log density is random: evaluations at the same draws differ")
-    seconds = min(times) / len(some.points) * _evaluations(target)
+    once = min(times) / len(some.points)
+    seconds = once * _ANALYSES[1][0] * evaluations_per_transition(target)
     most = min(max(_MOST_NUMBERS // dim, 10 * _FEWEST), _MOST_DRAWS)
     step, allowed = -(-n // most), min(_SECONDS, 0.5 * seconds_left())
     slow = 1
@@ -300,15 +297,10 @@ def _affordable(cloud: _Cloud, target: Target, density: Density) -> tuple[_Cloud
         slow *= 2
     moved = cloud.thinned(step * slow)
     if len(moved.points) * seconds > _FEWEST * allowed:
-        raise InputError(f"the log density takes {seconds / _evaluations(target):.2g} s per draw")
+        raise InputError(f"the log density takes {once:.2g} s per draw")
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
     cost = f", since the density takes {seconds:.2g} s per draw" if slow > 1 else ""
     return moved, (note + cost,) if step * slow > 1 else ()
-
-
-def _evaluations(target: Target) -> int:
-    """Return the evaluations per draw up to the second analysis."""
-    return _ANALYSES[1][0] * (8 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES)
 
 
 def _moved(
@@ -322,27 +314,18 @@ def _moved(
 ) -> InvarianceTest:
     """Move the draws, and analyse how the means of functions change."""
     functions = _Functions.of(cloud, start.log_density, target.has_log_density)
-    root, directions = _metric(cloud, functions)
-    if not target.has_log_density and (reason := _unsuited(density, start, directions)):
+    kernel = Composite(target, density, cloud.points, cloud.shares, bounds, rng)
+    if not target.has_log_density and (reason := _unsuited(density, start, kernel.directions)):
         return InvarianceTest(None, reason)
-    scale_moves = RandomScale(density, directions, rng)
-    kernels: list[tuple[Kernel, int]] = [(scale_moves, 2 * _SCALE_MOVES)]
-    if target.can_be_checked:
-        hamiltonian = Hamiltonian(density, root, rng)
-        hamiltonian.tune(start)
-        kernels = [(hamiltonian, 1), (scale_moves, _SCALE_MOVES)]
-    if len(root) <= _FULL_METRIC and (groups := groups_of(cloud.points, bounds)):
-        kernels.append((GroupScale(density, groups, rng), _GROUP_MOVES))
+    kernel.tune(start)
     before, state, done, p, rates = functions(start), start, 0, 1.0, list[float]()
     for total, share in _ANALYSES:
         later = [k for k in range(done + 1, total + 1) if 2 * k > total]
         means: Floats = np.zeros_like(before)
         squares = np.zeros((2, *cloud.points.shape))
         for k in range(done + 1, total + 1):
-            for kernel, times in kernels:
-                for _ in range(times):
-                    state, rate = kernel.move(state)
-                    rates.append(rate)
+            state, rate = kernel.move(state)
+            rates.append(rate)
             if k in later:
                 means += functions(state) / len(later)
                 squares += np.stack([state.points, state.points**2]) / len(later)
@@ -360,7 +343,7 @@ def _moved(
         draws=len(cloud.points),
         transitions=done,
         acceptance=accepted,
-        edge=scale_moves.outside,
+        edge=kernel.outside,
         drift=Drift.of(cloud.points, squares[0], squares[1], cloud.shares, cloud.chains),
     )
 
@@ -375,23 +358,6 @@ def _unsuited(density: Density, start: State, directions: Floats) -> str:
     if not error.max(initial=0.0) > _QUADRATURE:
         return ""
     return f"the score is too rough to be integrated along moves (errors of {error.max():.2g}); give a log density"
-
-
-def _metric(cloud: _Cloud, functions: _Functions) -> tuple[Floats, Floats]:
-    """Return the root of the inverse mass matrix and the directions of scale moves, from the clipped draws."""
-    n, dim = cloud.points.shape
-    reach = _HEIGHTS * functions.scale
-    z = np.clip(cloud.points - functions.centre, -reach, reach)
-    z -= cloud.shares @ z
-    variances = cloud.shares @ z**2
-    axes = np.diag(np.sqrt(variances))
-    if dim > _FULL_METRIC:
-        return np.sqrt(variances), axes
-    shrinkage = min(1.0, dim / n)
-    covariance = (1.0 - shrinkage) * (z * cloud.shares[:, None]).T @ z + shrinkage * np.diag(variances)
-    eigenvalues, vectors = np.linalg.eigh(covariance)
-    eigenvalues = np.maximum(eigenvalues, 1e-12 * eigenvalues[-1])
-    return vectors * np.sqrt(eigenvalues), np.vstack([axes, (vectors * np.sqrt(eigenvalues)).T])
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,9 +387,7 @@ class _Functions:
     def of(cls, cloud: _Cloud, heights: Floats, has_heights: bool) -> _Functions:
         """Fix centre and scale by quantiles of the draws."""
         points, shares = cloud.points, cloud.shares
-        low, middle, high = _quantiles(points, shares)
-        deviation = np.sqrt(shares @ (points - middle) ** 2)
-        scale = np.where(high - low > 1e-3 * deviation, 0.5 * (high - low), deviation)
+        middle, scale = quantiles(points, shares)[1], robust_scale(points, shares)
         first, second = np.triu_indices(points.shape[1], 1)
         if len(first) > _MOST_PAIRS:
             some = np.linspace(0, len(first) - 1, _MOST_PAIRS).astype(np.int64)
@@ -431,7 +395,7 @@ class _Functions:
         c = np.clip((points - middle) / scale, -_CLIP, _CLIP)
         c -= shares @ c
         correlation = np.array([shares @ (c[:, i] * c[:, j]) for i, j in zip(first, second, strict=True)])
-        below, level, above = (each.item() for each in _quantiles(heights[:, None], shares))
+        below, level, above = (each.item() for each in quantiles(heights[:, None], shares))
         return cls(middle, scale, level, has_heights * 0.5 * (above - below), first, second, correlation)
 
     def __call__(self, state: State) -> Floats:
@@ -464,17 +428,6 @@ class _Functions:
             kind = ("location", "spread")[block]
             direction = (("too low", "too high"), ("too narrow", "too wide"))[block][z < 0.0]
         return Blame(kind, named, z, math.nan, direction, "invariance")
-
-
-def _quantiles(values: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
-    """The 16, 50 and 84 % quantiles of columns of weighted values, each of shape (d,)."""
-    order = np.argsort(values, axis=0, kind="stable")
-    reached = np.cumsum(shares[order], axis=0)
-    columns = np.arange(values.shape[1])
-    low, middle, high = (
-        values[order[np.argmax(reached >= q * reached[-1], axis=0), columns], columns] for q in (0.16, 0.5, 0.84)
-    )
-    return low, middle, high
 
 
 def _largest_change(changes: Floats, cloud: _Cloud) -> tuple[int, float, float]:

@@ -22,7 +22,7 @@ from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.verdict import LOW_BFMI
 from steinkit.discrepancy.bias.drift import Drift
 from steinkit.discrepancy.bias.quantities import Quantities, location_and_scale, varying
-from steinkit.discrepancy.bias.stein_regression import Estimates, FeatureSet, Frame
+from steinkit.discrepancy.bias.stein_regression import Estimates, FeatureSet
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.exact_kernels import groups_of
 from steinkit.discrepancy.exact_run import ExactRun
@@ -40,6 +40,8 @@ _MARGINS = 2.0  # claimed errors in a margin
 _WITNESS = 4  # moves whose drift a regression is compared with: 28 gradients per draw
 _MOVES = (4, 4, 6)  # of a run, from one estimate to the next: 28 to 98 gradients per draw
 _LEAST_EXPLAINED = 0.2  # of a quantity's variance, below which features cannot see its bias
+_CLIMB = 3.5  # standard errors by which the mean log density of a settled run changes, at most
+_UNSETTLED = "a short exact run still changes the log density"
 _DISAGREE = "the regression and an exact Markov kernel disagree"
 _UNEXPLAINED = "its variation is not explained by the features, which cannot see its bias"
 _TOO_FEW = "too few draws for functions of all coordinates together; take six times as many as coordinates"
@@ -464,10 +466,7 @@ def _start(quantities: Quantities, target: Target | None, rng: Seed) -> ExactRun
     """Return a run that has not moved yet."""
     assert target is not None
     draws = quantities.draws
-    covariance = Frame.of(quantities.operand, np.arange(len(draws.points))).covariance
-    scale = quantities.scale[: quantities.dim]
-    covariance = covariance * np.outer(scale, scale)
-    return ExactRun(draws.points, covariance, target, quantities.bounds, np.random.default_rng(rng))
+    return ExactRun(draws.points, draws.shares, target, quantities.bounds, np.random.default_rng(rng))
 
 
 def _drift(draws: Draws, moved: Floats) -> Drift:
@@ -481,7 +480,8 @@ def _by_run(quantities: Quantities, moved: ExactRun, hidden: str) -> tuple[Estim
         moved.move(times)
         there = quantities.moved(moved.points, moved.scores())
         found = there.by_regression()
-        unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence()
+        unsettled = _UNSETTLED if abs(moved.climb) > _CLIMB else ""
+        unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or unsettled
         drift = _drift(before, moved.points)
         why_not = _why_not(found, quantities, unknown, _contradicted(found, before, drift, moving=True))
         if not any(why_not):

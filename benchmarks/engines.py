@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import clarabel
+import cvxpy as cp
 import numpy as np
 from instances import (
     Instance,
@@ -42,7 +43,6 @@ from scipy import sparse
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named, highs
-from steinkit.discrepancy.graph.engines import cvxpy as modelling
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
@@ -152,7 +152,17 @@ def peer(name: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
         return [highs.solve_coordinate(coordinate, Settings(tolerance))]
     if name == "clarabel":
         return [by_clarabel(coordinate, tolerance)]
-    return [modelling.solve_coordinate(coordinate, Settings(tolerance), "HIGHS")]
+    return [by_cvxpy(coordinate, "HIGHS")]
+
+
+def by_cvxpy(program: CoordinateProgram, solver: str) -> Candidate:
+    """A coordinate by a solver of CVXPY with its defaults, stated as a user would."""
+    highs.spend_header()
+    y = cp.Variable(len(program.box))
+    rows = [program.matrix @ y <= program.radius, program.matrix @ y >= -program.radius]
+    box = [y <= program.box, y >= -program.box]
+    cp.Problem(cp.Maximize(program.objective @ y), rows + box).solve(solver=solver)
+    return Candidate(program, y.value, rows[0].dual_value - rows[1].dual_value, ("cvxpy",))
 
 
 def by_clarabel(program: CoordinateProgram, tolerance: float) -> Candidate:

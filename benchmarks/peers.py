@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from costs import median_seconds
-from engines import by_clarabel
+from engines import by_clarabel, by_cvxpy
 from instances import normal, stein_program
 from measures import PEERS as KSD_PEERS
 from newton_matrices import NewtonMatrix, PeerSystem, Qdldl, superlu
@@ -23,7 +23,6 @@ import steinkit as sk
 from steinkit import samplers
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Settings, engine_named, interior_point
-from steinkit.discrepancy.graph.engines import cvxpy as modelling
 from steinkit.discrepancy.graph.engines.block import newton_system
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.targets import MixturePosterior
@@ -98,10 +97,7 @@ def _programs(program: SteinProgram, work: str) -> Iterator[Comparison]:
         seconds = seconds_of(run)
         remark = "" if seconds is None else f"its bracket: {relative_width(run().lower, run().upper):.0e}"
         yield Comparison(work, f"our iteration on {name}", ours, seconds, remark)
-    solvers = {
-        f"CVXPY, {solver}": partial(modelling.solve_coordinate, coordinate, settings, solver)
-        for solver in ("HIGHS", "CLARABEL")
-    }
+    solvers = {f"CVXPY, {solver}": partial(by_cvxpy, coordinate, solver) for solver in ("HIGHS", "CLARABEL")}
     for name, solve in (solvers | {"Clarabel, rows scaled": partial(by_clarabel, coordinate, 1e-6)}).items():
         remark = f"its bracket: {solve().proof.gap:.0e}"
         yield Comparison(work, name, ours, median_seconds(solve), remark)

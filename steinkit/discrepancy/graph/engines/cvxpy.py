@@ -1,6 +1,8 @@
-"""The programs as a modelling language states them: CVXPY, with HiGHS or any other LP solver it knows.
+"""CVXPY, with HiGHS or any other LP solver it knows.
 
-The reference among the engines, and the door to other solvers.
+Solvers get the linear programs of engine `highs`: the scaled dual in relative variables first, then the program itself.
+Stated in the values and gradients of g, a program has radii D^2/2 below a solver's absolute tolerance: from a hundred
+draws on in one dimension the answer then proves an upper bound only.
 """
 
 from __future__ import annotations
@@ -10,21 +12,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Event
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, each_coordinate, unsolved
-from steinkit.discrepancy.graph.engines.highs import spend_header
+from steinkit.discrepancy.graph.engines import highs
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, each_coordinate
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import TimeLimitError, UsageError
 from steinkit.runtime.deadlines import interruptible, time_limit
 
 _DEFAULT = "HIGHS"
 _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_limit_secs"}
-_SETUP_SECONDS = 2e-6  # an entry of the matrix, before a solver begins
-_USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT)
 
 
 def require_solver(solver: str) -> None:
@@ -45,7 +47,8 @@ def solve(
             f"steinkit cannot pass max_seconds (--max-seconds) to {name}; leave it out, or choose one of "
             f"{', '.join(_TIME_LIMITS)}"
         )
-    programs = [program.coordinate(j) for j in asked_for(program, coordinates)]
+    forms = suitable_forms(program)
+    programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
     with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
         warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
         return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
@@ -66,22 +69,31 @@ def linear_solvers() -> list[str]:
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
-    """State max b'y, |A y| <= r, |y| <= u and solve it; multipliers of the rows come from CVXPY's dual values.
+    """Solve one coordinate as engine `highs` does, by the solver that CVXPY calls."""
+    notes: list[str] = []
+    run = partial(_run, solver=solver, notes=notes)
+    found = highs.solve_coordinate(program, settings, run, label, has_options=solver == _DEFAULT)
+    return replace(found, notes=(*dict.fromkeys(notes), *found.notes))
 
-    A solver that does not keep to its time limit is not waited for.
+
+def _run(
+    program: highs.LinearProgram, options: dict[str, Any], settings: Settings, solver: str, notes: list[str]
+) -> highs.Point:
+    """State a linear program in CVXPY and solve it: column values and row multipliers, zeros if there are none.
+
+    Other solvers than HiGHS are not given its options. A solver that does not keep to its time limit is not waited for.
     """
-    if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
-        return unsolved(program, label)
-    m, n = program.matrix.shape
-    y = cp.Variable(n)
-    box = [y <= program.box, y >= -program.box]
-    rows = [program.matrix @ y <= program.radius, program.matrix @ y >= -program.radius] if m else []
-    problem = cp.Problem(cp.Maximize(program.objective @ y), rows + box)
+    (lower, upper), nothing = program.rows, (np.zeros(len(program.cost)), np.zeros(len(program.rows[0])))
+    x = cp.Variable(len(program.cost), bounds=list(program.columns))
+    is_equality = lower is upper
+    rows = [program.matrix @ x == lower] if is_equality else [program.matrix @ x <= upper, program.matrix @ x >= lower]
+    problem = cp.Problem(cp.Minimize(program.cost @ x), rows)
     left = max(settings.seconds_left, 1e-3)
-    options = {_TIME_LIMITS[solver]: left} if np.isfinite(left) else {}
-    notes: tuple[str, ...] = ()
+    options = dict(options) if solver == _DEFAULT else {}
+    if np.isfinite(left):
+        options[_TIME_LIMITS[solver]] = left
     if solver == _DEFAULT:
-        spend_header()
+        highs.spend_header()
     try:
         data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
         with time_limit(left):
@@ -89,15 +101,13 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
             solution = interruptible(solving, Event(), f"{solver} was solving")
         problem.unpack_results(solution, chain, inverse)
     except TimeLimitError:
-        return replace(unsolved(program, label), notes=(f"{solver} did not keep to its time limit",))
+        notes.append(f"{solver} did not keep to its time limit")
+        return nothing
     except (cp.SolverError, ValueError) as error:  # CVXPY raises the latter where a solver has no solution to unpack
-        notes = (f"{solver} failed: {str(error).strip().splitlines()[0]:.100}",)
-    if problem.status not in _USABLE or y.value is None:
-        notes = notes or (f"{solver} ended with status {problem.status!r} and no usable answer",)
-        return Candidate(program, np.zeros(n), np.zeros(m), (label,), notes)
+        notes.append(f"{solver} failed: {str(error).strip().splitlines()[0]:.100}")
+        return nothing
     if problem.status != cp.OPTIMAL:
-        notes = (f"{solver} ended with status {problem.status!r}",)
-    p = np.zeros(m)
-    if m and rows[0].dual_value is not None:
-        p = np.asarray(rows[0].dual_value - rows[1].dual_value, dtype=np.float64)
-    return Candidate(program, np.asarray(y.value, dtype=np.float64), p, (label,), notes)
+        notes.append(f"{solver} ended with status {problem.status!r}")
+    if x.value is None or rows[0].dual_value is None:
+        return nothing
+    return np.asarray(x.value), np.asarray((0.0 if is_equality else rows[1].dual_value) - rows[0].dual_value)

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -38,6 +38,18 @@ from steinkit.sample import Floats
 
 Point = tuple[Floats, Floats]
 
+
+class LinearProgram(NamedTuple):
+    """Minimize cost'x subject to bounds on the columns x and on the rows matrix @ x."""
+
+    matrix: sparse.csc_array
+    cost: Floats
+    columns: tuple[Floats, Floats]
+    rows: tuple[Floats, Floats]
+
+
+Run = Callable[[LinearProgram, dict[str, Any], Settings], Point]
+
 _INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}  # 30 is usual; it may stall
 _DUAL_SIMPLEX = {
     "solver": "simplex",
@@ -58,31 +70,53 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     return each_coordinate(solve_coordinate, programs, settings)
 
 
-def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidate:
-    """Solve one coordinate, going on to costlier methods while its bracket is wider than the tolerance."""
+def solve_coordinate(
+    program: CoordinateProgram,
+    settings: Settings,
+    run: Run | None = None,
+    label: str = "highs",
+    *,
+    has_options: bool = True,
+) -> Candidate:
+    """Solve one coordinate, going on to costlier methods while its bracket is wider than the tolerance.
+
+    Parameters
+    ----------
+    program : CoordinateProgram
+    settings : Settings
+    run : callable, optional
+        Solves a linear program with options of HiGHS and returns column values and row multipliers. HiGHS by default.
+    label : str
+        Name of the engine.
+    has_options : bool
+        Whether `run` heeds the options. If not, the dual program is solved once only.
+    """
     if not len(program.radius):
-        return closed_form(program, "highs")
+        return closed_form(program, label)
     if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
-        return unsolved(program, "highs")
+        return unsolved(program, label)
+    run = _run if run is None else run
     matching = min(max(0.03 * settings.tolerance, 1e-8), 1e-5)
     methods: list[tuple[str, Callable[[], Point]]] = [
-        ("interior point", lambda: _interior_point(program, settings, matching)),
-        (f"interior point at {_TIGHTEST:g}", lambda: _interior_point(program, settings, _TIGHTEST)),
-        (f"dual simplex at {_TIGHTEST:g}", lambda: _dual_simplex(program, settings)),
+        ("the dual program", lambda: _interior_point(program, settings, run, matching)),
+        (f"the dual program at {_TIGHTEST:g}", lambda: _interior_point(program, settings, run, _TIGHTEST)),
+        ("the program itself", lambda: _dual_simplex(program, settings, run)),
     ]
-    history, best = [], unsolved(program, "highs")
+    if not has_options:
+        del methods[1]
+    history, best = [], unsolved(program, label)
     for name, method in methods:
-        found = Candidate(program, *method(), ("highs",))
+        found = Candidate(program, *method(), (label,))
         history.append(f"{name}: {found.proof.gap:.1e}")
         best = found if len(history) == 1 else best_of(best, found)
         if best.proof.gap <= settings.tolerance or settings.stopped:
             break
     if len(history) > 1:
-        best = replace(best, notes=(f"HiGHS needed a fallback; bracket widths by {'; '.join(history)}",))
+        best = replace(best, notes=(f"{label} needed a fallback; bracket widths from {'; '.join(history)}",))
     return best
 
 
-def _interior_point(program: CoordinateProgram, settings: Settings, tolerance: float) -> Point:
+def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, tolerance: float) -> Point:
     """Candidate (y, p) from IPX on the explicit dual.
 
     It is scaled, for IPX measures feasibility in absolute terms: each row by r^(-1/2), because the radii D^2/2 of near
@@ -98,47 +132,40 @@ def _interior_point(program: CoordinateProgram, settings: Settings, tolerance: f
     identity = sparse.eye_array(n, format="csc")
     row_cost, box_cost = _COST_SCALE * row_scale * program.radius, _COST_SCALE * program.box
     right_side = objective_scale * program.objective
-    lp = _linear_program(
+    lp = LinearProgram(
         matrix=sparse.hstack([transposed, -transposed, identity, -identity], format="csc"),
         cost=np.concatenate([row_cost, row_cost, box_cost, box_cost]),
         columns=(np.zeros(2 * (m + n)), np.full(2 * (m + n), highspy.kHighsInf)),
         rows=(right_side, right_side),
     )
-    primal, dual = _run(lp, _INTERIOR_POINT | {"ipm_optimality_tolerance": tolerance}, settings)
+    primal, dual = run(lp, _INTERIOR_POINT | {"ipm_optimality_tolerance": tolerance}, settings)
     return dual / _COST_SCALE, row_scale * (primal[:m] - primal[m : 2 * m]) / objective_scale
 
 
-def _dual_simplex(program: CoordinateProgram, settings: Settings) -> Point:
+def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> Point:
     """Candidate (y, p) from the dual simplex method on the program as it stands, rows as ranges."""
-    lp = _linear_program(
+    lp = LinearProgram(
         matrix=program.matrix.tocsc(),
         cost=-program.objective,
         columns=(-program.box, program.box),
         rows=(-program.radius, program.radius),
     )
-    primal, dual = _run(lp, _DUAL_SIMPLEX, settings)
+    primal, dual = run(lp, _DUAL_SIMPLEX, settings)
     return primal, -dual
 
 
-def _linear_program(
-    matrix: sparse.csc_array, cost: Floats, columns: tuple[Floats, Floats], rows: tuple[Floats, Floats]
-) -> highspy.HighsLp:
-    """Minimise cost'x subject to bounds on the columns x and on the rows matrix @ x."""
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = matrix.shape
-    lp.col_cost_ = cost
-    lp.col_lower_, lp.col_upper_ = columns
-    lp.row_lower_, lp.row_upper_ = rows
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = matrix.indptr
-    lp.a_matrix_.index_ = matrix.indices
-    lp.a_matrix_.value_ = matrix.data
-    return lp
-
-
-def _run(lp: highspy.HighsLp, options: dict[str, Any], settings: Settings) -> Point:
+def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
     """Column values and row multipliers of the point where HiGHS stopped, whatever its status; zeros if it has none."""
     spend_header()
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = program.matrix.shape
+    lp.col_cost_ = program.cost
+    lp.col_lower_, lp.col_upper_ = program.columns
+    lp.row_lower_, lp.row_upper_ = program.rows
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = program.matrix.indptr
+    lp.a_matrix_.index_ = program.matrix.indices
+    lp.a_matrix_.value_ = program.matrix.data
     highs = highspy.Highs()
     highs.silent()
     for name, value in options.items():

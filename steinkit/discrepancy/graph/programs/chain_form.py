@@ -101,7 +101,8 @@ class ChainProgram:
         ends = _distance(points[order[0]], lower), _distance(upper, points[order[-1]])
         sign = np.ones(len(points))
         first = int(cuts[-1]) if len(cuts) else 0
-        if ends[1][0] < (math.inf if len(cuts) else ends[0][0]):  # the last segment has its (nearer) bound at its end
+        # the last segment has its bound at its end, or of two the one that draws come nearer to without being on it
+        if _closest(points, upper) < (math.inf if len(cuts) else _closest(points, lower)):
             order[first:] = order[first:][::-1].copy()
             lengths[first:], lengths_low[first:] = lengths[first:][::-1].copy(), lengths_low[first:][::-1].copy()
             sign[first:] = -1.0
@@ -197,12 +198,46 @@ class ChainProgram:
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Map variables to g, shape (n,), and its derivative, shape (n, 1), in the order of the sample."""
-        values, slopes = np.empty(self.n_points), np.empty(self.n_points)
-        kernels.trace(self.chain, y, values, slopes)
+        values, slopes = self._traced(y)
         g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
         g[self.order] = self.sign * values
         gradient[self.order, 0] = slopes
         return g, gradient
+
+    def _traced(self, y: Floats) -> tuple[Floats, Floats]:
+        """Values and slopes of the chain's nodes; with a far bound, after the shift that makes its rows hold.
+
+        The recursion from the other end gives values in which the far bound's rows hold, however near it is. Both are
+        the same function up to an affine one of rounding errors, and their mean by `_gains` is the shifted one.
+        """
+        chain = self.chain
+        values, slopes = np.empty((2, self.n_points)), np.empty((2, self.n_points))
+        found = kernels.trace(chain, y, values[0], slopes[0])
+        if chain.far < 0.0 or not 0.0 < self._gains.sum() < math.inf:
+            return values[0], slopes[0]
+        row, slope = -self._far_row(found)[0], found.end_slope[0]
+        share = min(max(-1.0, row / chain.far_radius), 1.0) if chain.far_radius > 0.0 else 0.0
+        chord = min(max(-1.0, (slope + 0.5 * chain.c3 * chain.far * share) / chain.c2), 1.0)
+        turned = chain._replace(
+            kind=np.append(kernels.BOUNDED, chain.kind[:0:-1]),
+            step=np.append(chain.far, chain.step[:0:-1]),
+            step_low=np.append(chain.far_low, chain.step_low[:0:-1]),
+            far=-1.0,
+        )
+        controls = np.append([chord, share], y.reshape(-1, 2)[:0:-1, ::-1])
+        kernels.trace(turned, controls, values[1], slopes[1])
+        values[1], slopes[1] = -values[1, ::-1], slopes[1, ::-1].copy()
+        after = np.append(np.cumsum(self._gains[:0:-1])[::-1], 0.0)
+        shares = np.stack([after, np.cumsum(self._gains)]) / after[0]
+        return (shares * values).sum(axis=0), (shares * slopes).sum(axis=0)
+
+    @cached_property
+    def _gains(self) -> Floats:
+        """What a shift of all residuals by one adds to each gamma, beyond the gamma before it; shape (n,)."""
+        chain = self.chain
+        with np.errstate(over="ignore"):  # an infinite shift is not made
+            radii = chain.c3 * (0.5 * chain.step) * chain.step  # the square alone may be no double
+        return np.where(chain.kind >= kernels.EDGE, radii, 0.0)
 
     def _mend(
         self, y: Floats, found: kernels.Trace, values: Floats, slopes: Floats
@@ -219,8 +254,7 @@ class ChainProgram:
         chain = self.chain
         excess = self._far_excess(found)
         edges = chain.kind >= kernels.EDGE
-        radii = np.where(edges, chain.c3 * (0.5 * chain.step) * chain.step, 0.0)  # the square alone may be no double
-        gains = np.cumsum(radii)  # of each gamma, by a shift of one
+        gains = np.cumsum(self._gains)
         gain = float(gains[-1])
         if not excess > _NEGLIGIBLE or not gain > _SMALLEST_SQUARE:
             return y, found, excess, 0.0
@@ -273,6 +307,12 @@ class ChainProgram:
         value = abs(found.end_value[0]) * _OUTWARD + found.end_value_error
         limits = (abs(row) + row_error, self.chain.far_radius), (value, float(self.chain.box[-1]))
         return max(0.0, *((size / limit if limit > 0.0 else math.inf) * _OUTWARD - 1.0 for size, limit in limits))
+
+
+def _closest(points: Floats, bound: float) -> float:
+    """Distance to a bound of the closest point that is not on it; 0 if all are."""
+    away = np.abs(points - bound)
+    return float(away[away > 0.0].min()) if away.any() else 0.0
 
 
 def _distance(above: float, below: float) -> tuple[float, float]:

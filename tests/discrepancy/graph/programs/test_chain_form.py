@@ -1,6 +1,7 @@
 """The chain form's proofs: against the program as the paper states it, and in rational arithmetic."""
 
 from fractions import Fraction
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -340,3 +341,46 @@ def test_error_free_transformations(a, b):
     product, error = two_product(a, b)
     if a * b == 0.0 or abs(a * b) > 1e-250:  # else the error underflows
         assert Fraction(product) + Fraction(error) == Fraction(a) * Fraction(b) or a * b == 0.0
+
+
+def excess_in_rounding_errors(result):
+    """Largest excess of a row of the program on a line between bounds, over 2^-53 of the sizes of its terms."""
+    x, g, slope = (list(map(Fraction, a.ravel().tolist())) for a in (result.sample.points, result.g, result.slopes))
+    (c1, c2, c3), bounds = map(Fraction, result.stein_factors), list(map(Fraction, result.bounds[0].tolist()))
+    rows = [([v], c1) for v in g] + [([v], c2) for v in slope]
+    for i, bound in product(range(len(x)), bounds):
+        s = x[i] - bound
+        rows += [([g[i]], c2 * abs(s)), ([g[i], -s * slope[i]], c3 * s * s / 2)]
+    order = sorted(range(len(x)), key=x.__getitem__)
+    for i, k in pairwise(order):
+        s = x[k] - x[i]
+        rows += [([g[k], -g[i]], c2 * s), ([slope[k], -slope[i]], c3 * s)]
+        rows += [([g[k], -g[i], -s * slope[end]], c3 * s * s / 2) for end in (i, k)]
+    over = [(abs(sum(terms)) - radius, sum(map(abs, terms)) + radius) for terms, radius in rows]
+    return max(excess / size * 2**53 for excess, size in over if size)
+
+
+NEAR_BOUNDS = {
+    "on one, 1e-20 from the other": np.r_[1.0, 10.0 ** -np.arange(1, 21)],
+    "halving": 0.5 ** np.arange(0, 70, 3.5),
+    "1e-9 from one, 1e-16 from the other": np.r_[10.0 ** -np.arange(1, 10), 1.0 - 0.5 ** np.arange(2, 53, 5)],
+    "even": np.linspace(0.0, 1.0, 41)[1:],
+}
+
+
+@pytest.mark.parametrize("points", NEAR_BOUNDS.values(), ids=NEAR_BOUNDS)
+def test_between_two_bounds_the_function_holds_every_row_and_attains_the_lower_end(points):
+    scores = 1.0 / points
+    result = sk.graph_stein_discrepancy(
+        points, scores=scores, bounds=(0.0, 1.0), stein_factors=(1.0, 0.5, 1.0), engine="chain"
+    )
+    assert result.gap <= 1e-6
+    assert excess_in_rounding_errors(result) <= 8
+    terms = [
+        Fraction(float(q)) * part
+        for q, s, g, slope in zip(
+            result.sample.weights, result.scores[:, 0], result.g[:, 0], result.slopes[:, 0, 0], strict=True
+        )
+        for part in (Fraction(float(s)) * Fraction(float(g)), Fraction(float(slope)))
+    ]
+    assert sum(terms) >= Fraction(result.lower) - sum(map(abs, terms)) / 2**50

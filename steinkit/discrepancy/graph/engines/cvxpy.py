@@ -72,7 +72,7 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
     """Solve one coordinate as engine `highs` does, by the solver that CVXPY calls."""
     notes: list[str] = []
     run = partial(_run, solver=solver, notes=notes)
-    found = highs.solve_coordinate(program, settings, run, label, has_options=solver == _DEFAULT)
+    found = highs.solve_coordinate(program, settings, run, label, tuned=solver == _DEFAULT)
     return replace(found, notes=(*dict.fromkeys(notes), *found.notes))
 
 

@@ -71,12 +71,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 
 
 def solve_coordinate(
-    program: CoordinateProgram,
-    settings: Settings,
-    run: Run | None = None,
-    label: str = "highs",
-    *,
-    has_options: bool = True,
+    program: CoordinateProgram, settings: Settings, run: Run | None = None, label: str = "highs", *, tuned: bool = True
 ) -> Candidate:
     """Solve one coordinate, going on to costlier methods while its bracket is wider than the tolerance.
 
@@ -88,7 +83,7 @@ def solve_coordinate(
         Solves a linear program with options of HiGHS and returns column values and row multipliers. HiGHS by default.
     label : str
         Name of the engine.
-    has_options : bool
+    tuned : bool
         Whether `run` heeds the options. If not, the dual program is solved once only.
     """
     if not len(program.radius):
@@ -102,7 +97,7 @@ def solve_coordinate(
         (f"the dual program at {_TIGHTEST:g}", lambda: _interior_point(program, settings, run, _TIGHTEST)),
         ("the program itself", lambda: _dual_simplex(program, settings, run)),
     ]
-    if not has_options:
+    if not tuned:
         del methods[1]
     history, best = [], unsolved(program, label)
     for name, method in methods:

@@ -227,8 +227,8 @@ class ChainProgram:
         controls = np.append([chord, share], y.reshape(-1, 2)[:0:-1, ::-1])
         kernels.trace(turned, controls, values[1], slopes[1])
         values[1], slopes[1] = -values[1, ::-1], slopes[1, ::-1].copy()
-        after = np.append(np.cumsum(self._gains[:0:-1])[::-1], 0.0)
-        shares = np.stack([after, np.cumsum(self._gains)]) / after[0]
+        shares = np.stack([np.append(np.cumsum(self._gains[:0:-1])[::-1], 0.0), np.cumsum(self._gains)])
+        shares /= shares[0, 0]
         return (shares * values).sum(axis=0), (shares * slopes).sum(axis=0)
 
     @cached_property

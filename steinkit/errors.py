@@ -3,9 +3,10 @@
 Every message says what was received, what is wanted, and what to do. The command line turns each class into its exit
 code: 2 wrong usage, 3 bad input, 4 no certified answer, 70 a defect of steinkit.
 
-Names must not move a cursor, colour a terminal or begin a line of their own. Nor may two names look alike: characters
-composed and decomposed, Latin letters and the Cyrillic and Greek ones of the same shape, and characters of no width
-make two of what every reader takes for one name.
+Names must not move a cursor, colour a terminal, begin a line of their own or hide anything: characters without a shape
+of their own are shown as escapes. Nor may two names look alike: characters composed and decomposed, Latin letters and
+the Cyrillic and Greek ones of the same shape, and characters without a shape make two names that every reader takes for
+one.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 _LINES = "\n"
-# C0 and C1 controls and DEL; marks that turn the direction of text round; separators of lines; halves of characters
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Controls, formats (of no width, or that turn text round, tags among them), private, unassigned, halves of characters
+# and separators of lines; and letters and marks without a shape, which Unicode lists as ignorable.
+_SHAPELESS = {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"}
+_IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
 
 
 # Letters whose shapes are those of Latin ones; alpha, nu and others that statisticians tell apart are not among them.
@@ -62,11 +65,15 @@ def look_alikes(names: Iterable[str]) -> str:
 
 def _shape(name: str) -> str:
     composed = unicodedata.normalize("NFC", name).translate(_SAME_SHAPES)
-    return "".join(each for each in composed if unicodedata.category(each) != "Cf")
+    return "".join(each for each in composed if not _is_shapeless(each))
+
+
+def _is_shapeless(character: str) -> bool:
+    return unicodedata.category(character) in _SHAPELESS or _IGNORABLE.match(character) is not None
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Text whose control characters are written as escapes, such as ``\x1b``.
+    r"""Text with escapes, such as ``\x1b``, for controls and other characters without a shape of their own.
 
     Parameters
     ----------
@@ -80,11 +87,11 @@ def printable(text: str, *, lines: bool = False) -> str:
     >>> print(printable("theta\x1b[31m\n"))
     theta\x1b[31m\n
     """
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
     if lines:
         return _LINES.join(map(printable, text.split(_LINES)))
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return "".join(each.encode("unicode_escape").decode("ascii") if _is_shapeless(each) else each for each in text)
 
 
 def printable_document(part: Any) -> Any:

@@ -362,7 +362,8 @@ def require_printable(names: Iterable[str]) -> None:
     for position, name in enumerate(names, 1):
         if printable(name) != name:
             raise InputError(
-                f'coordinate {position} is named "{printable(name)}", with control characters in it; rename it'
+                f'coordinate {position} is named "{printable(name)}", with control or invisible characters in it; '
+                "rename it"
             )
 
 

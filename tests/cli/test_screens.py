@@ -74,7 +74,7 @@ def test_coordinates_are_not_named_so(steinkit, folder):
     (folder / "draws.csv").write_text("a,b\x1b[31m\n1.0,2.0\n0.5,-1.0\n")
     outcome = steinkit("score", "draws.csv", *_NORMAL)
     assert (outcome.code, outcome.out) == (3, "")
-    assert r'coordinate 2 is named "b\x1b[31m", with control characters in it' in outcome.err
+    assert r'coordinate 2 is named "b\x1b[31m", with control or invisible characters in it' in outcome.err
     with pytest.raises(InputError, match="coordinate 1 is named"):
         sk.Target(score=lambda x: -x, names=["\x07"])
 

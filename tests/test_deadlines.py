@@ -1,6 +1,7 @@
 """Deadlines: what listens to them, and what is known when they pass. No test asserts how long anything took."""
 
 import pickle
+import signal
 import threading
 import time
 
@@ -120,6 +121,24 @@ def test_work_that_does_not_hear_the_deadline_is_left_behind(monkeypatch, beside
 def test_a_time_out_of_the_work_itself_is_its_own():
     with time_limit(60.0), pytest.raises(TimeoutError, match="mine"):
         interruptible(lambda: (_ for _ in ()).throw(TimeoutError("mine")), threading.Event(), "counting")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="alarms are POSIX's")
+def test_a_watchdog_of_the_user_stays_its_own():
+    """An alarm's handler runs in the main thread, which waits for the work."""
+
+    def bark(number, frame):
+        raise TimeoutError("mine")
+
+    release, interrupted = threading.Event(), threading.Event()
+    before = signal.signal(signal.SIGALRM, bark)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with time_limit(60.0), pytest.raises(TimeoutError, match="mine"):
+            interruptible(lambda: interrupted.wait(30.0) and release.set(), interrupted, "counting")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert release.wait(30.0)  # the work was told
 
 
 def test_stopped_spanner_kernels_return_without_having_worked():

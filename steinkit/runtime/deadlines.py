@@ -17,7 +17,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import lru_cache, wraps
@@ -254,25 +254,26 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     KeyboardInterrupt
         If the user interrupts the wait; `AbandonedWork` if the work has not ended half a second later.
     TimeLimitError
-        If it goes on past the deadline. And whatever the work raises.
+        If it goes on past the deadline.
+    BaseException
+        Whatever the work raises, or the handler of a signal; a TimeoutError of theirs stays one.
     """
     left = seconds_left()
     if left == math.inf and current_thread() is not main_thread():
         return work()
     thread, outcome = _begun(work)
     try:
-        return outcome.result(min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
-    except TimeoutError:
-        if outcome.done():  # it is the work's own
-            raise
-        interrupted.set()
-        raise TimeLimitError(doing) from None
-    except KeyboardInterrupt:
+        wait([outcome], min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
+    except BaseException as error:  # of a signal's handler: the user's control-C, or a watchdog
         interrupted.set()
         thread.join(_PATIENCE)
-        if thread.is_alive():
+        if isinstance(error, KeyboardInterrupt) and thread.is_alive():
             raise AbandonedWork from None
         raise
+    if not outcome.done():
+        interrupted.set()
+        raise TimeLimitError(doing)
+    return outcome.result()
 
 
 def _begun(work: Callable[[], Result]) -> tuple[Thread, Future[Result]]:

@@ -5,6 +5,9 @@ UTF-8 (with or without a byte order mark), and lines end in LF or CRLF. Lines th
 are comments. Blank lines at the end are skipped; a blank line between draws is an error, because in a file of one
 column it may stand for a missing value.
 
+Spreadsheets run a cell that starts with ``=``, ``+``, ``-`` or ``@`` as a formula. A name that starts so is written
+with an apostrophe before it, which is removed when the file is read.
+
 Rows of plain numbers are read straight into the table, so that a large file costs little more memory than its numbers.
 What is not plain (quotes, blank lines, words, ragged rows) is read cell by cell, to say where it is wrong.
 """
@@ -43,6 +46,7 @@ _LONGEST_LINE = 2**26  # letters, of the header and the comments before it
 _NAMED_WHOLE = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # what of a name may hold commas that separate nothing: theta[1,2]
 _DECIMAL = re.compile(r"\s*[+-]?\d*([,.])\d*([eE][+-]?\d+)?\s*")
 _NO_TEXT = re.compile("[\udc80-\udcff]")  # what stands for bytes that are not UTF-8
+_FORMULA, _QUOTED_FORMULA = re.compile("'*[=+@-]"), re.compile("'+[=+@-]")
 _MISSING = ("NA", "<NA>", "N/A", "NULL", "null", "None")
 
 MOST_BLANK_LINES = 1_000_000
@@ -103,6 +107,9 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
 def write_csv(sample: Sample, target: str) -> bytes:
     """Write a sample as CSV; every number reads back to the same double.
 
+    A name that starts with ``=``, ``+``, ``-`` or ``@`` is written with an apostrophe before it, so that spreadsheets
+    do not run it; `read_csv` removes the apostrophe.
+
     Raises
     ------
     UsageError
@@ -110,7 +117,7 @@ def write_csv(sample: Sample, target: str) -> bytes:
     """
     columns = columns_of(sample)
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(columns)
+    csv.writer(text, lineterminator="\n").writerow(f"'{name}" if _FORMULA.match(name) else name for name in columns)
     _require_readable(text.getvalue(), list(columns), sample.names, target)
     for start in range(0, len(sample), _ROWS_AT_A_TIME):
         # tolist() gives Python numbers, whose repr is the shortest text that reads back to the same double.
@@ -156,7 +163,8 @@ def _separator(header: str) -> str:
 
 def _header_names(content: str, comment: str, source: str, line: int, separator: str) -> list[str]:
     try:
-        names = [name.strip() for name in next(_cells([content], separator))]
+        cells = [name.strip() for name in next(_cells([content], separator))]
+        names = [name[1:] if _QUOTED_FORMULA.match(name) else name for name in cells]
     except csv.Error as error:
         raise InputError(f"{source}, line {line}: the header cannot be read ({error}); correct it") from None
     MAX_COLUMNS.require(len(names), source, "has")

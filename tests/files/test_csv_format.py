@@ -357,3 +357,13 @@ def test_millions_of_blank_lines_are_not_gone_through(text: str, said: str, monk
 
 def test_blank_lines_at_the_end_are_skipped_however_many() -> None:
     assert read("a,b\n1,2\n" + "\n" * 2_000_000).points.tolist() == [[1.0, 2.0]]
+
+
+def test_names_that_spreadsheets_would_run_are_written_with_an_apostrophe() -> None:
+    names = ("=cmd|' /C calc'!A0", "+x", "-y", "@z", "'=quoted", "''+twice", "'kept", "a=b", "x-1")
+    sample = Sample(np.arange(9.0)[None], names=names, scores=np.ones((1, 9)))
+    data = write_csv(sample, "out.csv")
+    header = data.decode().splitlines()[0].split(",")
+    assert header[:9] == ["'=cmd|' /C calc'!A0", "'+x", "'-y", "'@z", "''=quoted", "'''+twice", "'kept", "a=b", "x-1"]
+    assert not [each for each in header if each[0] in "=+-@"]
+    assert read_csv(data, "out.csv").names == names

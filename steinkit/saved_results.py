@@ -14,7 +14,6 @@ import importlib
 import io
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,8 @@ from numpy.typing import NDArray
 from steinkit.arguments import checked
 from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SteinkitError
-from steinkit.files.streams import MAX_BYTES, as_json, read_bytes, write_bytes
+from steinkit.files.numpy_format import Archive
+from steinkit.files.streams import as_json, read_bytes, write_bytes
 
 _ENDING = ".npz"
 _ROOMS = ("chains", "comparison", "curves", "discrepancy", "measures", "sample", "samplers", "sweeps")
@@ -87,17 +87,12 @@ def restored(data: bytes, path: str | os.PathLike[str]) -> Result:
     """The result whose JSON file holds these bytes; parameters and errors of `read_result`."""
     name = _beside(path)
     try:
-        with zipfile.ZipFile(io.BytesIO(read_bytes(name, binary=True))) as archive:
-            MAX_BYTES.require(sum(member.file_size for member in archive.infolist()), str(name))
-            arrays = {}
-            for each in archive.namelist():
-                with archive.open(each) as member:
-                    arrays[each.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
-        state = json.loads(arrays[_DESCRIBED].tobytes())
-        found = _unpacked(state["result"], arrays)
+        archive = Archive(read_bytes(name, binary=True), str(name))
+        state = json.loads(archive[_DESCRIBED].tobytes())
+        found = _unpacked(state["result"], archive)
     except SteinkitError:
         raise
-    except Exception as error:  # of a damaged archive zipfile says it with almost any
+    except Exception as error:  # a damaged description is anything but one
         raise InputError(
             f"{name} is not a result that this version of steinkit can read ({str(error) or repr(error)})"
         ) from None
@@ -145,14 +140,14 @@ def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     return repr(value)
 
 
-def _unpacked(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _unpacked(value: Any, arrays: Archive) -> Any:
     if isinstance(value, list):
         return [_unpacked(each, arrays) for each in value]
     if not isinstance(value, dict):
         return value
     ((kind, held),) = value.items()
     if kind == "array":
-        return arrays[held]
+        return np.array(arrays[held])
     if kind == "caution":
         return Caution(held)
     if kind == "error":

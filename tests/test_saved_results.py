@@ -1,6 +1,9 @@
 """Results in files: what is read is what was kept."""
 
+import io
 import json
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -107,7 +110,7 @@ def _spoilt(folder, **members):
     ("spoil", "said"),
     [
         (lambda folder: (folder / "r.json.npz").unlink(), "has no r.json.npz beside it"),
-        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is not a result that this version"),
+        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is not a NumPy file of numbers"),
         (lambda folder: (folder / "r.json").write_text("{}"), "belongs to another result"),
         (lambda folder: _spoilt(folder, module="os", kind="system"), "os holds no results"),
         (lambda folder: _spoilt(folder, module="steinkit.cli", kind="main"), "steinkit.cli holds no results"),
@@ -123,4 +126,32 @@ def test_damaged_files_are_refused(spoil, said, tmp_path):
     MADE["ksd"]().save(tmp_path / "r.json")
     spoil(tmp_path)
     with pytest.raises(InputError, match=said):
+        sk.read_result(tmp_path / "r.json")
+
+
+def _with_a_bomb(path, name):
+    """Add an array of 80 MB that is packed to 80 kB to the arrays of a result, or put it in place of one."""
+    with zipfile.ZipFile(path) as archive:
+        members = {each: archive.read(each) for each in archive.namelist()}
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "|u1", "fortran_order": False, "shape": (8 * 10**7,)})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, data in (members | {f"{name}.npy": head.getvalue() + bytes(8 * 10**7)}).items():
+            archive.writestr(each, data)
+
+
+def test_the_limits_of_samples_hold_for_the_arrays_of_a_result(tmp_path, monkeypatch):
+    result = MADE["ksd"]()
+    result.save(tmp_path / "r.json")
+    _with_a_bomb(tmp_path / "r.json.npz", "more")
+    tracemalloc.start()
+    assert sk.read_result(tmp_path / "r.json").value == result.value  # which does not name the array, and leaves it
+    _with_a_bomb(tmp_path / "r.json.npz", "array_0")
+    tracemalloc.reset_peak()
+    with pytest.raises(InputError, match=r"r\.json\.npz unpacks to .* bytes or more for each .*STEINKIT_MAX_RATIO"):
+        sk.read_result(tmp_path / "r.json")
+    assert tracemalloc.get_traced_memory()[1] < 1.6e8
+    tracemalloc.stop()
+    monkeypatch.setenv("STEINKIT_MAX_MEMBERS", "2")
+    with pytest.raises(InputError, match=r"r\.json\.npz holds \d+ members, .*STEINKIT_MAX_MEMBERS"):
         sk.read_result(tmp_path / "r.json")

@@ -13,7 +13,8 @@ import sys
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from steinkit.containers.columns import choose, make_sample
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, listed
-from steinkit.files.streams import MAX_COLUMNS, MAX_MEMBERS, read_within
+from steinkit.files.streams import MAX_BYTES, MAX_COLUMNS, MAX_MEMBERS, read_within
 from steinkit.sample import Sample, default_names, rectangle
 
 _ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names", "divergent", "energy")
@@ -45,7 +46,9 @@ def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     InputError
         If the archive is damaged, lacks ``points``, or holds arrays that do not fit together.
     """
-    return _sample(_unpack(data, source), source, columns)
+    archive = Archive(data, source)
+    _require_points(archive)
+    return _sample({name: archive[name] for name in _ENTRIES if name in archive.names}, source, columns)
 
 
 def write_npz(sample: Sample, target: str) -> bytes:
@@ -92,49 +95,77 @@ def write_npy(sample: Sample, target: str) -> bytes:
     return stream.getvalue()
 
 
-def _unpack(data: bytes, source: str) -> dict[str, Any]:
-    if data.startswith(_NPY):
-        raise InputError(f'{source} is an NPY array, not an NPZ archive; read it with format="npy" (--format npy)')
-    if not data.startswith(_ZIP):
-        raise _no_numbers(source)
-    # before the archive is opened, which takes time and memory in proportion
-    MAX_MEMBERS.require(data.count(_MEMBER), source)
+class Archive:
+    """The arrays of an NPZ archive by their names, each of them read and held to the limits when it is asked for.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str
+        Name of the file, for messages.
+
+    Raises
+    ------
+    InputError
+        If it is no archive of arrays, is damaged, or exceeds the limits.
+    """
+
+    def __init__(self, data: bytes, source: str) -> None:
+        if data.startswith(_NPY):
+            raise InputError(f'{source} is an NPY array, not an NPZ archive; read it with format="npy" (--format npy)')
+        if not data.startswith(_ZIP):
+            raise _no_numbers(source)
+        # before the archive is opened, which takes time and memory in proportion
+        MAX_MEMBERS.require(data.count(_MEMBER), source)
+        self.source = source
+        self._unpacked = 0
+        with _damage_reported(source):
+            self._archive = zipfile.ZipFile(io.BytesIO(data))
+        listing = Counter(each.filename for each in self._archive.infolist())
+        twice = next((name for name, count in listing.items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f'{source} holds "{twice.removesuffix(".npy")}" more than once; keep one')
+        self.names = {name.removesuffix(".npy") for name in listing if name.endswith(".npy")}
+        self.others = listing.keys() - {f"{name}.npy" for name in self.names}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """One array; KeyError if there is none of this name."""
+        if name not in self.names:
+            raise KeyError(name)
+        with _damage_reported(self.source):
+            packed = self._archive.getinfo(f"{name}.npy").compress_size
+            with self._archive.open(f"{name}.npy") as stream:  # whose header may be wrong about its size
+                content = read_within(stream, self.source, packed).getvalue()
+        self._unpacked += len(content)
+        MAX_BYTES.require(self._unpacked, self.source, "unpacks to at least")
+        return _array(content, f'{self.source}, array "{name}",')
+
+
+@contextmanager
+def _damage_reported(source: str) -> Iterator[None]:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = _members(archive, source)
-            found = {}
-            for entry in [each for each in _ENTRIES if each in members]:
-                with archive.open(members[entry]) as stream:  # whose header may be wrong about its size
-                    content = read_within(stream, source, members[entry].compress_size)
-                found[entry] = _array(content.getvalue(), f'{source}, array "{entry}",')
-            return found
+        yield
     except SteinkitError:
         raise
     except Exception as error:  # of a damaged archive zipfile says it with almost any
         raise _damaged(source, str(error) or type(error).__name__) from None
 
 
-def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo]:
-    """The arrays in an archive by their names, among which there are points."""
-    listing = archive.infolist()
-    stray = next((each.filename for each in listing if each.filename in _ENTRIES), None)
+def _require_points(archive: Archive) -> None:
+    """Raise InputError unless an archive holds points, and no array of a sample under a name that is not read."""
+    source, names = archive.source, archive.names
+    stray = next((name for name in _ENTRIES if name in archive.others), None)
     if stray is not None:
         raise InputError(f'{source} holds a member "{stray}", not an array; numpy.savez names them "{stray}.npy"')
-    members = {each.filename.removesuffix(".npy"): each for each in listing if each.filename.endswith(".npy")}
-    twice = [name for name, count in Counter(each.filename for each in listing).items() if count > 1]
-    if twice:
-        raise InputError(f'{source} holds "{twice[0].removesuffix(".npy")}" more than once; keep one')
-    if "points" not in members:
+    if "points" not in names:
         raise InputError(
-            f'{source} holds no array "points"; it holds {listed(list(members)) or "nothing"}: store the '
+            f'{source} holds no array "points"; it holds {listed(sorted(names)) or "nothing"}: store the '
             'draws as "points", of shape (n, d) or (chains, draws, d)'
         )
-    for name in members:
+    for name in sorted(names.difference(_ENTRIES)):
         # An array of another name is left alone, unless it looks like a slip: "weight" for "weights".
-        hint = "" if name in _ENTRIES else did_you_mean(name, set(_ENTRIES) - set(members), cutoff=0.8)
-        if hint:
+        if hint := did_you_mean(name, set(_ENTRIES) - names, cutoff=0.8):
             raise InputError(f'{source} holds an array "{name}" that nothing reads{hint}: rename or drop it')
-    return members
 
 
 def _array(data: bytes, source: str) -> NDArray[Any]:

@@ -1,8 +1,10 @@
 """Caps on what a file may cost: each refuses, names itself, and can be raised."""
 
+import errno
 import gzip
 import io
 import os
+import sys
 import threading
 import time
 import tracemalloc
@@ -104,10 +106,25 @@ def test_a_pipe_that_is_written_to_slowly(tmp_path):
     writer.join()
 
 
-@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
-def test_devices_are_no_files(device):
-    with pytest.raises(sk.InputError, match=rf"{device} is a device and no file"):
-        sk.read_sample(device, format="csv")
+@pytest.mark.skipif(sys.platform != "linux", reason="the files are Linux's")
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/urandom", "/dev/tty", "/proc/self/status", "/proc/self/stat"])
+def test_only_regular_files_and_pipes_are_read(path):
+    with pytest.raises(sk.InputError, match=rf"{path} is a device or another special file; expected a regular file"):
+        sk.read_sample(path, format="csv")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the files are Linux's")
+@pytest.mark.parametrize("path", ["/proc/self/mem", "/proc/kmsg"])
+def test_a_file_that_cannot_be_read_or_never_ends_is_refused_at_once(path):
+    with pytest.raises(sk.InputError, match=rf"{path} (cannot be read|is empty|is a device or another special file)"):
+        sk.read_sample(path, format="csv")
+
+
+def test_an_error_while_a_file_is_read_is_one_of_the_input(tmp_path):
+    (tmp_path / "s.csv").write_text("a\n1\n")
+    path, said = tmp_path / "s.csv", r"s\.csv cannot be read: Input/output error"
+    with pytest.raises(sk.InputError, match=said), streams.opened(path, binary=False):
+        raise OSError(errno.EIO, "Input/output error")
 
 
 def test_columns(monkeypatch):
@@ -146,3 +163,32 @@ def test_the_work_grows_with_the_number_of_columns_and_not_with_its_square(share
         counts.append(_Counted.times)
     assert counts[0] > 200
     assert counts[1] < 2.5 * counts[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (".".join(["a"] * 20_000) + " = 1", "a key of more than 16 parts"),
+        ("[" + ".".join(["a"] * 17) + "]", "a key of more than 16 parts"),
+        ('"a" . ' * 17 + "a = 1", "a key of more than 16 parts"),
+        ('x = {p = """a"""", ' + "a." * 17 + 'a = 1, q = """b""""}', "a key of more than 16 parts"),
+        ("x = 1\n#" + "x" * 2**20, "bytes of TOML; expected at most 1,048,576"),
+        ("x = " + "[" * 20_000, "is not valid TOML"),
+        ('"\\' * 100_000, "is not valid TOML"),
+    ],
+)
+def test_toml_that_would_grow_is_refused_before_it_is_parsed(text, said):
+    tracemalloc.start()
+    with pytest.raises(sk.InputError, match=rf"s\.toml .*{said}"):
+        streams.parse_toml(text.encode(), "s.toml")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3e7  # of the 1.6e9 that parsing took
+
+
+def test_toml_with_many_dots_that_are_no_keys():
+    dots = "." * 40
+    text = f'[a.b.c]\nx = [{"1.5, " * 40}]  # {dots}\ny = "{dots}"\nz = """{dots}\\\n{dots}"""\nw = \'{dots}\'\n'
+    found = streams.parse_toml(text.encode(), "s.toml")["a"]["b"]["c"]
+    assert found == {"x": [1.5] * 40, "y": dots, "z": 2 * dots, "w": dots}
+    assert streams.parse_toml(("a." * 15 + "a = 1").encode(), "s.toml")

@@ -1,202 +1,58 @@
-"""Samples as NetCDF and Zarr, what ArviZ and PyMC write InferenceData to; read in a child process.
+"""Samples as NetCDF and Zarr, the formats of InferenceData in ArviZ and PyMC; xarray reads both.
 
-The draws stand in the group ``posterior``, unless another one is named, or in the root of a file without one. What is
-read of a group is what `as_sample` reads of it in memory: every variable with the dimensions ``chain`` and ``draw``,
-others left alone; further dimensions are flattened into names by their labels, ``theta[Choate]``, or by position,
-``Sigma[0,1]``, where these do not tell entries apart. ``score:NAME`` is the score of NAME; ``weight`` and ``cost`` are
-parameters like any other, except in files that steinkit wrote, whose attributes say so. Reading is done by a process
-of its own, for a damaged file can hang or crash the C library.
+The draws stand in the group ``posterior``, unless another group is named, or in the root of a file without a posterior.
+A group is read as `as_sample` reads a dataset in memory: every variable with the dimensions ``chain`` and ``draw``,
+no others; further dimensions are flattened into names by their labels, ``theta[Choate]``, or by position,
+``Sigma[0,1]``, where labels do not tell entries apart. ``score:NAME`` is the score of NAME; ``weight`` and ``cost`` are
+parameters like any other, except in files that steinkit wrote, whose attributes say so.
 
-Zarr's folders are read only; their variables come in the order of their names, since a folder keeps none.
+Zarr folders are only read; their variables come in the order of their names, because a folder keeps no order.
 
-A child for each kind of files is started when it is first needed, kept for those that follow, and ends with the process
-that started it. It is given bytes or a path and answers with a sample as NPZ or with an error; nothing is pickled. A
-child that does not answer in time is killed. The libraries are loaded in the child only, so that the first file costs
-little more than if it were read here, and others about a millisecond.
+The metadata are examined before any number is decoded: shapes and chunks are held to the limits on sample files, links
+to other files are refused (a link, an external storage or a virtual dataset could make any file a sample), and so is
+the codec of Numcodecs that unpickles. The libraries themselves are trusted: a file that was crafted to exploit a defect
+of HDF5, or a chunk that holds more than its metadata say, may crash the process or exhaust its memory.
 """
 
 from __future__ import annotations
 
-import atexit
-import importlib.util
-import json
+import io
+import math
 import os
 import re
-import subprocess
-import sys
 import tempfile
-import threading
-import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from steinkit import errors
 from steinkit.containers.columns import COLUMNS_BESIDE, columns_of
-from steinkit.containers.objects import LABELS, RESERVED
-from steinkit.errors import InputError, MissingDependencyError, UsageError
-from steinkit.files.numpy_format import read_npz
-from steinkit.files.streams import MAX_SECONDS, ZARR_MARKS, is_zarr
+from steinkit.containers.objects import LABELS, RESERVED, STATISTICS, STATS, from_dataset, with_statistics
+from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, imported, listed
+from steinkit.files.streams import (
+    MAX_BYTES,
+    MAX_COLUMNS,
+    MAX_MEMBERS,
+    ZARR_MARKS,
+    enclosed,
+    is_zarr,
+    parse_json,
+    read_enclosed,
+    require_ratio,
+)
 from steinkit.sample import Integers, Sample, rectangle
-
-_CHILD = "steinkit.files.reader_child"
-_BYTES_A_SECOND = 5e6  # that even a slow machine unpacks
-_START = 60.0  # seconds in which any machine starts Python
-_BUSY = 6.0  # of a machine that has other work: seconds that pass for one of work
-
-
-def read_in_child(
-    kind: str, source: str, *, data: bytes = b"", size: int = 0, **request: str | Sequence[str] | None
-) -> Sample:
-    """A sample as the child reads it.
-
-    Parameters
-    ----------
-    kind : str
-        Name of a reader in `reader_child`.
-    source : str
-        Name of the file, for messages.
-    data : bytes
-        Of the file.
-    size : int
-        Bytes of what is read besides.
-    **request
-        Arguments of the reader.
-
-    Raises
-    ------
-    SteinkitError
-        As the reader does, and InputError if the library crashed, or did not come to an end.
-    """
-    seconds = MAX_SECONDS.value + (len(data) + size) / _BYTES_A_SECOND
-    limits = {name: value for name, value in os.environ.items() if name.startswith("STEINKIT_MAX_")}
-    asked = {"kind": kind, "source": source, "limits": limits, "request": request}
-    with _LOCK:
-        try:
-            child = _running(kind)
-        except (EOFError, TimeoutError, OSError):
-            raise InputError(
-                f"{source} is read by a process of its own, which could not be started; see whether "
-                f"'python -m {_CHILD} {kind}' says why"
-            ) from None
-        try:
-            send(child.process.stdin, asked, data)
-            answer, packed = child.answer(_BUSY * seconds)
-        except BaseException as error:
-            child.end()
-            if isinstance(error, TimeoutError):
-                said = f"took the library that reads it more than {seconds:.0f} seconds"
-                raise MAX_SECONDS.exceeded(source, said) from None
-            if isinstance(error, (EOFError, BrokenPipeError)):
-                raise InputError(f"{source} is damaged: the library that reads it crashed; write it again") from None
-            raise
-    if "error" in answer:
-        raise getattr(errors, answer["error"])(answer["message"])
-    return read_npz(packed, source)
-
-
-def require_installed(kind: str, extra: str, *packages: str) -> None:
-    """Raise MissingDependencyError unless packages are there for the child to import."""
-    for package in packages:
-        try:
-            there = importlib.util.find_spec(package) is not None
-        except ValueError:  # of a module that is marked as not to be had
-            there = False
-        if not there:
-            raise MissingDependencyError(f"{kind} needs the package {package}; pip install 'steinkit[{extra}]'")
-
-
-def send(stream: IO[bytes], document: Any, data: bytes = b"") -> None:
-    """Write a document and bytes, with their number in front."""
-    stream.write(f"{len(data)} {json.dumps(document)}\n".encode())
-    stream.write(data)
-    stream.flush()
-
-
-def receive(stream: IO[bytes]) -> tuple[Any, bytes]:
-    """Read what `send` wrote; EOFError if it ends before."""
-    length, _, document = stream.readline().partition(b" ")
-    data = stream.read(int(length)) if document.endswith(b"\n") else b""
-    if not document.endswith(b"\n") or len(data) < int(length):
-        raise EOFError
-    return json.loads(document), data
-
-
-class _Child:
-    """A process that reads files."""
-
-    def __init__(self, kind: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_search_path()), "OPENBLAS_NUM_THREADS": "1"}
-        self.process: Any = subprocess.Popen(
-            [sys.executable, "-P", "-W", "ignore", "-m", _CHILD, kind],  # -P: nothing in the folder at hand is run
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-        )
-        try:
-            self.answer(_START)  # that it is ready
-        except BaseException:
-            self.end()
-            raise
-
-    def answer(self, seconds: float) -> tuple[Any, bytes]:
-        """What it says; TimeoutError or EOFError if it does not."""
-        end = time.monotonic() + seconds
-        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self.process.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            return receive(self.process.stdout)
-        except EOFError:
-            if time.monotonic() >= end:
-                raise TimeoutError from None
-            raise
-        finally:
-            timer.cancel()
-
-    def end(self) -> None:
-        """End the process at once."""
-        self.process.kill()
-        self.process.communicate()
-
-
-def _search_path() -> list[str]:
-    """Where the child looks for modules: where we do, but for the folder at hand, which ``python -m`` puts in front.
-
-    Downloads lie there, and one of them may be called h5py.py. Only steinkit itself may come from there.
-    """
-    own, here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), os.path.realpath("")
-    elsewhere = [each for each in sys.path if each and os.path.realpath(each) != here]
-    return elsewhere if own in elsewhere else [own, *elsewhere]
-
-
-_LOCK = threading.Lock()
-_children: dict[tuple[int, str], _Child] = {}  # by the process that started them: one it was forked from is another
-
-
-def _running(kind: str) -> _Child:
-    key = os.getpid(), kind
-    if key in _children and _children[key].process.poll() is not None:
-        _children.pop(key).end()
-    if key not in _children:
-        _children[key] = _Child(kind)
-    return _children[key]
-
-
-@atexit.register
-def _end_children() -> None:
-    for (owner, _), child in _children.items():
-        if owner == os.getpid():
-            child.end()
-
 
 _GROUP = "posterior"
 # NetCDF forbids control characters, slashes and blanks at the end, HDF5 also "." alone and half characters.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\ud800-\udfff]|\s\Z|\A\.*\Z")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+_ARRAYS = (".zarray", "zarr.json")
+_METADATA = (*_ARRAYS, ".zgroup", ".zattrs", ".zmetadata")
+_PARSED = 16  # bytes of memory for each byte of JSON
 
 
 def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
@@ -210,24 +66,33 @@ def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, 
     columns : sequence of str, optional
         Coordinates to keep; variables without any of them are not read.
     group : str, optional
-        Where the draws stand; the posterior, or the root of a file without one, if not given.
+        Group that holds the draws; if not given, the posterior, or the root of a file without one.
 
     Raises
     ------
     InputError
-        If the file is no NetCDF 4, holds no variable over chain and draw, or chains of unequal length.
+        If the file is not NetCDF 4, holds no variable over chain and draw, or chains of unequal length.
     MissingDependencyError
         If xarray or h5netcdf is not installed (``pip install 'steinkit[netcdf]'``).
     """
-    require_installed("NetCDF", "netcdf", "xarray", "h5netcdf", "h5py")
+    xarray, h5py = _libraries("NetCDF", "netcdf", "xarray", "h5py", "h5netcdf")
     if not data.startswith(_HDF5):
         kind = (
             "a NetCDF 3 file; convert it to NetCDF 4 (nccopy -k nc4)"
             if data.startswith(b"CDF")
-            else ("no NetCDF 4 (HDF5) file; say with format= (--format) what it is")
+            else "no NetCDF 4 (HDF5) file; say with format= (--format) what it is"
         )
         raise InputError(f"{source} is {kind}")
-    return read_in_child("netcdf", source, data=data, columns=columns, group=group)
+    with _damage_reported(source, "NetCDF file"):
+        with h5py.File(io.BytesIO(data), "r") as file:
+            _refuse_other_files(file, source)
+            found = _group_to_read(group, [name for name, each in file.items() if isinstance(each, h5py.Group)], source)
+            stats = STATS if found == _GROUP and isinstance(file.get(STATS), h5py.Group) else None
+            members = [*file[found or "/"].values(), *(file[STATS].get(name) for name in STATISTICS if stats)]
+            arrays = [each for each in members if isinstance(each, h5py.Dataset)]
+            _require_size((_padded(each.shape or (), each.chunks, each.dtype) for each in arrays), len(data), source)
+        opened = partial(xarray.open_dataset, io.BytesIO(data), engine="h5netcdf", **_AS_STORED)
+        return _read(opened, found, stats, source, columns)
 
 
 def write_netcdf(sample: Sample, target: str) -> bytes:
@@ -240,9 +105,7 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
     MissingDependencyError
         If xarray or h5netcdf is not installed.
     """
-    require_installed("NetCDF", "netcdf", "xarray", "h5netcdf", "h5py")
-    import xarray
-
+    xarray, _ = _libraries("NetCDF", "netcdf", "xarray", "h5py", "h5netcdf")
     chains, draws = _axes(sample, target)
     columns = columns_of(sample, reserved=("chain", "draw"))
     unfit = [name for name in columns if _UNFIT.search(name)]
@@ -291,19 +154,165 @@ def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, gro
     columns : sequence of str, optional
         Coordinates to keep; variables without any of them are not read.
     group : str, optional
-        Where the draws stand; the posterior, or the root of a folder without one, if not given.
+        Group that holds the draws; if not given, the posterior, or the root of a folder without one.
 
     Raises
     ------
     InputError
-        If the folder is not Zarr's, or holds no draws.
+        If the folder is not a Zarr folder, or holds no draws.
     MissingDependencyError
         If xarray or zarr is not installed (``pip install 'steinkit[zarr]'``).
     """
-    require_installed("Zarr", "zarr", "xarray", "zarr")
+    xarray, zarr = _libraries("Zarr", "zarr", "xarray", "zarr")
     if not path.exists():
         raise InputError(f"{source} does not exist; check the path")
     if not is_zarr(path):
         raise InputError(f"{source} is not a Zarr folder: none of {', '.join(ZARR_MARKS)} is in it; check the path")
-    size = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
-    return read_in_child("zarr", source, size=size, path=str(path.absolute()), columns=columns, group=group)
+    with _damage_reported(source, "Zarr folder"):
+        arrays, stored = _harmless(path, source)
+        groups = [each.name for each in path.iterdir() if each.is_dir() and each not in arrays]
+        found = _group_to_read(group, groups, source)
+        stats = STATS if found == _GROUP and STATS in groups else None
+        read = [each for each in arrays if each.parent == path / (found or "")]
+        read += [path / STATS / name for name in STATISTICS if stats and path / STATS / name in arrays]
+        opened = (zarr.open_array(each, mode="r") for each in read)
+        sizes = (_padded(each.shape, getattr(each, "shards", None) or each.chunks, each.dtype) for each in opened)
+        _require_size(sizes, stored, source)
+        options = _AS_STORED | {"chunks": None, "backend_kwargs": {"consolidated": False}}
+        return _read(partial(xarray.open_dataset, path, engine="zarr", **options), found, stats, source, columns)
+
+
+# A parameter with the attribute units="seconds" stays a number.
+_AS_STORED = {"decode_times": False, "decode_timedelta": False}
+
+
+def _libraries(kind: str, extra: str, *packages: str) -> Any:
+    """The first two of the packages that a format needs, all of them imported."""
+    return [imported(each, f"{kind} needs the package {each}, which", extra) for each in packages][:2]
+
+
+def _group_to_read(asked: str | None, groups: Sequence[str], source: str) -> str | None:
+    """The group that holds the draws; None for the root of a file without a posterior, unless a group is named."""
+    if asked is None:
+        return _GROUP if _GROUP in groups else None
+    if asked.split("/")[0] not in groups:
+        hint = did_you_mean(asked, groups) or f"; it has {listed(sorted(groups)) or 'none'}"
+        raise InputError(f'{source} has no group "{asked}"{hint}')
+    return asked
+
+
+@contextmanager
+def _damage_reported(source: str, kind: str) -> Iterator[None]:
+    """Raise whatever a library says of a file that it cannot read as InputError, and leave its warnings out."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except SteinkitError:
+        raise
+    except Exception as error:  # a damaged file makes libraries raise anything
+        reason = str(error) or type(error).__name__
+        raise InputError(f"{source} is damaged or no {kind} ({reason}); write it again") from None
+
+
+def _read(
+    opened: partial[Any], group: str | None, stats: str | None, source: str, columns: Sequence[str] | None
+) -> Sample:
+    """The draws of a group; their columns are counted before the labels are written out."""
+    with opened(group=group) as dataset:
+        if opened.keywords["engine"] == "zarr":  # whose variables come as the file system lists them
+            dataset = dataset[sorted(dataset.data_vars, key=str)]
+        lead = {"chain", "draw", *(dataset["draw"].dims if "draw" in dataset.coords else ())}
+        entries = (
+            math.prod(size for dim, size in each.sizes.items() if dim not in lead)
+            for each in dataset.data_vars.values()
+            if lead.intersection(each.dims)
+        )
+        MAX_COLUMNS.require(sum(entries), source)
+        draws = from_dataset(dataset, source)
+        if stats is not None:
+            with suppress(InputError), opened(group=stats) as statistics:  # of a group without statistics of draws
+                draws = with_statistics(draws, statistics)
+        return draws.sample(columns)
+
+
+def _padded(shape: Sequence[int], chunks: Sequence[int] | None, dtype: Any) -> int:
+    """Bytes of an array in whole chunks, which are unpacked whole."""
+    whole = (-(-length // each) * each for length, each in zip(shape, chunks or shape, strict=True) if each)
+    return math.prod(whole) * int(dtype.itemsize)
+
+
+def _require_size(sizes: Iterable[int], stored: int, source: str) -> None:
+    """Hold the arrays of a group to the limits: values that were never written take no room in a file."""
+    unpacked = sum(sizes)
+    MAX_BYTES.require(unpacked, source, "unpacks to")
+    require_ratio(unpacked, stored, source)
+
+
+def _refuse_other_files(file: Any, source: str) -> None:
+    """Raise InputError if anything in an HDF5 file stands in another one."""
+    import h5py
+
+    most, links = MAX_MEMBERS.value, list[tuple[str, Any]]()
+
+    def look(name: str, link: Any) -> bool | None:
+        links.append((name, link))
+        return len(links) > most or None  # None goes on
+
+    file.visititems_links(look)
+    MAX_MEMBERS.require(len(links), source, "holds at least")
+    for name, link in links:
+        if isinstance(link, h5py.ExternalLink):
+            raise _elsewhere(source, name, f"a link into the file {link.filename}")
+        each = file[name] if isinstance(link, h5py.HardLink) else None  # a soft link leads to a member of its own
+        if isinstance(each, h5py.Dataset) and each.is_virtual:
+            files = listed(sorted({part.file_name for part in each.virtual_sources()}), most=3)
+            raise _elsewhere(source, name, f"a virtual dataset, made of {files}")
+        if isinstance(each, h5py.Dataset) and each.external:
+            raise _elsewhere(source, name, f"stored outside, in {listed([each.external[0][0]])}")
+
+
+def _elsewhere(source: str, where: str, what: str) -> InputError:
+    return InputError(
+        f'{source}: "{where}" is {what}; other files are not read, for they could be any: copy the '
+        "values into this one (h5repack, or load and save them)"
+    )
+
+
+def _harmless(folder: Path, source: str) -> tuple[list[Path], int]:
+    """Raise InputError if a folder unpickles, leads to other files, or stores more than the limits.
+
+    Returns
+    -------
+    list of Path
+        The folder of each array.
+    int
+        Bytes of all files.
+    """
+    stored = described = members = 0
+    arrays = list[Path]()
+    for place, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            enclosed(Path(place), name)
+        sizes = {name: Path(place, name).lstat().st_size for name in files}
+        stored += sum(sizes.values())
+        described += sum(size for name, size in sizes.items() if name in _METADATA)
+        members += not sizes.keys().isdisjoint(_METADATA)
+        MAX_BYTES.require(stored, source)
+        MAX_BYTES.require(_PARSED * described, source, "has metadata that take")
+        MAX_MEMBERS.require(members, source, "holds at least")
+        where = Path(place).relative_to(folder)
+        if sizes.keys() >= set(_ARRAYS):
+            raise InputError(f'{source}: "{where}" has metadata of two versions of Zarr; delete those of one')
+        for name in sizes.keys() & set(_ARRAYS):
+            metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where / name}")
+            if not isinstance(metadata, dict):
+                raise InputError(f"{source}, {where / name} is not a JSON object; write it again")
+            if any("pickle" in str(metadata.get(key)) for key in ("filters", "compressor", "codecs")):
+                raise InputError(
+                    f'{source}: "{where}" holds pickled Python objects, which are never unpickled; store arrays of '
+                    "numbers"
+                )
+            if metadata.get("node_type") != "group":
+                arrays.append(Path(place))
+    return arrays, stored

@@ -18,11 +18,13 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 import select
 import shutil
 import stat
 import sys
+import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,7 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NoReturn
 
-from steinkit.errors import InputError, OutputError, UsageError, did_you_mean, listed
+from steinkit.errors import InputError, OutputError, SteinkitError, UsageError, did_you_mean, listed
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,6 @@ MAX_MEMBERS = Limit(
 )
 MAX_RATIO = Limit("STEINKIT_MAX_RATIO", 200, "bytes for each byte packed", "a file of more than 64 MiB unpacked")
 MAX_WAIT = Limit("STEINKIT_MAX_WAIT", 60, "seconds", "waiting for a byte of a named pipe")
-MAX_SECONDS = Limit(
-    "STEINKIT_MAX_SECONDS", 5, "seconds", "the library that reads NetCDF or Zarr, beyond what the file's size takes"
-)
 
 _BLOCK = 2**20  # bytes read at a time
 _SMALL = 2**26  # bytes; what unpacks to less is harmless, however well it was packed
@@ -189,21 +188,21 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
 @contextmanager
 def opened(source: Place, *, binary: bool) -> Iterator[BinaryIO]:
     """The bytes of a source as a file that can be read from any place; parameters and errors of `read_bytes`."""
+    name = name_of(source, "input")
     if isinstance(source, (str, os.PathLike)) and not is_standard(source):
         with _open_path(Path(source)) as file:
-            if file.seekable():
-                MAX_BYTES.require(file.seek(0, os.SEEK_END), os.fspath(source))
-                file.seek(0)
+            try:
                 yield file
-            else:
-                yield read_within(file, os.fspath(source))
+            except SteinkitError:
+                raise
+            except OSError as error:
+                raise InputError(f"{name} cannot be read: {_reason(error)}; check the file system") from None
         return
     stream: Any = getattr(sys.stdin, "buffer", sys.stdin) if is_standard(source) else source
     if stream is None and is_standard(source):
         raise InputError("standard input is closed; send the sample to it, or name a file")
     if not hasattr(stream, "read"):
         raise UsageError(f'a path, "-" or an open file is wanted to read from; received {type(source).__name__}')
-    name = name_of(source, "input")
     _require_bytes(stream, name, binary, "rb")
     try:
         data = read_within(stream, name)
@@ -273,25 +272,43 @@ def _require_bytes(stream: Any, name: str, binary: bool, mode: str) -> None:
 
 
 def _open_path(path: Path) -> BinaryIO:
+    """A regular file within the limit, or the contents of a named pipe; no other kind of file ends for certain."""
     try:
-        kind = path.stat().st_mode
+        status = path.stat()
+        kind = status.st_mode
         if stat.S_ISFIFO(kind):
             return _read_pipe(path)
-        file = path.open("rb")
+        if stat.S_ISDIR(kind):
+            files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
+            inside = f", such as {listed(files, most=3)}" if files else ""
+            raise InputError(f"{path} is a folder; name a file in it{inside}")
+        MAX_BYTES.require(status.st_size, str(path))
+        if stat.S_ISREG(kind) and (status.st_size or not _is_made_up(path)):
+            return open(path, "rb", opener=_at_once)
+        raise InputError(
+            f"{path} is a device or another special file; expected a regular file or a pipe: name one, or send the "
+            "sample to standard input"
+        )
     except FileNotFoundError:
         raise InputError(f"{path} does not exist{_near_files(path) or '; check the path'}") from None
-    except IsADirectoryError:
-        files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
-        inside = f", such as {listed(files, most=3)}" if files else ""
-        raise InputError(f"{path} is a folder; name a file in it{inside}") from None
-    except InputError:
+    except SteinkitError:
         raise
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {_reason(error)}; check its permissions and its name") from None
-    if stat.S_ISCHR(kind) and not file.isatty():
-        file.close()
-        raise InputError(f"{path} is a device and no file; name a file, or send the sample to standard input")
-    return file
+
+
+def _is_made_up(path: Path) -> bool:
+    """Whether a file of no size has contents: those below /proc are made up as they are read, and may never end."""
+    with open(path, "rb", opener=_at_once) as file:
+        return bool(file.read(1))
+
+
+def _at_once(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0), 0o666)  # which Windows does not have, nor the next
+
+
+def _itself(name: str, flags: int) -> int:
+    return _at_once(name, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _read_pipe(path: Path) -> io.BytesIO:
@@ -360,9 +377,6 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
-_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # not on Windows
-
-
 def enclosed(folder: Path, *parts: str) -> Path:
     """The path of a file or folder within a folder, which need not exist.
 
@@ -390,7 +404,7 @@ def enclosed(folder: Path, *parts: str) -> Path:
 def open_enclosed(folder: Path, *parts: str, mode: str = "rb") -> IO[Any]:
     """A regular file within a folder, opened as bytes; errors of `enclosed`, and OSError."""
     path = enclosed(folder, *parts)
-    file = open(path, mode, opener=lambda name, flags: os.open(name, flags | _FLAGS, 0o666))  # noqa: SIM115 (the caller's)
+    file = open(path, mode, opener=_itself)  # noqa: SIM115 (the caller's)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it was put there since it was looked at
         file.close()
         raise InputError(f"{path} is no file; remove it")
@@ -435,6 +449,40 @@ def parse_json(data: bytes | str, source: str) -> Any:
         raise InputError(f"{source} is JSON nested too deep to be read") from None
     except ValueError as error:
         raise InputError(f"{source} is not valid JSON: {error}") from None
+
+
+_TOML_BYTES, _TOML_DEPTH = 2**20, 16
+_TOML_TEXT = re.compile(  # strings and comments, closed or not
+    r""""{3}(?s:\\.|[^\\])*?(?:"{3,5}|\Z)|'{3}(?s:.)*?(?:'{3,5}|\Z)|"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|#[^\n]*"""
+)
+_TOML_DEEP = re.compile(rf"(?:\.[^.,=\[\]{{}}\n]*){{{_TOML_DEPTH}}}")
+
+
+def parse_toml(data: bytes, source: str) -> dict[str, Any]:
+    """What a TOML document holds; its size and the depth of its keys are limited, because parsing multiplies them.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str
+        Name of the document, for messages.
+
+    Raises
+    ------
+    InputError
+        If it is not TOML, takes more than a megabyte, or has a key of more than 16 parts.
+    """
+    if len(data) > _TOML_BYTES:
+        raise InputError(f"{source} holds {len(data):,} bytes of TOML; expected at most {_TOML_BYTES:,}")
+    try:
+        text = data.decode("utf-8-sig")
+        if _TOML_DEEP.search(_TOML_TEXT.sub("", text)):
+            raise InputError(f"{source} has a key of more than {_TOML_DEPTH} parts; expected fewer dots in a key")
+        return tomllib.loads(text)
+    except InputError:
+        raise
+    except (ValueError, OverflowError, RecursionError) as error:  # of bytes, of TOML, of dates beyond the calendar
+        raise InputError(f"{source} is not valid TOML: {error}") from None
 
 
 def as_json(document: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import shlex
-import tomllib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from steinkit.describe.writing import setting_key
-from steinkit.errors import InputError, OutputError, SteinkitWarning, UsageError, printable, require_known
-from steinkit.files.streams import read_bytes
+from steinkit.errors import OutputError, SteinkitWarning, UsageError, printable, require_known
+from steinkit.files.streams import parse_toml, read_bytes
 from steinkit.measures.options import UNIT_WORDS, read_units
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import make_plan, measure_setting_names
@@ -72,11 +71,7 @@ def read_tuning(path: str | os.PathLike[str]) -> Plan:
 
 def _read(file: Path) -> dict[str, Any]:
     """What a file says, held to the keys that are known."""
-    data = read_bytes(file, binary=True)
-    try:
-        found = tomllib.loads(data.decode("utf-8-sig"))
-    except (ValueError, OverflowError, RecursionError) as error:  # of bytes, of TOML, of dates beyond the calendar
-        raise InputError(f"{file} is not valid TOML: {error}") from None
+    found = parse_toml(read_bytes(file, binary=True), str(file))
     require_known(found, sorted(_TABLES), f"{file}: unknown key", "known")
     _require_kinds(found, file)
     keys = sorted((*_OWN_RUN_KEYS, *measure_setting_names()))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from steinkit.errors import InputError, OutputError, ReadingWarning, UsageError
-from steinkit.files import read_sample, write_sample
+from steinkit.files import read_sample, streams, write_sample
 from steinkit.sample import Sample
 
 SAMPLE = Sample(points=[[1.0, 2.0], [3.0, 4.0]])
@@ -91,11 +91,11 @@ def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(InputError, match=r"cannot be read: .*null (byte|character)"):
         read_sample("a\0b.csv")
 
-    def refuse(path: Path, mode: str) -> bytes:
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+    def refuse(path: str, flags: int) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
 
     (tmp_path / "s.csv").touch()
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(streams, "_at_once", refuse)
     with pytest.raises(InputError, match=r"s\.csv cannot be read: Permission denied; check its permissions"):
         read_sample(tmp_path / "s.csv")
 

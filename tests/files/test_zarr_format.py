@@ -136,21 +136,25 @@ def test_chunks_beyond_the_cap_are_refused_before_they_are_unpacked(folder, monk
         sk.read_sample(folder)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="where a process's memory can be limited")
 @pytest.mark.parametrize("kind", ["GZip", "Zstd", "Blosc"])
-def test_chunks_that_hold_more_than_they_say_do_not_fill_the_memory(tmp_path, kind):
+def test_chunks_that_hold_more_than_they_say_are_refused(tmp_path, kind):
     pytest.importorskip("zarr", minversion="3")
     xarray, numcodecs = pytest.importorskip("xarray"), pytest.importorskip("numcodecs")
     codec, path = getattr(numcodecs, kind)(), tmp_path / "fit.zarr"
-    dataset = xarray.Dataset({"mu": (BOTH, THETA[..., 0])})
-    dataset.to_zarr(
+    xarray.Dataset({"mu": (BOTH, THETA[..., 0])}).to_zarr(
         path, group="posterior", zarr_format=2, consolidated=False, encoding={"mu": {"compressors": (codec,)}}
     )
-    (path / "posterior/mu/0.0").write_bytes(bytes(codec.encode(np.zeros(10**9, dtype=np.uint8))))
-    with pytest.raises(sk.InputError, match=r"fit\.zarr does not fit into memory, or unpacks to more than it says"):
+    (path / "posterior/mu/0.0").write_bytes(bytes(codec.encode(np.zeros(10**6, dtype=np.uint8))))
+    with pytest.raises(sk.InputError, match=r"fit\.zarr is damaged or no Zarr folder"):
         sk.read_sample(path)
-    dataset.to_zarr(path, group="posterior", mode="w", zarr_format=2, consolidated=False)
-    np.testing.assert_array_equal(sk.read_sample(path).points.ravel(), THETA[..., 0].ravel())
+
+
+def test_metadata_of_two_versions_could_tell_two_sizes(folder):
+    mu = folder / "posterior" / "mu"
+    (mu / ".zarray").write_text("{}")
+    (mu / "zarr.json").write_text("{}")
+    with pytest.raises(sk.InputError, match=r'fit\.zarr: "posterior/mu" has metadata of two versions of Zarr'):
+        sk.read_sample(folder)
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"shape": 1, "shape": 2}', "[" * 100_000])

@@ -41,7 +41,7 @@ from steinkit.files.streams import (
     enclosed,
     is_zarr,
     parse_json,
-    read_enclosed,
+    read_bytes,
     require_ratio,
 )
 from steinkit.sample import Integers, Sample, rectangle
@@ -305,7 +305,7 @@ def _harmless(folder: Path, source: str) -> tuple[list[Path], int]:
         if sizes.keys() >= set(_ARRAYS):
             raise InputError(f'{source}: "{where}" has metadata of two versions of Zarr; delete those of one')
         for name in sizes.keys() & set(_ARRAYS):
-            metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where / name}")
+            metadata = parse_json(read_bytes(Path(place, name), binary=True), f"{source}, {where / name}")
             if not isinstance(metadata, dict):
                 raise InputError(f"{source}, {where / name} is not a JSON object; write it again")
             if any("pickle" in str(metadata.get(key)) for key in ("filters", "compressor", "codecs")):

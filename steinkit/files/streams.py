@@ -3,10 +3,8 @@
 A file from outside may be damaged, or made to exhaust whoever reads it. Each cap has a value that no ordinary sample
 reaches, and a variable of the environment that raises it; the message that refuses a file names both.
 
-Files of a folder that may come from a stranger, as Zarr's: `enclosed` opens them, and nothing else.
-Such a folder may hold links that lead to any file of this machine, and pipes and devices that never end. No link is
-followed below the folder, only regular files are opened, and nothing is read beyond the cap on bytes. The folder itself
-is the user's to name: it may be a link.
+A Zarr folder from outside may hold links that lead to any file of this machine, and pipes and devices that never end.
+`enclosed` refuses them. The folder itself is the user's to name: it may be a link.
 
 JSON is as RFC 8259 has it, and no more: every key once, every number finite, nothing nested beyond reason.
 """
@@ -141,8 +139,6 @@ def read_within(stream: Any, source: str, packed: int | None = None) -> io.Bytes
 
 
 _GZIP = b"\x1f\x8b"  # no other format begins so
-
-DRAFTS = ".steinkit-*.tmp"  # names of files on their way to their place, which a killed process leaves behind
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # a folder of version 3 holds, and of version 2
@@ -304,11 +300,7 @@ def _is_made_up(path: Path) -> bool:
 
 
 def _at_once(name: str, flags: int) -> int:
-    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0), 0o666)  # which Windows does not have, nor the next
-
-
-def _itself(name: str, flags: int) -> int:
-    return _at_once(name, flags | getattr(os, "O_NOFOLLOW", 0))
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # which Windows does not have
 
 
 def _read_pipe(path: Path) -> io.BytesIO:
@@ -363,7 +355,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    draft = path.with_name(DRAFTS.replace("*", secrets.token_hex(8)))
+    draft = path.with_name(f".steinkit-{secrets.token_hex(8)}.tmp")
     try:
         with open(draft, "xb") as stream:
             stream.write(data)
@@ -399,32 +391,6 @@ def enclosed(folder: Path, *parts: str) -> Path:
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             raise InputError(f"{path} is a pipe or a device and no file; remove it")
     return path
-
-
-def open_enclosed(folder: Path, *parts: str, mode: str = "rb") -> IO[Any]:
-    """A regular file within a folder, opened as bytes; errors of `enclosed`, and OSError."""
-    path = enclosed(folder, *parts)
-    file = open(path, mode, opener=_itself)  # noqa: SIM115 (the caller's)
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it was put there since it was looked at
-        file.close()
-        raise InputError(f"{path} is no file; remove it")
-    return file
-
-
-def read_enclosed(folder: Path, *parts: str) -> bytes:
-    """All that a regular file within a folder holds.
-
-    Raises
-    ------
-    InputError
-        As `enclosed` does, and if the file is larger than the limit.
-    OSError
-        If there is no such file, or it cannot be read.
-    """
-    with open_enclosed(folder, *parts) as file:
-        name = str(folder.joinpath(*parts))
-        MAX_BYTES.require(os.fstat(file.fileno()).st_size, name)
-        return read_within(file, name).getvalue()
 
 
 def parse_json(data: bytes | str, source: str) -> Any:

@@ -1,8 +1,8 @@
-"""Sweeps that are killed, or have nowhere to write, and their files when they are damaged: what is lost or done twice.
+"""Kill sweeps, take their disk away, damage their files, and count the cells that are lost or run twice.
 
 Kills: ``steinkit sweep`` is started again and again, and at a random moment it, or one of its workers, is sent KILL,
 TERM or INT. A sweep that was ended goes on with its file. Every cell that the file held must be in it afterwards as it
-was, every cell must be there once, and all must be those of a sweep that nobody disturbed. The sweep ends within five
+was, every cell must be there once, and all must be those of an undisturbed sweep. The sweep ends within five
 seconds, or half as many of a processor where the machine gives it less than half of one (two after INT, which is
 control-C); five seconds later no process of it may be left. Clusters: workers of a Dask cluster are killed in the same
 way. No room: a sweep's disk fills up, by a limit on the size of its file, and its folder becomes read-only; it must
@@ -12,7 +12,7 @@ cannot see. The exit code is 1 if anything is otherwise.
 
     python benchmarks/kills.py [--kills 100] [--seed 0] [--quick]
 
-It takes some ten minutes on two cores, and Linux, in whose /proc it looks processes up.
+It takes about fifteen minutes on two cores, and Linux, in whose /proc it looks processes up.
 """
 
 from __future__ import annotations

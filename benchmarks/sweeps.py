@@ -67,7 +67,7 @@ def full_sweep(seeds: int, draws: int, jobs: int) -> None:
 
 
 class Pool:
-    """Scores of every setting with many seeds, and what a cell of each setting cost."""
+    """Scores of every setting with many seeds, and the cost of a cell of each setting."""
 
     def __init__(self, result: SweepResult) -> None:
         places = {setting["step_size"]: i for i, setting in enumerate(result.settings)}

@@ -156,7 +156,7 @@ def read_source(source: Source) -> Found:
     Raises
     ------
     InputError
-        If a file holds no finished sweep or tuning, and is none of the documents that commands print.
+        If a file holds no finished sweep or tuning, and no document that commands print.
     UsageError
         If the source is something else.
     """

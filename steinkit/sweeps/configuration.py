@@ -165,7 +165,7 @@ def require_file(
     Raises
     ------
     UsageError
-        If the file holds another sweep, or there is none to go on with.
+        If the file holds another sweep, or `resume` finds no sweep in it.
     InputError
         If it is damaged, or not the file of a sweep.
     """

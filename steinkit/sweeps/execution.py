@@ -39,7 +39,7 @@ class Execution:
         return [f"{count} cell{'s' * (count > 1)} {said}"] if count else []
 
     def records(self, cells: Sequence[Cell]) -> dict[Cell, Record]:
-        """Return the records of cells, computed where there are none."""
+        """Return the records of cells; compute those that are missing."""
         names = {cell: self._plan.fingerprint(*cell) for cell in cells}
         known = self._store.records
         lacking = [cell for cell, name in names.items() if not self._is_done(name, cell[1])]
@@ -106,7 +106,7 @@ def _seed_by_seed(whole: Arguments) -> list[Arguments]:
 
 
 def other_records(plan: Plan, store: Store) -> list[str]:
-    """Say how many records of the file are none of the sweep's, for another target, code, version, unit or setting."""
+    """Count the records of the file that do not belong to the sweep: another target, code, version, unit or setting."""
     others = len(store.records.keys() - {plan.fingerprint(*cell) for cell in plan.cells}) if store.records else 0
     said = "of another sweep, other data, other code or another version, and not reused"
     return [f"{others} record{'s' * (others > 1)} in {store.file}: {said}"] if others else []

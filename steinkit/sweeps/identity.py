@@ -44,7 +44,7 @@ def digest(*values: Any) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of what a file holds."""
+    """Return the SHA-256 of a file, its first 32 digits."""
     return hashlib.sha256(read_bytes(path, binary=True)).hexdigest()[:_LENGTH]
 
 

@@ -175,7 +175,7 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
 
 
 def finished(store: Store) -> tuple[dict[str, Any], dict[str, Any], list[Record]]:
-    """Return the configuration of a finished sweep, what it printed with --json, and its records.
+    """Return the configuration of a finished sweep, its JSON document, and its records.
 
     Raises
     ------

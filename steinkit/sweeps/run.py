@@ -93,7 +93,7 @@ def sweep(
         Time for a measure of one cell; a cell that has no bracket of 10 % by then fails. A worker process that does
         not answer soon after is ended, which clusters are not asked for; without `n_jobs` there is one process then.
     file : path, optional
-        SQLite file in which every finished cell is kept at once, and from which a later run takes the cells that are
+        SQLite file in which every finished cell is kept at once; a later run reuses the cells that are
         there; ``.sqlite`` is added to a name without an ending. Without one nothing is kept but the result.
     n_jobs : int, optional
         Worker processes; by default none with backend loky, which then works in this process, and all of the
@@ -137,7 +137,7 @@ def sweep(
     Notes
     -----
     A cell that fails does not end the sweep: its record says why, and it counts as worst in the choice. When the sweep
-    is run again with its file, cells that failed are run once more, and the warnings name them.
+    is run again with its file, cells that failed are run once more, and a warning counts them.
 
     A record is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
     the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, its
@@ -220,7 +220,7 @@ class Workplace:
 
     @contextlib.contextmanager
     def open(self, plan: Plan, cells: int) -> Iterator[tuple[Store, Workers]]:
-        """Give records and workers; an interrupt is given a note that counts what is kept, and says how to go on."""
+        """Give records and workers; an interrupt is given a note that counts the cells kept and says how to go on."""
         file = None if self.file is None else sweep_file(self.file)
         if file is not None:
             plan.require_identifiable()
@@ -269,9 +269,9 @@ def _race(plan: Plan, execution: Execution) -> dict[str, Any]:
     Returns
     -------
     dict
-        Records of the cells that were run, by their cells; what was dropped, and the work done and saved. The work of
-        the full sweep is an estimate: each setting's median over its cells, for all seeds, which leaves out what
-        workers need to warm up.
+        Records of the cells that were run, by their cells; the settings dropped; the work done and saved. The work
+        of the full sweep is an estimate: each setting's median over its cells, for all seeds, which leaves out the
+        time that workers need to warm up.
     """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]

@@ -44,7 +44,7 @@ Losses = Mapping[Cell, Interval]
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, on the rungs of a race before the last
 _ERROR = 0.05  # probability, at most, with which a race drops the setting whose true median is least
 _FEWEST_SEEDS = 5  # with four, eight settings cannot be told apart at 95 %
-_ETA = 3  # one in so many settings goes on in tuning
+_ETA = 3  # in tuning one in three settings goes on
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def climb(
     for stage in stages:
         is_last = stage is stages[-1]
         if len(alive) == 1 and stage.most is None and not is_last:
-            continue  # what is left alone goes to the last rung of a race
+            continue  # a single setting goes to the last rung of a race
         measure, losses = losses_of(stage, alive)
         lower, upper = np.array([[losses[i, seed] for seed in stage.seeds] for i in alive]).transpose(2, 0, 1)
         medians = np.median(0.5 * lower + 0.5 * upper, axis=1)

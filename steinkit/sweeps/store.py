@@ -136,7 +136,7 @@ class Store:
         Raises
         ------
         InputError
-            If there are none, or they are damaged.
+            If the file keeps no draws of the cell, or they are damaged.
         """
         with self._explained():
             row = self._database.execute("SELECT npz FROM draws WHERE cell = ?", (cell,)).fetchone()
@@ -148,7 +148,7 @@ class Store:
             raise InputError(f"the draws of cell {cell} in {self.file} cannot be read: {error}") from None
 
     def document(self, name: str) -> dict[str, Any] | None:
-        """Return a document, or None if there is none."""
+        """Return a document; None if the file lacks it."""
         with self._explained():
             row = self._database.execute("SELECT document FROM documents WHERE name = ?", (name,)).fetchone()
             return None if row is None else _parsed(row[0])

@@ -171,7 +171,7 @@ def tune(
     max_seconds : float, optional
         Wall time after which no further rung is begun; the choice is then the best of the last one.
     file : path, optional
-        SQLite file in which every finished cell is kept at once, and from which a later call goes on.
+        SQLite file in which every finished cell is kept at once; a later call goes on from there.
     n_jobs : int, optional
         Worker processes, -1 for all processors.
     backend : str

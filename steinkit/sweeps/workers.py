@@ -300,11 +300,11 @@ class _Cluster(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         return future
 
     def retrieve_result_callback(self, out: Any) -> Any:
-        """Return what a call has returned, or raise what it has raised."""
+        """Return the value of a call, or raise its exception."""
         return out.result()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Give up the calls that nobody waits for any more."""
+        """Give up the calls that are not answered yet."""
         for each in self._futures:
             with contextlib.suppress(Exception):  # of a cluster that is gone
                 self._cancel(each)

@@ -26,6 +26,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import active_children
 from typing import Any
 
 import cloudpickle
@@ -325,24 +326,26 @@ def _dask(n_jobs: int | None, scheduler: str | None) -> Iterator[tuple[_Cluster,
             with contextlib.suppress(ValueError):
                 client = distributed.get_client()
         if client is None:
-            here = {
-                "n_workers": joblib.effective_n_jobs(n_jobs or -1),
-                "threads_per_worker": 1,
-                "dashboard_address": None,
-            }
+            others, count = set(active_children()), joblib.effective_n_jobs(n_jobs or -1)
+            here = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
             try:
                 client = distributed.Client(scheduler, set_as_default=False, **({} if scheduler else here))
             except (OSError, ValueError) as error:
                 raise UsageError(f"no Dask scheduler answers at {scheduler}: {error}") from None
-            stack.callback(_close, client)
+            stack.callback(_close, client, others)
         submit = functools.partial(client.submit, pure=False)
         cluster = _Cluster(submit, lambda future: future.cancel(), lambda: sum(client.nthreads().values()))
         yield cluster, (distributed.KilledWorker,)
 
 
-def _close(client: Any) -> None:
+def _close(client: Any, others: set[Any]) -> None:
+    """Close a client, and a cluster of its own at once: Dask would wait for busy workers. Other children stay."""
     with contextlib.suppress(Exception):  # of a scheduler that is gone
         client.close(timeout=1.0)
+    if client.cluster is not None and client.cluster.status.name != "closed":
+        client.cluster.shutdown_on_close = False
+        for worker in set(active_children()) - others:
+            worker.kill()
 
 
 @contextlib.contextmanager

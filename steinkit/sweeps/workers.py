@@ -255,8 +255,14 @@ def _begin(parent: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # control-C reaches every process of a terminal
     _end_with(parent)
+    own = [os.getpid()]  # os.getppid() of a child may be another process already, if the worker died at once
+
+    def follow() -> None:
+        worker, own[0] = own[0], os.getpid()
+        _end_with(worker)
+
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: _end_with(os.getppid()))
+        os.register_at_fork(after_in_child=follow)
 
 
 def _end_with(parent: int) -> None:

@@ -229,18 +229,16 @@ def invariance_test(
 
 def invariance_of(prepared: Prepared, draws: Draws, target: Target, rng: Seed) -> InvarianceTest:
     """Test draws that are laid out in raw units."""
-    generator = np.random.default_rng(rng)
-    density = Density(target, prepared.bounds)
+    density, bounds = Density(target, prepared.bounds), prepared.bounds
     try:
-        cloud, note = _affordable(_Cloud.of(draws, target, prepared.bounds), target, density)
+        cloud, note = _affordable(_Cloud.of(draws, target, bounds), target, density)
         known = target.has_log_density
         heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
-    except InputError as error:
+        start, generator = State(cloud.points, heights), np.random.default_rng(rng)
+        with one_thread_in_libraries():
+            found = _moved(cloud, start, target, density, bounds, generator, prepared.points.names)
+    except InputError as error:  # of the density, or of a score that is known at the draws only
         return InvarianceTest(None, str(error))
-    with one_thread_in_libraries():
-        found = _moved(
-            cloud, State(cloud.points, heights), target, density, prepared.bounds, generator, prepared.points.names
-        )
     return replace(found, notes=(*note, *found.notes), evaluations=density.evaluations)
 
 

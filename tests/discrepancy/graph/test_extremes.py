@@ -107,6 +107,4 @@ def test_a_ceiling_that_is_a_small_weights_alone_is_no_zero():
     given = {"draws": [0.0, 1.0], "scores": [0.0, 2.0**785], "stein_factors": (1.0, 1e-200, 1.0)}
     with pytest.raises(sk.SolverError) as refused:
         sk.graph_stein_discrepancy(**given, weights=[1.0, 2.0**-959])
-    with pytest.raises(sk.InputError, match="too small to compute with"):
-        sk.graph_stein_discrepancy(**given, weights=[1.0, 2.0**-1074])
     assert refused.value.lower <= 2.0**-174 <= refused.value.upper

@@ -28,7 +28,7 @@ from steinkit.errors import InputError, ReadingWarning, UsageError, listed, warn
 from steinkit.sample import BESIDE, Floats, Sample, default_names, rectangle_of
 
 _SHOWN = 8  # arrays, in messages
-_ALIKE = 3.0  # standard errors of a correlation, from which neighbours are alike
+_ALIKE = 5.0  # standard errors of a correlation, from which neighbours are alike
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
 
 

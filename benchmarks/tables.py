@@ -237,7 +237,57 @@ def measure_costs(records: Path = RECORDS) -> str:
     return f"{table(header, [[name, *cells] for name, cells in rows.items()])}\n\n{taken(record)}"
 
 
+def approximate_fits(records: Path = RECORDS) -> str:
+    """Coverage of the biases that verdicts report for approximate fits, a row per target."""
+    record = kept("approximate_fits", records)
+    cells = [
+        [
+            "**all targets**" if row["name"] == "together" else row["name"],
+            f"{row['rejected']} of {row['judged']}",
+            defined(row["reliable"]),
+            *(f"{defined(row[f'{kind}_covered'])} of {row[kind]:,}" for kind in ("means", "sds")),
+            str(row["large"]),
+        ]
+        for row in record["rows"]
+        if row["table"] == "target"
+    ]
+    header = ("target", "rejected fits", "reliable share", "means covered", "sds covered", "missed by more than .1 sd")
+    return f"{table(header, cells)}\n\n{taken(record)}"
+
+
+def second_witness(records: Path = RECORDS) -> str:
+    """Shares of exact samples and of faults that are rejected, a row per family."""
+    return families_of("second_witness", records)
+
+
+def fresh_families(records: Path = RECORDS) -> str:
+    """Shares of samples that are rejected, of families written down before they were run."""
+    return families_of("fresh_families", records)
+
+
+def families_of(name: str, records: Path) -> str:
+    """Shares of a record of `second_witness.py` or `fresh_families.py`."""
+    record = kept(name, records)
+    cells = [
+        [
+            f"*exact*: {row['name']}" if row["table"] == "exact" else row["name"],
+            f"{row['judged']} of {row['samples']}",
+            *(defined(row[level]) for level in ("at_05", "at_01")),
+        ]
+        for row in record["rows"]
+    ]
+    return f"{table(('family', 'judged', 'rejected at .05', 'at .01'), cells)}\n\n{taken(record)}"
+
+
+def defined(share: float | None) -> str:
+    """Return a share with two digits, or a dash where it is not defined."""
+    return "-" if share is None else f"{share:.2f}".lstrip("0") if 0.0 < share < 1.0 else f"{share:.0f}"
+
+
 WRITTEN: dict[str, Callable[..., str]] = {
+    "approximate_fits": approximate_fits,
+    "second_witness": second_witness,
+    "fresh_families": fresh_families,
     "engines": engines,
     "spanner": spanner,
     "families": families,

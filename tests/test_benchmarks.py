@@ -17,8 +17,11 @@ from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 RECORDED = {  # benchmark: what it records
+    "approximate_fits": "approximate_fits.json",
     "engines": "engines.json",
+    "fresh_families": "fresh_families.json",
     "measure_costs": "measure_costs.json",
+    "second_witness": "second_witness.json",
     "sequential": "sequential.json",
     "spanner": "spanner.json",
     "verdict": "families.json",

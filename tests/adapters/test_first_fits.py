@@ -14,8 +14,12 @@ PACKAGES = sorted(path.stem.removeprefix("score_") for path in FOLDER.glob("scor
 
 
 def verdicts(text):
-    """How the two verdicts begin, up to their first number; PyStan says before them that it builds a program."""
+    """Return the beginnings of the two verdicts, up to their first number.
+
+    PyStan's report that it builds a program, and a first sentence on divergent transitions, are left out.
+    """
     said = re.sub(r"^Building.*$", "", text, flags=re.MULTILINE)
+    said = re.sub(r"^\d+ of \d+ transitions diverged.*?can\s+show\.\s", "", said, flags=re.MULTILINE | re.DOTALL)
     return [re.match(r"[^\d(]+", part.strip())[0] for part in re.split(r"^--- .*$", said, flags=re.MULTILINE)]
 
 

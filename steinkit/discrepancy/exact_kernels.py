@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
-from steinkit.target import Target
+from steinkit.target import Target, is_inside
 
 _JITTER = (0.6, 1.4)
 _FIRST_STEP = 0.9  # over d^(1/4), in standard deviations
@@ -117,9 +117,7 @@ class Density:
 
     def inside(self, points: Floats) -> NDArray[np.bool_]:
         """Return which points lie strictly within the bounds, shape (n,)."""
-        if self._bounds is None:
-            return np.ones(len(points), dtype=np.bool_)
-        return np.asarray(((points > self._bounds[:, 0]) & (points < self._bounds[:, 1])).all(axis=1))
+        return is_inside(points, self._bounds)
 
     def score(self, points: Floats) -> Floats:
         """Return the score at proposals, shape (n, d); NaN where it is not defined."""
@@ -378,8 +376,7 @@ class Composite:
 
 def evaluations_per_transition(target: Target) -> int:
     """Return the evaluations of the density or the score per draw, without moves of group scales."""
-    nodes = 1 if target.has_log_density else NODES
-    return GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES * nodes
+    return GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES
 
 
 def _axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:

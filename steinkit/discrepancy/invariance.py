@@ -73,6 +73,7 @@ _MOST_PAIRS = 2016
 _FOR_MEDIAN, _AT_ONCE = 64, 32  # functions whose autocorrelation times are taken together
 _MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # moved
 _SECONDS = 10.0  # that the density may take by default
+_PATIENCE = 3.0  # times these seconds, above which nothing is tested
 _PROBED = 64  # draws at which the density is evaluated three times, and its cost measured
 _EDGE = 0.005  # share of near proposals without a density, from which the support has an edge
 _STUCK = 0.02  # acceptance rate below which nothing is tested
@@ -294,7 +295,7 @@ def _affordable(cloud: _Cloud, target: Target, density: Density) -> tuple[_Cloud
     while n / (step * slow) * seconds > allowed and n / (step * slow) >= 2 * _FEWEST:
         slow *= 2
     moved = cloud.thinned(step * slow)
-    if len(moved.points) * seconds > _FEWEST * allowed:
+    if len(moved.points) * seconds > _PATIENCE * allowed:
         raise InputError(f"the log density takes {once:.2g} s per draw")
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
     cost = f", since the density takes {seconds:.2g} s per draw" if slow > 1 else ""

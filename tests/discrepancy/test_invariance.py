@@ -1,5 +1,7 @@
 """The invariance test: exact draws pass, biased draws are rejected, and unusable densities are reported."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -168,6 +170,18 @@ def test_a_kernel_that_accepts_nothing_tests_nothing():
     found = sk.invariance_test(draws, sk.Target(lambda x: -x, log_density=spikes, dim=2))
     assert found.p is None
     assert "accepts" in found.reason
+
+
+def test_a_density_that_takes_too_long_is_not_tested():
+    def log_density(x):
+        time.sleep(0.01 * len(x))
+        return -0.5 * (x**2).sum(axis=1)
+
+    target = sk.Target(lambda x: -x, log_density=log_density, dim=2)
+    target.score_is_checked = True
+    found = sk.invariance_test(normal_draws(13, n=100), target)
+    assert found.p is None
+    assert "s per draw" in found.reason
 
 
 def test_a_density_that_raises_at_proposals_rejects_them():

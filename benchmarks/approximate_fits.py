@@ -86,12 +86,12 @@ def judge(model: Model, kind: str, seed: int, truth: Truth) -> Fit:
     if verdict.bias is None:
         return Fit(model.name, kind, seed, verdict.enough_draws, rejected, nothing, nothing)
     found, points = verdict.bias, draws.reshape(-1, draws.shape[-1])
-    reported = np.concatenate([attribute(found, "mean_bias", "mean_off"), attribute(found, "sd_bias", "sd_off")])
+    reported = np.concatenate([attribute(found, "mean_bias", "mean_bias"), attribute(found, "sd_bias", "sd_bias")])
     margins = np.concatenate([found.mean_margin, found.sd_margin])
     reliable = np.concatenate(
         [
-            attribute(found, "mean_reliable", "mean_trusted", "reliable", "trusted"),
-            attribute(found, "sd_reliable", "sd_trusted", "reliable", "trusted"),
+            attribute(found, "mean_reliable", "mean_reliable", "reliable", "reliable"),
+            attribute(found, "sd_reliable", "sd_reliable", "reliable", "reliable"),
         ]
     )
     true = np.concatenate([(points.mean(axis=0) - truth.mean) / truth.sd, np.log(points.std(axis=0) / truth.sd)])

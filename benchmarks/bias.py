@@ -7,8 +7,8 @@
 
 A mean or a standard deviation is *covered* if the truth lies within its margin, the truth's own noise (two standard
 errors) allowed for. A cell is a sample. *Least* is the smallest share covered in a cell of ten or more. Errors are in
-standard deviations, medians over the trusted quantities. *Worse* counts those that the repair moved away from the truth
-by more than .05. *As one* are the quantities whose sample is trusted as a whole.
+standard deviations, medians over the reliable quantities. *Worse* counts those that the repair moved away from the
+truth by more than .05. *As one* are the quantities whose sample is reliable as a whole.
 
 The parts:
 
@@ -19,7 +19,7 @@ The parts:
 - sgld: stochastic gradient Langevin dynamics on the nodal posterior;
 - modes: the same on a mixture's posterior with two modes, and normal modes far apart in wrong shares;
 - choice: the true error of the setting of SGLD that each measure chooses, over the least. "Ranked" counts the seeds
-  of ten in which a sweep goes by bias: all of the best setting's are trusted, and no draws fall into groups.
+  of ten in which a sweep goes by bias: all of the best setting's are reliable, and no draws fall into groups.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ PROBABILITIES = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """What was said of a sample, beside the truth: entries of the trusted means, then of the standard deviations."""
+    """What was said of a sample, beside the truth: entries of the reliable means, then of the standard deviations."""
 
     problem: str
     kind: str
     method: str
-    why_not: str
+    reason: str
     quantities: int
     covered: np.ndarray
     raw: np.ndarray
@@ -89,13 +89,13 @@ class Cell:
             np.concatenate([(mean[:dim] - truth.mean) / truth.sd, np.log(sd[:dim] / truth.sd)])
             for mean, sd in ((found.draws_mean, found.draws_sd), (found.mean, found.sd))
         ]
-        both = np.tile(found.trusted[:dim], 2)
+        both = np.tile(found.reliable[:dim], 2)
         names = [f"{what} of {name}" for what in ("mean", "sd") for name in found.names[:dim]]
         return cls(
             problem=problem.name,
             kind=problem.kind,
             method=found.method,
-            why_not=next((each for each in found.why_not if each), ""),
+            reason=next((each for each in found.reason if each), ""),
             quantities=len(both),
             covered=(np.abs(off[1]) <= np.hypot(margins, noise))[both],
             raw=np.abs(off[0])[both],
@@ -106,7 +106,7 @@ class Cell:
 
     @property
     def share(self) -> float:
-        """Of the trusted quantities, how many are covered."""
+        """Of the reliable quantities, how many are covered."""
         return float(self.covered.mean()) if len(self.covered) else math.nan
 
 
@@ -117,7 +117,7 @@ def print_cells(title: str, cells: Iterable[Cell]) -> list[Cell]:
         by_kind.setdefault(cell.kind, []).append(cell)
     every = [cell for row in by_kind.values() for cell in row]
     width = max(map(len, [*by_kind, "together"]))
-    heads = ("cells", "as one", "trusted", "covered", "least", "margin", "raw", "repaired", "worse", "by run")
+    heads = ("cells", "as one", "reliable", "covered", "least", "margin", "raw", "repaired", "worse", "by run")
     print(f"\n{title}\n\n{'':{width}}{''.join(f'{head:>10}' for head in heads)}")
     for kind, row in [*by_kind.items(), ("together", every)]:
         print(f"{kind:{width}}{_figures(row)}", flush=True)
@@ -128,15 +128,15 @@ def print_cells(title: str, cells: Iterable[Cell]) -> list[Cell]:
         said = f"{cell.names[k]}: error {cell.repaired[k]:.3f}, margin {cell.margins[k]:.3f}, raw {cell.raw[k]:.3f}"
         print(f"  {cell.problem}, {cell.kind}, by {cell.method}: {cell.share:.2f} of {len(cell.covered)}; {said}")
     for cell in every:
-        if cell.why_not and cell.kind in {"right", "good"}:
-            print(f"  {cell.problem}, {cell.kind}, not trusted: {cell.why_not}")
+        if cell.reason and cell.kind in {"right", "good"}:
+            print(f"  {cell.problem}, {cell.kind}, not reliable: {cell.reason}")
     return every
 
 
 def _figures(cells: list[Cell]) -> str:
     counts = (len(cells), sum(len(cell.covered) == cell.quantities for cell in cells))
     joined = {name: np.concatenate([getattr(cell, name) for cell in cells]) for name in ("covered", "raw", "repaired")}
-    trusted = len(joined["covered"]) / max(1, sum(cell.quantities for cell in cells))
+    reliable = len(joined["covered"]) / max(1, sum(cell.quantities for cell in cells))
     least = min((cell.share for cell in cells if len(cell.covered) >= FEWEST), default=math.nan)
     margins = np.concatenate([cell.margins for cell in cells])
     middle = [float(np.median(values)) if len(values) else math.nan for values in (margins, joined["raw"])]
@@ -144,7 +144,7 @@ def _figures(cells: list[Cell]) -> str:
     worse = int((joined["repaired"] > joined["raw"] + WORSE).sum())
     runs = sum(cell.method == "run" for cell in cells)
     covered = float(joined["covered"].mean()) if len(margins) else math.nan
-    shares = f"{trusted:10.2f}{covered:10.3f}{least:10.2f}"
+    shares = f"{reliable:10.2f}{covered:10.3f}{least:10.2f}"
     return f"{counts[0]:10}{counts[1]:10}{shares}{middle[0]:10.3f}{middle[1]:10.3f}{after:10.4f}{worse:10}{runs:10}"
 
 
@@ -260,7 +260,7 @@ def grid_truth(target: sk.Target, width: float = 4.0, size: int = 801) -> Truth:
 
 
 def print_modes(cells: list[Cell]) -> None:
-    """Shares of cells that are refused, or of which each trusted quantity is covered."""
+    """Shares of cells that are refused, or of which each reliable quantity is covered."""
     print(f"\nRefused, or covered\n\n{'':44}{'cells':>8}{'refused':>9}{'covered':>9}{'wrong':>8}")
     rows: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -317,7 +317,7 @@ def choices(quick: bool, seed: int) -> None:
                     values[measure].append(value)
             least.append(min(errors))
             best = estimates[int(np.argmin(values["bias"]))]
-            ranked += bool(best.trusted.all()) and not any(each.falls_apart for each in estimates)
+            ranked += bool(best.reliable.all()) and not any(each.falls_apart for each in estimates)
             for measure, found in values.items():
                 if not np.isnan(found).all():
                     ratios[measure].append(errors[int(np.nanargmin(found))] / min(errors))

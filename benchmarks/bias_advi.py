@@ -170,7 +170,7 @@ def main() -> None:
         each for of in arguments.of for name in MODELS for each in makers[of](name, arguments.draws, arguments.seed)
     )
     for cell in print_cells("Variational fits", map(Cell.of, problems)):
-        print(f"{cell.problem:30}{cell.kind:14}{cell.method:12}{len(cell.covered)}/{cell.quantities}  {cell.why_not}")
+        print(f"{cell.problem:30}{cell.kind:14}{cell.method:12}{len(cell.covered)}/{cell.quantities}  {cell.reason}")
 
 
 if __name__ == "__main__":

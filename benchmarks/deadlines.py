@@ -118,11 +118,11 @@ CASES = (
     Case("graph, chain", (1_000_000, 1), 8.0, graph()),
     Case("graph", (30_000, 3), 10.0, graph()),
     Case("graph, coarser spanner", (60_000, 2), 6.0, graph(tolerance=1e-2)),
-    Case("graph, block", (3000, 3), 3.0, graph(engine="block")),
-    Case("graph, first_order", (3000, 5), 3.0, graph(engine="first_order", tolerance=1e-6)),
-    Case("graph, highs", (3000, 3), 3.0, graph(engine="highs")),
-    Case("graph, cvxpy", (2000, 3), 3.0, graph(engine="cvxpy")),
-    Case("graph, cvxpy:CLARABEL", (2000, 3), 3.0, graph(engine="cvxpy:CLARABEL")),
+    Case("graph, block", (3000, 3), 3.0, graph(solver="block")),
+    Case("graph, first_order", (3000, 5), 3.0, graph(solver="first_order", tolerance=1e-6)),
+    Case("graph, highs", (3000, 3), 3.0, graph(solver="highs")),
+    Case("graph, cvxpy", (2000, 3), 3.0, graph(solver="cvxpy")),
+    Case("graph, cvxpy:CLARABEL", (2000, 3), 3.0, graph(solver="cvxpy:CLARABEL")),
     Case("graph, complete", (1500, 3), 1.0, graph(graph="complete")),
     Case("graph, complete", (1500, 3), 3.0, graph(graph="complete")),
     Case("graph, complete", (1500, 3), 12.0, graph(graph="complete")),
@@ -187,7 +187,7 @@ def outcome(call: Callable[[], Any]) -> str:
         return found
     if hasattr(found, "gap"):
         coarse = f", dilation {found.dilation:.3g}" if getattr(found, "dilation_asked", None) else ""
-        return f"answer to {found.gap:.0e} by {getattr(found, 'engine', 'its own solver')}{coarse}"
+        return f"answer to {found.gap:.0e} by {getattr(found, 'solver', 'its own solver')}{coarse}"
     return "answer"
 
 

@@ -410,7 +410,7 @@ def field(of: Any, *names: str) -> Any:
 def claims(bias: Any, truth: Sequence[dict[str, Any]]) -> list[Claim]:
     """Compare the biases that are claimed with the true ones."""
     found = []
-    reliable = field(bias, "reliable", "trusted")
+    reliable = field(bias, "reliable", "reliable")
     for k, (name, true) in enumerate(zip(bias.names, truth, strict=True)):
         offs = {
             "mean": ((bias.draws_mean[k] - true["mean"]) / true["sd"], true["mean_noise"] / true["sd"]),

@@ -1,4 +1,4 @@
-"""How often `steinkit.verdict` finds faults of samples, by which of its tests, and how often its blame is right.
+"""How often `steinkit.verdict` finds faults of samples, by which of its tests, and how often its findings are right.
 
     python benchmarks/faults.py                # the faults on which its tests were chosen
     python benchmarks/faults.py --fresh        # others, on which nothing was chosen
@@ -7,8 +7,8 @@
     python benchmarks/faults.py --list
 
 Of every fault: the share of samples with p-values up to .05 and up to .01, of the verdict and of each test, and the
-share with enough draws. Of those accused: the share whose blame is empty, whose first culprit names no coordinate but
-right ones, and whose first culprit is of a right kind, too; "-" where a fault has no culprit or kind of its own.
+share with enough draws. Of those accused: the share without findings, whose first finding names only correct
+coordinates, and whose first finding has a correct kind, too; "-" where a fault has no culprit or kind of its own.
 
 A fault's k-th sample is always the same, whatever else runs: figures of two versions compare sample by sample.
 """
@@ -49,11 +49,11 @@ def judged(fault: Fault) -> sk.Verdict:
         return sk.verdict(fault.draws, fault.target)
 
 
-def blame_of(found: sk.Verdict, fault: Fault) -> Row:
-    """What blame names first, and whether its coordinates and kind are right; None where there is no telling."""
+def findings_of(found: sk.Verdict, fault: Fault) -> Row:
+    """Return the first finding and whether its parameters and kind are right; None if it cannot be judged."""
     if not found.is_biased:
         return {}
-    first = found.blame[0] if found.blame else None
+    first = found.findings[0] if found.findings else None
     named = set() if first is None else names_of(first.coordinates, found.names)
     right = None if fault.culprits is None else bool(named) and named <= fault.culprits
     kind = None if fault.kinds is None else first is not None and first.kind in fault.kinds and right is not False
@@ -74,7 +74,7 @@ def samples(name: str, entry: Entry, repeats: int, right: bool) -> Iterator[Row]
         seconds = time.perf_counter() - began
         p_values = {f"p {part}": p for part, p in parts(found).items()}
         row = {"fault": name, "repeat": k, **p_values, "enough": bool(found.enough_draws), "accused": found.is_biased}
-        yield {**row, "seconds": round(seconds, 3), **blame_of(found, fault)}
+        yield {**row, "seconds": round(seconds, 3), **findings_of(found, fault)}
 
 
 def share(values: list[Any]) -> str:
@@ -84,14 +84,14 @@ def share(values: list[Any]) -> str:
 
 
 def line(rows: list[Row], tests: list[str]) -> list[str]:
-    """Cells of a fault: its p-values, then its blame."""
+    """Cells of a fault: its p-values, then its findings."""
     cells = []
     for test in tests:
         p_values = [row[test] for row in rows if test in row]
         cells.append(" / ".join(share([p <= level for p in p_values]) for level in LEVELS) if p_values else "-")
     accused = [row for row in rows if row["accused"]]
-    blame = [share([row[key] for row in accused]) for key in ("empty", "right", "kind_right")]
-    return [*cells, share([row["enough"] for row in rows]), str(len(accused)), *blame]
+    findings = [share([row[key] for row in accused]) for key in ("empty", "right", "kind_right")]
+    return [*cells, share([row["enough"] for row in rows]), str(len(accused)), *findings]
 
 
 def printed(rows: list[Row], catalogue: dict[str, Entry]) -> None:

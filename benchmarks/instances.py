@@ -1,4 +1,4 @@
-"""The samples and targets that the benchmarks of the engines share: draws (n, d) and a target, from a fixed seed."""
+"""The samples and targets that the benchmarks of the solvers share: draws (n, d) and a target, from a fixed seed."""
 
 from __future__ import annotations
 

@@ -187,7 +187,9 @@ KNOWN = {
         "modes 4 sds apart, 95 % of the draws in one, d = 2", partial(modes, distance=4.0, first=0.95)
     ),
     "missing mode, farther": Entry("modes 5 sds apart, 95 % in one, d = 2", partial(modes, distance=5.0, first=0.95)),
-    "mode shares": Entry("modes 3 sds apart, 80 % of the draws in one, d = 2", partial(modes, distance=3.0, first=0.8)),
+    "mode weights": Entry(
+        "modes 3 sds apart, 80 % of the draws in one, d = 2", partial(modes, distance=3.0, first=0.8)
+    ),
     "Laplace": Entry("the Laplace approximation of log gammas of shape 10, d = 3", laplace),
     "dense shift": Entry("all shifted by .05 sd, d = 20", partial(shifted, dim=20, by=0.05, every=True)),
     "twenty shifted": Entry("all shifted by .1 sd, d = 20", partial(shifted, dim=20, by=0.1, every=True)),

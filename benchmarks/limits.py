@@ -30,9 +30,9 @@ from threadpoolctl import threadpool_limits
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.discrepancy.graph.engines import first_order_kernels as kernels
-from steinkit.discrepancy.graph.engines.first_order import lay_out
-from steinkit.discrepancy.graph.engines.first_order_kernels import LANES
+from steinkit.discrepancy.graph.solvers import first_order_kernels as kernels
+from steinkit.discrepancy.graph.solvers.first_order import lay_out
+from steinkit.discrepancy.graph.solvers.first_order_kernels import LANES
 from steinkit.targets import LogisticRegression, MixturePosterior
 
 SGLD_STEP, SGLD_BATCH = 5e-3, 5

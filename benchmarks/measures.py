@@ -214,7 +214,7 @@ def sight_table(n: int) -> None:
         seconds.append(time.perf_counter() - started)
     print(f"{'seconds':28}" + "".join(f"{taken:13.4f}" for taken in seconds))
     print(
-        "A Stein discrepancy hardly sees the shares of modes far apart, as the score does not know them. The\n"
+        "A Stein discrepancy hardly sees the mode weights far apart, as the score does not know them. The\n"
         "Wasserstein distance does, but needs the cdf: elsewhere, start chains in different places and compare them."
     )
 

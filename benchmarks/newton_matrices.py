@@ -1,4 +1,4 @@
-"""Newton matrices H = B'WB of the interior point method, B = [A/r; I], for engine `block` and for its peers."""
+"""Newton matrices H = B'WB of the interior point method, B = [A/r; I], for solver `block` and for its peers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from instances import normal, stein_program
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from steinkit.discrepancy.graph.engines import Settings
-from steinkit.discrepancy.graph.engines.block import newton_system
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings
+from steinkit.discrepancy.graph.solvers.block import newton_system
 
 # SuperLU as a Cholesky factorisation: the diagonal is always a good pivot, and the order that of a symmetric matrix.
 SYMMETRIC: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
@@ -120,7 +120,7 @@ class PeerSystem:
         change[:] = self.rows @ self.solve(self.objective + self.columns @ force)
 
     def bounds(self, rows: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
-        """Bounds of the optimum, as engine `block` takes them."""
+        """Bounds of the optimum, as solver `block` takes them."""
         lower = self.objective @ rows[self.m :] / max(1.0, np.abs(rows).max())
         edges = np.where(np.arange(len(multipliers)) < self.m, multipliers, 0.0)
         return lower, np.abs(edges).sum() + np.abs(self.objective - self.columns @ edges).sum()

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 from costs import median_seconds
-from engines import by_clarabel, by_cvxpy
 from instances import normal, stein_program
 from measures import PEERS as KSD_PEERS
 from newton_matrices import NewtonMatrix, PeerSystem, Qdldl, superlu
 from plain_loops import SCALE, SGLD_BATCH, SGLD_STEP, naive_random_walk, naive_sgld
+from solvers import by_clarabel, by_cvxpy
 
 import steinkit as sk
 from steinkit import samplers
 from steinkit.discrepancy.bracket import relative_width
-from steinkit.discrepancy.graph.engines import Settings, engine_named, interior_point
-from steinkit.discrepancy.graph.engines.block import newton_system
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, interior_point, solver_named
+from steinkit.discrepancy.graph.solvers.block import newton_system
 from steinkit.targets import MixturePosterior
 
 DILATION = 2.0
@@ -87,7 +87,7 @@ def programs(quick: bool) -> Iterator[Comparison]:
 
 def _programs(program: SteinProgram, work: str) -> Iterator[Comparison]:
     settings, coordinate = Settings(1e-6), program.coordinate(0)
-    ours = median_seconds(partial(engine_named("block"), program, settings, [0]))
+    ours = median_seconds(partial(solver_named("block"), program, settings, [0]))
 
     def interior(solver_of: Callable[[], Any]) -> interior_point.Solution:
         return interior_point.solve(PeerSystem(coordinate, solver_of()), settings, newton_system.CORRECTORS)

@@ -1,8 +1,8 @@
 """What a certified graph Stein discrepancy costs, and in what memory, as draws and dimensions grow.
 
-Each cell scores n draws of N(0, I) in d dimensions as `steinkit score` would, by engine `auto` at the default
+Each cell scores n draws of N(0, I) in d dimensions as `steinkit score` would, by solver `auto` at the default
 tolerance, in a process of its own, so that its peak memory can be told. Reported are CPU seconds for the spanner and
-for a coordinate's program, the engines that took part, iterations, the bracket and the peak of resident memory. A
+for a coordinate's program, the solvers that took part, iterations, the bracket and the peak of resident memory. A
 series in n ends before the cell that is expected, from the last two, to take longer than `--seconds`. Run it with
 
     python benchmarks/scaling.py [--quick] [--seconds S] [--plot FILE]
@@ -20,8 +20,8 @@ from costs import in_a_process_of_its_own, peak_megabytes
 from instances import normal, stein_program
 
 from steinkit.discrepancy.bracket import relative_width
-from steinkit.discrepancy.graph.engines import Settings, engine_named
 from steinkit.discrepancy.graph.programs.matrix_form import certify
+from steinkit.discrepancy.graph.solvers import Settings, solver_named
 
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 DIMENSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 10)
@@ -37,7 +37,7 @@ class Cell:
     edges: int
     spanner: float
     coordinate: float
-    engine: str
+    solver: str
     iterations: int
     gap: float
     megabytes: float
@@ -50,13 +50,13 @@ class Cell:
 
 def score(n: int, dim: int) -> Cell:
     """Score n draws once, kernels loaded beforehand."""
-    engine, settings = engine_named("auto"), Settings(1e-6 if dim <= FINE else 1e-3)
-    engine(stein_program(*normal(30, dim)), settings)
+    solver, settings = solver_named("auto"), Settings(1e-6 if dim <= FINE else 1e-3)
+    solver(stein_program(*normal(30, dim)), settings)
     draws, target = normal(n, dim)
     started = time.process_time()
     program = stein_program(draws, target)
     built = time.process_time()
-    answers = engine(program, settings)
+    answers = solver(program, settings)
     solved = time.process_time()
     proofs = [certify(answer.program, answer.y, answer.p) for answer in answers]
     return Cell(
@@ -65,7 +65,7 @@ def score(n: int, dim: int) -> Cell:
         len(program.graph),
         built - started,
         (solved - built) / dim,
-        " + ".join(dict.fromkeys(name for answer in answers for name in answer.engines)),
+        " + ".join(dict.fromkeys(name for answer in answers for name in answer.solvers)),
         max(answer.iterations for answer in answers),
         relative_width(sum(proof.lower for proof in proofs), sum(proof.upper for proof in proofs)),
         peak_megabytes(),
@@ -90,7 +90,7 @@ def show(cell: Cell) -> None:
     """Print a row of the table."""
     print(
         f"{cell.dim:3d}{cell.n:9d}{cell.edges:9d}{cell.spanner:10.3f}{cell.coordinate:13.4f}{cell.iterations:7d}"
-        f"{cell.gap:9.0e}{cell.megabytes:7.0f}  {cell.engine}",
+        f"{cell.gap:9.0e}{cell.megabytes:7.0f}  {cell.solver}",
         flush=True,
     )
 
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--plot", metavar="FILE", help="draw the costs, too")
     settings = parser.parse_args()
     print(
-        f"{'d':>3}{'n':>9}{'edges':>9}{'spanner s':>10}{'coordinate s':>13}{'iter':>7}{'bracket':>9}{'MB':>7}  engine"
+        f"{'d':>3}{'n':>9}{'edges':>9}{'spanner s':>10}{'coordinate s':>13}{'iter':>7}{'bracket':>9}{'MB':>7}  solver"
     )
     dimensions, sizes = ((1, 2), SIZES[:2]) if settings.quick else (DIMENSIONS, SIZES)
     table = {dim: series(dim, sizes, settings.seconds) for dim in dimensions}

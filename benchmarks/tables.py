@@ -19,7 +19,7 @@ from records import RECORDS, kept
 TABLES = Path(__file__).parent / "tables"
 Row = dict[str, Any]
 
-ENGINES = {  # instance and tolerance: how it is called, of those that `benchmarks/engines.py` runs
+SOLVERS = {  # instance and tolerance: how it is called, of those that `benchmarks/solvers.py` runs
     ("normal 1000x1", 1e-6): "1000, d = 1",
     ("normal 10000x1", 1e-6): "10,000, d = 1",
     ("normal 1000000x1", 1e-6): "1,000,000, d = 1",
@@ -65,16 +65,16 @@ def number(count: int) -> str:
     return str(count or "none")
 
 
-def engines(records: Path = RECORDS) -> str:
-    """Times of our engines a coordinate, and their ratios to general solvers'."""
-    record = kept("engines", records)
+def solvers(records: Path = RECORDS) -> str:
+    """Times of our solvers a coordinate, and their ratios to general solvers'."""
+    record = kept("solvers", records)
     rows, solvers = [], [peer for peer in SOLVERS if any(peer in row["peers"] for row in record["rows"])]
     for row in record["rows"]:
-        name = ENGINES.get((row["instance"], row["tolerance"]))
+        name = SOLVERS.get((row["instance"], row["tolerance"]))
         if name is not None:
             peers = [ratio(row, row["peers"].get(peer)) for peer in solvers]
-            rows.append([name, f"`{row['engine']}`, {power(row['tolerance'])}", rounded(row["seconds"]), *peers])
-    header = ("draws of N(0, I)", "engine, bracket", "seconds", *(SOLVERS[peer] for peer in solvers))
+            rows.append([name, f"`{row['solver']}`, {power(row['tolerance'])}", rounded(row["seconds"]), *peers])
+    header = ("draws of N(0, I)", "solver, bracket", "seconds", *(SOLVERS[peer] for peer in solvers))
     return f"{table(header, rows)}\n\n{taken(record)}"
 
 
@@ -120,11 +120,11 @@ def families(records: Path = RECORDS) -> str:
         ],
         ["every coordinate wider or narrower by a tenth, in 2 to 20 dimensions", *accused(every)],
     ]
-    named, blamed = (sum(row.get(key, 0) for row in one) for key in ("first", "blamed"))
+    named, flagged = (sum(row.get(key, 0) for row in one) for key in ("first", "flagged"))
     return (
         f"{table(('sample', 'samples', 'judged', 'accused of these at .05', 'at .01'), rows)}\n\n{taken(record)} Of "
         "the right samples that are judged no larger a share ought to be accused than the level, but for chance; of "
-        f"the wrong ones with one coordinate off, that coordinate was named first in {named} of {blamed}."
+        f"the wrong ones with one coordinate off, that coordinate was named first in {named} of {flagged}."
     )
 
 
@@ -175,7 +175,7 @@ def posteriors(records: Path = RECORDS) -> str:
     header = ("posterior", "d", "right", "shifted", "Langevin", "mean-field", "named first")
     return (
         f"{table(header, cells)}\n\n{taken(record)} These are p-values, of the right draws the least of three. *Named "
-        "first* says whether the verdict blames the shift first of all on the coordinate that was moved, or on which "
+        "first* says whether the verdict flags the shift first of all on the coordinate that was moved, or on which "
         f"other.\n\n{posteriors_in_words(record['rows'])}"
     )
 
@@ -185,7 +185,7 @@ def posteriors_in_words(rows: list[Row]) -> str:
     right = [p for row in rows for p in row["right"]]
     unjudged = sum(len(row["not_judged"]) for row in rows)
     movable = [row for row in rows if row["moved"] in row["names"]]
-    blamed = sum(row["named"] == row["moved"] for row in movable)
+    flagged = sum(row["named"] == row["moved"] for row in movable)
     biased, blown_up = (
         [row for row in rows if (row["posterior"].split("-")[-1] in BLOWN_UP) == blown] for blown in (False, True)
     )
@@ -193,7 +193,7 @@ def posteriors_in_words(rows: list[Row]) -> str:
         f"Samples with too few effective draws to be judged: {number(unjudged)} of {6 * len(rows)}. Right blocks with "
         f"a p-value of at most .05: {number(sum(p <= 0.05 for p in right))} of {len(right)}; at most .01: "
         f"{number(sum(p <= 0.01 for p in right))}. Found at .01 of the others: the shift in {found(rows, 'shift25')} "
-        f"of {len(rows)}; of the {len(movable)} where what was moved is a coordinate it was named first in {blamed}; "
+        f"of {len(rows)}; of the {len(movable)} where what was moved is a coordinate it was named first in {flagged}; "
         f"Langevin in {found(biased, 'ula')} of the {len(biased)} where its bias was set, and in "
         f"{found(blown_up, 'ula')} of the {len(blown_up)} where it could not be; mean-field in "
         f"{found(rows, 'meanfield')} of {len(rows)}."
@@ -288,7 +288,7 @@ WRITTEN: dict[str, Callable[..., str]] = {
     "approximate_fits": approximate_fits,
     "second_witness": second_witness,
     "fresh_families": fresh_families,
-    "engines": engines,
+    "solvers": solvers,
     "spanner": spanner,
     "families": families,
     "modes": modes,

@@ -3,17 +3,17 @@
 Every sample is of a family that has broken a proof somewhere, or could: near-cancelling scores, repeated draws,
 clusters 1e-11 wide, subnormal and huge numbers, gaps of subnormal numbers, lattices, data at the bounds, tight
 spanners, complete graphs, extreme weights, sizes hundreds of powers of two apart, operators that overflow, slices, the
-classical discrepancy, Wasserstein distances. An engine brackets the value, engines taking turns.
+classical discrepancy, Wasserstein distances. A solver brackets the value, solvers taking turns.
 The optimum is then found exactly (a dual simplex method on whole numbers, whose own answer is proved by weak duality),
 or enclosed by rational feasible points where samples are larger or the program is no linear one, and compared strictly.
 The last five families compare answers that must have a value in common: with draws permuted, with weights split, scaled
-by a power of two, in units of one, by every engine. The oracle is that of `tests/support`.
+by a power of two, in units of one, by every solver. The oracle is that of `tests/support`.
 
     certified   a bracket came back, and holds        wrong     rational arithmetic refutes a bracket
     refused     a typed error; its bracket holds      crashed   any other exception, or a warning of NumPy's
     unjudged    the oracle did not end                hung      no answer within the deadline; the process was killed
 
-    python benchmarks/torture.py [--seed N] [--samples N] [--family TEXT] [--engine NAME] [--jobs N] [--quick]
+    python benchmarks/torture.py [--seed N] [--samples N] [--family TEXT] [--solver NAME] [--jobs N] [--quick]
     python benchmarks/torture.py --save DIR ...      keeps what is wrong, crashed or hung
     python benchmarks/torture.py --replay FILE       puts one of these again
 
@@ -46,14 +46,14 @@ FEWER = {
     "classical": 0.6,
     "larger": 0.4,
     "hurried": 0.1,
-    "engines agree": 0.2,
+    "solvers agree": 0.2,
     "repeats": 0.7,
 }  # of the families' equal shares
 
 
 @dataclass
 class Row:
-    """What came of the samples of a family, or of an engine."""
+    """What came of the samples of a family, or of a solver."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
     gap: float = 0.0
@@ -77,12 +77,12 @@ class Task:
 
     family: str
     seed: int
-    engine: str = ""
+    solver: str = ""
 
     def instance(self) -> Instance:
         """What is to be put."""
         made = make(self.family, self.seed)
-        return made.by(self.engine) if self.engine in made.engines else made
+        return made.by(self.solver) if self.solver in made.solvers else made
 
 
 def work(pipe) -> None:
@@ -94,7 +94,7 @@ def work(pipe) -> None:
     while (task := pipe.recv()) is not None:
         instance = task.instance()
         outcome = put(instance, task.family, task.seed, lambda: pipe.send("answered"))
-        pipe.send((instance.engine if instance.measure == "graph" else instance.measure, outcome))
+        pipe.send((instance.solver if instance.measure == "graph" else instance.measure, outcome))
 
 
 class Worker:
@@ -115,21 +115,21 @@ class Worker:
             raise SystemExit("a worker did not start")
 
     def put(self, task: Task) -> tuple[str, Outcome]:
-        """The engine and the outcome of a task; the process is started where there is none."""
+        """The solver and the outcome of a task; the process is started where there is none."""
         if self.process is None:
             self.start()
-        engine = task.instance().engine
+        solver = task.instance().solver
         try:
             self.pipe.send(task)
             for seconds, verdict in ((self.deadline, "hung"), (JUDGING, "unjudged")):
                 if not self.says_something_within(seconds):
                     self.end()
-                    return engine, Outcome(verdict, f"nothing within {seconds:g} s", float("nan"), seconds)
+                    return solver, Outcome(verdict, f"nothing within {seconds:g} s", float("nan"), seconds)
                 said = self.pipe.recv()
             return said
         except EOFError:
             self.end()
-            return engine, Outcome("crashed", "the process died", float("nan"), 0.0)
+            return solver, Outcome("crashed", "the process died", float("nan"), 0.0)
 
     def says_something_within(self, seconds: float) -> bool:
         """Whether it does; a process that gets less than half of a processor has half of the time on that."""
@@ -172,7 +172,7 @@ def tasks(settings: argparse.Namespace) -> list[Task]:
     unit = settings.samples / sum(shares.values())
     counts = {name: math.ceil(unit * share) for name, share in shares.items()}
     first = 1_000_000 * settings.seed
-    return [Task(name, first + k, settings.engine) for name, count in counts.items() for k in range(count)]
+    return [Task(name, first + k, settings.solver) for name, count in counts.items() for k in range(count)]
 
 
 def outcomes(asked: Sequence[Task], jobs: int, deadline: float) -> Iterator[tuple[Task, str, Outcome]]:
@@ -201,7 +201,7 @@ def outcomes(asked: Sequence[Task], jobs: int, deadline: float) -> Iterator[tupl
 def keep(folder: Path, task: Task, outcome: Outcome) -> Path:
     """Write down what failed."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{task.family.replace(' ', '_')}-{task.seed}{'-' * bool(task.engine)}{task.engine}.json"
+    file = folder / f"{task.family.replace(' ', '_')}-{task.seed}{'-' * bool(task.solver)}{task.solver}.json"
     said = {"family": task.family, "seed": task.seed, "verdict": outcome.verdict, "why": outcome.why}
     file.write_text(json.dumps({**said, "instance": json.loads(task.instance().as_json())}, indent=1) + "\n")
     return file
@@ -221,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="other samples (default: 0)")
     parser.add_argument("--samples", type=int, default=5000, metavar="N", help="how many (default: 5000)")
     parser.add_argument("--family", default="", metavar="TEXT", help="families whose name contains TEXT")
-    parser.add_argument("--engine", default="", metavar="NAME", help="where it can be asked for, in place of turns")
+    parser.add_argument("--solver", default="", metavar="NAME", help="where it can be asked for, in place of turns")
     parser.add_argument("--deadline", type=float, default=20.0, metavar="S", help="seconds a sample (default: 20)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument("--quick", action="store_true", help="60 samples")
@@ -236,14 +236,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     began, asked = time.monotonic(), tasks(settings)
     families: dict[str, Row] = {}
-    engines: dict[str, Row] = {}
+    solvers: dict[str, Row] = {}
     total, failures = Row(), []
-    for done, (task, engine, outcome) in enumerate(outcomes(asked, settings.jobs, settings.deadline), 1):
-        for rows, name in ((families, task.family), (engines, engine)):
+    for done, (task, solver, outcome) in enumerate(outcomes(asked, settings.jobs, settings.deadline), 1):
+        for rows, name in ((families, task.family), (solvers, solver)):
             rows.setdefault(name, Row()).add(outcome)
         total.add(outcome)
         if outcome.verdict in BAD:
-            failures.append(f"{task.family} {task.seed} by {engine}: {outcome.verdict}: {outcome.why}")
+            failures.append(f"{task.family} {task.seed} by {solver}: {outcome.verdict}: {outcome.why}")
             if settings.save is not None:
                 failures[-1] += f" [{keep(settings.save, task, outcome)}]"
             print(failures[-1], file=sys.stderr, flush=True)
@@ -253,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"{'class':18}{'tried':>7}" + "".join(f"{verdict:>10}" for verdict in VERDICTS) + f"{'worst gap':>10}{'s':>8}"
     )
-    for rows in (families, engines):
+    for rows in (families, solvers):
         print("\n".join(row.show(name) for name, row in rows.items()), end="\n\n")
     print(total.show("all"))
     print(f"seed {settings.seed}, {time.monotonic() - began:.0f} s")

@@ -6,11 +6,11 @@
     python benchmarks/verdict.py --posteriors FOLDER   # samples of real posteriors as well
     python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one
     python benchmarks/false_alarms.py                  # raw chains of NUTS, of Hamiltonian Monte Carlo, and antithetic
-    python benchmarks/faults.py                        # power and blame, on known faults and on fresh ones
+    python benchmarks/faults.py                        # power and findings, on known faults and on fresh ones
 
 All shares with their Monte Carlo errors. Of each kind of sample it is also counted how many are judged, and accused at
 .01; of the others the verdict says that they have too few effective draws. Of the wrong samples with
-one coordinate shifted, too wide or too narrow it is also counted how often blame names that one first, and how often
+one coordinate shifted, too wide or too narrow it is also counted how often the first finding names it, and how often
 first or within 10 % of the first, which is a tie.
 
 FOLDER holds a folder a posterior, with ``reference.npz`` (points, scores, names: right draws), ``biased.npz``
@@ -36,7 +36,7 @@ import steinkit as sk
 
 Draws = tuple[np.ndarray, np.ndarray]
 LEVELS = (0.05, 0.01)
-TIED = 0.9  # of the largest z-score, from which blame speaks of a tie
+TIED = 0.9  # of the largest z-score, from which findings are tied
 
 
 def families() -> dict[str, sk.Target]:
@@ -64,10 +64,10 @@ def lazy_chain(target: sk.Target, n: int, ess: float, rng: np.random.Generator) 
 
 @dataclass(frozen=True)
 class Wrong:
-    """A sample with a defect, and what blame should name first, if it is one coordinate or pair."""
+    """A sample with a defect, and what the first finding should name, if it is one coordinate or pair."""
 
     draws: Draws
-    right_blame: tuple[str, int] | None = None
+    right_findings: tuple[str, int] | None = None
 
 
 def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterator[tuple[str, Wrong]]:
@@ -92,8 +92,8 @@ def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterat
         outliers = x.copy()
         outliers[::100] = centre + 4.0 * sd * rng.choice([-1.0, 1.0], size=outliers[::100].shape)
         defects["1 % of outliers at 4 sd, d = 20"] = outliers, None
-    for name, (draws, blame) in defects.items():
-        yield name, Wrong((draws, target.score(draws)), blame)
+    for name, (draws, findings) in defects.items():
+        yield name, Wrong((draws, target.score(draws)), findings)
 
 
 class Count:
@@ -128,12 +128,12 @@ def judged(draws: Draws, bounds: np.ndarray | None = None) -> sk.Verdict:
 
 
 class Table:
-    """Rejections by every test, and how often blame is right, of rows of samples."""
+    """Rejections by every test, and how often the findings are right, of rows of samples."""
 
     def __init__(self, title: str) -> None:
         self.title, self.began = title, time.perf_counter()
         self.counts: dict[tuple[str, str], Count] = {}
-        self.blamed: dict[str, list[tuple[bool, bool]]] = {}
+        self.flagged: dict[str, list[tuple[bool, bool]]] = {}
 
     def add(self, row: str, found: sk.Verdict) -> None:
         """Count a verdict."""
@@ -148,13 +148,13 @@ class Table:
             if p is not None:
                 self.counts.setdefault((row, test), Count()).add(p, found.enough_draws)
 
-    def add_blame(self, row: str, found: sk.Verdict, kind: str, coordinate: str) -> None:
+    def add_findings(self, row: str, found: sk.Verdict, kind: str, coordinate: str) -> None:
         """Count whether the worst moment named is the one that is off, of a sample that is accused."""
         if found.is_biased:
-            worst = max((abs(each.z) for each in found.blame), default=0.0)
-            right = [each for each in found.blame if (each.kind, each.coordinates) == (kind, (coordinate,))]
-            first = found.blame[:1] == tuple(right[:1]) and bool(right)
-            self.blamed.setdefault(row, []).append((first, any(abs(each.z) >= TIED * worst for each in right)))
+            worst = max((abs(each.z) for each in found.findings), default=0.0)
+            right = [each for each in found.findings if (each.kind, each.coordinates) == (kind, (coordinate,))]
+            first = found.findings[:1] == tuple(right[:1]) and bool(right)
+            self.flagged.setdefault(row, []).append((first, any(abs(each.z) >= TIED * worst for each in right)))
 
     def print(self) -> None:
         """Shares with their standard errors."""
@@ -162,23 +162,23 @@ class Table:
         width = max((len(row) for row, _ in self.counts), default=0)
         for (row, test), count in self.counts.items():
             print(f"{row:<{width}}  {test:<8} {count}")
-        if self.blamed:
+        if self.flagged:
             print("\nBlame, of those accused at .01: share in which what is off comes first; or ties with the first\n")
-            together = [first for row in self.blamed.values() for first in row]
-            for row, firsts in [*self.blamed.items(), ("together", together)]:
+            together = [first for row in self.flagged.values() for first in row]
+            for row, firsts in [*self.flagged.items(), ("together", together)]:
                 shares = "   ".join(share_and_error(sum(of), len(of)) for of in zip(*firsts, strict=True))
                 print(f"{row:<{width}}  {len(firsts):>14} samples   {shares}")
         print(f"\n({time.perf_counter() - self.began:.0f} s)", flush=True)
 
     def rows(self) -> list[dict[str, Any]]:
-        """What the verdict as a whole found, a row a kind of sample, and how often blame was right."""
+        """What the verdict as a whole found, a row a kind of sample, and how often the findings were right."""
         found: list[dict[str, Any]] = []
         for (row, test), count in self.counts.items():
             if test == "verdict":
-                blamed = self.blamed.get(row, [])
-                first, tied = (sum(of) for of in zip(*blamed, strict=True)) if blamed else (0, 0)
-                blame = {"blamed": len(blamed), "first": first, "first_or_tied": tied}
-                found.append({"table": self.title, "sample": row, **vars(count), **(blame if blamed else {})})
+                flagged = self.flagged.get(row, [])
+                first, tied = (sum(of) for of in zip(*flagged, strict=True)) if flagged else (0, 0)
+                findings = {"flagged": len(flagged), "first": first, "first_or_tied": tied}
+                found.append({"table": self.title, "sample": row, **vars(count), **(findings if flagged else {})})
         return found
 
 
@@ -220,9 +220,9 @@ def spoilt_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
                 for name, wrong in wrong_samples(target, n, rng):
                     found = judged(wrong.draws)
                     table.add(name, found)
-                    if wrong.right_blame is not None:
-                        kind, j = wrong.right_blame
-                        table.add_blame(name, found, kind, found.names[j])
+                    if wrong.right_findings is not None:
+                        kind, j = wrong.right_findings
+                        table.add_findings(name, found, kind, found.names[j])
     return table
 
 
@@ -241,7 +241,7 @@ def real_posteriors(folder: Path) -> Table:
             if key == "shift25":
                 moved = json.loads((place / "facts.json").read_text())["shift_coordinate"]
                 if moved in names:
-                    table.add_blame(key, found, "location", found.names[names.index(moved)])
+                    table.add_findings(key, found, "location", found.names[names.index(moved)])
     return table
 
 
@@ -259,7 +259,7 @@ def each_posterior(folder: Path) -> Iterator[dict[str, Any]]:
         blocks.append((wrong["good_points"], wrong["good_scores"]))
         fine = [judged(block) for block in blocks]
         found = {key: judged((wrong[f"{key}_points"], wrong[f"{key}_scores"])) for key in WRONG}
-        blame = found["shift25"].blame
+        findings = found["shift25"].findings
         yield {
             "posterior": place.name,
             "dim": len(names),
@@ -268,7 +268,7 @@ def each_posterior(folder: Path) -> Iterator[dict[str, Any]]:
             "not_judged": [
                 key for key, each in [*(("right", each) for each in fine), *found.items()] if not each.enough_draws
             ],
-            "named": names[found["shift25"].names.index(blame[0].coordinates[0])] if blame else None,
+            "named": names[found["shift25"].names.index(findings[0].coordinates[0])] if findings else None,
             "moved": json.loads((place / "facts.json").read_text())["shift_coordinate"],
             "names": list(names),
         }

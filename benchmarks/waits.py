@@ -39,8 +39,8 @@ from costs import (
     peak_megabytes,
     pulse,
 )
-from engines import measure, ours
 from instances import normal, stein_program
+from solvers import measure, ours
 from waits_of_chains import chains, data
 from waits_table import HEAD, Row, Scope
 from waits_table import line as table_line
@@ -118,20 +118,20 @@ def small_scores(scope: Scope) -> Iterator[Row]:
 
 def programs(scope: Scope) -> Iterator[Row]:
     """A coordinate's program, on a graph that is known."""
-    for n, dim, engine, tolerance, start, wanted in (
+    for n, dim, solver, tolerance, start, wanted in (
         (3000, 3, "block", 1e-6, "2.5", 1.5), (1000, 5, "first_order", 1e-3, ".03-.06", 0.03),
     ):  # fmt: skip
-        ours(engine, stein_program(*normal(20, dim)), 1e-2)
+        ours(solver, stein_program(*normal(20, dim)), 1e-2)
         size = scope.of(n)
         program = stein_program(*normal(size, dim))
-        found = measure(partial(ours, engine, program, tolerance), scope.repeats)
+        found = measure(partial(ours, solver, program, tolerance), scope.repeats)
         yield Row(
             f"program {size}x{dim} to {tolerance:.0e}, a coordinate",
             "CPU s",
             start,
             scope.wanted(wanted),
             found.seconds,
-            f"engine {engine}, bracket {found.gap:.0e}, {found.iterations} iterations",
+            f"solver {solver}, bracket {found.gap:.0e}, {found.iterations} iterations",
         )
 
 

@@ -12,7 +12,7 @@ You will see the median discrepancy and effective sample size of each step with 
 the graph Stein discrepancy sees both faults and chooses a step between them. The picture shows both criteria, and
 chains at a step too small, chosen and too large over the posterior, and says how many of their draws lie in the lower
 mode. Note what the discrepancy hardly sees: even the best chains cross between the modes a few times only, so that
-their shares are wrong. `sk.mode_shares` finds the right ones from the log density, and weights for the chain.
+their shares are wrong. `sk.mode_weights` finds the right ones from the log density, and weights for the chain.
 
 Finished chains are kept in FOLDER: run it again, and it answers at once.
 
@@ -74,7 +74,7 @@ def main() -> None:
         f"Effective sample size would have chosen {blind.best['step_size']:.0e}."
     )
 
-    modes = sk.mode_shares(first_chain(result, file, choice.best["step_size"]), target)
+    modes = sk.mode_weights(first_chain(result, file, choice.best["step_size"]), target)
     print(f"\nA chain of it: {modes.summary()}")
 
     path = settings.output / "sgld_step_size.png"

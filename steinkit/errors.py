@@ -114,7 +114,7 @@ class SteinkitError(Exception):
 
 
 class UsageError(SteinkitError, ValueError):
-    """A setting that cannot be honoured: an unknown engine, a dilation of 1 or less."""
+    """A setting that cannot be honoured: an unknown solver, a dilation of 1 or less."""
 
     exit_code = 2
 
@@ -142,7 +142,7 @@ class OutputError(SteinkitError, OSError):
 
 
 class SolverError(SteinkitError, RuntimeError):
-    """No engine could certify the answer to within 10 %.
+    """No solver could certify the answer to within 10 %.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ EXAMPLES = {
     "herding": lambda: {"target": tg.Uniform(), "draws": 2},
     "sobol": lambda: {"target": tg.Uniform(), "draws": 4},
     "barker_mh": lambda: {"posterior": POSTERIOR, "proposal_scale": 0.01, "batch_size": 40, **RUN},
-    "mode_shares": lambda: {"draws": TWO_MODES, "target": MIXTURE},
+    "mode_weights": lambda: {"draws": TWO_MODES, "target": MIXTURE},
     "operating_characteristics": lambda: {"mean": [0.0], "first_fraction": 0.2, "epsilon": 0.05},
     "trial_run": lambda: {"posterior": POSTERIOR, "proposal": sp.RandomWalk(0.1), "draws": 10, "chains": 1},
     "worst_case_design": lambda: {"target_error": 0.1, "first_fractions": [0.5], "alphas": [0.5]},

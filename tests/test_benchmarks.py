@@ -18,7 +18,7 @@ from steinkit.samplers import correction_distribution
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 RECORDED = {  # benchmark: what it records
     "approximate_fits": "approximate_fits.json",
-    "engines": "engines.json",
+    "solvers": "solvers.json",
     "fresh_families": "fresh_families.json",
     "measure_costs": "measure_costs.json",
     "second_witness": "second_witness.json",
@@ -33,7 +33,7 @@ STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py")
 @pytest.mark.parametrize(
     ("name", "columns"),
     [
-        ("engines.py", "highs, s"),
+        ("solvers.py", "highs, s"),
         ("measures.py", "over 1 thread"),
         ("scaling.py", "coordinate s"),
         ("spanner.py", "edges"),
@@ -49,7 +49,7 @@ STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py")
         ("false_alarms.py", "all together"),
         ("faults.py", "accused"),
         ("bias.py", "covered"),
-        ("mode_shares.py", "rejected"),
+        ("mode_weights.py", "rejected"),
         ("large_data.py", "false alarms"),
         ("limits.py", "SuperLU, minimum degree"),
         ("approximate_fits.py", "beyond the margin"),

@@ -71,7 +71,7 @@ class TestCompare:
     def test_brackets_that_overlap_tie_what_narrow_ones_tell_apart(self, points):
         samples = {"a": points, "b": 1.02 * points}
         narrow = compare(samples, NORMAL)
-        wide = compare(samples, NORMAL, engine="first_order", tolerance=0.09)
+        wide = compare(samples, NORMAL, solver="first_order", tolerance=0.09)
         assert [len(group) for group in narrow.ranking["graph"]] == [1, 1]
         assert [len(group) for group in wide.ranking["graph"]] == [2]
         assert "a and b cannot be told apart" in wide.table()
@@ -265,7 +265,7 @@ class TestRefusals:
             ({"measures": ("grahp",)}, 'did you mean "graph"'),
             ({"measures": ()}, "no measure"),
             ({"reference": -1}, "not be negative"),
-            ({"engine": "nosuch"}, "nosuch"),
+            ({"solver": "nosuch"}, "nosuch"),
             ({"reference": 2, "bounds": (-9.0, 9.0)}, "cut off by bounds"),
         ],
     )

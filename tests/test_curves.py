@@ -283,7 +283,7 @@ class TestRefusals:
             ({"budget": [-1]}, "positive"),
             ({"measure": "grpah"}, 'did you mean "graph"'),
             ({"level": 1.0}, "between 0 and 1"),
-            ({"engine": "nosuch"}, "nosuch"),
+            ({"solver": "nosuch"}, "nosuch"),
         ],
     )
     def test_wrong_settings_are_refused(self, draws, settings, message):

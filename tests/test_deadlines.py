@@ -10,11 +10,11 @@ import pytest
 
 import steinkit as sk
 from steinkit.cli import commands
-from steinkit.discrepancy.graph.engines import Settings
-from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
-from steinkit.discrepancy.graph.engines.block import newton_system
-from steinkit.discrepancy.graph.engines.interior_point import solve
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings
+from steinkit.discrepancy.graph.solvers.block import cholesky_kernels as kernels
+from steinkit.discrepancy.graph.solvers.block import newton_system
+from steinkit.discrepancy.graph.solvers.interior_point import solve
 from steinkit.discrepancy.graph.spanner import bucket_kernels
 from steinkit.discrepancy.graph.spanner.greedy import boxed, laid_out
 from steinkit.errors import TimeLimitError
@@ -173,7 +173,7 @@ def test_the_discrepancy_says_what_is_known_without_a_graph(points):
     assert raised.value.upper >= known
 
 
-def test_a_stopped_factorisation_does_nothing_and_its_engine_keeps_what_it_has():
+def test_a_stopped_factorisation_does_nothing_and_its_solver_keeps_what_it_has():
     points = LONG[:200, :2]
     program = SteinProgram(points, -points, np.full(200, 1.0 / 200), sk.greedy_spanner(points))
     plan = newton_system.prepare(program)

@@ -11,7 +11,7 @@ import networkx as nx
 
 import steinkit
 import steinkit.samplers
-from steinkit.discrepancy.graph.engines import registry as engines
+from steinkit.discrepancy.graph.solvers import registry as solvers
 
 PACKAGES = {
     "steinkit": Path(steinkit.__file__).parent,
@@ -142,9 +142,9 @@ def imports_between_files():
     arrows = nx.DiGraph()
     for module, path in modules().items():
         arrows.add_edges_from((module, name) for name in imported_modules(path) if name in modules())
-    named = {f"{engines.__package__}.{engine.module}" for engine in engines.ENGINES.values()}
+    named = {f"{solvers.__package__}.{solver.module}" for solver in solvers.SOLVERS.values()}
     assert named <= modules().keys()
-    arrows.add_edges_from((engines.__name__, name) for name in named)  # imported when one is asked for
+    arrows.add_edges_from((solvers.__name__, name) for name in named)  # imported when one is asked for
     return arrows
 
 

@@ -35,7 +35,7 @@ MADE = {
     "verdict": lambda: sk.verdict(DRAWS, PLANE),
     "bias": lambda: sk.estimate_bias(DRAWS, PLANE, functions={"square": lambda x: x[:, 0] ** 2}),
     "moved": lambda: sk.estimate_bias(DRAWS, PLANE, method="run"),
-    "modes": lambda: sk.mode_shares(MODES, MIXTURE),
+    "modes": lambda: sk.mode_weights(MODES, MIXTURE),
     "of modes": lambda: sk.verdict(MODES, MIXTURE),
     "repaired": lambda: sk.repair(DRAWS, PLANE),
     "comparison": lambda: sk.compare({"a": DRAWS, "b": DRAWS / 1.5, "c": "none"}, PLANE, measures=["sliced", "ess"]),

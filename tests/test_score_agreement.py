@@ -30,7 +30,7 @@ ENTRIES = {
     "repair": sk.repair,
     "graph": sk.graph_stein_discrepancy,
     "kernel": sk.kernel_stein_discrepancy,
-    "mode_shares": sk.mode_shares,
+    "mode_weights": sk.mode_weights,
 }
 
 

@@ -60,18 +60,18 @@ def test_a_verdict_takes_them(posterior, draws):
     found = sk.verdict(sk.stochastic_scores(wide, posterior, batch=50))
     exact = sk.verdict(wide, posterior)
     assert (found.p < 0.01) == (exact.p < 0.01)
-    np.testing.assert_allclose(found.bias.sd_off, exact.bias.sd_off, atol=0.03)
+    np.testing.assert_allclose(found.bias.sd_bias, exact.bias.sd_bias, atol=0.03)
 
 
 def test_a_verdict_makes_them_itself(posterior, draws):
     found = sk.verdict(draws, posterior, score_batch=50, rng=4)
     scored = sk.verdict(sk.stochastic_scores(draws, posterior, batch=50, rng=4), rng=4)
     assert found.p == scored.p
-    np.testing.assert_array_equal(found.bias.mean_off, scored.bias.mean_off)
+    np.testing.assert_array_equal(found.bias.mean_bias, scored.bias.mean_bias)
     assert 0.0 < found.to_dict()["score_noise"] < 0.1
     assert scored.score_noise is None
     assert any("is noise of its batches of 50 data" in said for said in found.warnings)
-    assert "shares of modes that lie apart" in found.to_dict()["not_tested"]
+    assert "mode weights that lie apart" in found.to_dict()["not_tested"]
 
 
 def test_a_verdict_by_few_data_keeps_the_limit_and_the_posteriors_functions():

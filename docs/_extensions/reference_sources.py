@@ -1,4 +1,4 @@
-"""What pages have from the code: the command line, formats of files and their caps, the keys of JSON, the engines.
+"""What pages have from the code: the command line, formats of files and their caps, the keys of JSON, the solvers.
 
 They are MyST files in ``docs/reference/_generated``, made before any page is read, which the pages include.
 """
@@ -18,7 +18,7 @@ from sphinx.transforms import SphinxTransform
 
 from steinkit.cli import EXIT_CODES, commands
 from steinkit.cli.help_screens import GroupedOption
-from steinkit.discrepancy.graph.engines.registry import ENGINES
+from steinkit.discrepancy.graph.solvers.registry import SOLVERS
 from steinkit.files import FORMATS, streams
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,7 @@ def write_sources(app: Sphinx) -> None:
     written = {
         "cli.md": "\n".join(command_line()),
         "limits.md": caps(),
-        "engines.md": engines(),
+        "solvers.md": solvers(),
         "exit_codes.md": exit_codes(),
         "formats.md": formats(),
         "json_keys.md": key_tables(folder.parent, Path(app.srcdir) / "_runs"),
@@ -97,10 +97,10 @@ def caps() -> str:
     return f"| variable | cap | of |\n| --- | --- | --- |\n{rows}\n"
 
 
-def engines() -> str:
-    """The engines that a user may choose, one a row, with the first lines of their docstrings."""
-    rows = "\n".join(f"| `{name}` | {first_line(engine)} |" for name, engine in ENGINES.items() if name != "auto")
-    return f"| engine | made for |\n| --- | --- |\n{rows}\n"
+def solvers() -> str:
+    """The solvers that a user may choose, one a row, with the first lines of their docstrings."""
+    rows = "\n".join(f"| `{name}` | {first_line(solver)} |" for name, solver in SOLVERS.items() if name != "auto")
+    return f"| solver | made for |\n| --- | --- |\n{rows}\n"
 
 
 def formats() -> str:

@@ -48,7 +48,7 @@ what terms; `--data` takes them.
 SAMPLERS = """*Worth* is how many independent draws would be as far off. *Bias* is what `estimate_bias` says by the
 scores alone, with its margin: the root of the mean square of the errors of means and log standard deviations, in
 posterior standard deviations. *True error* is the same against the posterior's moments, which it is not shown.
-*Trusted* is the share of coordinates whose margin it vouches for. All are medians of the chains; "-" where there are
+*Reliable* is the share of coordinates whose margin it vouches for. All are medians of the chains; "-" where there are
 too few draws to tell."""
 
 
@@ -188,7 +188,7 @@ def of_run(document: Mapping[str, Any], alike: bool = False) -> list[str]:
 def of_samplers(document: Mapping[str, Any]) -> list[str]:
     """The run of all samplers, and what is said of each at the least and the largest budget."""
     parts = [*of_run(document), SAMPLERS, ""]
-    parts += ["|posterior|evaluations|sampler|worth|bias|true error|trusted|", "|---" * 7 + "|"]
+    parts += ["|posterior|evaluations|sampler|worth|bias|true error|reliable|", "|---" * 7 + "|"]
     names = document["numbers"]["names"]
     for key, found in document["numbers"]["results"].items():
         name, sampler = key.split(", ")
@@ -196,10 +196,10 @@ def of_samplers(document: Mapping[str, Any]) -> list[str]:
             if found["worth"][k] is None:
                 cells = ["-"] * 4
             else:
-                bias = [found[each][k] for each in ("bias", "margin", "error", "trusted")]
-                said, margin, error, trusted = ("-" if each is None else f"{each:.2g}" for each in bias)
+                bias = [found[each][k] for each in ("bias", "margin", "error", "reliable")]
+                said, margin, error, reliable = ("-" if each is None else f"{each:.2g}" for each in bias)
                 said = f"{said} ± {margin}" if said != "-" else said
-                cells = [f"{found['worth'][k]:.3g}", said, error, trusted]
+                cells = [f"{found['worth'][k]:.3g}", said, error, reliable]
             budget = f"{document['settings']['budgets'][name][k]:,}"
             parts.append(f"|{'|'.join([names[name], budget, names[sampler], *cells])}|")
     return [*parts, ""]

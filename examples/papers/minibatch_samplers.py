@@ -135,12 +135,12 @@ def judged(points: np.ndarray, name: str, data: str | None) -> dict:
     """Verdict, bias as it is said and as it is, worth and errors of moments, of the draws of one chain."""
     known = truth(name, data)
     off, stretched = (points.mean(axis=0) - known["mean"]) / known["sd"], points.std(axis=0) / known["sd"]
-    p, enough, bias, margin, trusted = 1.0, False, np.nan, np.nan, 0.0
+    p, enough, bias, margin, reliable = 1.0, False, np.nan, np.nan, 0.0
     try:
         verdict = sk.verdict(points, target(name, data), level=LEVEL)
         p, enough = verdict.p, verdict.enough_draws
         said = sk.estimate_bias(points, target(name, data), method="regression")
-        bias, margin, trusted = said.value, said.margin, said.trusted.mean()
+        bias, margin, reliable = said.value, said.margin, said.reliable.mean()
     except InputError:  # a chain that never moved, or hardly
         pass
     return {
@@ -152,7 +152,7 @@ def judged(points: np.ndarray, name: str, data: str | None) -> dict:
         "sd": np.abs(stretched - 1.0).max(),
         "bias": bias,
         "margin": margin,
-        "trusted": trusted,
+        "reliable": reliable,
         "error": np.sqrt(np.mean(off**2 + np.log(stretched) ** 2)) if stretched.all() else np.nan,
     }
 
@@ -273,7 +273,7 @@ def lines(key: tuple[str, str], chosen: list[int], runs: list, budgets: list[int
             "biased": True if sum(accused) >= 0.5 * len(chains) > 0 else (False if judged >= 0.5 else None),
             "seconds": budget * result["seconds"],
             "read": result["read"],
-        } | {each: over(each) for each in ("kernel", "mean", "sd", "bias", "margin", "error", "trusted")}
+        } | {each: over(each) for each in ("kernel", "mean", "sd", "bias", "margin", "error", "reliable")}
         for each, value in values.items():
             found.setdefault(each, []).append(value)
     return found

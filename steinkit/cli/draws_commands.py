@@ -289,7 +289,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     \f
     Stein thinning (Riabiz et al. 2022): draw after draw, repeats allowed, the one that makes the kernel Stein
     discrepancy smallest, with moments that keep location and spread of every coordinate. It takes out burn-in, and bias
-    as far as the draws allow; the shares of modes far apart it cannot see.
+    as far as the draws allow; the mode weights far apart it cannot see.
     """
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy

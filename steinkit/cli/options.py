@@ -298,7 +298,7 @@ scoring_options = in_order(
 
 
 def fail_options(said: str, *, everyday: bool) -> Decorator:
-    """``--fail-if-biased``, with when it fails, and ``--fail-if-off``, which may be one of every day."""
+    """``--fail-if-biased``, with when it fails, and ``--fail-if-bias``, which may be one of every day."""
     return in_order(
         output_option(
             "--fail-if-biased",
@@ -307,7 +307,7 @@ def fail_options(said: str, *, everyday: bool) -> Decorator:
             help=f"Exit with 1 if {said}",
         ),
         output_option(
-            "--fail-if-off",
+            "--fail-if-bias",
             everyday=everyday,
             type=Threshold(min=0.0),
             metavar="DELTA",

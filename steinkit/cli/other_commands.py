@@ -120,7 +120,7 @@ def _steps() -> dict[str, Callable[[], object]]:
     return {
         "the graph Stein discrepancy": lambda: score(plane, normal[1]),
         "the discrepancy in one dimension": lambda: score(plane[:, :1], normal[0]),
-        "and in many dimensions": lambda: score(space, normal[2], engine="first_order", tolerance=1e-3),
+        "and in many dimensions": lambda: score(space, normal[2], solver="first_order", tolerance=1e-3),
         "the verdict": lambda: verdict(plane, normal[1]),
         "the kernel Stein discrepancy": lambda: kernel_stein_discrepancy(plane, normal[1]),
         "sgld": lambda: samplers.sgld(posterior, **noisy),

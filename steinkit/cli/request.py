@@ -205,7 +205,7 @@ class Request(NamedTarget):
     @property
     def needs_scores(self) -> bool:
         """Whether a measure looks at more than the draws, or a verdict is asked for and not merely welcome."""
-        asked = any(self.given.get(name) is not None for name in ("fail_if_biased", "fail_if_off", "matters", "looks"))
+        asked = any(self.given.get(name) is not None for name in ("fail_if_biased", "fail_if_bias", "matters", "looks"))
         return asked or not self.measures or any(measure.needs != "draws" for measure in self.measures)
 
     def against(self, *, judged: bool = False) -> str:
@@ -242,8 +242,8 @@ class Request(NamedTarget):
         alpha, matters, looks = self.given.get("fail_if_biased"), self.given["matters"], self.given["looks"]
         if not self.given["no_verdict"]:
             return Judging(LEVEL if alpha is None else alpha, matters, looks or 1)
-        off = self.given.get("fail_if_off")
-        asked = {"--fail-if-biased": alpha, "--fail-if-off": off, "--matters": matters, "--looks": looks}
+        off = self.given.get("fail_if_bias")
+        asked = {"--fail-if-biased": alpha, "--fail-if-bias": off, "--matters": matters, "--looks": looks}
         for flag, value in asked.items():
             if value is not None:
                 raise UsageError(f"{flag} asks for the verdict, and --no-verdict for none; drop one of the two")

@@ -118,11 +118,11 @@ def score(files: tuple[str, ...], **options: Any) -> int:
 
 
 def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -> tuple[int, tuple[str, ...]]:
-    """The exit code of --fail-if-biased and --fail-if-off, and what they could not tell."""
-    biased, delta = options["fail_if_biased"] is not None, options["fail_if_off"]
+    """The exit code of --fail-if-biased and --fail-if-bias, and what they could not tell."""
+    biased, delta = options["fail_if_biased"] is not None, options["fail_if_bias"]
     if not biased and delta is None:
         return 0, ()
-    flag = "--fail-if-biased" if biased else "--fail-if-off"
+    flag = "--fail-if-biased" if biased else "--fail-if-bias"
     if verdict is None:
         return InputError.exit_code, (f"{flag}: there is no verdict, so nothing passed",)
     if not verdict.enough_draws:
@@ -131,9 +131,9 @@ def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -
     bias = verdict.bias
     if (biased and is_biased) or (delta is not None and bias is not None and bias.is_off_by(delta)):
         return 1, ()
-    if delta is None or (bias is not None and bias.trusted.all()):
+    if delta is None or (bias is not None and bias.reliable.all()):
         return 0, ()
-    return 0, ("--fail-if-off: how far some means are off is not known, so that they neither passed nor failed",)
+    return 0, ("--fail-if-bias: how far some means are off is not known, so that they neither passed nor failed",)
 
 
 def _threshold(request: Request) -> float:
@@ -168,7 +168,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     \b
     steinkit verdict draws.csv --target normal -p mean=0,0
     steinkit verdict pilot.csv long_run.csv --target model.py:target
-    steinkit verdict draws_with_scores.csv --fail-if-off 0.1
+    steinkit verdict draws_with_scores.csv --fail-if-bias 0.1
     \f
     Says whether draws are from the target, how far the mean and standard deviation of each parameter are off, with
     margins, and what was not tested. 'steinkit score' measures discrepancies as well, with their proofs.

@@ -132,7 +132,7 @@ def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
     Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, which
     is a function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start
     "normal" is a standard normal state from each seed. [run] takes max_seconds, racing and label, too, and the
-    settings of the measures: units, dilation, engine, and so on.
+    settings of the measures: units, dilation, solver, and so on.
 
     Every finished cell is kept in FILE at once. The same command with the same FILE goes on where a run broke off, and
     runs nothing twice, but for cells that failed, once more. The grid and the seeds may grow; with another target,

@@ -1,7 +1,7 @@
-"""What is said of biases of means and standard deviations, and of shares of modes, each with its margin.
+"""What is said of biases of means and standard deviations, and of mode weights, each with its margin.
 
 Documents are those of `BiasEstimate.to_dict`, whose "quantities" stand in the order of what is to be said first, and of
-`ModeShares.to_dict`.
+`ModeWeights.to_dict`.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def describe_bias(measure: DescribedMeasure, entry: Document) -> Description:
         "root of their mean square."
     )
     what = f"What is the {measure.title}?"
-    said = [Statement("number", what, number), Statement("blame", _ASKED, bias_sentence(entry), continues=True)]
-    known = any(each["trusted"] for each in entry["quantities"])
+    said = [Statement("number", what, number), Statement("findings", _ASKED, bias_sentence(entry), continues=True)]
+    known = any(each["reliable"] for each in entry["quantities"])
     return Description(measure.title, tuple(said), biases_table(entry, _MOST_ROWS) if known else None)
 
 
@@ -82,14 +82,14 @@ def bias_sentence(document: Document) -> str:
 
 def accused_bias_sentence(document: Document) -> str:
     """The same of draws that are not from their target, and what mends them."""
-    trusted = [each for each in document["quantities"] if each["trusted"]]
-    if not trusted:
+    reliable = [each for each in document["quantities"] if each["reliable"]]
+    if not reliable:
         return bias_sentence(document)
-    if not any(map(is_off, trusted)):
-        every = "all means" if len(trusted) > 1 else "the mean"
-        said = f"What is wrong does not show: {every} {_that_are_known(document)}{_right_to(trusted)}."
+    if not any(map(is_off, reliable)):
+        every = "all means" if len(reliable) > 1 else "the mean"
+        said = f"What is wrong does not show: {every} {_that_are_known(document)}{_right_to(reliable)}."
         return " ".join([said, *not_known(document)])
-    by_weights = len(trusted) == len(document["quantities"]) and document["worth"] >= 0.2 * document["draws"]
+    by_weights = len(reliable) == len(document["quantities"]) and document["worth"] >= 0.2 * document["draws"]
     mends = f"{'mends' if by_weights else 'may mend'} them"
     if document.get("method") == "modes":  # it leaves the draws within each as they are
         mends = "weighs the modes by their shares"
@@ -98,31 +98,31 @@ def accused_bias_sentence(document: Document) -> str:
 
 def within_sentence(document: Document) -> str:
     """How right the numbers of draws are that nobody accuses; empty where not all of that is known."""
-    if not document["quantities"] or not all(each["trusted"] for each in document["quantities"]):
+    if not document["quantities"] or not all(each["reliable"] for each in document["quantities"]):
         return ""
     every = "All means" if len(document["quantities"]) > 1 else "The mean"
     return f"{every} {_right_to(document['quantities'])}."
 
 
 def matters_sentence(document: Document, delta: float) -> str:
-    """Whether a mean is off by more than a size that matters, with its margin; empty where none is trusted."""
-    trusted = [each for each in document["quantities"] if each["trusted"]]
-    if not trusted:
+    """Whether a mean is off by more than a size that matters, with its margin; empty where none is reliable."""
+    reliable = [each for each in document["quantities"] if each["reliable"]]
+    if not reliable:
         return ""
-    worst = max(trusted, key=lambda each: abs(each["mean_off"]) - each["mean_margin"])
-    if abs(worst["mean_off"]) - worst["mean_margin"] > delta:
-        return f"The mean of {worst['name']} is off by {_mean_off(worst, sign=False)} sd, more than {delta:g}."
-    widest = max(trusted, key=lambda each: abs(each["mean_off"]) + each["mean_margin"])
-    far = f"{widest['name']}'s is off by {_mean_off(widest, sign=False)}"
-    if abs(widest["mean_off"]) + widest["mean_margin"] <= delta:
-        known = "" if len(trusted) == len(document["quantities"]) else " that is known"
+    worst = max(reliable, key=lambda each: abs(each["mean_bias"]) - each["mean_margin"])
+    if abs(worst["mean_bias"]) - worst["mean_margin"] > delta:
+        return f"The mean of {worst['name']} is off by {_mean_bias(worst, sign=False)} sd, more than {delta:g}."
+    widest = max(reliable, key=lambda each: abs(each["mean_bias"]) + each["mean_margin"])
+    far = f"{widest['name']}'s is off by {_mean_bias(widest, sign=False)}"
+    if abs(widest["mean_bias"]) + widest["mean_margin"] <= delta:
+        known = "" if len(reliable) == len(document["quantities"]) else " that is known"
         return f"No mean{known} is off by more than {delta:g} sd: {far}."
     return f"Whether a mean is off by more than {delta:g} sd cannot be said: {far}."
 
 
 def _known(document: Document) -> list[str]:
-    trusted = [each for each in document["quantities"] if each["trusted"]]
-    off, right = [each for each in trusted if is_off(each)], [each for each in trusted if not is_off(each)]
+    reliable = [each for each in document["quantities"] if each["reliable"]]
+    off, right = [each for each in reliable if is_off(each)], [each for each in reliable if not is_off(each)]
     said = []
     if off:
         left = len(off) - _SAID
@@ -138,15 +138,15 @@ def _known(document: Document) -> list[str]:
 
 def _right_to(quantities: Sequence[Quantity]) -> str:
     """The largest that biases may be with their margins."""
-    mean = max(abs(each["mean_off"]) + each["mean_margin"] for each in quantities)
-    sd = max(abs(each["sd_off"]) + each["sd_margin"] for each in quantities)
+    mean = max(abs(each["mean_bias"]) + each["mean_margin"] for each in quantities)
+    sd = max(abs(each["sd_bias"]) + each["sd_margin"] for each in quantities)
     several = len(quantities) > 1
     sds = f"{'their sds' if several else 'its sd'} to {100.0 * math.expm1(max(sd, _FINEST)):.2g}%"
     return f"{'are' if several else 'is'} right to {max(mean, _FINEST):.2g} sd, {sds}"
 
 
 def _that_are_known(document: Document) -> str:
-    return "" if all(each["trusted"] for each in document["quantities"]) else "that are known "
+    return "" if all(each["reliable"] for each in document["quantities"]) else "that are known "
 
 
 def not_known(document: Document) -> list[str]:
@@ -154,8 +154,8 @@ def not_known(document: Document) -> list[str]:
     reasons: dict[str, list[str]] = {}
     moved: list[tuple[float, str]] = []
     for each in document["quantities"]:
-        if not each["trusted"]:
-            reason, _, least = each["why_not"].partition(AT_LEAST)
+        if not each["reliable"]:
+            reason, _, least = each["reason"].partition(AT_LEAST)
             reasons.setdefault(reason.split(" (+-")[0], []).append(each["name"])
             moved += [(-float(least.removesuffix(" sd")), f"{each['name']} by {least}")] if least else []
     if len(reasons) == 1 and len(next(iter(reasons.values()))) == len(document["quantities"]):
@@ -180,9 +180,11 @@ def bias_clause(quantity: Quantity) -> str:
     """How far a quantity is off: "mean 0.90 +- 0.10 sd too low, sd 26 % +- 3 % too small"."""
     said = []
     if _is_beyond(quantity, "mean"):
-        said.append(f"mean {_mean_off(quantity, sign=False)} sd too {'high' if quantity['mean_off'] > 0.0 else 'low'}")
+        said.append(
+            f"mean {_mean_bias(quantity, sign=False)} sd too {'high' if quantity['mean_bias'] > 0.0 else 'low'}"
+        )
     if _is_beyond(quantity, "sd"):
-        said.append(f"sd {_sd_off(quantity, sign=False)} too {'large' if quantity['sd_off'] > 0.0 else 'small'}")
+        said.append(f"sd {_sd_bias(quantity, sign=False)} too {'large' if quantity['sd_bias'] > 0.0 else 'small'}")
     return ", ".join(said)
 
 
@@ -198,13 +200,13 @@ def biases_table(document: Document, most: int | None) -> Table:
         (
             each["name"],
             _to_the_margin(each["draws_mean"], each),
-            _to_the_margin(each["mean"], each) if each["trusted"] else _UNKNOWN,
-            _mean_off(each) if each["trusted"] else _UNKNOWN,
-            _sd_off(each) if each["trusted"] else _UNKNOWN,
+            _to_the_margin(each["mean"], each) if each["reliable"] else _UNKNOWN,
+            _mean_bias(each) if each["reliable"] else _UNKNOWN,
+            _sd_bias(each) if each["reliable"] else _UNKNOWN,
         )
         for each in shown
     )
-    columns = ("quantity", "mean", "should be", "off (sd)", "sd off")
+    columns = ("quantity", "mean", "corrected", "bias (sd)", "sd bias")
     return Table(_CAPTION, columns, rows)
 
 
@@ -223,16 +225,16 @@ def compared_biases(documents: Mapping[str, Document], most: int | None) -> Tabl
     for sample, document in documents.items():
         for each in document["quantities"]:
             size, said = (False, -1.0), (_UNKNOWN, _UNKNOWN)
-            if each["trusted"]:
-                size = is_off(each), max(abs(each["mean_off"]), abs(each["sd_off"]))
-                said = _mean_off(each), _sd_off(each)
+            if each["reliable"]:
+                size = is_off(each), max(abs(each["mean_bias"]), abs(each["sd_bias"]))
+                said = _mean_bias(each), _sd_bias(each)
             sizes[each["name"]] = max(size, sizes.get(each["name"], size))
             rows.setdefault(each["name"], []).append((each["name"], sample, *said))
     if not any(size >= 0.0 for _, size in sizes.values()):
         return None
     shown = None if most is None else max(_SAID, most // len(documents))
     worst = sorted(rows, key=lambda name: sizes[name], reverse=True)[:shown]
-    columns = ("quantity", "sample", "off (sd)", "sd off")
+    columns = ("quantity", "sample", "bias (sd)", "sd bias")
     return Table(_CAPTION, columns, tuple(row for name in worst for row in rows[name]))
 
 
@@ -250,14 +252,14 @@ def _to_the_margin(value: float | None, quantity: Quantity) -> str:
     return _fixed(value, places) if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
 
 
-def _mean_off(quantity: Quantity, sign: bool = True) -> str:
-    off, margin = quantity["mean_off"], max(quantity["mean_margin"], _FINEST)
+def _mean_bias(quantity: Quantity, sign: bool = True) -> str:
+    off, margin = quantity["mean_bias"], max(quantity["mean_margin"], _FINEST)
     places = _places(margin)
     return f"{_fixed(off if sign else abs(off), places, sign)} ± {margin:.{places}f}"
 
 
-def _sd_off(quantity: Quantity, sign: bool = True) -> str:
-    ratio = math.exp(quantity["sd_off"])
+def _sd_bias(quantity: Quantity, sign: bool = True) -> str:
+    ratio = math.exp(quantity["sd_bias"])
     off, margin = 100.0 * (ratio - 1.0), 100.0 * ratio * max(quantity["sd_margin"], _FINEST)
     places = max(0, _places(0.01 * margin) - 2)
     return f"{_fixed(off if sign else abs(off), places, sign)}% ± {margin:.{places}f}%"

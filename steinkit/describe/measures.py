@@ -2,7 +2,7 @@
 
 An entry is that of ``steinkit score --json``, with what its document says of the "sample", and of independent samples,
 where they were measured alike, as its "reference". What only the result in memory knows, such as the directions and the
-draws that weigh most, is said where the entry has "findings", those of the result's method of that name.
+draws that weigh most, is said where the entry has "details", those of the result's method of that name.
 """
 
 from __future__ import annotations
@@ -70,24 +70,24 @@ def describe_graph(measure: DescribedMeasure, entry: Document) -> Description:
 
 def graph_statements(entry: Document) -> tuple[Statement, ...]:
     """The number, the comparison, the coordinates, the draws, and the limits."""
-    findings = entry.get("findings", {})
+    details = entry.get("details", {})
     beside = (
         "Compared with what? The number shrinks as draws are added, at a level set by the target. Without independent "
         "draws from the target (a reference) it only compares samples with one another."
     )
     if entry.get("reference"):
         beside = beside_right_samples(entry, _NO_PRAISE_OF_GRAPH)
-    hints = [_DIRECTIONS.get(each, "") for each in findings.get("directions", ())]
+    hints = [_DIRECTIONS.get(each, "") for each in details.get("directions", ())]
     return (
         Statement("number", _WHAT, _number(entry)),
         Statement("comparison", _GOOD, beside),
-        Statement("blame", _WHERE, _blame_of(entry, hints, _UNCLEAR if findings else "", any(hints))),
-        *([Statement("draws", "Which draws weigh most?", _draws(entry, findings))] if findings else []),
+        Statement("findings", _WHERE, _findings_of(entry, hints, _UNCLEAR if details else "", any(hints))),
+        *([Statement("draws", "Which draws weigh most?", _draws(entry, details))] if details else []),
         Statement("limits", "What does this not prove?", _UNSEEN_BY_GRAPH),
     )
 
 
-def _blame_of(entry: Document, hints: Sequence[str], unclear: str = "", certain: bool = False) -> str:
+def _findings_of(entry: Document, hints: Sequence[str], unclear: str = "", certain: bool = False) -> str:
     """What each coordinate carries, beside independent draws where these are known, and what is seen in the heaviest.
 
     Parameters
@@ -124,25 +124,25 @@ def _number(entry: Document) -> str:
         distinct = f", {count(sample['distinct'], 'distinct point')}"
     what = f"({count(sample['draws'], 'draw')}{distinct}, {count(sample['dim'], 'coordinate')})"
     if _is_wide(entry):
-        findings = entry["findings"]
+        details = entry["details"]
         return (
             f"The {TITLE} lies between {' and '.join(rounded_outwards(lower, upper))} {what}. The bracket's relative "
-            f"width is {findings['gap']:.1e} where {findings['tolerance']:g} was asked for: quote both ends."
+            f"width is {details['gap']:.1e} where {details['tolerance']:g} was asked for: quote both ends."
         )
     return f"The {TITLE} is {value_of(entry)}, {claimed('proved', lower, upper)} {what}."
 
 
 def _is_wide(entry: Document) -> bool:
     """Whether the bracket is known to be wider than what was asked for."""
-    findings = entry.get("findings")
-    return findings is not None and bool(findings["gap"] > findings["tolerance"])
+    details = entry.get("details")
+    return details is not None and bool(details["gap"] > details["tolerance"])
 
 
-def _draws(entry: Document, findings: Document) -> str:
+def _draws(entry: Document, details: Document) -> str:
     return (
         f"The draws with the most influence on the worst test function h (mean {entry['lower']:.4g} over the sample, "
         "0 under the target; large where there tend to be too many draws): "
-        f"{'; '.join(map(_draw, findings['draws']))}. Half of the influence lies on {findings['half']} of "
+        f"{'; '.join(map(_draw, details['draws']))}. Half of the influence lies on {details['half']} of "
         f"{entry['sample']['distinct']} points."
     )
 
@@ -159,7 +159,7 @@ def _method(entry: Document) -> Statement:
     if entry["sample"]["dim"] == 1:
         kind = "sorted sample"
     seconds = f"; seconds: {spent(entry)}" if spent(entry) else ""
-    text = f"Computed on the {kind} ({entry['edges']} edges) by engine {entry['engine']}{seconds}."
+    text = f"Computed on the {kind} ({entry['edges']} edges) by solver {entry['solver']}{seconds}."
     return Statement("method", "How was it computed?", text)
 
 
@@ -176,9 +176,9 @@ def describe_sliced(measure: DescribedMeasure, entry: Document) -> Description:
     """The number, the comparison, what coordinates carry, where there are too many draws, and a table of brackets."""
     caution = "; below is no proof of quality"
     found = describe_bracketed(measure, entry, meaning=_MEANING_OF_SLICES, caution=caution)
-    regions = entry.get("findings", {}).get("regions", ())
+    regions = entry.get("details", {}).get("regions", ())
     hints = [_too_many(each, row["value"]) for each, row in zip(regions, entry["coordinates"], strict=False)]
-    where = Statement("blame", _WHERE, _blame_of(entry, hints))
+    where = Statement("findings", _WHERE, _findings_of(entry, hints))
     table = coordinates_table(measure.title, entry)
     return Description(measure.title, (*found.statements, where), table)
 
@@ -218,7 +218,7 @@ def describe_moments(measure: DescribedMeasure, entry: Document) -> Description:
     said = [
         Statement("number", what, number),
         Statement("limits", f"What does the {measure.title} say?", _MEANING_OF_MOMENTS, continues=True),
-        Statement("blame", "Where is it off?", _blame(entry)),
+        Statement("findings", "Where is it off?", _findings(entry)),
     ]
     if "chains" in entry:
         said.append(Statement("comparison", "Do the chains agree?", _chains(entry["chains"])))
@@ -243,7 +243,7 @@ def direction(feature: Feature) -> str:
     return f"{'below' if feature['z'] > 0.0 else 'above'} the target's"
 
 
-def _blame(entry: Document) -> str:
+def _findings(entry: Document) -> str:
     """The worst moments in words, worst first."""
     worst = named_moments(entry)[:_NAMED]
     least = max(_CLEAR, _SHARE * abs(worst[0]["z"]))
@@ -286,7 +286,7 @@ def _moments_table(entry: Document, title: str) -> Table:
 
 
 _LIMITS_OF_KERNEL = (
-    "The score does not know the shares of modes that lie far apart: a sample that misses one, or visits it too often, "
+    "The score does not know the mode weights that lie far apart: a sample that misses one, or visits it too often, "
     "can score as well as a right one."
 )
 

@@ -156,7 +156,7 @@ def _brief(value: Any) -> str:
 Document: TypeAlias = Mapping[str, Any]
 """A result as JSON holds it, or a part of it."""
 
-Kind = Literal["number", "comparison", "blame", "draws", "choice", "limits", "method"]
+Kind = Literal["number", "comparison", "findings", "draws", "choice", "limits", "method"]
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Statement:
     Attributes
     ----------
     kind : str
-        "number" with its proof, "comparison" with others, "blame" of coordinates, "draws" that weigh most, "choice"
+        "number" with its proof, "comparison" with others, "findings" of coordinates, "draws" that weigh most, "choice"
         among settings, "limits" of what was shown, "method".
     question : str
         What a reader would ask to be told this; the heading of a page's answer.

@@ -68,7 +68,7 @@ _OTHER_TESTS = {
     "p_invariance": "invariance",
     "p_dependence": "all pairs together",
     "p_critic": "critic",
-    "p_modes": "shares of modes",
+    "p_modes": "mode weights",
 }
 SHARES_BESIDE = {"p_invariance": 0.4, "p_dependence": 0.1, "p_critic": 0.2, "p_modes": 0.2}
 """Share of the level per test that may lower the verdict's p-value; the four score tests use less than their level."""
@@ -83,10 +83,10 @@ def verdict_sentence(document: Document) -> str:
 def verdict_statements(document: Document) -> list[Statement]:
     """The sentence, what is wrong, the tests behind it, and what none of them sees."""
     found = [Statement("number", _MAY_BE_USED, verdict_sentence(document))]
-    if len(document["blame"]) > 1 or (
-        document["blame"] and (document["burn_in"] is not None or _accuses_modes(document))
+    if len(document["findings"]) > 1 or (
+        document["findings"] and (document["burn_in"] is not None or _accuses_modes(document))
     ):
-        found.append(Statement("blame", "What is wrong with them?", _faults(document)))
+        found.append(Statement("findings", "What is wrong with them?", _faults(document)))
     if said := modes_sentence(document):
         found.append(Statement("comparison", "Which shares have the modes?", said))
     found.append(Statement("limits", "What was not tested?", untested_sentence(document)))
@@ -132,7 +132,7 @@ def verdict_biases(document: Document | None) -> tuple[Table, ...]:
 
 def _knows_biases(document: Document) -> bool:
     found = document.get("bias")
-    return bool(found and document["enough_draws"] and any(each["trusted"] for each in found["quantities"]))
+    return bool(found and document["enough_draws"] and any(each["reliable"] for each in found["quantities"]))
 
 
 def verdicts_table(entries: Sequence[Document], last: str = "what is wrong") -> Table:
@@ -159,7 +159,7 @@ def verdicts_table(entries: Sequence[Document], last: str = "what is wrong") -> 
 
 
 def _largest_bias(document: Document) -> str:
-    worst = next((each for each in (document.get("bias") or {}).get("quantities", ()) if each["trusted"]), None)
+    worst = next((each for each in (document.get("bias") or {}).get("quantities", ()) if each["reliable"]), None)
     return "not known" if worst is None else f"{worst['name']}: {bias_clause(worst) or 'none'}"
 
 
@@ -178,7 +178,7 @@ def chosen_statements(document: Document, seed: int) -> list[Statement]:
 
 
 def modes_sentence(document: Document) -> str:
-    """Shares of modes that the verdict's sentence does not say, be the draws too few to be judged; else empty."""
+    """Mode weights that the verdict's sentence does not say, be the draws too few to be judged; else empty."""
     return shares_sentence(document["modes"]) if document.get("modes") and not _accuses_modes(document) else ""
 
 
@@ -195,8 +195,8 @@ def fault_label(document: Document | None) -> str:
     """The worst fault in a table's cell, empty for draws that are not accused."""
     if document is None:
         return ""
-    if document["blame"]:
-        return fault(document["blame"][0])
+    if document["findings"]:
+        return fault(document["findings"][0])
     return NOTHING_STANDS_OUT if is_accused(document) else ""
 
 
@@ -249,7 +249,7 @@ def _head(document: Document) -> str:
         return f"{UNSUSPECTED} that {draws} could show ({p}).{hidden}{start}"
     if late is not None:
         return (
-            f"{ACCUSED} ({p}), but only the first draws are to blame: without the first tenth of every chain no bias "
+            f"{ACCUSED} ({p}), but only the first draws are biased: without the first tenth of every chain no bias "
             f"is seen ({probability(late)})."
         )
     return f"{ACCUSED} ({p}): {_worst(document)}."
@@ -282,7 +282,7 @@ def _decides(document: Document, key: str) -> bool:
 
 def _worst(document: Document) -> str:
     """The worst fault, and those that are as bad."""
-    faults = document["blame"]
+    faults = document["findings"]
     if _accuses_modes(document):
         return "; and ".join([shares_clause(document["modes"]), *map(_measured, faults[:1])])
     if not faults and _decides(document, "p_dependence"):
@@ -312,9 +312,9 @@ def _measured(each: Fault) -> str:
 
 def _faults(document: Document) -> str:
     """All faults, largest first, with ties as ties."""
-    groups = [_tied(group, len(group)) for group in _ties(document["blame"])]
+    groups = [_tied(group, len(group)) for group in _ties(document["findings"])]
     said = f"What is wrong: {'; '.join(groups)}."
-    if any(each["kind"] == "dependence" for each in document["blame"]):
+    if any(each["kind"] == "dependence" for each in document["findings"]):
         return f"{said} {_GIVEN} where the correlation of two is off, so is the spread of each given the other."
     return f"{said} {_GIVEN} one that is right may be off given another that is not."
 
@@ -399,7 +399,7 @@ def score_text(heading: str, document: Document, find: FindMeasure, *, everythin
     ----------
     heading : str
     document : mapping
-        Its entries may hold "findings": what only the result in memory knows.
+        Its entries may hold "details": what only the result in memory knows.
     find : callable
         The measure of a name.
     everything : bool

@@ -47,7 +47,6 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.describe.results import Result
 from steinkit.describe.writing import compact, probability
 from steinkit.discrepancy.bias.drift import Drift
-from steinkit.discrepancy.blame import Blame, Kind
 from steinkit.discrepancy.cross_fitting import Draws, long_run_times, tail_probability
 from steinkit.discrepancy.exact_kernels import (
     NODES,
@@ -58,6 +57,7 @@ from steinkit.discrepancy.exact_kernels import (
     quantiles,
     robust_scale,
 )
+from steinkit.discrepancy.findings import Finding, Kind
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import one_thread_in_libraries, seconds_left, within_time
@@ -92,7 +92,7 @@ class InvarianceTest(Result):
         Empty if the test was made.
     z : float
         Largest change of the mean of a function, in standard errors.
-    finding : Blame or None
+    finding : Finding or None
         The function with the smallest p-value, in words.
     draws : int
         Distinct draws that were moved.
@@ -113,7 +113,7 @@ class InvarianceTest(Result):
     p: float | None
     reason: str = ""
     z: float = math.nan
-    finding: Blame | None = None
+    finding: Finding | None = None
     draws: int = 0
     transitions: int = 0
     acceptance: float = math.nan
@@ -406,7 +406,7 @@ class _Functions:
             parts.append(np.clip((state.log_density - self.level) / self.spread, -_HEIGHTS, _HEIGHTS)[:, None])
         return np.hstack(parts)
 
-    def finding(self, k: int, z: float, names: Sequence[str]) -> Blame:
+    def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
         """Describe how the draws differ from where the kernel moves them; z > 0 if the k-th function grew."""
         dim, pairs = len(self.centre), len(self.first)
         block, j = divmod(k, dim)
@@ -426,7 +426,7 @@ class _Functions:
         else:
             kind = ("location", "spread")[block]
             direction = (("too low", "too high"), ("too narrow", "too wide"))[block][z < 0.0]
-        return Blame(kind, named, z, math.nan, direction, "invariance")
+        return Finding(kind, named, z, math.nan, direction, "invariance")
 
 
 def _largest_change(changes: Floats, cloud: _Cloud) -> tuple[int, float, float]:

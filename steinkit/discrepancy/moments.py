@@ -423,7 +423,7 @@ def moment_stein_discrepancy(
 
     Notes
     -----
-    A sample may agree in all these moments and yet be wrong in its shape; shares of modes that lie far apart, and modes
+    A sample may agree in all these moments and yet be wrong in its shape; mode weights that lie far apart, and modes
     that no draw has visited, are not seen.
 
     References

@@ -263,7 +263,7 @@ class SlicedSteinDiscrepancy(Bracketed):
         lower, upper = ([getattr(each, side) for each in self.slices] for side in ("lower", "upper"))
         return {"coordinates": bracket_entries(self.direction_names, lower, upper)}
 
-    def findings(self) -> dict[str, Any]:
+    def details(self) -> dict[str, Any]:
         """What the test functions show of where the sample is off, in JSON.
 
         Returns

@@ -13,12 +13,12 @@ often. The test is one-sided, since phi was made to make h large, with Bonferron
 would be rejected. So rounding is undone before phi is learnt: every value is moved to a place drawn evenly from those
 that are rounded to it. The score stays; what it lacks is the square of the unit over twelve.
 
-It sees shapes that moments do not; like all that the score shows it does not see the shares of modes that lie apart.
+It sees shapes that moments do not; like all that the score shows it does not see the mode weights that lie apart.
 
 **The worst phi** along a direction is wanted for what it is, not for what is proved of it. A test function h has mean
 zero under the target whatever phi is. So the slice's program is written down and solved here without what
 `graph_stein_discrepancy` reports of it; phi is the same. A program that is left open to more than the tolerance goes
-the long way, with its engines, errors and all.
+the long way, with its solvers, errors and all.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import instance_kept
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
-from steinkit.discrepancy.graph.engines.base import Settings
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.solvers.base import Settings
 from steinkit.discrepancy.graph.spanner.geometry import unjoined
 from steinkit.discrepancy.preparation import Units, far_apart, prepare
 from steinkit.discrepancy.sliced import Slice, finite_projection, merged, solve_slice
@@ -107,7 +107,7 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
     InputError, SolverError
         As `solve_slice` does.
     """
-    from steinkit.discrepancy.graph.engines import chain
+    from steinkit.discrepancy.graph.solvers import chain
 
     require_time("slices were solved")
     u, pull, weights, low = half.along(direction)
@@ -117,7 +117,7 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
         proof = candidate.proof
     if proof.gap > settings.tolerance:
         settings.interrupted.require("slices were solved")
-        with small_work(math.inf):  # whatever engines it takes
+        with small_work(math.inf):  # whatever solvers it takes
             return solve_slice(
                 direction, half.points, half.scores, (half.share, np.zeros_like(half.share)),
                 bounds=bounds, stein_factors=(1.0, 1.0, 1.0), tolerance=settings.tolerance,

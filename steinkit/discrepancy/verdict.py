@@ -6,10 +6,10 @@ shapes and at dependence of degree three; slices (`steinkit.discrepancy.sliced`)
 principal axes; the kernel Stein test at all of it, with little power for each. The verdict's p-value is Bonferroni's
 over those taken, with shares of the level that known faults have chosen; two more tests may lower it. Where draws fall
 into modes that lie apart, the four see next to nothing of the modes' shares; one that uses the target's log density
-does (`steinkit.discrepancy.bias.mode_shares`). The other takes all pairs together
+does (`steinkit.discrepancy.bias.mode_weights`). The other takes all pairs together
 (`steinkit.discrepancy.bounded_features`), of which each alone may be within its noise. Where no density can be
 evaluated, a critic is fitted to one half of the draws and tested on the other (`steinkit.discrepancy.critic`). What
-else is wrong is read from the first three, which name the right coordinate where shares of a discrepancy blame the
+else is wrong is read from the first three, which name the right coordinate where shares of a discrepancy flag the
 stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
@@ -35,12 +35,12 @@ from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentenc
 from steinkit.describe.writing import probability
 from steinkit.discrepancy import preparation
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of, finite_or_none
-from steinkit.discrepancy.bias.mode_shares import ModeShares, bias_of_mixture, estimates_in_modes, shares_of
+from steinkit.discrepancy.bias.mode_weights import ModeWeights, bias_of_mixture, estimates_in_modes, shares_of
 from steinkit.discrepancy.bias.quantities import varying
-from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond, shape_faults
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
 from steinkit.discrepancy.critic import critic_p_value
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
+from steinkit.discrepancy.findings import Finding, flagged, moment_faults, p_value_beyond, shape_faults
 from steinkit.discrepancy.invariance import InvarianceTest, invariance_of
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
@@ -57,7 +57,7 @@ _EDGE = "Stein identities do not hold at an edge of the support that is no bound
 _MOST_LOOKS = 1_000_000
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
-_OF_MODES = "shares of modes that lie apart"
+_OF_MODES = "mode weights that lie apart"
 _UNTESTED = "dependence that no pair of coordinates shows", _OF_MODES, "modes or regions that no draw has visited"
 
 
@@ -84,8 +84,8 @@ class Verdict(Result):
         The p-value of a critic that is fitted to one half of the draws and tested on the other. It lowers `p` where it
         is below a fifth of it. None where the invariance test was made, and for weighted draws, fewer than a hundred,
         or hundreds of coordinates.
-    modes : ModeShares or None
-        Shares of modes that lie apart, where the draws fall into such and the target has a log density; None as well
+    modes : ModeWeights or None
+        Mode weights that lie apart, where the draws fall into such and the target has a log density; None as well
         where they cannot be found, as a warning says. Its p-value lowers `p` where it is below a fifth of that.
     ksd_equivalent_draws : float
         Independent draws of which the expected squared kernel discrepancy is that of these, mean k0(x, x) / KSD^2 for
@@ -107,9 +107,9 @@ class Verdict(Result):
         Smallest energy Bayesian fraction of missing information of the chains; None where the sample has no energies.
     enough_draws : bool
         Whether there are a hundred of these, below which right samples are accused too often.
-    blame : tuple of Blame
+    findings : tuple of Finding
         What is wrong, worst first; none where `p` is above `level`, or where only the kernel test, all pairs together
-        or shares of modes accuse.
+        or mode weights accuse.
     ksd_share : tuple of str and float, or None
         Where only the kernel test accuses, the coordinate whose part of it is the largest multiple of what independent
         draws would have, and that multiple; None on bounded supports.
@@ -153,7 +153,7 @@ class Verdict(Result):
     p_dependence: float | None
     invariance: InvarianceTest | None
     p_critic: float | None
-    modes: ModeShares | None
+    modes: ModeWeights | None
     ksd_equivalent_draws: float
     ess: float
     diagnostics: ChainDiagnostics
@@ -161,7 +161,7 @@ class Verdict(Result):
     bfmi: float | None
     effective_draws: float
     enough_draws: bool
-    blame: tuple[Blame, ...]
+    findings: tuple[Finding, ...]
     ksd_share: tuple[str, float] | None
     burn_in: float | None
     matters: float | None
@@ -237,7 +237,7 @@ class Verdict(Result):
             "mixed": self.diagnostics.mixed,
             **taken("divergent", "bfmi"),
             **taken("draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters"),
-            "blame": in_json([asdict(each) for each in self.blame]),
+            "findings": in_json([asdict(each) for each in self.findings]),
             "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),
             "bias": None if self.bias is None else self.bias.to_dict(),
             "modes": self.modes and self.modes.to_dict(),
@@ -292,13 +292,13 @@ def verdict(
         The p-value from which draws are said not to come from the target.
     matters : float, optional
         Ask as well whether some location, spread or dependence is off by more than this size, in standard units: see
-        `Blame.size` for what a size is, and is not.
+        `Finding.size` for what a size is, and is not.
     looks : int
         How many times you look at a growing run in all, if you would stop at the first accusation: the p-values are
         multiplied by it (Bonferroni). Without it, six looks at the level .05 raise false alarms in .15 of all runs.
     score_batch : int, optional
         Take scores from so many data for each draw, as `stochastic_scores` does: of a `Posterior` whose data are many.
-        Its log density is not evaluated then, so that shares of modes are not tested.
+        Its log density is not evaluated then, so that mode weights are not tested.
     rng : int, numpy.random.Generator or None
         Seed of the kernel test's bootstrap, and of the batches.
     max_seconds : float, optional
@@ -319,7 +319,7 @@ def verdict(
 
     Notes
     -----
-    Not tested: dependence that no pair of coordinates shows; the shares of modes that lie apart, which the score does
+    Not tested: dependence that no pair of coordinates shows; the mode weights that lie apart, which the score does
     not know, unless the target has a log density; and modes or regions that no draw has visited.
 
     Examples
@@ -327,7 +327,7 @@ def verdict(
     >>> import numpy as np, steinkit as sk
     >>> draws = np.random.default_rng(0).standard_normal((1000, 3)) * [1.0, 1.0, 1.2]
     >>> found = sk.verdict(draws, sk.targets.Normal(0.0, dim=3))
-    >>> found.p < 0.01, found.blame[0].coordinates, found.blame[0].direction
+    >>> found.p < 0.01, found.findings[0].coordinates, found.findings[0].direction
     (True, ('x3',), 'too wide')
     """
     require_sensible(level, matters, looks)
@@ -360,7 +360,7 @@ def verdict(
     p = min(1.0, looks * by_scores, looks * by_moves, looks * _by_critic(p_critic), by_modes)
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     enough = tests.effective >= FEW_EFFECTIVE
-    blame, share = tuple[Blame, ...](), None
+    findings, share = tuple[Finding, ...](), None
     hiding = (
         *standard.cautions,
         *(preparation.outlying(prepared.points, units) if enough else ()),
@@ -380,11 +380,11 @@ def verdict(
     if is_rejected:
         if by_scores < 1.0:
             at_most = {test: max(_NAMED, level) * s for test, s in _shares(p_ksd).items()}
-            blame = tests.blame(units, prepared.bounds, at_most)
-        if invariance is not None and invariance.finding is not None and not blame and by_moves <= level:
-            blame = (invariance.finding,)
+            findings = tests.findings(units, prepared.bounds, at_most)
+        if invariance is not None and invariance.finding is not None and not findings and by_moves <= level:
+            findings = (invariance.finding,)
         warnings += tuple(_turned_score(scored, tests.draws, prepared.bounds, level))
-        if not blame and p_ksd is not None and prepared.bounds is None:
+        if not findings and p_ksd is not None and prepared.bounds is None:
             share = largest_share(tests.draws, prepared.points.names)
     return Verdict(
         p=p,
@@ -403,7 +403,7 @@ def verdict(
         bfmi=smallest_bfmi(prepared.given),
         effective_draws=tests.effective,
         enough_draws=enough,
-        blame=blame,
+        findings=findings,
         ksd_share=share,
         burn_in=None
         if by_modes <= level
@@ -445,11 +445,13 @@ class _Tests(NamedTuple):
         effective = _effective_draws(moments, sliced, draws)
         return cls(moments, bounded, sliced, joint_dependence(draws, bounds), draws, effective)
 
-    def blame(self, units: preparation.Units, bounds: Floats | None, at_most: Mapping[str, float]) -> tuple[Blame, ...]:
+    def findings(
+        self, units: preparation.Units, bounds: Floats | None, at_most: Mapping[str, float]
+    ) -> tuple[Finding, ...]:
         """What is wrong, of what would be a verdict by itself with these p-values at most."""
         correlation = (self.draws.points * self.draws.shares[:, None]).T @ self.draws.points
         unbounded = self.draws if bounds is None else None
-        return blamed(
+        return flagged(
             moment_faults(self.moments, correlation, unbounded, at_most["moments"]),
             shape_faults(self.bounded, self.sliced, self.draws, units, bounds, at_most),
         )
@@ -497,7 +499,7 @@ def _bias(
     weights: ArrayLike | None,
     standardised: Draws,
     scored: Sample,
-    modes: ModeShares | None,
+    modes: ModeWeights | None,
     invariance: InvarianceTest | None,
     rng: Seed,
 ) -> BiasEstimate | None:
@@ -527,14 +529,14 @@ def _bias(
 
 def _modes(
     prepared: preparation.Prepared, target: Target | None, draws: Draws, rng: Seed
-) -> tuple[ModeShares | None, tuple[str, ...]]:
-    """Shares of modes, where there are any and a log density that knows them; or why they cannot be had."""
+) -> tuple[ModeWeights | None, tuple[str, ...]]:
+    """Mode weights, where there are any and a log density that knows them; or why they cannot be had."""
     if target is None or not target.has_log_density or draws.is_weighted or prepared.given.weights is not None:
         return None, ()
     try:
         return shares_of(prepared, target, rng=rng), ()
     except InputError as error:
-        return None, (f"shares of modes were not tested: {error}",)
+        return None, (f"mode weights were not tested: {error}",)
 
 
 def _invariance(prepared: preparation.Prepared, draws: Draws, target: Target, rng: Seed) -> InvarianceTest:
@@ -574,7 +576,7 @@ def _by_critic(p: float | None) -> float:
 def _without_burn_in(
     scored: Sample, draws: Draws, bounds: Floats | None, level: float, looks: int, *, with_critic: bool
 ) -> float | None:
-    """The p-value of all but the kernel test without the first tenth of every chain, where only that tenth is to blame.
+    """Return the p-value of all but the kernel test without the first tenth of every chain, if only that is biased.
 
     None as well if the rest are too few to judge: a start far off takes effective draws from all the others. Looks
     multiply the p-value that accuses the start, not that of the rest: it excuses, and more looks excuse nothing.

@@ -10,8 +10,8 @@ Zarr folders are only read; their variables come in the order of their names, be
 
 The metadata are examined before any number is decoded: shapes and chunks are held to the limits on sample files, links
 to other files are refused (a link, an external storage or a virtual dataset could make any file a sample), and so is
-the codec of Numcodecs that unpickles. The libraries themselves are trusted: a file that was crafted to exploit a defect
-of HDF5, or a chunk that holds more than its metadata say, may crash the process or exhaust its memory.
+the codec of Numcodecs that unpickles. The libraries themselves are trusted: a file that was crafted to exploit a
+defect of HDF5, or a chunk that holds more than its metadata say, may crash the process or exhaust its memory.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, 
             members = [*file[found or "/"].values(), *(file[STATS].get(name) for name in STATISTICS if stats)]
             arrays = [each for each in members if isinstance(each, h5py.Dataset)]
             _require_size((_padded(each.shape or (), each.chunks, each.dtype) for each in arrays), len(data), source)
-        opened = partial(xarray.open_dataset, io.BytesIO(data), engine="h5netcdf", **_AS_STORED)
+        opened = partial(xarray.open_dataset, io.BytesIO(data), solver="h5netcdf", **_AS_STORED)
         return _read(opened, found, stats, source, columns)
 
 
@@ -125,7 +125,7 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
     )
     with tempfile.TemporaryDirectory(prefix="steinkit-") as folder:
         path = Path(folder, "sample.nc")
-        dataset.to_netcdf(path, group=_GROUP, engine="h5netcdf")
+        dataset.to_netcdf(path, group=_GROUP, solver="h5netcdf")
         return path.read_bytes()
 
 
@@ -179,7 +179,7 @@ def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, gro
         sizes = (_padded(each.shape, getattr(each, "shards", None) or each.chunks, each.dtype) for each in opened)
         _require_size(sizes, stored, source)
         options = _AS_STORED | {"chunks": None, "backend_kwargs": {"consolidated": False}}
-        return _read(partial(xarray.open_dataset, path, engine="zarr", **options), found, stats, source, columns)
+        return _read(partial(xarray.open_dataset, path, solver="zarr", **options), found, stats, source, columns)
 
 
 # A parameter with the attribute units="seconds" stays a number.
@@ -220,7 +220,7 @@ def _read(
 ) -> Sample:
     """The draws of a group; their columns are counted before the labels are written out."""
     with opened(group=group) as dataset:
-        if opened.keywords["engine"] == "zarr":  # whose variables come as the file system lists them
+        if opened.keywords["solver"] == "zarr":  # whose variables come as the file system lists them
             dataset = dataset[sorted(dataset.data_vars, key=str)]
         lead = {"chain", "draw", *(dataset["draw"].dims if "draw" in dataset.coords else ())}
         entries = (

@@ -34,10 +34,10 @@ _OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
 _BRACKET = ("bounds", "units", "tolerance", "max_seconds")
 
 
-def _engine_choices() -> str:
-    from steinkit.discrepancy.graph.engines import engine_choices
+def _solver_choices() -> str:
+    from steinkit.discrepancy.graph.solvers import solver_choices
 
-    return engine_choices()
+    return solver_choices()
 
 
 GRAPH = Measure(
@@ -50,7 +50,7 @@ GRAPH = Measure(
         "graph": Option(
             default="spanner", choices=lambda: ("spanner", "complete"), help="Which pairs of draws bound g"
         ),
-        "engine": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_engine_choices),
+        "solver": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_solver_choices),
     }
     | shared("operator", "n_jobs", "progress"),
     reuses_scores=True,

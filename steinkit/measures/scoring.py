@@ -167,13 +167,13 @@ class Scores(Result):
         str
             Of several lines, as ``steinkit score`` prints it.
         """
-        document = {**self.to_dict(), "results": self.entries_with_findings}
+        document = {**self.to_dict(), "results": self.entries_with_details}
         return score_text(heading, document, find_measure, everything=everything)
 
     @property
-    def entries_with_findings(self) -> list[dict[str, Any]]:
+    def entries_with_details(self) -> list[dict[str, Any]]:
         """The measurements' entries in JSON, with what only their results know to say: never printed as JSON."""
-        return [{**each.document, **_findings(each.result)} for each in self.measurements]
+        return [{**each.document, **_details(each.result)} for each in self.measurements]
 
 
 def sample_document(sample: Sample) -> dict[str, Any]:
@@ -182,15 +182,15 @@ def sample_document(sample: Sample) -> dict[str, Any]:
     return {"draws": len(sample), "distinct": distinct, "dim": sample.dim, "names": list(sample.names)}
 
 
-def _findings(result: Any) -> dict[str, Any]:
-    return {"findings": result.findings()} if hasattr(result, "findings") else {}
+def _details(result: Any) -> dict[str, Any]:
+    return {"details": result.details()} if hasattr(result, "details") else {}
 
 
 def summary_of(result: Any) -> str:
     """What is said of a measure's result where it stands alone."""
     points = getattr(result, "sample", None)
     sample = {"draws": 0} if points is None else {"draws": len(points.inverse), "dim": points.dim}
-    entry = result.to_dict() | _findings(result) | {"sample": sample}
+    entry = result.to_dict() | _details(result) | {"sample": sample}
     measure = find_measure(entry["measure"])
     said = measure.describe(measure, entry).statements
     return running_text([*said, *cautioned(result.warnings)])

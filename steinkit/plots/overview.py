@@ -17,7 +17,7 @@ from steinkit.describe.results import Result
 from steinkit.describe.verdict import NOTHING_STANDS_OUT, ess_of, fault, verdict_label
 from steinkit.describe.writing import probability, shortened
 from steinkit.discrepancy.bias.estimate import BiasEstimate
-from steinkit.discrepancy.bias.mode_shares import ModeShares
+from steinkit.discrepancy.bias.mode_weights import ModeWeights
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
@@ -119,7 +119,7 @@ def bias_panels(axes: Sequence[Axes], found: BiasEstimate, after: BiasEstimate |
                 off, margin = (getattr(each, f"{what}_{part}")[k] for part in ("off", "margin"))
                 if not (math.isfinite(off) and math.isfinite(margin)):
                     continue
-                known = bool(each.trusted[k])
+                known = bool(each.reliable[k])
                 ax.errorbar(
                     off,
                     row + shift,
@@ -131,7 +131,7 @@ def bias_panels(axes: Sequence[Axes], found: BiasEstimate, after: BiasEstimate |
                     markerfacecolor=colour if known else "none",
                     label=("as they are" if each is found else "repaired") if row == 0 else None,
                 )
-        ax.set_xlabel("mean off, in sd" if what == "mean" else "sd off")
+        ax.set_xlabel("bias of the mean, in sd" if what == "mean" else "sd bias")
         open_frame(ax)
     left, right = axes
     left.set_yticks(range(len(shown)), [shortened(found.names[k], _LONGEST) for k in shown], parse_math=False)
@@ -146,13 +146,13 @@ def _of_how_many(found: BiasEstimate) -> str:
     return f", worst {shown} of {len(found.names)}" if shown < len(found.names) else ""
 
 
-def mode_shares(found: ModeShares, ax: Any = None) -> Any:
+def mode_weights(found: ModeWeights, ax: Any = None) -> Any:
     """Plot the share of every mode, a row a mode.
 
     Parameters
     ----------
-    found : ModeShares
-        What `steinkit.mode_shares` returns.
+    found : ModeWeights
+        What `steinkit.mode_weights` returns.
     ax : matplotlib Axes, optional
         Where to draw; a new figure's if not given.
 
@@ -188,7 +188,7 @@ def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     """Plot the faults of a sample, worst on top, in standard errors with their 95 % intervals.
 
     The title holds the verdict and the effective sample size. The grey band is what chance makes of what is
-    right. Where nothing is blamed the Axes say so.
+    right. Where nothing is flagged the Axes say so.
 
     Parameters
     ----------
@@ -204,17 +204,17 @@ def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     """
     ax = axes_or_new(ax, (7.0, 2.8))
     document = document_of(found)
-    blame = document["blame"]
-    places = range(len(blame))
-    sizes = [abs(each["z"]) for each in blame]
+    findings = document["findings"]
+    places = range(len(findings))
+    sizes = [abs(each["z"]) for each in findings]
     ax.axvspan(0.0, _CHANCE, color="0.88", linewidth=0.0)
     ax.errorbar(sizes, places, xerr=_CHANCE, fmt="o", color="#b2182b", capsize=3.0)
     ax.set_yticks(
-        places, [textwrap.fill(shortened(fault(each), _LONGEST_FAULT), _WIDTH) for each in blame], parse_math=False
+        places, [textwrap.fill(shortened(fault(each), _LONGEST_FAULT), _WIDTH) for each in findings], parse_math=False
     )
-    if not blame:
+    if not findings:
         ax.text(0.5, 0.5, NOTHING_STANDS_OUT, transform=ax.transAxes, ha="center", va="center", fontsize=10)
-    ax.set_ylim(len(blame) - 0.5 if blame else 0.5, -0.5)
+    ax.set_ylim(len(findings) - 0.5 if findings else 0.5, -0.5)
     ax.set_xlim(left=0.0)
     ax.set_xlabel("standard errors from what the target asks for")
     ax.set_title(_head(document), fontsize=10, parse_math=False)
@@ -237,7 +237,7 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
     ----------
     result : Result
         What to show: of a graph, sliced or moment Stein discrepancy, a verdict that finds fault, a comparison, a curve,
-        a sweep, tuning, biases, shares of modes, or repaired draws.
+        a sweep, tuning, biases, mode weights, or repaired draws.
     title : str
         First line of the heading, such as the name of the sample; none if empty.
     reference : Reference or Verdict, optional
@@ -265,8 +265,8 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
         return comparisons(result)
     if isinstance(result, Curve):
         return drawn(partial(curve, result), 6.5, 4.5)
-    if isinstance(result, Verdict) and result.blame:
-        return drawn(partial(verdict, result), 6.5, 1.6 + 0.4 * len(result.blame))
+    if isinstance(result, Verdict) and result.findings:
+        return drawn(partial(verdict, result), 6.5, 1.6 + 0.4 * len(result.findings))
     if isinstance(result, SweepResult) and result.criteria:
         parameter = next(iter(most_varied(result.settings)), next(iter(result.settings[0])))
         return drawn(partial(selection, result, parameter), 5.2, 5.6)
@@ -274,8 +274,8 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
         return drawn(partial(tuning, result), 5.2, 4.0)
     if isinstance(result, BiasEstimate):
         return biases(result, title=title)
-    if isinstance(result, ModeShares):
-        return drawn(partial(mode_shares, result), 6.5, 1.5 + 0.5 * len(result.shares))
+    if isinstance(result, ModeWeights):
+        return drawn(partial(mode_weights, result), 6.5, 1.5 + 0.5 * len(result.shares))
     if isinstance(result, Repaired):
         return biases(result.bias, result.after, title)
     raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")
@@ -295,7 +295,7 @@ def scores(found: Scores, title: str = "") -> Figure:
     drawn = next(able, found.measurements[0])
     standard = found.references.get(drawn.measure) or found.verdict
     off = found.verdict.bias if found.verdict and found.verdict.enough_draws else None
-    if isinstance(drawn.result, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off and off.trusted.any():
+    if isinstance(drawn.result, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off and off.reliable.any():
         return biases_and_slice(off, drawn.result, title, standard)
     return picture(drawn.result, title, standard)
 

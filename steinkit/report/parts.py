@@ -100,8 +100,8 @@ def _pictures(found: Found, drawn: list[Picture]) -> list[Picture]:
 
 
 def _faults(name: str, document: Mapping[str, Any] | None) -> list[Picture]:
-    """What is wrong with a sample, if something is blamed."""
-    if not document or not document["blame"]:
+    """What is wrong with a sample, if something is flagged."""
+    if not document or not document["findings"]:
         return []
 
     def draw(ax: Any) -> None:
@@ -110,8 +110,8 @@ def _faults(name: str, document: Mapping[str, Any] | None) -> list[Picture]:
         ax.set_xlabel("standard errors from the target", fontsize=9)
         ax.tick_params(axis="y", labelsize=8.5)
 
-    faults = "; ".join(f"{fault(each)}, {abs(each['z']):.3g} standard errors" for each in document["blame"])
-    height = 1.2 + 0.4 * len(document["blame"])
+    faults = "; ".join(f"{fault(each)}, {abs(each['z']):.3g} standard errors" for each in document["findings"])
+    height = 1.2 + 0.4 * len(document["findings"])
     caption = (
         "A line a fault, worst on top: standard errors from what the target asks for, with 95% intervals. The grey "
         "band is what chance makes of what is right."

@@ -301,7 +301,7 @@ def why_unranked(record: Record, measure: str, *, is_best: bool) -> str:
     entry = entry_of(record, measure)
     why = entry.get("unranked") or ""
     if is_best:
-        whys = (f"biases are not known: {each['why_not']}" for each in entry.get("quantities", ()) if each["why_not"])
+        whys = (f"biases are not known: {each['reason']}" for each in entry.get("quantities", ()) if each["reason"])
         return why or next(whys, "")
     return "" if entry.get("hidden") and not entry["falls_apart"] else why
 

@@ -81,7 +81,7 @@ def sweep(
     measures : sequence of str, optional
         What to score by: "graph", "sliced", "ess" and what else `steinkit score --measure` takes. The first by which
         settings may be ordered chooses, and racing goes by it. By default bias, whose order was that of the true
-        errors in a benchmark; where it is not trusted of some setting, as between modes, graph up to two dimensions,
+        errors in a benchmark; where it is not reliable of some setting, as between modes, graph up to two dimensions,
         and sliced above, where graph saturates and too narrow samples score lower; and ess beside them. With a
         diffusion operator graph and ess.
     target_options : mapping, optional
@@ -113,7 +113,7 @@ def sweep(
         such as a module or a file that a sampler of your own reads.
     **measure_settings
         Other settings of the measures, each read by at least one of them: units, bounds, operator, stein_factors,
-        dilation, graph and engine of graph; units, bounds, operator, kernel, statistic and squared of ksd; and so on.
+        dilation, graph and solver of graph; units, bounds, operator, kernel, statistic and squared of ksd; and so on.
         Units are one scale for all cells, kept with each: by default that of draws from the target, and where it cannot
         be drawn from that of the first chain, which a file keeps when cells are added.
 

@@ -445,8 +445,8 @@ class TestSettings:
             (("--dilation", "1"), "dilation must be a finite number above 1; received 1"),
             (("--dilation", "0.5"), "dilation must be a finite number above 1; received 0.5"),
             (("--dilation", "nan"), "dilation must be a finite number above 1; received nan"),
-            (("--engine", "hihgs"), """unknown engine 'hihgs' (did you mean "highs"?"""),
-            (("--engine", "cvxpy:NOSUCH"), "no LP solver 'NOSUCH' installed here; it has"),
+            (("--solver", "hihgs"), """unknown solver 'hihgs' (did you mean "highs"?"""),
+            (("--solver", "cvxpy:NOSUCH"), "no LP solver 'NOSUCH' installed here; it has"),
             (("--tolerance", "2"), "tolerance must lie between 0 and 1; received 2"),
             (("--tolerance", "nan"), "tolerance must lie between 0 and 1; received nan"),
             (("--jobs", "0"), "n_jobs (--jobs) must be a positive number"),
@@ -562,7 +562,7 @@ class TestOutputs:
 
 
 def test_no_certified_answer_has_code_4_and_the_bracket(refused, folder):
-    error = refused("score", _lines(folder, *_GOOD), *_NORMAL, "--engine", "block", "--max-seconds", "1e-9", code=4)
+    error = refused("score", _lines(folder, *_GOOD), *_NORMAL, "--solver", "block", "--max-seconds", "1e-9", code=4)
     lower, upper = map(float, re.search(r"lies in \[(\S+), (\S+?)\]", error).groups())
     assert lower < 0.9 * upper
     assert "Allow more time" in error

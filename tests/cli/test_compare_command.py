@@ -115,7 +115,7 @@ class TestFailures:
         ("arguments", "message"),
         [
             (("right.csv",), "named twice"),
-            (("--engine", "nosuch"), "nosuch"),
+            (("--solver", "nosuch"), "nosuch"),
             (("-o", "right.csv"), "overwrite"),
             (("--plot", "ranks.doc"), "ending"),
             (("-o", "-"), "standard output"),

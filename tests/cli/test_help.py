@@ -98,5 +98,5 @@ def test_what_fails_a_run_is_explained_where_it_is_of_every_day():
         name: commands.get_command(None, name).get_help(click.Context(commands.get_command(None, name)))
         for name in ("score", "verdict")
     }
-    assert "--fail-if-off DELTA " in said["verdict"]
-    assert "--fail-if-off DELTA " not in said["score"]
+    assert "--fail-if-bias DELTA " in said["verdict"]
+    assert "--fail-if-bias DELTA " not in said["score"]

@@ -18,7 +18,7 @@ import pytest
 import steinkit as sk
 from steinkit import __version__
 from steinkit.cli.terminal import heeded_interrupts
-from steinkit.discrepancy.graph.engines.cvxpy import linear_solvers
+from steinkit.discrepancy.graph.solvers.cvxpy import linear_solvers
 from steinkit.errors import SolverError
 from steinkit.measures import recorded_settings
 
@@ -55,7 +55,7 @@ class TestJson:
         assert document["sample"] == {"draws": 200, "distinct": 200, "dim": 2, "names": ["a", "b"]}
         (entry,) = document["results"]
         keys = ["measure", "value", "lower", "upper", "coordinates"]
-        keys += ["saturation", "unranked", "edges", "dilation", "engine", "seconds"]
+        keys += ["saturation", "unranked", "edges", "dilation", "solver", "seconds"]
         assert list(entry) == keys
         assert entry["measure"] == "graph"
         assert [list(each) for each in entry["coordinates"]] == 2 * [["name", "value", "lower", "upper"]]
@@ -81,7 +81,7 @@ class TestJson:
         assert [each["value"] for each in entry["coordinates"]] == result.coordinate_values.tolist()
         assert [each["name"] for each in entry["coordinates"]] == ["a", "b"]
         assert (entry["edges"], entry["dilation"]) == (len(result.graph.edges), 2.0)
-        assert entry["engine"] == result.engine
+        assert entry["solver"] == result.solver
 
     def test_counts_repeated_draws_and_repeats_its_warnings_on_standard_error(self, steinkit, write_csv, draws):
         outcome = steinkit("score", write_csv("a,b", np.vstack([draws, draws[:3]])), *_NORMAL, "--json")
@@ -121,7 +121,7 @@ class TestText:
             assert line.split()[0] == name
             assert float(line.split()[1]) == pytest.approx(values[name], rel=1e-6)
         assert "What this does not prove" in outcome.out
-        assert f"2-spanner ({len(result.graph.edges)} edges) by engine {result.engine}" in outcome.out
+        assert f"2-spanner ({len(result.graph.edges)} edges) by solver {result.solver}" in outcome.out
 
     def test_the_printed_bracket_holds_the_certified_one(self, steinkit, sample_file, draws):
         outcome = steinkit("score", sample_file, *_NORMAL)
@@ -373,17 +373,17 @@ class TestSettings:
             assert (entry["value"], entry["edges"]) == (expected.value, len(expected.graph.edges))
             assert entry["dilation"] == expected.dilation
 
-    def test_another_engine_finds_the_same(self, steinkit, sample_file, draws):
-        (entry,) = steinkit("score", sample_file, *_NORMAL, "--engine", "cvxpy", "--json").document["results"]
-        assert entry["engine"] == "cvxpy"
+    def test_another_solver_finds_the_same(self, steinkit, sample_file, draws):
+        (entry,) = steinkit("score", sample_file, *_NORMAL, "--solver", "cvxpy", "--json").document["results"]
+        assert entry["solver"] == "cvxpy"
         result = _expected(draws)
         assert entry["lower"] <= result.upper
         assert result.lower <= entry["upper"]
 
     def test_a_solver_of_cvxpy_by_name(self, steinkit, sample_file):
         solver = next(name for name in linear_solvers() if name in ("CLARABEL", "SCIPY", "HIGHS"))
-        (entry,) = steinkit("score", sample_file, *_NORMAL, "--engine", f"cvxpy:{solver}", "--json").document["results"]
-        assert entry["engine"] == f"cvxpy:{solver}"
+        (entry,) = steinkit("score", sample_file, *_NORMAL, "--solver", f"cvxpy:{solver}", "--json").document["results"]
+        assert entry["solver"] == f"cvxpy:{solver}"
 
     @pytest.mark.parametrize("jobs", ["2", "-1", "1000000"])
     def test_jobs_do_not_change_the_answer(self, steinkit, sample_file, draws, jobs):
@@ -448,11 +448,11 @@ class TestInterrupts:
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-    @pytest.mark.parametrize("engine", ["auto", "cvxpy"])
-    def test_one_is_heard_while_compiled_code_runs(self, folder, write_code, engine):
+    @pytest.mark.parametrize("solver", ["auto", "cvxpy"])
+    def test_one_is_heard_while_compiled_code_runs(self, folder, write_code, solver):
         """In the spanner of many draws, and in a solver that cannot be stopped."""
         model = write_code("def score(x):\n    open('started', 'w').close()\n    return -x\n")
-        n, dim = (100_000, 2) if engine == "auto" else (1000, 3)
+        n, dim = (100_000, 2) if solver == "auto" else (1000, 3)
         np.savetxt(
             "many.csv",
             np.random.default_rng(0).standard_normal((n, dim)),
@@ -462,7 +462,7 @@ class TestInterrupts:
         )
         process = subprocess.Popen(
             [_COMMAND, "score", "many.csv", "--target", f"{model}:score", "--measure", "graph",
-             "--engine", engine],
+             "--solver", solver],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip
@@ -516,10 +516,10 @@ class TestProcesses:
         assert b"Traceback" not in done.stderr
         assert json.loads(done.stdout)["results"][0]["value"] == pytest.approx(_expected(draws).value, rel=1e-9)
 
-    @pytest.mark.parametrize("engine", ["highs", "cvxpy"])
-    def test_what_solvers_write_is_not_in_it(self, sample_file, draws, engine):
+    @pytest.mark.parametrize("solver", ["highs", "cvxpy"])
+    def test_what_solvers_write_is_not_in_it(self, sample_file, draws, solver):
         """From version 1.16 on HiGHS writes a header to the process's own standard output when a solver is made."""
-        done = self._run("score", sample_file, *_NORMAL, "--measure", "graph", "--engine", engine, "--json")
+        done = self._run("score", sample_file, *_NORMAL, "--measure", "graph", "--solver", solver, "--json")
         assert done.returncode == 0
         (entry,) = json.loads(done.stdout)["results"]
         assert entry["value"] == pytest.approx(_expected(draws).value, rel=1e-6)
@@ -560,7 +560,7 @@ class TestProcesses:
         process = subprocess.Popen(
             [
                 *(_COMMAND, "score", write_csv("a,b", points), "--target", f"{model}:score", "--graph", "complete"),
-                *("--engine", "highs", "-o", "result.json", "--plot", "where.png"),
+                *("--solver", "highs", "-o", "result.json", "--plot", "where.png"),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -113,7 +113,7 @@ class TestText:
         assert ["to" in row.split() for row in rows[1:]] == [True, True, False, False, True, True, True, False]
         flowing = " ".join(text.split())
         assert "never above the graph Stein discrepancy" in flowing
-        assert "shares of modes that lie far apart" in flowing
+        assert "mode weights that lie far apart" in flowing
         assert "cannot see whether that is the target" in flowing
 
     def test_ess_says_how_the_chains_went(self, steinkit, write_csv, line):

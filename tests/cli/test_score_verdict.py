@@ -34,7 +34,7 @@ class TestHead:
         assert heading == "draws.csv against target normal"
         assert verdict.startswith("These draws are not from the target (p = ")
         assert "): a is too high (its mean score is" in " ".join(verdict.split())
-        assert "Not tested: dependence that no pair of coordinates shows, shares of modes" in outcome.out
+        assert "Not tested: dependence that no pair of coordinates shows, mode weights" in outcome.out
         assert outcome.err.startswith("next: ")
         assert outcome.err.count("\n") == 1
 
@@ -54,7 +54,7 @@ class TestHead:
         outcome = steinkit("score", drawn(shifted), *_NORMAL, "--seed", "7", "--matters", "0.2", "--json")
         alone = sk.verdict(sk.read_sample("draws.csv"), sk.targets.Normal(dim=2), matters=0.2, rng=7)
         assert outcome.document["verdict"] == json.loads(json.dumps(alone.to_dict()))
-        assert alone.to_dict()["blame"][0]["coordinates"] == ["a"]
+        assert alone.to_dict()["findings"][0]["coordinates"] == ["a"]
 
     @pytest.mark.parametrize("command", ["score", "compare"])
     def test_looks_multiply_its_p_value(self, steinkit, drawn, command):
@@ -160,14 +160,14 @@ class TestFailIfBiased:
         ("change", "delta", "code"), [(lambda x: x, "0.3", 0), (shifted, "0.1", 1), (shifted, "2", 0)]
     )
     def test_a_mean_that_is_off_by_so_much_for_certain_fails(self, steinkit, drawn, change, delta, code):
-        assert steinkit("score", drawn(change), *_NORMAL, "--fail-if-off", delta).code == code
+        assert steinkit("score", drawn(change), *_NORMAL, "--fail-if-bias", delta).code == code
 
     def test_means_of_which_nothing_is_known_neither_pass_nor_fail(self, steinkit, write_csv):
         x = np.random.default_rng(3).standard_normal((600, 2))
         x[:250, 0] += 9.0
         scores = sk.targets.GaussianMixture([[0.0, 0.0], [9.0, 0.0]], sd=1.0).score(x)
         file = write_csv("a,b,score:a,score:b", np.random.default_rng(4).permutation(np.hstack([x, scores])))
-        outcome = steinkit("score", file, "--measure", "ess", "--fail-if-off", "0.1")
+        outcome = steinkit("score", file, "--measure", "ess", "--fail-if-bias", "0.1")
         assert outcome.code == 0
         assert "how far some means are off is not known, so that they neither passed nor failed" in outcome.err
 
@@ -183,8 +183,8 @@ class TestFailIfBiased:
             (("--fail-if-biased", "0"), "--fail-if-biased"),
             (("--fail-if-biased", "nan"), "--fail-if-biased"),
             (("--fail-if-biased", "0.01", "--no-verdict"), "--no-verdict"),
-            (("--fail-if-off", "0.1", "--no-verdict"), "--no-verdict"),
-            (("--fail-if-off", "nan"), "--fail-if-off"),
+            (("--fail-if-bias", "0.1", "--no-verdict"), "--no-verdict"),
+            (("--fail-if-bias", "nan"), "--fail-if-bias"),
             (("--matters", "-1"), "--matters"),
             (("--matters", "nan"), "matters"),
             (("--matters", "0.1", "--no-verdict"), "--no-verdict"),

@@ -36,8 +36,8 @@ def test_what_is_off_is_off_by_what_was_added(steinkit, files):
     (entry,) = steinkit("verdict", files["shifted"], *NORMAL, "--json").document["verdicts"]
     worst = entry["verdict"]["bias"]["quantities"][0]
     assert worst["name"] == "a"
-    assert worst["mean_off"] == pytest.approx(SHIFTED[:, 0].mean(), abs=0.005)  # the target has mean 0 and sd 1
-    assert worst["trusted"]
+    assert worst["mean_bias"] == pytest.approx(SHIFTED[:, 0].mean(), abs=0.005)  # the target has mean 0 and sd 1
+    assert worst["reliable"]
 
 
 def test_several_stand_side_by_side_in_the_order_given(steinkit, files):
@@ -66,9 +66,9 @@ def test_it_fits_a_screen_in_any_dimension_unless_all_is_asked_for(steinkit, wri
     [
         ("right", ("--fail-if-biased", "0.01"), 0),
         ("shifted", ("--fail-if-biased", "0.01"), 1),
-        ("right", ("--fail-if-off", "0.1"), 0),
-        ("shifted", ("--fail-if-off", "0.1"), 1),
-        ("shifted", ("--fail-if-off", "0.4"), 0),
+        ("right", ("--fail-if-bias", "0.1"), 0),
+        ("shifted", ("--fail-if-bias", "0.1"), 1),
+        ("shifted", ("--fail-if-bias", "0.4"), 0),
     ],
 )
 def test_it_fails_where_it_was_told_to(steinkit, files, name, options, code):
@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_judged_says_why_and_fails(steinkit, write_csv):
         (("nowhere.csv", *NORMAL), "nowhere.csv"),
         (("right.csv", "right.csv", *NORMAL), "named twice"),
         (("right.csv",), "no --target was given"),
-        (("right.csv", *NORMAL, "--fail-if-off", "-1"), "--fail-if-off"),
+        (("right.csv", *NORMAL, "--fail-if-bias", "-1"), "--fail-if-bias"),
     ],
 )
 def test_mistakes_are_named(steinkit, files, monkeypatch, words, said):

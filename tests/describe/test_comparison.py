@@ -140,13 +140,13 @@ def test_a_page_says_that_no_sample_is_ranked_and_why():
     )
 
 
-def _judged(p, blame=(), **more):
+def _judged(p, findings=(), **more):
     return {
         **{"p": p, "p_moments": p, "p_sliced": 1.0, "p_ksd": None, "level": 0.01, "ess": 40.4},
         **{"draws": 50, "effective_draws": 120.0, "enough_draws": True, "burn_in": None, "matters": None},
         **{
             "p_matters": None,
-            "blame": list(blame),
+            "findings": list(findings),
             "not_tested": ["modes or regions that no draw has visited"],
             **more,
         },
@@ -192,12 +192,12 @@ def test_what_matters_has_a_column_where_it_was_asked():
 
 
 def test_biases_of_the_samples_judged_stand_side_by_side():
-    off = {"mean_off": 0.3, "mean_margin": 0.02, "sd_off": 0.0, "sd_margin": 0.02, "trusted": True, "why_not": ""}
-    bias = {"quantities": [{"name": "mu", **off}, {"name": "nu", **off, "mean_off": 0.1}]}
+    off = {"mean_bias": 0.3, "mean_margin": 0.02, "sd_bias": 0.0, "sd_margin": 0.02, "reliable": True, "reason": ""}
+    bias = {"quantities": [{"name": "mu", **off}, {"name": "nu", **off, "mean_bias": 0.1}]}
     document = _document(_TWO)
     document["samples"][0]["verdict"] = {**_judged(1e-9, [_HIGH]), "bias": bias}
     document["samples"][1]["verdict"] = {**_judged(0.4), "bias": None}
-    assert sizes_table(document).columns == ("quantity", "sample", "off (sd)", "sd off")
+    assert sizes_table(document).columns == ("quantity", "sample", "bias (sd)", "sd bias")
     lines = [" ".join(line.split()) for line in comparison_text(document, find_measure, {}).splitlines()]
     at = lines.index("Biases of means and standard deviations, largest first")
     assert lines[at + 2 : at + 4] == ["mu a +0.30 ± 0.02 0% ± 2%", "nu a +0.10 ± 0.02 0% ± 2%"]

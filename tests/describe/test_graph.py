@@ -106,27 +106,27 @@ def test_direction_where_there_are_two_modes(spread, said):
     assert f"In x1, the draws {said}" in " ".join(result.summary().split())
 
 
-def test_a_document_read_again_says_all_but_the_findings():
+def test_a_document_read_again_says_all_but_the_details():
     result = wrong(lambda x: x + 1.0)
-    entry = json.loads(json.dumps({**result.to_dict(), "findings": result.findings()}))
+    entry = json.loads(json.dumps({**result.to_dict(), "details": result.details()}))
     sample = {"draws": 150, "distinct": 150, "dim": 2, "names": ["alpha", "beta"]}
     reference = json.loads(json.dumps(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150).to_dict()))
     again = running_text(graph_statements(entry | {"reference": reference, "sample": sample}))
     said = result.summary(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150))
     assert said.partition("\n\nCaution:")[0] == again
-    del entry["findings"]
+    del entry["details"]
     without = graph_statements(entry | {"reference": reference, "sample": sample})
-    assert [each.kind for each in without] == ["number", "comparison", "blame", "limits"]
+    assert [each.kind for each in without] == ["number", "comparison", "findings", "limits"]
     assert without[2].text.startswith("Coordinate by coordinate (in a right sample some carry more than others): beta ")
     assert "In beta" not in without[2].text
 
 
-def test_one_coordinate_without_findings_leaves_nothing_to_blame():
+def test_one_coordinate_without_findings_leaves_nothing_to_findings():
     result = sk.graph_stein_discrepancy(np.linspace(-2.0, 2.0, 30), sk.targets.Normal(0.0))
     sample = {"draws": 30, "distinct": 30, "dim": 1, "names": ["x1"]}
     inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30).to_dict()
     said = graph_statements(result.to_dict() | {"reference": inside, "sample": sample})
-    assert [each.text for each in said if each.kind == "blame"] == [""]
+    assert [each.text for each in said if each.kind == "findings"] == [""]
     assert "noise" not in running_text(said)
 
 
@@ -142,7 +142,7 @@ def right(draws, covariance):
     return draws @ np.linalg.cholesky(covariance).T
 
 
-def test_only_the_coordinate_that_was_shifted_is_blamed_under_correlation():
+def test_only_the_coordinate_that_was_shifted_is_flagged_under_correlation():
     """Given x1, which is too high, x2 is too low: so has it g, which would move it up."""
     result = correlated(lambda *given: right(*given) + np.array([0.25, 0.0]))
     assert result._direction(1) == "low"
@@ -151,7 +151,7 @@ def test_only_the_coordinate_that_was_shifted_is_blamed_under_correlation():
     assert "In x2" not in said
 
 
-def test_only_the_coordinate_that_was_widened_is_blamed_under_correlation():
+def test_only_the_coordinate_that_was_widened_is_flagged_under_correlation():
     result = correlated(lambda *given: right(*given) * [1.0, 1.2])
     assert result._direction(0) == "narrow"
     said = " ".join(result.summary().split())

@@ -37,7 +37,7 @@ def json_verdict(p):
     return {
         **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "ess": 90.0, "draws": 100},
         **{"effective_draws": 100.0, "enough_draws": True, "burn_in": None, "matters": None, "p_matters": None},
-        **{"blame": [], "not_tested": ["modes or regions that no draw has visited"]},
+        **{"findings": [], "not_tested": ["modes or regions that no draw has visited"]},
     }
 
 

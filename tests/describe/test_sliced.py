@@ -42,7 +42,7 @@ def test_the_bracket_is_proved_and_the_heaviest_coordinate_named():
 )
 def test_where_h_is_large_there_are_too_many(regions, words):
     still = {"low": 0.2, "middle": 0.2, "high": 0.2}
-    text = said({**ENTRY, "findings": {"regions": [still, regions, still]}})
+    text = said({**ENTRY, "details": {"regions": [still, regions, still]}})
     assert f"In b, there tend to be too many draws {words}." in text
     assert "In a" not in text
 

@@ -10,8 +10,8 @@ from steinkit.describe.writing import Table
 NUMBER = Statement("number", "How much?", "It is 3.")
 MORE = Statement("comparison", "How much?", "Others have 4.", continues=True)
 LIMITS = Statement("limits", "Is that all?", "No.", continues=True)
-NOTHING = Statement("blame", "Where?", "")
-METHOD = Statement("method", "How?", "By engine " + "x" * 120 + " in no time.")
+NOTHING = Statement("findings", "Where?", "")
+METHOD = Statement("method", "How?", "By solver " + "x" * 120 + " in no time.")
 
 
 def test_paragraphs_are_filled_but_the_method_is_one_line():

@@ -23,14 +23,14 @@ RIGHT = {
     "burn_in": None,
     "matters": None,
     "p_matters": None,
-    "blame": [],
+    "findings": [],
     "not_tested": [
         "dependence that no pair of coordinates shows",
-        "shares of modes that lie apart",
+        "mode weights that lie apart",
         "modes or regions that no draw has visited",
     ],
 }
-WRONG = {**RIGHT, "p": 2.34e-9, "ess": 850.3, "blame": [LOCATION]}
+WRONG = {**RIGHT, "p": 2.34e-9, "ess": 850.3, "findings": [LOCATION]}
 
 
 def said(document):
@@ -61,7 +61,7 @@ def test_what_may_hide_a_bias_is_said_beside_that_none_was_found():
     ("z", "errors"), [(9.04, "9.0"), (-42.4, "42"), (1063.2, "1060"), (9999.0, "10000"), (-1e12, "more than 10000")]
 )
 def test_standard_errors_are_written_without_powers_of_ten(z, errors):
-    said = verdict_sentence({**WRONG, "blame": [{**LOCATION, "z": z}]})
+    said = verdict_sentence({**WRONG, "findings": [{**LOCATION, "z": z}]})
     assert f"is {errors} standard errors from 0" in said
 
 
@@ -103,20 +103,20 @@ def test_slow_mixing_is_no_matter_of_weighted_draws_nor_of_first_draws():
 
 def test_ties_are_said_as_ties():
     """Within a tenth of the worst; the third is not."""
-    tied = {**WRONG, "blame": [LOCATION, SPREAD, PAIR]}
+    tied = {**WRONG, "findings": [LOCATION, SPREAD, PAIR]}
     assert (
         "mu is too high (its mean score is 9.0 standard errors from 0) and tau is too narrow (8.4 standard errors "
         "off), a tie."
     ) in verdict_sentence(tied)
     text = said(tied)
     assert "tau is too narrow (8.4 standard errors off), a tie; the correlation of mu and tau is too weak (4.0" in text
-    apart = {**WRONG, "blame": [LOCATION, {**SPREAD, "z": 8.1}]}
+    apart = {**WRONG, "findings": [LOCATION, {**SPREAD, "z": 8.1}]}
     assert "tie" not in said(apart)
 
 
 def test_first_draws_that_are_off():
     assert verdict_sentence({**WRONG, "burn_in": 0.3}).startswith(
-        "These draws are not from the target (p = 2.3e-09), but only the first draws are to blame: without the first "
+        "These draws are not from the target (p = 2.3e-09), but only the first draws are biased: without the first "
         "tenth of every chain no bias is seen (p = 0.3)."
     )
     assert "leave out the first tenth of every chain (p = 0.3 then)" in verdict_sentence({**RIGHT, "burn_in": 0.3})
@@ -165,21 +165,21 @@ def test_faults_are_clauses(kind, coordinates, direction, clause):
 
 
 def test_the_kernel_test_alone_names_its_largest_share():
-    alone = {**WRONG, "blame": [], "p_ksd": 1e-3, "ksd_share": {"coordinate": "b", "multiple": 2.5}}
+    alone = {**WRONG, "findings": [], "p_ksd": 1e-3, "ksd_share": {"coordinate": "b", "multiple": 2.5}}
     assert "no single coordinate or pair stands out; only the kernel test" in verdict_sentence(alone)
     assert "b contributes most: 2.5 times what independent draws would give" in verdict_sentence(alone)
 
 
 def test_a_kernel_test_that_was_not_taken_accuses_nothing():
     """As of weighted draws."""
-    sentence = verdict_sentence({**WRONG, "blame": [], "p_ksd": None, "ksd_share": None, "ess": None})
+    sentence = verdict_sentence({**WRONG, "findings": [], "p_ksd": None, "ksd_share": None, "ess": None})
     assert sentence.endswith("): no single coordinate or pair stands out.")
 
 
 @pytest.mark.parametrize("document", [RIGHT, WRONG, {**RIGHT, "enough_draws": False}])
 def test_what_was_not_tested_is_always_said(document):
     assert (
-        "Not tested: dependence that no pair of coordinates shows, shares of modes that lie apart and modes or regions "
+        "Not tested: dependence that no pair of coordinates shows, mode weights that lie apart and modes or regions "
         "that no draw has visited."
     ) in said(document)
 

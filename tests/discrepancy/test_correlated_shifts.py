@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.blame import moved
+from steinkit.discrepancy.findings import moved
 
 
-def blamed_locations(found):
-    return {each.coordinates[0]: each.direction for each in found.blame if each.kind == "location"}
+def flagged_locations(found):
+    return {each.coordinates[0]: each.direction for each in found.findings if each.kind == "location"}
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("shifted", [0, 1])
-def test_under_correlation_only_the_coordinate_that_moved_is_blamed(seed, shifted):
+def test_under_correlation_only_the_coordinate_that_moved_is_flagged(seed, shifted):
     """Mean scores of both are off, that of the other one nine tenths as far and the other way."""
     target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.9], [0.9, 1.0]])
     x = target.sample(1000, np.random.default_rng(seed))
@@ -23,14 +23,14 @@ def test_under_correlation_only_the_coordinate_that_moved_is_blamed(seed, shifte
     found = sk.verdict(x, target)
     z = {feature.coordinates: z for feature, _, z in found.moments.largest(5) if feature.kind == "location"}
     assert abs(z[1 - shifted,]) > 10.0
-    assert blamed_locations(found) == {f"x{shifted + 1}": "too high"}
+    assert flagged_locations(found) == {f"x{shifted + 1}": "too high"}
 
 
-def test_two_that_moved_are_both_blamed():
+def test_two_that_moved_are_both_flagged():
     covariance = 0.7 + 0.3 * np.eye(5)
     target = sk.targets.Normal(np.zeros(5), covariance=covariance)
     x = target.sample(2000, np.random.default_rng(1)) + np.array([0.3, 0.0, -0.2, 0.0, 0.0])
-    assert blamed_locations(sk.verdict(x, target)) == {"x1": "too high", "x3": "too low"}
+    assert flagged_locations(sk.verdict(x, target)) == {"x1": "too high", "x3": "too low"}
 
 
 def test_a_skewed_target():
@@ -48,14 +48,14 @@ def test_a_skewed_target():
     for j in (0, 1):
         shifted = x.copy()
         shifted[:, j] += 0.05
-        assert blamed_locations(sk.verdict(shifted, target)) == {f"x{j + 1}": "too high"}
+        assert flagged_locations(sk.verdict(shifted, target)) == {f"x{j + 1}": "too high"}
 
 
 def test_faults_of_other_kinds_stay():
     x = np.random.default_rng(3).standard_normal((2000, 2)) * np.array([1.0, 1.3]) + np.array([0.3, 0.0])
     found = sk.verdict(x, scores=-x)
-    assert blamed_locations(found) == {"x1": "too high"}
-    assert ("spread", ("x2",), "too wide") in {(each.kind, each.coordinates, each.direction) for each in found.blame}
+    assert flagged_locations(found) == {"x1": "too high"}
+    assert ("spread", ("x2",), "too wide") in {(each.kind, each.coordinates, each.direction) for each in found.findings}
 
 
 def scores_of(mean, loadings, n=400):

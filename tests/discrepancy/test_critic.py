@@ -107,6 +107,6 @@ def test_a_verdict_takes_the_critic_where_no_density_can_be_evaluated():
     assert found.is_biased
     assert found.p <= found.p_critic / 0.2 < 0.01
     assert found.to_dict()["p_critic"] == found.p_critic
-    assert found.blame or "a function fitted to half of the draws rejects the other half" in found.sentence
+    assert found.findings or "a function fitted to half of the draws rejects the other half" in found.sentence
     target = sk.Target(lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2)
     assert sk.verdict(np.random.default_rng(8).standard_normal((300, 2)), target).p_critic is None

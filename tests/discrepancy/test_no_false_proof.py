@@ -66,12 +66,12 @@ def test_a_spanner_that_rounds_subnormal_lengths_is_found_out(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "engine"), [(matrix_form, "OUTWARD", "block"), (chain_form, "_OUTWARD", "chain")]
+    ("module", "name", "solver"), [(matrix_form, "OUTWARD", "block"), (chain_form, "_OUTWARD", "chain")]
 )
 @pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")  # of brackets wider than asked for
-def test_an_allowance_that_is_too_small_is_found_out(module, name, engine, monkeypatch, tmp_path):
+def test_an_allowance_that_is_too_small_is_found_out(module, name, solver, monkeypatch, tmp_path):
     """A proof that loses 1e-13 is refuted wherever the bracket is narrower than that."""
-    instances = [replace(make("plain", seed), tolerance=1e-14).by(engine) for seed in LINES]
+    instances = [replace(make("plain", seed), tolerance=1e-14).by(solver) for seed in LINES]
     assert not [why for each in instances if (why := put(each, "plain", 0).why)]
     narrow = [each for each in instances if any(claim.lower > (1.0 - 5e-14) * claim.upper for claim in judged(each))]
     assert len(narrow) >= 3

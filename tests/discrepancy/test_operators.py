@@ -1,4 +1,4 @@
-"""Diffusion operators: mean zero under the target, the same number from every engine, and what is refused."""
+"""Diffusion operators: mean zero under the target, the same number from every solver, and what is refused."""
 
 import itertools
 
@@ -12,7 +12,7 @@ import steinkit as sk
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.errors import InputError, UsageError
 
-ENGINES = {
+SOLVERS = {
     1: ["auto", "chain", "block", "first_order", "highs", "cvxpy"],
     2: ["auto", "block", "first_order", "highs", "cvxpy"],
     3: ["block", "first_order", "highs", "cvxpy"],
@@ -22,8 +22,8 @@ TIGHT = {"first_order": 1e-4}  # what single precision reaches in little time
 LINE = np.array([[0.0, 1.0], [-np.inf, np.inf]])
 
 
-def tolerance(engine):
-    return TIGHT.get(engine, 1e-6)
+def tolerance(solver):
+    return TIGHT.get(solver, 1e-6)
 
 
 def identity():
@@ -137,11 +137,11 @@ def contains(result, truth, slack):
 # the value
 
 
-@pytest.mark.parametrize(("dim", "engine"), [(dim, name) for dim in (1, 2, 4) for name in ENGINES[dim]])
+@pytest.mark.parametrize(("dim", "solver"), [(dim, name) for dim in (1, 2, 4) for name in SOLVERS[dim]])
 @pytest.mark.parametrize("bounded", [False, True])
-def test_the_identity_is_the_langevin_operator_to_the_last_bit(dim, engine, bounded):
+def test_the_identity_is_the_langevin_operator_to_the_last_bit(dim, solver, bounded):
     points = spaced(30, dim)
-    settings = {"engine": engine, "tolerance": 1e-2, "bounds": [[-4.0, np.inf]] * dim if bounded else None}
+    settings = {"solver": solver, "tolerance": 1e-2, "bounds": [[-4.0, np.inf]] * dim if bounded else None}
     langevin, other = score(points, None, **settings), score(points, identity(), **settings)
     for name in ("coordinate_lower", "coordinate_upper", "g", "grad_g", "drift"):
         np.testing.assert_array_equal(getattr(other, name), getattr(langevin, name))
@@ -153,16 +153,16 @@ def test_the_identity_is_the_langevin_operator_to_the_last_bit(dim, engine, boun
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_every_engine_has_the_value_of_the_raw_program(dim):
+def test_every_solver_has_the_value_of_the_raw_program(dim):
     rng = np.random.default_rng(4)
     points, weights = spaced(22, dim), rng.dirichlet(np.full(22, 5.0))
     operator = smooth(dim)
     coefficients = operator.coefficients(points, -points)
     edges = sk.complete_graph(points).edges
     truth = raw_value(points, -points, weights, edges, coefficients.drift, coefficients.covariance)
-    for engine in ENGINES[dim]:
-        result = score(points, operator, weights=weights, graph="complete", engine=engine, tolerance=tolerance(engine))
-        assert result.gap <= tolerance(engine)
+    for solver in SOLVERS[dim]:
+        result = score(points, operator, weights=weights, graph="complete", solver=solver, tolerance=tolerance(solver))
+        assert result.gap <= tolerance(solver)
         assert contains(result, truth, 1e-8)
         if dim > 1:  # the control: rows that are right, and an objective without the off-diagonal entries
             drift, diagonal = coefficients.drift, coefficients.covariance * np.eye(dim)
@@ -170,14 +170,14 @@ def test_every_engine_has_the_value_of_the_raw_program(dim):
             assert not contains(result, without, 1e-3)
 
 
-@pytest.mark.parametrize("engine", ENGINES[2])
-def test_every_engine_has_the_value_of_the_raw_program_on_a_bounded_support(engine):
+@pytest.mark.parametrize("solver", SOLVERS[2])
+def test_every_solver_has_the_value_of_the_raw_program_on_a_bounded_support(solver):
     rng = np.random.default_rng(5)
     points = np.column_stack([rng.random(22), rng.standard_normal(22)])
     scores = np.column_stack([np.zeros(22), -points[:, 1]])
     operator = on_a_strip()
     coefficients = operator.coefficients(points, scores, bounds=LINE)
-    settings = {"bounds": LINE, "operator": operator, "engine": engine, "tolerance": tolerance(engine)}
+    settings = {"bounds": LINE, "operator": operator, "solver": solver, "tolerance": tolerance(solver)}
     result = sk.graph_stein_discrepancy(points, scores=scores, **settings)
     weights = np.full(22, 1.0 / 22.0)
     truth = raw_value(points, scores, weights, result.graph.edges, coefficients.drift, coefficients.covariance, LINE)
@@ -190,7 +190,7 @@ def test_the_chain_has_the_value_of_the_raw_program_between_bounds(bounds):
     points = spaced(20, 1)
     operator = heavy_tailed(3.0)
     scores = -4.0 * points / (3.0 + points**2) + 0.3
-    settings = {"bounds": bounds, "operator": operator, "engine": "chain"}
+    settings = {"bounds": bounds, "operator": operator, "solver": "chain"}
     result = sk.graph_stein_discrepancy(points, scores=scores, **settings)
     coefficients = operator.coefficients(points, scores)
     truth = raw_value(
@@ -205,7 +205,7 @@ def test_points_as_near_as_relative_variables_are_for():
     rng = np.random.default_rng(5)
     base = rng.standard_normal((60, 2))
     pairs = np.concatenate([base, base + 1e-8 * rng.standard_normal(base.shape)])
-    merged, near = score(base, smooth(2)), score(pairs, smooth(2), engine="block")
+    merged, near = score(base, smooth(2)), score(pairs, smooth(2), solver="block")
     assert near.gap <= 1e-6
     assert near.value == pytest.approx(merged.value, rel=2e-6)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.blame import _shape, misplaced_mass, shape_faults
 from steinkit.discrepancy.bounded_features import BoundedFeature
+from steinkit.discrepancy.findings import _shape, misplaced_mass, shape_faults
 from steinkit.discrepancy.preparation import Units
 
 
@@ -38,8 +38,8 @@ def cut_off(rng):
 def test_a_skewed_coordinate_is_named_with_where_its_draws_are():
     found = accused(skewed, normal(5))
     assert len(found) >= 8
-    assert all(each.blame[0].coordinates == ("x4",) for each in found)
-    words = [fault.direction for each in found for fault in each.blame if fault.kind == "shape"]
+    assert all(each.findings[0].coordinates == ("x4",) for each in found)
+    words = [fault.direction for each in found for fault in each.findings if fault.kind == "shape"]
     assert len(words) >= 8
     assert all(each.startswith(("too many draws", "too few draws")) for each in words)
 
@@ -50,7 +50,7 @@ def test_thresholds_are_in_the_draws_own_unit():
 
     target = sk.targets.Normal(np.full(5, 5000.0), covariance=1e6 * np.eye(5))
     for each in accused(make, target, 3):
-        (words,) = [fault.direction for fault in each.blame if fault.kind == "shape"][:1]
+        (words,) = [fault.direction for fault in each.findings if fault.kind == "shape"][:1]
         numbers = [float(word) for word in words.split() if word[-1].isdigit()]
         assert all(2000.0 < abs(number) < 8000.0 for number in numbers)
 
@@ -64,7 +64,7 @@ def test_a_dependence_on_a_square_is_named_by_its_pair():
     found = accused(make, normal(6))
     assert len(found) >= 8
     for each in found:
-        worst = each.blame[0]
+        worst = each.findings[0]
         assert (worst.kind, worst.coordinates) == ("location given", ("x5", "x3"))
         assert worst.direction == "too high where x3 is near its median"
 
@@ -72,15 +72,15 @@ def test_a_dependence_on_a_square_is_named_by_its_pair():
 def test_a_shift_is_no_shape():
     found = accused(lambda rng: rng.standard_normal((1000, 3)) + np.array([0.0, 0.25, 0.0]), normal(3))
     assert len(found) >= 8
-    assert all({fault.coordinates for fault in each.blame} <= {("x2",)} for each in found)
-    assert sum({fault.kind for fault in each.blame} == {"location"} for each in found) >= len(found) - 1
+    assert all({fault.coordinates for fault in each.findings} <= {("x2",)} for each in found)
+    assert sum({fault.kind for fault in each.findings} == {"location"} for each in found) >= len(found) - 1
 
 
 def test_no_accusation_but_the_kernels_is_without_a_fault():
     rng = np.random.default_rng(9)
     for make in (skewed, cut_off):
         for each in accused(make, normal(make(rng).shape[1]), 6):
-            assert each.blame or (each.ksd_share is not None and each.p_ksd <= each.level)
+            assert each.findings or (each.ksd_share is not None and each.p_ksd <= each.level)
 
 
 def test_the_kernel_names_the_share_that_is_largest_for_its_expectation():
@@ -91,7 +91,7 @@ def test_the_kernel_names_the_share_that_is_largest_for_its_expectation():
         x[:, 2] = np.abs(x[:, 2]) * np.sign(x[:, 0] * x[:, 1])
         return x
 
-    found = [each for each in accused(make, normal(5)) if not each.blame]
+    found = [each for each in accused(make, normal(5)) if not each.findings]
     assert len(found) >= 5
     for each in found:
         name, multiple = each.ksd_share
@@ -110,7 +110,7 @@ def test_bounded_supports_have_shapes():
 
     found = accused(make, target, 4)
     assert found
-    assert all("x1" in each.blame[0].coordinates for each in found)
+    assert all("x1" in each.findings[0].coordinates for each in found)
 
 
 def test_where_there_are_too_many_draws_does_not_depend_on_units():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.blame import p_value_beyond
+from steinkit.discrepancy.findings import p_value_beyond
 
 
 def shifted(seed, n, shift):

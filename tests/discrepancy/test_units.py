@@ -58,8 +58,8 @@ def judged(measure, x, scores, bounds=None, shape=None):
     if measure == "thin":
         return sk.thin(given, m=20, **settings).draw.tolist()
     found = sk.verdict(given, **settings)
-    blame = [(each.kind, each.coordinates, each.direction) for each in found.blame]
-    assert blame
+    findings = [(each.kind, each.coordinates, each.direction) for each in found.findings]
+    assert findings
     return [
         found.p,
         found.p_moments,
@@ -67,7 +67,7 @@ def judged(measure, x, scores, bounds=None, shape=None):
         found.p_ksd,
         found.ksd_equivalent_draws,
         found.ess,
-        hash(tuple(blame)),
+        hash(tuple(findings)),
     ]
 
 

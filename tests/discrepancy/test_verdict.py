@@ -25,7 +25,7 @@ def normal(seed, shape):
 def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
     found = sk.verdict(normal(dim, (1000, dim)), sk.targets.Normal(0.0, dim=dim))
     assert not found.is_biased
-    assert found.blame == ()
+    assert found.findings == ()
     assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
     parts = (found.p_moments / 0.3, found.p_bounded / 0.27, found.p_sliced / 0.23, found.p_ksd / 0.2)
     parts += (found.p_invariance / 0.4,)
@@ -69,7 +69,7 @@ def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
     x = 0.5 * unit * normal(0, (1000, dim))
     found = sk.verdict(x, scores=-x / unit**2)
     assert found.is_biased
-    assert {(each.kind, each.direction) for each in found.blame} == {("spread", "too narrow")}
+    assert {(each.kind, each.direction) for each in found.findings} == {("spread", "too narrow")}
     assert found.p_ksd is not None
     assert found.ksd_share is None  # what is wrong is known without it
     assert found.ksd_equivalent_draws < 200.0 < found.ess
@@ -134,7 +134,7 @@ def test_a_short_chain_accuses_nobody():
     found = sk.verdict(x, scores=-x)
     assert not found.enough_draws
     assert not found.is_biased
-    assert found.blame == ()
+    assert found.findings == ()
     assert "too few effective draws" in " ".join(found.warnings)
 
 
@@ -149,7 +149,7 @@ def test_a_short_chain_accuses_nobody():
 def test_what_is_wrong_under_correlation_is_named(wrong, kind, coordinates, direction):
     found = sk.verdict(wrong(CORRELATED.sample(1000, np.random.default_rng(1))), CORRELATED)
     assert found.is_biased
-    worst = found.blame[0]
+    worst = found.findings[0]
     assert (worst.kind, worst.direction) == (kind, direction)
     assert set(worst.coordinates) <= coordinates
     if kind == "location":
@@ -159,10 +159,10 @@ def test_what_is_wrong_under_correlation_is_named(wrong, kind, coordinates, dire
 def test_dependence_that_is_too_strong():
     target = sk.targets.Normal([0.0, 0.0])
     found = sk.verdict(CORRELATED.sample(1000, np.random.default_rng(2)), target)
-    assert (found.blame[0].kind, found.blame[0].direction) == ("dependence", "correlation too strong")
+    assert (found.findings[0].kind, found.findings[0].direction) == ("dependence", "correlation too strong")
     turned = CORRELATED.sample(1000, np.random.default_rng(2)) * np.array([1.0, -1.0])
-    assert sk.verdict(turned, target).blame[0].direction == "correlation too strong"
-    assert sk.verdict(turned, CORRELATED).blame[0].direction == "correlation of wrong sign"
+    assert sk.verdict(turned, target).findings[0].direction == "correlation too strong"
+    assert sk.verdict(turned, CORRELATED).findings[0].direction == "correlation of wrong sign"
 
 
 def test_units_of_the_coordinates_do_not_matter():
@@ -170,7 +170,7 @@ def test_units_of_the_coordinates_do_not_matter():
     one, other = sk.verdict(x, scores=-x), sk.verdict(x * scale, scores=-x / scale)
     assert other.p == pytest.approx(one.p, rel=1e-6)
     assert other.ksd_equivalent_draws == pytest.approx(one.ksd_equivalent_draws, rel=1e-8)
-    assert [each.coordinates for each in other.blame] == [each.coordinates for each in one.blame]
+    assert [each.coordinates for each in other.findings] == [each.coordinates for each in one.findings]
 
 
 def test_a_start_far_off_is_told_from_bias():
@@ -221,10 +221,10 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic", "p_modes",
         "level", "looks", "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent", "bfmi", "draws",
-        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "ksd_share", "bias", "modes",
+        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "findings", "ksd_share", "bias", "modes",
         "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
-    assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction", "source", "explained_by"]
+    assert list(document["findings"][0]) == ["kind", "coordinates", "z", "size", "direction", "source", "explained_by"]
 
 
 @pytest.mark.parametrize(("scale", "looks"), [(1.1, 6), (1.1, np.int64(3)), (1.0, 50)])
@@ -300,7 +300,7 @@ def test_what_would_accuse_by_itself_at_the_level_or_at_a_twentieth_is_named(see
     x[:, 0] += 0.13
     found = sk.verdict(x, scores=-x, level=level)
     assert found.is_biased
-    assert [(each.kind, each.coordinates) for each in found.blame] == [(kind, ("x1",))]
+    assert [(each.kind, each.coordinates) for each in found.findings] == [(kind, ("x1",))]
 
 
 def test_a_level_that_is_none():
@@ -451,7 +451,7 @@ def two_modes(shares, n=1000, seed=31):
     return points, sk.targets.GaussianMixture([[0.0, 0.0], [10.0, 0.0]], sd=1.0)
 
 
-UNTESTED_MODES = "shares of modes that lie apart"
+UNTESTED_MODES = "mode weights that lie apart"
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")
@@ -465,7 +465,7 @@ def test_wrong_shares_of_modes_are_accused_where_there_is_a_density():
     )
     assert "`steinkit repair` weighs the modes" in found.sentence
     assert found.bias.method == "modes"
-    assert found.bias.trusted.all()
+    assert found.bias.reliable.all()
     assert abs(found.bias.mean[0] - 5.0) < found.bias.mean_margin[0] * found.bias.sd[0]
     assert found.bias.sd[0] == pytest.approx(math.sqrt(26.0), rel=0.02)
     assert "x1: mean 0.4" in found.sentence
@@ -514,7 +514,7 @@ def test_why_shares_were_not_tested_is_said():
     points, target = two_modes([0.985, 0.015])
     found = sk.verdict(points, target)
     assert found.modes is None
-    assert any(each.startswith("shares of modes were not tested: one of 2 modes has") for each in found.warnings)
+    assert any(each.startswith("mode weights were not tested: one of 2 modes has") for each in found.warnings)
     assert UNTESTED_MODES in found.to_dict()["not_tested"]
 
 

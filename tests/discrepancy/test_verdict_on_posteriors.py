@@ -20,7 +20,7 @@ def test_right_draws_are_accused_of_nothing(name):
         found = sk.verdict(block)
         assert found.enough_draws
         assert found.p > 0.05  # in seven of ten choices of data none of seven blocks is below it
-        assert found.blame == ()
+        assert found.findings == ()
         assert 300.0 < found.ksd_equivalent_draws < 3000.0
 
 
@@ -28,7 +28,7 @@ def test_right_draws_are_accused_of_nothing(name):
 def test_a_shift_of_a_quarter_of_a_standard_deviation_is_laid_to_the_coordinate_that_was_moved(name):
     found = sk.verdict(posterior(name).shift)
     assert found.is_biased
-    worst = found.blame[0]
+    worst = found.findings[0]
     assert (worst.kind, worst.coordinates, worst.direction) == ("location", (posterior(name).shifted,), "too high")
 
 
@@ -36,11 +36,11 @@ def test_a_shift_of_a_quarter_of_a_standard_deviation_is_laid_to_the_coordinate_
 def test_a_mean_field_approximation_has_lost_its_dependence(name):
     found = sk.verdict(posterior(name).mean_field)
     assert found.is_biased
-    assert "dependence" in {each.kind for each in found.blame}
+    assert "dependence" in {each.kind for each in found.findings}
     assert found.ksd_equivalent_draws < 0.3 * found.ess  # bias, not slow mixing
     if name in MOST_CORRELATED:
-        assert (found.blame[0].kind, found.blame[0].coordinates) == ("dependence", MOST_CORRELATED[name])
-        assert found.blame[0].direction == "correlation too weak"
+        assert (found.findings[0].kind, found.findings[0].coordinates) == ("dependence", MOST_CORRELATED[name])
+        assert found.findings[0].direction == "correlation too weak"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,9 +48,9 @@ def test_unadjusted_langevin_is_found_too_wide(name):
     """By a seventh of the standard deviation along a principal axis, by no more than an eighth in any coordinate."""
     found = sk.verdict(posterior(name).langevin)
     assert found.is_biased
-    assert not [each for each in found.blame if each.kind == "location"]
-    assert "too wide" in {each.direction for each in found.blame}
-    assert not [each for each in found.blame if each.direction == "too narrow"]
+    assert not [each for each in found.findings if each.kind == "location"]
+    assert "too wide" in {each.direction for each in found.findings}
+    assert not [each for each in found.findings if each.direction == "too narrow"]
 
 
 @pytest.mark.parametrize("name", NAMES)

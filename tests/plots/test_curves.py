@@ -52,7 +52,7 @@ def test_curve_shows_brackets_wide_enough_to_be_seen(ax, replicates):
     plots.curve(narrow, ax)
     assert not ax.collections
     points = iid(sk.targets.Normal(dim=2), draws=60).points[0]
-    wide = curve(points, sk.targets.Normal(dim=2), n=[20, 40, 60], engine="first_order", tolerance=0.09)
+    wide = curve(points, sk.targets.Normal(dim=2), n=[20, 40, 60], solver="first_order", tolerance=0.09)
     plots.curve(wide, ax, label="wide", color="k")
     assert len(ax.collections) == 1
     assert "wide" in ax.get_legend().get_texts()[-1].get_text()

@@ -23,8 +23,8 @@ def test_faults_stand_at_their_standard_errors_worst_on_top(wrong):
     labels = [each.get_text() for each in ax.get_yticklabels()]
     assert set(labels[:2]) == {"x2 is too wide", "x1 is too high"}
     points = ax.lines[0]
-    assert points.get_xdata() == pytest.approx([abs(each.z) for each in wrong.blame])
-    assert list(points.get_ydata()) == list(range(len(wrong.blame)))
+    assert points.get_xdata() == pytest.approx([abs(each.z) for each in wrong.findings])
+    assert list(points.get_ydata()) == list(range(len(wrong.findings)))
     bottom, top = ax.get_ylim()
     assert bottom > top
 

@@ -118,7 +118,7 @@ def found():
         "verdict": sk.verdict(sk.Sample(space, scores=-space)),
         "choices": {name: choice(name, settings) for name in ("graph", "ess")},
         "compared": sk.compare({"a": line, "b": line[:30]}, sk.targets.Normal(dim=1), measures="ksd", reference=2),
-        "modes": sk.mode_shares(
+        "modes": sk.mode_weights(
             np.where(rng.random((600, 1)) < 0.3, 9.0, 0.0) + rng.standard_normal((600, 1)),
             sk.targets.GaussianMixture([[0.0], [9.0]], sd=1.0),
         ),

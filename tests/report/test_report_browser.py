@@ -107,7 +107,7 @@ def test_in_narrow_windows_rows_are_lists_of_their_cells(visit):
 def test_by_keyboard(visit):
     page, _, _ = visit("sweep", 400)
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the findings"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the details"
     box = page.evaluate("document.activeElement.getBoundingClientRect().toJSON()")
     assert box["left"] >= 0.0  # comes into sight
     page.keyboard.press("Enter")

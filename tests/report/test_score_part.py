@@ -20,7 +20,7 @@ _GRAPH = {
     "coordinates": [{"name": "x", "value": 0.5, "lower": 0.49, "upper": 0.51}],
     "edges": 99,
     "dilation": 2.0,
-    "engine": "chain",
+    "solver": "chain",
 }
 
 

@@ -121,7 +121,7 @@ def test_a_page_says_first_whether_draws_of_the_best_may_be_used(swept):
     question, answer = part.answers[0]
     assert question == "May draws of the best setting be used?"
     assert answer.startswith("Seed 0: There are too few effective draws to judge")
-    assert "Not tested: dependence that no pair of coordinates shows, shares of modes" in answer
+    assert "Not tested: dependence that no pair of coordinates shows, mode weights" in answer
 
 
 def test_another_target_is_refused(swept):
@@ -181,7 +181,7 @@ def unusual(tmp_path_factory):
         tolerance=1e-4,
         stein_factors=(1.0, 0.1, 0.02),
         dilation=1.5,
-        engine="block",
+        solver="block",
         bounds=[[-np.inf, 50.0], [-60.0, np.inf]],
         racing=True,
         file=file,
@@ -211,7 +211,7 @@ def test_settings_survive_their_record(measure):
         "stein_factors": (1.0, 0.5, 0.25),
         "dilation": 3.0,
         "graph": "complete",
-        "engine": "block",
+        "solver": "block",
         "kernel": "gaussian",
         "kernel_scale": 0.7,
         "statistic": "u",

@@ -10,14 +10,14 @@ import pytest
 from numba.core.caching import NullCache
 
 from steinkit.discrepancy import sliced_goodness_of_fit
-from steinkit.discrepancy.graph.engines.base import Settings
+from steinkit.discrepancy.graph.solvers.base import Settings
 from steinkit.runtime import compilation
 from steinkit.runtime.compilation import array_kernel, compile_from_now_on, small_work
 
 BOTH_WAYS = """
 import json, sys
 import numpy as np, steinkit as sk
-from steinkit.discrepancy.graph.engines.chain_kernels import riccati_solve
+from steinkit.discrepancy.graph.solvers.chain_kernels import riccati_solve
 from steinkit.discrepancy.kernel.base_kernels import IMQ
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
 from steinkit.runtime import compilation
@@ -67,8 +67,8 @@ print(json.dumps([len(cold), [k for k in range(len(cold)) if cold[k] != warm[k]]
 SCORES = """
 import json, sys
 import numpy as np, steinkit as sk
-from steinkit.discrepancy.graph.engines.block import rows_kernels as rows
-from steinkit.discrepancy.graph.engines.block.elimination_kernels import analyse
+from steinkit.discrepancy.graph.solvers.block import rows_kernels as rows
+from steinkit.discrepancy.graph.solvers.block.elimination_kernels import analyse
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import insert_empty_boxes, list_empty_boxes
 from steinkit.runtime import compilation
 
@@ -95,7 +95,7 @@ def scored(seed):
         x, scores=-x, bounds=bounds, weights=weights, tolerance=10.0 ** -(3 + seed % 4), n_jobs=1 + seed % 2
     )
     arrays = found.g, found.grad_g, found.coordinate_lower, found.coordinate_upper, found.graph.edges
-    return [found.engine, *(array.tobytes().hex() for array in arrays)]
+    return [found.solver, *(array.tobytes().hex() for array in arrays)]
 
 first, last = map(int, sys.argv[1:])
 compilation._is_kept = lambda _: False
@@ -251,7 +251,7 @@ def test_what_python_refuses_to_divide_is_left_to_machine_code_from_the_beginnin
     assert kernel.overloads
 
 
-def test_other_engines_are_never_interpreted(monkeypatch):
+def test_other_solvers_are_never_interpreted(monkeypatch):
     """They take what the chain leaves open, here all."""
     asked = []
     monkeypatch.setattr(

@@ -10,13 +10,13 @@ import numpy as np
 
 import steinkit as sk
 
-LINE_ENGINES = ("chain", "auto", "block", "first_order", "highs", "cvxpy")
-SPACE_ENGINES = ("auto", "block", "first_order", "highs", "cvxpy")
+LINE_SOLVERS = ("chain", "auto", "block", "first_order", "highs", "cvxpy")
+SPACE_SOLVERS = ("auto", "block", "first_order", "highs", "cvxpy")
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A call of a discrepancy: the measure, the sample, and the settings that decide its value and its engine.
+    """A call of a discrepancy: the measure, the sample, and the settings that decide its value and its solver.
 
     For a Wasserstein distance `other` is the other sample; without one the target is uniform between the bounds. With
     `tails` the operator is that of the covariance 1 + |x|^2 / tails on the diagonal and .3 elsewhere, of x times
@@ -32,7 +32,7 @@ class Instance:
     factors: tuple[float, float, float] = (1.0, 1.0, 1.0)
     dilation: float = 2.0
     graph: str = "spanner"
-    engine: str = "auto"
+    solver: str = "auto"
     directions: np.ndarray | None = None
     other: np.ndarray | None = None
     tails: float = 0.0
@@ -46,15 +46,15 @@ class Instance:
         return self.points.shape[1]
 
     @property
-    def engines(self):
+    def solvers(self):
         """Those that can be asked for this."""
         if self.measure != "graph":
             return (self.measure,)
-        return LINE_ENGINES if self.dim == 1 else SPACE_ENGINES
+        return LINE_SOLVERS if self.dim == 1 else SPACE_SOLVERS
 
-    def by(self, engine):
-        """The same, left to an engine."""
-        return replace(self, engine=engine)
+    def by(self, solver):
+        """The same, left to a solver."""
+        return replace(self, solver=solver)
 
     def result(self):
         """What steinkit says."""
@@ -73,7 +73,7 @@ class Instance:
             **given,
             dilation=self.dilation,
             graph=self.graph,
-            engine=self.engine,
+            solver=self.solver,
             units="raw" if self.unit == 1.0 else np.full(self.dim, self.unit),
             operator=operator(self.tails, self.dim, self.stretch) if self.tails else None,
             max_seconds=self.max_seconds,

@@ -22,7 +22,7 @@ from support.judge_wasserstein import wasserstein_claims
 
 ALL = {
     **FAMILIES, "subnormal gaps": subnormal_gaps, "classical": classical, "wasserstein": wasserstein,
-    "larger": larger, "hurried": hurried, **dict.fromkeys(SAME, larger), "units": in_some_unit, "engines agree": larger,
+    "larger": larger, "hurried": hurried, **dict.fromkeys(SAME, larger), "units": in_some_unit, "solvers agree": larger,
 }  # fmt: skip
 """How an instance of each family is made. Of the last ones two answers are compared."""
 
@@ -51,13 +51,13 @@ class Answer:
 
 
 def make(family, seed):
-    """An instance of a family, left to one of the engines that it can be asked for, which take turns.
+    """An instance of a family, left to one of the solvers that it can be asked for, which take turns.
 
     Every other one asks for a bracket so narrow that nothing is left of it but what rounding needs.
     """
     rng = np.random.default_rng([seed, *family.encode()])
     instance = replace(ALL[family](rng), tolerance=float(rng.choice([1e-6, 1e-14])))
-    return instance.by(instance.engines[seed % len(instance.engines)])
+    return instance.by(instance.solvers[seed % len(instance.solvers)])
 
 
 def asked(instance):
@@ -101,8 +101,8 @@ def questions(instance, family, seed):
     """The instance, and what else must have the same value."""
     if family in SAME:
         return [instance, SAME[family](np.random.default_rng([seed, 1]), instance)]
-    if family == "engines agree":
-        return [instance, *(instance.by(engine) for engine in instance.engines if engine != instance.engine)]
+    if family == "solvers agree":
+        return [instance, *(instance.by(solver) for solver in instance.solvers if solver != instance.solver)]
     return [instance]
 
 

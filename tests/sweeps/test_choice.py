@@ -343,7 +343,7 @@ class TestUnranked:
                 choose(of, "bias", _settings("ab"))
 
     def test_all_biases_of_the_best_setting_must_be_known_and_not_those_of_others(self):
-        wide = {"quantities": [{"why_not": ""}, {"why_not": "the margin is too wide"}]}
+        wide = {"quantities": [{"reason": ""}, {"reason": "the margin is too wide"}]}
         assert choose(self._biases([(1, 0), (1, 1)], **wide), "bias", _settings("ab")).best == {"step": 0}
         with pytest.raises(UnrankedError, match="step = 0, biases are not known: the margin is too wide"):
             choose(self._biases([(0, 0), (0, 1)], **wide), "bias", _settings("ab"))

@@ -35,7 +35,7 @@ statistic = "u"
 squared = true
 dilation = 3.0
 graph = "complete"
-engine = "highs"
+solver = "highs"
 tolerance = 1e-3
 max_seconds = 60
 label = "x"
@@ -76,7 +76,7 @@ def test_a_record_holds_the_settings_of_all_measures_in_their_order(planned):
         "stein_factors": [1.0, 2.0, 0.5],
         "dilation": 3.0,
         "graph": "complete",
-        "engine": "highs",
+        "solver": "highs",
         "kernel": "gaussian",
         "kernel_scale": None,
         "statistic": "u",

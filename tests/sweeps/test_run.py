@@ -155,7 +155,7 @@ def test_code_that_raises_and_time_that_runs_out_are_reasons():
         return scale * np.random.default_rng(seed).standard_normal((150, 3))
 
     target = sk.targets.Normal([0.0, 0.0, 0.0])
-    result = small(target, raising, grid={"scale": [1.0]}, options={}, seeds=3, max_seconds=1e-6, engine="highs")
+    result = small(target, raising, grid={"scale": [1.0]}, options={}, seeds=3, max_seconds=1e-6, solver="highs")
     assert result.failed == 3
     reasons = {r["seed"]: r["reason"] for r in result.records}
     assert reasons[1] == "ZeroDivisionError: one over nothing"
@@ -183,7 +183,7 @@ def test_draws_of_another_dimension_than_the_target_fail_with_every_measure():
 def test_a_measure_that_fails_does_not_cost_the_other():
     target = sk.targets.Normal([0.0, 0.0, 0.0])
     result = small(
-        target, "iid", grid={"draws": [60]}, options={}, measures=("ess", "graph"), max_seconds=1e-6, engine="highs"
+        target, "iid", grid={"draws": [60]}, options={}, measures=("ess", "graph"), max_seconds=1e-6, solver="highs"
     )
     assert result.failed == 3
     for record in result.records:

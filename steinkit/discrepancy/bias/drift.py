@@ -61,15 +61,15 @@ class Drift:
         return cls(*_change(z, there, shares, chains), *_change(z**2, squares, shares, chains))
 
     def contradicts(
-        self, mean_off: Floats, mean_margin: Floats, sd_off: Floats, sd_margin: Floats
+        self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
     ) -> NDArray[np.bool_]:
         """Tell for which coordinates estimated biases disagree with the drift.
 
         Parameters
         ----------
-        mean_off, mean_margin : ndarray, shape (d,)
+        mean_bias, mean_margin : ndarray, shape (d,)
             Bias of the mean and its margin, in standard deviations of the target.
-        sd_off, sd_margin : ndarray, shape (d,)
+        sd_bias, sd_margin : ndarray, shape (d,)
             Logarithm of the draws' standard deviation over the target's, and its margin.
 
         Returns
@@ -86,8 +86,8 @@ class Drift:
         >>> [drift.contradicts(np.array([bias]), error, still, error).item() for bias in (0.0, 0.5)]
         [True, False]
         """
-        ratio = np.exp(-sd_off)  # of the target's standard deviation to the draws'
-        bias, margin = ratio * mean_off, ratio * mean_margin
+        ratio = np.exp(-sd_bias)  # of the target's standard deviation to the draws'
+        bias, margin = ratio * mean_bias, ratio * mean_margin
         fall, error = self.mean_mixing * bias, self.mean_mixing * margin
         growth = self.square_mixing * (ratio**2 - 1.0)
         growth_error = 2.0 * np.hypot(self.square_mixing * ratio**2 * sd_margin, fall * error)

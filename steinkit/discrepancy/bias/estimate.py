@@ -59,17 +59,17 @@ class BiasEstimate(Result):
         Estimates of the mean and standard deviation under the target, in the quantity's own unit.
     draws_mean, draws_sd : ndarray, shape (m,)
         Those of the draws.
-    mean_off : ndarray, shape (m,)
+    mean_bias : ndarray, shape (m,)
         Mean of the draws less `mean`, in units of `sd`.
-    sd_off : ndarray, shape (m,)
+    sd_bias : ndarray, shape (m,)
         Logarithm of the draws' standard deviation over `sd`: -.3 where the draws are 26 % too narrow.
     mean_margin, sd_margin : ndarray, shape (m,)
-        95 % margins of error of `mean_off` and `sd_off`, as far as the features see. That of `mean_off` includes the
+        95 % margins of error of `mean_bias` and `sd_bias`, as far as the features see. That of `mean_bias` includes the
         error of the standard deviation that is its unit.
-    trusted : ndarray of bool, shape (m,)
-        Whether the margins may be relied on; where not, `why_not` says why.
-    why_not : tuple of str
-        Empty where trusted.
+    reliable : ndarray of bool, shape (m,)
+        Whether the margins may be relied on; where not, `reason` says why.
+    reason : tuple of str
+        Empty where reliable.
     weights : ndarray, shape (n,), or None
         Weights of the draws, of sum one, under which Stein features have mean zero; None where there are too few draws.
     worth : float
@@ -81,7 +81,7 @@ class BiasEstimate(Result):
     gradients : int
         That the run took, a draw.
     hidden : str
-        Why the shares of regions may be wrong, so that nothing is trusted; empty if nothing speaks for it.
+        Why the shares of regions may be wrong, so that nothing is reliable; empty if nothing speaks for it.
     unranked : str
         Why samples must not be ordered by `value`, not even by its margin; empty where they may.
     falls_apart : bool
@@ -99,12 +99,12 @@ class BiasEstimate(Result):
     sd: Floats
     draws_mean: Floats
     draws_sd: Floats
-    mean_off: Floats
-    sd_off: Floats
+    mean_bias: Floats
+    sd_bias: Floats
     mean_margin: Floats
     sd_margin: Floats
-    trusted: NDArray[np.bool_]
-    why_not: tuple[str, ...]
+    reliable: NDArray[np.bool_]
+    reason: tuple[str, ...]
     weights: Floats | None
     worth: float
     method: Method
@@ -119,8 +119,8 @@ class BiasEstimate(Result):
 
     @property
     def value(self) -> float:
-        """Root of the mean square of `mean_off` plus that of `sd_off`, over all quantities; trusted or not."""
-        return float(np.sqrt(np.mean(self.mean_off**2 + self.sd_off**2)))
+        """Root of the mean square of `mean_bias` plus that of `sd_bias`, over all quantities; reliable or not."""
+        return float(np.sqrt(np.mean(self.mean_bias**2 + self.sd_bias**2)))
 
     @property
     def margin(self) -> float:
@@ -148,12 +148,12 @@ class BiasEstimate(Result):
         Returns
         -------
         bool
-            False as well where nothing is trusted.
+            False as well where nothing is reliable.
         """
-        return bool((self.trusted & (np.abs(self.mean_off) - self.mean_margin > delta)).any())
+        return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Order the quantities: those clearly off first, largest bias first; the ones not trusted last.
+        """Order the quantities: those clearly off first, largest bias first; the ones not reliable last.
 
         Parameters
         ----------
@@ -165,9 +165,9 @@ class BiasEstimate(Result):
         ndarray of int
             Their places in `names`.
         """
-        size = np.maximum(np.abs(self.mean_off), np.abs(self.sd_off))
-        beyond = (np.abs(self.mean_off) > self.mean_margin) | (np.abs(self.sd_off) > self.sd_margin)
-        order = np.lexsort((-np.nan_to_num(size), ~beyond, ~self.trusted))
+        size = np.maximum(np.abs(self.mean_bias), np.abs(self.sd_bias))
+        beyond = (np.abs(self.mean_bias) > self.mean_margin) | (np.abs(self.sd_bias) > self.sd_margin)
+        order = np.lexsort((-np.nan_to_num(size), ~beyond, ~self.reliable))
         return np.asarray(order[:most], dtype=np.int64)
 
     def table(self, most: int | None = 10) -> str:
@@ -204,14 +204,14 @@ class BiasEstimate(Result):
             Of strings, finite numbers, lists and dicts.
         """
         columns = (
-            "mean", "sd", "draws_mean", "draws_sd", "mean_off", "sd_off", "mean_margin", "sd_margin",
+            "mean", "sd", "draws_mean", "draws_sd", "mean_bias", "sd_bias", "mean_margin", "sd_margin",
         )  # fmt: skip
         rows = [
             {
                 "name": self.names[k],
                 **{each: finite_or_none(getattr(self, each)[k]) for each in columns},
-                "trusted": bool(self.trusted[k]),
-                "why_not": self.why_not[k],
+                "reliable": bool(self.reliable[k]),
+                "reason": self.reason[k],
             }
             for k in self.worst()
         ]
@@ -230,7 +230,7 @@ class BiasEstimate(Result):
         }
 
     def __repr__(self) -> str:
-        said = f"{self.trusted.sum()} of {len(self.names)} quantities trusted"
+        said = f"{self.reliable.sum()} of {len(self.names)} quantities reliable"
         return f"<BiasEstimate by {self.method}: {self.value:.2g} sd, {said}{reservations(self.warnings)}>"
 
 
@@ -296,8 +296,8 @@ def estimate_bias(
     Notes
     -----
     Regions that no draw has visited are not seen. Where the draws fall into groups with a valley of the density between
-    them, or what changes slowest has fewer than thirty effective draws, nothing is trusted: the score does not know the
-    shares of regions.
+    them, or what changes slowest has fewer than thirty effective draws, nothing is reliable: the score does not
+    know the weights of regions.
 
     References
     ----------
@@ -310,7 +310,7 @@ def estimate_bias(
     >>> import numpy as np, steinkit as sk
     >>> draws = 1.0 + 0.8 * np.random.default_rng(0).standard_normal((1000, 2))
     >>> found = sk.estimate_bias(draws, sk.targets.Normal([0.0, 0.0]))
-    >>> found.mean_off.round(1).tolist(), np.exp(found.sd_off).round(1).tolist()
+    >>> found.mean_bias.round(1).tolist(), np.exp(found.sd_bias).round(1).tolist()
     ([1.0, 1.0], [0.8, 0.8])
     """
     if method not in _METHODS:
@@ -370,13 +370,13 @@ def bias_of(
         if method == "auto" and can_run and drift is None and not hidden:
             run = _start(quantities, target, rng)
             drift = _drift(quantities.draws, run.move(_WITNESS).points)
-        why_not = _why_not(found, quantities, hidden or dependence, _contradicted(found, quantities.draws, drift))
-        unranked = hidden or dependence or next((why for why in why_not if why == _TOO_FEW), "")
-        if method == "run" or (method == "auto" and can_run and any(why_not) and not hidden):
+        reason = _reason(found, quantities, hidden or dependence, _contradicted(found, quantities.draws, drift))
+        unranked = hidden or dependence or next((why for why in reason if why == _TOO_FEW), "")
+        if method == "run" or (method == "auto" and can_run and any(reason) and not hidden):
             moved = run or _start(quantities, target, rng)
-            found, why_not = _by_run(quantities, moved, hidden)
-            used, unranked = "run", next((why for why in why_not if why), "")
-    why_not = tuple(map(str.__add__, why_not, _missed(prepared, quantities, why_not)))
+            found, reason = _by_run(quantities, moved, hidden)
+            used, unranked = "run", next((why for why in reason if why), "")
+    reason = tuple(map(str.__add__, reason, _missed(prepared, quantities, reason)))
     weights = None
     carried = np.flatnonzero(prepared.points.inverse >= 0)[quantities.draws.rows]
     if tilted is not None:
@@ -389,12 +389,12 @@ def bias_of(
         sd=found.sd,
         draws_mean=quantities.centre,
         draws_sd=quantities.scale,
-        mean_off=off,
-        sd_off=np.log(quantities.scale / found.sd),
+        mean_bias=off,
+        sd_bias=np.log(quantities.scale / found.sd),
         mean_margin=_MARGINS * np.hypot(found.mean_error, off * found.log_sd_error),
         sd_margin=_MARGINS * found.log_sd_error,
-        trusted=np.array([not each for each in why_not]),
-        why_not=why_not,
+        reliable=np.array([not each for each in reason]),
+        reason=reason,
         weights=weights,
         worth=0.0 if tilted is None else 1.0 / float(tilted @ tilted),
         method=used,
@@ -409,7 +409,7 @@ def bias_of(
     )
 
 
-def _why_not(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
+def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
     """Return for each quantity why its margins are not reliable; empty where they are."""
     if hidden:
         return (hidden,) * len(found.mean)
@@ -429,7 +429,7 @@ def _why_not(found: Estimates, quantities: Quantities, hidden: str, disagree: ND
     )
 
 
-def _missed(prepared: Prepared, quantities: Quantities, why_not: tuple[str, ...]) -> list[str]:
+def _missed(prepared: Prepared, quantities: Quantities, given_reasons: tuple[str, ...]) -> list[str]:
     """Return for each quantity that has no reason yet whether divergences or a low E-BFMI make it unreliable."""
     given, dim = prepared.given, quantities.dim
     touched, reason = np.zeros(dim, dtype=bool), ""
@@ -440,8 +440,8 @@ def _missed(prepared: Prepared, quantities: Quantities, why_not: tuple[str, ...]
         reason = f"{given.divergent.sum()} transitions diverged, so a region may be missing"
     if (bfmi := smallest_bfmi(given)) is not None and bfmi < LOW_BFMI:
         touched, reason = np.ones(dim, dtype=bool), f"the E-BFMI is {bfmi:.2f}, so tails may be missing"
-    everything = np.append(touched, np.full(len(why_not) - dim, touched.any()))
-    return [reason if hit and not why else "" for hit, why in zip(everything, why_not, strict=True)]
+    everything = np.append(touched, np.full(len(given_reasons) - dim, touched.any()))
+    return [reason if hit and not other else "" for hit, other in zip(everything, given_reasons, strict=True)]
 
 
 def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
@@ -483,17 +483,16 @@ def _by_run(quantities: Quantities, moved: ExactRun, hidden: str) -> tuple[Estim
         unsettled = _UNSETTLED if abs(moved.climb) > _CLIMB else ""
         unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or unsettled
         drift = _drift(before, moved.points)
-        why_not = _why_not(found, quantities, unknown, _contradicted(found, before, drift, moving=True))
-        if not any(why_not):
+        reason = _reason(found, quantities, unknown, _contradicted(found, before, drift, moving=True))
+        if not any(reason):
             break
-    if any(why_not) and not hidden:
+    if any(reason) and not hidden:
         went = np.abs(there.means() - quantities.centre) / found.sd
         seen = _MARGINS * math.sqrt(2.0 / len(there.draws.points))  # of paired draws, at most
-        why_not = tuple(
-            f"{why}{AT_LEAST}{far:.2g} sd" if why and far > seen else why
-            for why, far in zip(why_not, went, strict=True)
+        reason = tuple(
+            f"{why}{AT_LEAST}{far:.2g} sd" if why and far > seen else why for why, far in zip(reason, went, strict=True)
         )
-    return found, why_not
+    return found, reason
 
 
 def _sample_of(prepared: Prepared, rows: Integers, moved: ExactRun) -> Sample:

@@ -15,7 +15,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.bias import repair_statements
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.discrepancy.bias.estimate import BiasEstimate, estimate_bias
-from steinkit.discrepancy.bias.mode_shares import bias_of_mixture, estimates_in_modes, mode_shares
+from steinkit.discrepancy.bias.mode_weights import bias_of_mixture, estimates_in_modes, mode_weights
 from steinkit.errors import Caution, InputError, UsageError, cautious, did_you_mean, reservations
 from steinkit.runtime.deadlines import within_time
 from steinkit.sample import Sample
@@ -115,7 +115,7 @@ def repair(
     method : {"auto", "weights", "run"}
         "weights" of largest entropy under which Stein features have mean zero; "run", Hamiltonian Monte Carlo from
         every draw; "auto" takes weights where they are worth a fifth of the draws. Of draws that fall into modes it
-        weighs the modes by `mode_shares`, if the target has a log density, and leaves the draws within each as they
+        weighs the modes by `mode_weights`, if the target has a log density, and leaves the draws within each as they
         are.
     max_seconds : float, optional
         Time, from the call on, after which to give up.
@@ -156,12 +156,12 @@ def repair(
         raise UsageError("these draws carry weights already; repair draws without, or resample these first")
     given: dict[str, Any] = {"scores": scores, "bounds": bounds}
     bias = estimate_bias(sample, target, **given, rng=rng)
-    if not bias.trusted.any() and bias.hidden:
+    if not bias.reliable.any() and bias.hidden:
         if method == "auto" and target is not None and target.has_log_density:
             return _by_shares(sample, target, bounds, bias, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")
     enough = bias.weights is not None and bias.worth >= _LEAST_WORTH * len(sample)
-    by_regression = bias.method == "regression" and bias.trusted.all()
+    by_regression = bias.method == "regression" and bias.reliable.all()
     if method == "weights" or (method == "auto" and enough and by_regression):
         if not enough:
             raise InputError(f"weights are worth {bias.worth:.0f} of {len(sample)} draws, too few to rest on{_REMEDY}")
@@ -190,12 +190,12 @@ def repair(
 def _by_shares(sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, rng: Seed) -> Repaired:
     """Modes weighed by their shares; InputError where these cannot be found."""
     try:
-        modes = mode_shares(sample, target, rng=rng)
+        modes = mode_weights(sample, target, rng=rng)
     except InputError as error:
         raise InputError(f"these draws cannot be repaired: {bias.hidden}; and {error}") from None
     parts = estimates_in_modes(replace(sample, scores=None), target, bounds, modes)
     before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
-    left = next(filter(None, after.why_not), "")
+    left = next(filter(None, after.reason), "")
     still = "" if _is_within_noise(after) else "and some are off: see what is left after the repair"
     still = f"and how far off is not known: {left}" if left else still
     said = (Caution(f"within the modes the draws are as they were, {still}"),) if still else ()
@@ -208,9 +208,9 @@ def _is_within_noise(found: BiasEstimate) -> bool:
     noise = _NOISES / math.sqrt(found.draws)
     within = [
         np.abs(off) <= np.hypot(margin, noise)
-        for off, margin in ((found.mean_off, found.mean_margin), (found.sd_off, found.sd_margin))
+        for off, margin in ((found.mean_bias, found.mean_margin), (found.sd_bias, found.sd_margin))
     ]
-    return bool(found.trusted.all() and np.all(within))
+    return bool(found.reliable.all() and np.all(within))
 
 
 def _noise_of_right_draws(n: int, dim: int) -> float:

@@ -1,1 +1,1 @@
-"""The graph Stein discrepancy: spanner, programs, engines, certificate."""
+"""The graph Stein discrepancy: spanner, programs, solvers, certificate."""

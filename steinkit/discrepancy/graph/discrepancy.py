@@ -1,7 +1,7 @@
-"""The graph Stein discrepancy: graph, programs, engine, certificate.
+"""The graph Stein discrepancy: graph, programs, solver, certificate.
 
 Programs are solved a portion at a time, and of an answer only its bracket and its Stein function are kept. While an
-engine works on a coordinate it holds several arrays of the program's n (d + 1) variables. For all coordinates at once
+solver works on a coordinate it holds several arrays of the program's n (d + 1) variables. For all coordinates at once
 these would take many times the memory of the answer, and the first would take the time of the last. So eight
 coordinates for each thread are solved and proved, which is what `first_order` does side by side, each portion in its
 share of the time that is left; then the next.
@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets, tolerance_of
-from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named, registry
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
+from steinkit.discrepancy.graph.solvers import Candidate, Settings, registry, solver_named
 from steinkit.discrepancy.graph.spanner import geometry
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
@@ -47,7 +47,7 @@ def graph_stein_discrepancy(
     graph: Literal["spanner", "complete"] = "spanner",
     stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
     operator: RiemannianLangevin | None = None,
-    engine: str = "auto",
+    solver: str = "auto",
     tolerance: float | None = None,
     max_seconds: float | None = None,
     n_jobs: int = 1,
@@ -89,14 +89,14 @@ def graph_stein_discrepancy(
         coefficient a(x): one that grows in the tails suits a target with heavy ones. On a bounded support its
         off-diagonal entries must vanish on the faces. Values of different operators are not comparable. It is a
         function of raw coordinates; in units of scale S it is the same diffusion's, with S^-1 a S^-1.
-    engine : str
+    solver : str
         "auto" chooses by dimension, size and tolerance, and hands over where a bracket stays open; or one of "chain"
         (one dimension), "block", "first_order", "highs", "cvxpy", or "cvxpy:NAME" for an LP solver that CVXPY knows.
         ``steinkit score --help-all`` lists them.
     tolerance : float, optional
         Widest relative bracket (upper - lower)/upper accepted; 1e-6 up to three dimensions, 1e-3 above.
     max_seconds : float, optional
-        Time, from the call on, after which engines stop with the best bracket found. The graph counts, and so does a
+        Time, from the call on, after which solvers stop with the best bracket found. The graph counts, and so does a
         first compilation, which cannot be cut short. If half of the time passes before the spanner is there, a coarser
         one takes its place; a warning and `unranked` say so, and `dilation` is what is proved of it.
     n_jobs : int
@@ -116,7 +116,7 @@ def graph_stein_discrepancy(
     InputError
         If the sample, the scores, the support or the operator do not fit together, or hold values that are not finite.
     SolverError
-        If no engine certified the answer to within 10 %; the error carries the bracket. `TimeLimitError` if time ran
+        If no solver certified the answer to within 10 %; the error carries the bracket. `TimeLimitError` if time ran
         out before there was a program to solve.
     CrossedBracketError
         If two proofs contradict each other, which is a defect of steinkit.
@@ -146,7 +146,7 @@ def graph_stein_discrepancy(
     (0.819838, 445)
     """
     factors = SteinFactors.of(stein_factors)
-    solver = engine_named(engine)
+    chosen = solver_named(solver)
     began = time.perf_counter()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
@@ -177,10 +177,10 @@ def graph_stein_discrepancy(
             deadlines.require_time("the programs were written down", registry.least_seconds(program))
             with instance_kept(**program.arrays):
                 case = registry.Case(program, settings)
-                solver.require_suitable(case)
+                chosen.require_suitable(case)
                 written = time.perf_counter()
                 answers = Answers(program)
-                solving = partial(solve_in_portions, solver, case, answers)
+                solving = partial(solve_in_portions, chosen, case, answers)
                 deadlines.interruptible(solving, stop, "the programs were solved")
         except TimeLimitError as error:
             known = Answers(program) if answers is None else answers
@@ -202,7 +202,7 @@ def graph_stein_discrepancy(
         dilation=stretch,
         dilation_asked=dilation if dilation < stretch else None,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
-        engine=" + ".join(dict.fromkeys(answers.engines)),
+        solver=" + ".join(dict.fromkeys(answers.solvers)),
         tolerance=settings.tolerance,
         seconds={
             "scores": scored - began,
@@ -219,8 +219,8 @@ def graph_stein_discrepancy(
         result = replace(result, warnings=(*result.warnings, Caution(result.unranked)))
     if answers.late:
         return accepted(result, "the discrepancy", " (time ran out)", "Allow more time, or thin the sample")
-    choose = "Thin the sample" if " + " in result.engine else "Let engine auto choose, or thin the sample"
-    return accepted(result, "the discrepancy", f" (engine {result.engine} could not close it)", choose)
+    choose = "Thin the sample" if " + " in result.solver else "Let solver auto choose, or thin the sample"
+    return accepted(result, "the discrepancy", f" (solver {result.solver} could not close it)", choose)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coefficients | None:
@@ -266,14 +266,14 @@ class Answers:
     Attributes
     ----------
     lower, upper : ndarray, shape (d,)
-        Brackets: at first those that need no engine.
+        Brackets: at first those that need no solver.
     g : ndarray, shape (n, d)
         Functions that attain the lower ends.
     slopes : ndarray, shape (n, d, k)
         Their gradients, k = d; or their derivatives along their own coordinates, k = 1, where the others are zero.
     late : bool
         Whether time ran out.
-    engines, notes : list
+    solvers, notes : list
         Of those that had a part; and what the user should know, each with the number of its coordinate.
     """
 
@@ -283,21 +283,21 @@ class Answers:
         self.g = np.zeros((n, dim))
         self.slopes: Floats = np.zeros((dim, 1 if program.is_loose else dim, n)).transpose(2, 0, 1)
         self.late = False
-        self.engines: list[str] = []
+        self.solvers: list[str] = []
         self.notes: list[tuple[int, str]] = []
 
     def take(self, j: int, candidate: Candidate) -> None:
-        """Keep what an engine proves of a coordinate."""
+        """Keep what a solver proves of a coordinate."""
         proof = candidate.proof
         self.g[:, j], slopes = candidate.program.stein_function(proof.feasible)
         own = slopes.shape[1] < self.slopes.shape[2]  # a coordinate between near bounds may be loose by itself
         self.slopes[:, j, slice(j, j + 1) if own else slice(None)] = slopes
         self.lower[j], self.upper[j] = proof.lower, proof.upper
-        self.engines += candidate.engines
+        self.solvers += candidate.solvers
         self.notes += [(j, note) for note in candidate.notes]
 
 
-def solve_in_portions(solver: registry.Engine, case: registry.Case, answers: Answers) -> None:
+def solve_in_portions(solver: registry.Solver, case: registry.Case, answers: Answers) -> None:
     """Solve and prove all coordinates, or as many as there is time for.
 
     Raises

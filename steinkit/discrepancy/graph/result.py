@@ -307,8 +307,8 @@ class GraphSteinDiscrepancy(Measured):
         The stretch asked for, where it is smaller because there was no time for such a spanner (`max_seconds`).
     stein_factors : tuple of float
         Bounds (c1, c2, c3) on g, on its gradient and on the gradient's Lipschitz constant.
-    engine : str
-        The engines that had a part in the answer, joined by " + " in the order of their hand-overs.
+    solver : str
+        The solvers that had a part in the answer, joined by " + " in the order of their hand-overs.
     tolerance : float
         The relative width of the bracket that was asked for.
     seconds : dict
@@ -334,7 +334,7 @@ class GraphSteinDiscrepancy(Measured):
     graph: Graph
     dilation: float
     stein_factors: tuple[float, float, float]
-    engine: str
+    solver: str
     bounds: Floats | None = None
     operator: RiemannianLangevin | None = None
     coefficients: Coefficients | None = None
@@ -447,7 +447,7 @@ class GraphSteinDiscrepancy(Measured):
             "unranked": self.unranked or None,
             "edges": len(self.graph.edges),
             "dilation": self.dilation,
-            "engine": self.engine,
+            "solver": self.solver,
         }
 
     def summary(self, reference: Reference | None = None) -> str:
@@ -464,11 +464,11 @@ class GraphSteinDiscrepancy(Measured):
             Paragraphs, with a blank line between them.
         """
         sample = {"draws": len(self.sample.inverse), "distinct": len(self.sample), "dim": self.sample.dim}
-        entry = {**self.to_dict(), "findings": self.findings(), "sample": sample}
+        entry = {**self.to_dict(), "details": self.details(), "sample": sample}
         said = graph_statements(entry | {"reference": None if reference is None else reference.to_dict()})
         return running_text([*said, *cautioned(self.warnings)])
 
-    def findings(self) -> dict[str, Any]:
+    def details(self) -> dict[str, Any]:
         """What g shows of where the sample is off, in JSON: which way each coordinate, and at which draws.
 
         Returns
@@ -497,7 +497,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def _extent(self) -> str:
-        return f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}"
+        return f"{len(self.sample)} points in {self.sample.dim} dimensions, solver {self.solver}"
 
 
 def _with_exponent(values: Floats) -> tuple[Floats, int]:

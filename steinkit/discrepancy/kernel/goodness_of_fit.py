@@ -167,7 +167,7 @@ def kernel_stein_test(
     Time O(n^2 (d + n_bootstrap)), memory O(n n_bootstrap). The order of the draws matters: chain labels split the
     sample, draw numbers order each chain; without them it is one chain in the order given.
 
-    A large p-value is no proof: the score does not know the shares of modes far apart, so a chain that missed a mode
+    A large p-value is no proof: the score does not know the mode weights far apart, so a chain that missed a mode
     passes. A small one says that the draws are not from the target, not that the bias matters. Samples of every biased
     sampler are rejected once they are long enough.
 

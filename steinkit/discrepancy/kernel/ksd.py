@@ -387,7 +387,7 @@ def thin(
 ) -> Sample:
     """Choose m draws that represent the target well, correcting bias and burn-in as far as the draws allow.
 
-    Time O(n m d), memory O(n d). What the discrepancy cannot see, thinning cannot mend: shares of modes far apart.
+    Time O(n m d), memory O(n d). What the discrepancy cannot see, thinning cannot mend: mode weights far apart.
 
     Parameters
     ----------

@@ -17,9 +17,9 @@ def after(mean, sd, mixing, seed):
     return x, Drift.of(x, y, y**2, np.full(N, 1.0 / N), (slice(0, N),))
 
 
-def contradicted(drift, mean_off, sd_off, margin=0.03):
+def contradicted(drift, mean_bias, sd_bias, margin=0.03):
     one = np.ones(1)
-    return drift.contradicts(mean_off * one, margin * one, sd_off * one, margin * one).item()
+    return drift.contradicts(mean_bias * one, margin * one, sd_bias * one, margin * one).item()
 
 
 @pytest.mark.parametrize("mixing", [0.3, 0.9])

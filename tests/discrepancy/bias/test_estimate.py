@@ -12,7 +12,7 @@ from support.bias_samples import normal_mixture
 
 import steinkit as sk
 from steinkit.discrepancy.bias.drift import Drift
-from steinkit.discrepancy.bias.estimate import _why_not, bias_of
+from steinkit.discrepancy.bias.estimate import _reason, bias_of
 from steinkit.discrepancy.preparation import prepare
 from steinkit.errors import InputError, TimeLimitError, UsageError
 
@@ -38,10 +38,10 @@ def errors(found, mean=MEAN, sd=SD):
 
 
 def wrong(found, mean=MEAN, sd=SD):
-    """How many of the trusted quantities are outside their margins."""
+    """How many of the reliable quantities are outside their margins."""
     means, sds = errors(found, mean, sd)
     outside = np.concatenate([np.abs(means) > found.mean_margin, np.abs(sds) > found.sd_margin])
-    return int(outside[np.tile(found.trusted, 2)].sum())
+    return int(outside[np.tile(found.reliable, 2)].sum())
 
 
 def test_a_shift_and_a_width_of_a_normal_target_are_known_exactly():
@@ -54,23 +54,23 @@ def test_a_shift_and_a_width_of_a_normal_target_are_known_exactly():
     assert found.sd == pytest.approx([2.0, 1.0], rel=1e-3)
     assert found.draws_mean == pytest.approx(draws.mean(axis=0), abs=1e-12)
     assert found.draws_sd == pytest.approx(draws.std(axis=0), abs=1e-12)
-    assert found.mean_off == pytest.approx((draws.mean(axis=0) - [10.0, -3.0]) / [2.0, 1.0], abs=1e-3)
-    assert found.sd_off == pytest.approx(np.log(draws.std(axis=0) / [2.0, 1.0]), abs=1e-3)
-    assert found.trusted.all()
-    assert found.why_not == ("", "")
+    assert found.mean_bias == pytest.approx((draws.mean(axis=0) - [10.0, -3.0]) / [2.0, 1.0], abs=1e-3)
+    assert found.sd_bias == pytest.approx(np.log(draws.std(axis=0) / [2.0, 1.0]), abs=1e-3)
+    assert found.reliable.all()
+    assert found.reason == ("", "")
     assert found.unranked == ""
     assert found.is_off_by(0.1)  # 7 + 3.5 is above 10 by .25 sd
     assert not found.is_off_by(0.4)
     assert found.method == "regression"
-    assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_off**2 + found.sd_off**2)))
-    assert found.worst(1).tolist() == [int(np.argmax(np.maximum(np.abs(found.mean_off), np.abs(found.sd_off))))]
+    assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_bias**2 + found.sd_bias**2)))
+    assert found.worst(1).tolist() == [int(np.argmax(np.maximum(np.abs(found.mean_bias), np.abs(found.sd_bias))))]
 
 
 def test_margins_hold_on_a_skewed_target_and_less_is_wrong_than_in_the_draws():
     outside, raw, left = 0, [], []
     for seed in range(10):
         found = sk.estimate_bias(1.1 * (skewed(seed) - 0.1), log_gamma(3), method="regression")
-        assert found.trusted.all()
+        assert found.reliable.all()
         outside += wrong(found)
         raw.append(np.hypot(found.draws_mean - MEAN, np.log(found.draws_sd / SD)).mean())
         left.append(np.hypot(*errors(found)).mean())
@@ -90,7 +90,7 @@ def test_margins_hold_on_a_skewed_target_and_less_is_wrong_than_in_the_draws():
 def test_within_bounds(target, mean, sd, power):
     draws = target.sample(2000, np.random.default_rng(2)) ** power
     found = sk.estimate_bias(draws, target, method="regression")
-    assert found.trusted.all()
+    assert found.reliable.all()
     assert wrong(found, mean, sd) <= 1
     off = abs(draws.mean() - mean) / sd
     assert np.abs(errors(found, mean, sd)).max() < (0.03 if power == 1.0 else 0.6 * off)
@@ -103,7 +103,7 @@ def test_functions_of_the_draws_have_biases_of_their_own():
     functions = {"square": lambda x: x[:, 0] ** 2, "product": lambda x: x[:, 0] * x[:, 1]}
     found = sk.estimate_bias(draws, PLANE, functions=functions)
     assert found.names == ("x1", "x2", "square", "product")
-    assert found.trusted.all()
+    assert found.reliable.all()
     assert found.mean[2:] == pytest.approx([1.0, 0.0], abs=0.01)
     assert found.sd[2:] == pytest.approx([math.sqrt(2.0), 1.0], abs=0.2)
     assert (np.abs(np.log(found.sd[2:] / [math.sqrt(2.0), 1.0])) < found.sd_margin[2:]).all()
@@ -118,9 +118,9 @@ def test_weighted_draws():
     found = sk.estimate_bias(draws, PLANE, weights=weights)
     assert found.draws_sd == pytest.approx([1.0, 1.0], abs=0.06)
     assert found.sd == pytest.approx([1.0, 1.0], abs=1e-3)
-    assert found.sd_off == pytest.approx(np.log(found.draws_sd), abs=1e-3)
+    assert found.sd_bias == pytest.approx(np.log(found.draws_sd), abs=1e-3)
     unweighted = sk.estimate_bias(draws, PLANE)
-    assert unweighted.sd_off == pytest.approx([math.log(1.4)] * 2, abs=0.05)
+    assert unweighted.sd_bias == pytest.approx([math.log(1.4)] * 2, abs=0.05)
     in_a_sample = sk.estimate_bias(sk.Sample(draws, weights), PLANE)
     assert in_a_sample.mean == pytest.approx(found.mean, abs=1e-12)
 
@@ -141,7 +141,7 @@ def test_the_order_of_chains_changes_rounding_only():
     labels = np.repeat(np.arange(4), 300)
     one = sk.estimate_bias(sk.Sample(chains.reshape(-1, 2), chain=labels), PLANE)
     turned = sk.estimate_bias(sk.Sample(chains[[2, 0, 3, 1]].reshape(-1, 2), chain=labels[::1]), PLANE)
-    for name in ("mean", "sd", "mean_off", "sd_off"):
+    for name in ("mean", "sd", "mean_bias", "sd_bias"):
         assert getattr(turned, name) == pytest.approx(getattr(one, name), abs=1e-3)  # exact for a normal target
     other = skewed(6, 1200).reshape(4, 300, 3)
     first, second = (sk.estimate_bias(each, log_gamma(3), method="regression") for each in (other, other[[2, 0, 3, 1]]))
@@ -166,23 +166,23 @@ def test_every_draw_has_its_weight():
 def test_draws_too_far_off_are_refused_without_a_density():
     draws = skewed(9) * 0.4 - 3.0
     found = sk.estimate_bias(draws, scores=log_gamma(3).score(draws))
-    assert not found.trusted.any()
+    assert not found.reliable.any()
     assert found.lower == 0.0  # so that by their margins no sample is told apart from these draws
-    assert all("the margin is too wide" in each for each in found.why_not)
-    assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_off**2 + found.sd_off**2)))
+    assert all("the margin is too wide" in each for each in found.reason)
+    assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_bias**2 + found.sd_bias**2)))
     assert not found.is_off_by(0.1)  # though it is by far, nothing is known for certain
 
 
-def test_with_a_density_a_run_is_made_where_the_regression_is_not_trusted():
+def test_with_a_density_a_run_is_made_where_the_regression_is_not_reliable():
     draws = skewed(10) * 0.4 - 1.0
     found = sk.estimate_bias(draws, log_gamma(3))
     assert found.method == "run"
     assert found.gradients >= 4
-    assert found.trusted.all()
+    assert found.reliable.all()
     assert np.abs(errors(found)).max() < 0.1
     assert wrong(found) <= 1
     assert found.draws_mean == pytest.approx(draws.mean(axis=0), abs=1e-12)
-    assert found.mean_off == pytest.approx((draws.mean(axis=0) - MEAN) / SD, abs=0.15)
+    assert found.mean_bias == pytest.approx((draws.mean(axis=0) - MEAN) / SD, abs=0.15)
     assert len(found.moved) == len(draws)
     assert found.moved.scores == pytest.approx(log_gamma(3).score(found.moved.points))
 
@@ -197,8 +197,8 @@ def test_a_run_that_is_still_moving_says_how_far_it_went():
         dim=2,
     )
     found = sk.estimate_bias(start, skew, method="run")
-    assert not found.trusted.all()
-    assert any("which is off by at least" in each for each in found.why_not)
+    assert not found.reliable.all()
+    assert any("which is off by at least" in each for each in found.reason)
     assert "The run was too short; means are off by at least what it moved them: x2 by " in " ".join(
         found.summary().split()
     )
@@ -231,8 +231,8 @@ def test_shares_of_modes_are_not_known(order):
     points, target = normal_mixture([[0.0, 0.0], [8.0, 0.0]], [0.8, 0.2], 1000, np.random.default_rng(16), order)
     found = sk.estimate_bias(points, target)
     assert found.hidden
-    assert not found.trusted.any()
-    assert found.why_not == (found.hidden,) * 2
+    assert not found.reliable.any()
+    assert found.reason == (found.hidden,) * 2
     assert found.moved is None  # a run does not cross
     assert found.to_dict()["hidden"] == found.hidden
 
@@ -240,8 +240,8 @@ def test_shares_of_modes_are_not_known(order):
 def test_functions_ask_for_six_draws_a_coordinate():
     draws = np.random.default_rng(17).standard_normal((150, 30))
     found = sk.estimate_bias(draws, scores=-draws, functions={"cube": lambda x: x[:, 0] ** 3})
-    assert not found.trusted[-1]
-    assert "take six times as many as coordinates" in found.why_not[-1]
+    assert not found.reliable[-1]
+    assert "take six times as many as coordinates" in found.reason[-1]
     assert found.weights is None
     assert found.worth == 0.0
     (row,) = [each for each in found.to_dict()["quantities"] if each["name"] == "cube"]
@@ -252,10 +252,10 @@ def test_functions_ask_for_six_draws_a_coordinate():
 def test_as_many_coordinates_as_draws():
     draws = 0.9 * np.random.default_rng(18).standard_normal((300, 300))
     found = sk.estimate_bias(draws, scores=-draws)
-    assert found.trusted.all()
+    assert found.reliable.all()
     assert np.abs(found.mean).max() < 0.01
     assert np.abs(found.sd - 1.0).max() < 0.01
-    assert found.sd_off.mean() == pytest.approx(math.log(0.9), abs=0.01)
+    assert found.sd_bias.mean() == pytest.approx(math.log(0.9), abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_it_can_speak_and_list_itself():
     assert document["measure"] == "bias"
     assert document["value"] == pytest.approx(found.value)
     assert repr(found).startswith("<BiasEstimate by regression: ")
-    assert "2 of 2 quantities trusted" in repr(found)
+    assert "2 of 2 quantities reliable" in repr(found)
     assert "x1: mean 0.5" in found.summary()
     assert "too high" in found.summary()
     assert [line.split()[0] for line in found.table().splitlines() if line.split()[0] in found.names] == ["x1", "x2"]
@@ -354,7 +354,7 @@ class TestFunctionsOfTheTarget:
         assert found.names == ("x1", "x2", "tau")
         assert abs(found.mean[2] - np.exp(0.5)) < found.mean_margin[2] * found.sd[2]
         assert abs(np.log(found.sd[2] ** 2 / (np.e * (np.e - 1.0)))) < 2.0 * found.sd_margin[2]
-        assert found.mean_off[2] > 0.05
+        assert found.mean_bias[2] > 0.05
 
     def test_those_of_a_call_stand_beside_them(self, draws):
         found = sk.estimate_bias(draws, self.target(), functions={"sum": lambda x: x.sum(axis=1)})
@@ -384,7 +384,7 @@ def test_where_most_margins_are_too_wide_none_is_relied_on():
         found = SimpleNamespace(
             mean=nothing, sd=one, mean_error=0.5 * np.array(errors), log_sd_error=nothing, explained=one
         )
-        return _why_not(found, SimpleNamespace(centre=nothing, scale=one), "", nothing > 0.0)
+        return _reason(found, SimpleNamespace(centre=nothing, scale=one), "", nothing > 0.0)
 
     assert said(0.1, 0.2, 0.5) == ("", "", "the margin is too wide (+- 0.5 sd)")
     most = "the margins of most quantities are too wide"
@@ -426,9 +426,9 @@ def banana(mean, seed, n=1000):
 def test_a_shift_along_a_curved_ridge_is_seen(seed):
     draws, target = banana(0.3, seed)
     found = sk.estimate_bias(draws, target)
-    assert found.mean_off[0] == pytest.approx(draws[:, 0].mean(), abs=0.02)
-    assert abs(found.mean_off[0] - draws[:, 0].mean()) <= found.mean_margin[0] < 0.1
-    assert found.trusted[0]
+    assert found.mean_bias[0] == pytest.approx(draws[:, 0].mean(), abs=0.02)
+    assert abs(found.mean_bias[0] - draws[:, 0].mean()) <= found.mean_margin[0] < 0.1
+    assert found.reliable[0]
 
 
 def test_a_quantity_that_features_do_not_explain_is_not_called_right():
@@ -439,17 +439,17 @@ def test_a_quantity_that_features_do_not_explain_is_not_called_right():
     draws = np.column_stack([x, np.sin(2.0 * x) + 0.3 * rng.standard_normal(1000)])
     left = (draws[:, 1] - np.sin(2.0 * x)) / 0.09
     found = sk.estimate_bias(draws, scores=np.column_stack([2.0 * np.cos(2.0 * x) * left - x, -left]))
-    assert not found.trusted[0]
-    assert found.why_not[0] == "its variation is not explained by the features, which cannot see its bias"
+    assert not found.reliable[0]
+    assert found.reason[0] == "its variation is not explained by the features, which cannot see its bias"
 
 
 def test_the_margin_of_a_large_bias_includes_the_error_of_the_unit():
     """Draws five posterior sds away: the mean is known well, the sd that is the unit is not."""
     draws = 0.9 * (skewed(23) - MEAN) + MEAN + 0.25
     found = sk.estimate_bias(draws, log_gamma(3), method="regression")
-    least = np.abs(found.mean_off) * found.sd_margin
+    least = np.abs(found.mean_bias) * found.sd_margin
     assert (found.mean_margin >= least).all()
-    assert (np.abs(found.mean_off - (draws.mean(axis=0) - MEAN) / SD) <= found.mean_margin).all()
+    assert (np.abs(found.mean_bias - (draws.mean(axis=0) - MEAN) / SD) <= found.mean_margin).all()
 
 
 @pytest.mark.parametrize("agrees", [True, False])
@@ -463,16 +463,16 @@ def test_a_drift_that_contradicts_the_regression_takes_its_trust(agrees):
     given = {"functions": {"sum": lambda x: x.sum(axis=1)}, "drift": drift}
     found = bias_of(prepared, None, **given)
     disagree = "the regression and an exact Markov kernel disagree"
-    assert found.why_not == (("",) * 3 if agrees else ("", disagree, disagree))
+    assert found.reason == (("",) * 3 if agrees else ("", disagree, disagree))
     by_run = bias_of(prepared, None, target=PLANE, method="auto", **given)
     assert by_run.method == ("regression" if agrees else "run")
-    assert by_run.trusted.all()
+    assert by_run.reliable.all()
 
 
 def test_quantities_that_may_be_off_by_much_are_not_called_right():
     """Skewed draws whose margins reach to .3 are known to be off, or not known."""
     for seed in range(5):
         found = sk.estimate_bias(0.7 * (skewed(seed) - MEAN) + MEAN - 0.2, scores=None, target=log_gamma(3))
-        for off, margin in ((found.mean_off, found.mean_margin), (found.sd_off, found.sd_margin)):
-            right = found.trusted & (np.abs(off) <= margin)
+        for off, margin in ((found.mean_bias, found.mean_margin), (found.sd_bias, found.sd_margin)):
+            right = found.reliable & (np.abs(off) <= margin)
             assert (np.abs(off) + margin)[right].max(initial=0.0) < 0.31

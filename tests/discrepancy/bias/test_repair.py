@@ -65,7 +65,7 @@ def test_where_weights_rest_on_too_few_a_run_moves_the_draws():
     assert mended.sample.weights is None
     assert np.abs(mended.sample.points.mean(axis=0) - MEAN).max() < 0.12 * SD
     assert np.abs(np.log(mended.sample.points.std(axis=0) / SD)).max() < 0.12
-    assert mended.after.trusted.all()
+    assert mended.after.reliable.all()
     assert mended.bias.draws_mean == pytest.approx(draws.mean(axis=0))
     same, other = (sk.repair(draws, TARGET, rng=seed).sample.points for seed in (0, 1))
     assert (same == mended.sample.points).all()
@@ -164,14 +164,14 @@ def test_modes_are_weighed_by_their_shares():
     assert mended.method == "modes"
     assert (mended.sample.points == points).all()
     for found, weights in ((mended.bias, np.full(1000, 1e-3)), (mended.after, mended.sample.probabilities)):
-        assert found.trusted.all()
+        assert found.reliable.all()
         assert found.mean == pytest.approx([4.0, 0.0], abs=0.1)
         assert found.sd == pytest.approx([np.sqrt(17.0), 1.0], abs=0.05)
         assert (np.abs(found.mean - [4.0, 0.0]) <= found.mean_margin * found.sd + 1e-9).all()
         assert found.draws_mean == pytest.approx(weights @ points)
         assert found.draws_sd == pytest.approx(np.sqrt(weights @ (points - weights @ points) ** 2))
-    assert mended.bias.mean_off[0] < -0.5
-    assert abs(mended.after.mean_off[0]) < 0.05
+    assert mended.bias.mean_bias[0] < -0.5
+    assert abs(mended.after.mean_bias[0]) < 0.05
     assert mended.worth == pytest.approx(1.0 / (mended.sample.probabilities**2).sum())
     assert "the modes weighed by their shares, worth" in mended.summary()
 
@@ -180,8 +180,8 @@ def test_what_is_wrong_within_modes_stays_and_is_said():
     points, target = normal_mixture([[0.0, 0.0], [8.0, 0.0]], [0.5, 0.5], 1000, np.random.default_rng(8))
     points[:, 1] *= 1.1
     mended = sk.repair(points, target)
-    assert mended.after.sd_off[1] == pytest.approx(np.log(np.std(points[:, 1])), abs=0.02)
-    assert mended.after.sd_off[1] > mended.after.sd_margin[1]
+    assert mended.after.sd_bias[1] == pytest.approx(np.log(np.std(points[:, 1])), abs=0.02)
+    assert mended.after.sd_bias[1] > mended.after.sd_margin[1]
 
 
 def test_functions_of_the_target_are_weighed_too():

@@ -324,8 +324,8 @@ def test_a_wide_bracket_is_raised_with_the_bracket_in_it(monkeypatch):
 def test_draws_that_nearly_coincide_are_scored_with_proof(apart):
     points = np.random.default_rng(0).standard_normal((20, 2))
     points[13] = points[5] + [apart, 0.0]
-    for engine in ("auto", "highs", "cvxpy"):
-        assert scored(points, engine=engine).gap <= 1e-6
+    for solver in ("auto", "highs", "cvxpy"):
+        assert scored(points, solver=solver).gap <= 1e-6
 
 
 def test_names_of_the_target_serve_a_sample_without_any():
@@ -336,8 +336,8 @@ def test_names_of_the_target_serve_a_sample_without_any():
 def test_a_draw_that_nearly_lies_on_a_bound_is_scored_with_proof():
     """Right draws of a gamma distribution that piles up at 0."""
     points, target = np.random.default_rng(0).gamma([0.1, 2.0], size=(100, 2)), sk.targets.Gamma([0.1, 2.0], [1.0, 1.0])
-    for engine in ("auto", "cvxpy"):
-        assert sk.graph_stein_discrepancy(points, target, engine=engine).gap <= 1e-6
+    for solver in ("auto", "cvxpy"):
+        assert sk.graph_stein_discrepancy(points, target, solver=solver).gap <= 1e-6
 
 
 def test_a_saturated_discrepancy_says_so():

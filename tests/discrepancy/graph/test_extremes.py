@@ -71,13 +71,13 @@ def test_factors_whose_halves_are_rounded_are_refused(factor):
     assert SteinFactors.of((1.0, 1.0, 2.0**-1021)).smoothness == 2.0**-1021
 
 
-@pytest.mark.parametrize("engine", ["block", "highs", "auto"])
-def test_weights_of_variables_that_overflow_prove_nothing(engine):
+@pytest.mark.parametrize("solver", ["block", "highs", "auto"])
+def test_weights_of_variables_that_overflow_prove_nothing(solver):
     """Scores times distances to a parent are no doubles; that is no contradiction of two proofs."""
     points, scores = np.array([0.0, 1e256, 9e257]), np.array([5e206, 2e198, -2e206])
     factors, weights = (1e227, 1e-35, 1e-295), [1.0, 3e-8, 1e-10]
     with pytest.raises(sk.SolverError):
-        sk.graph_stein_discrepancy(points, scores=scores, weights=weights, stein_factors=factors, engine=engine)
+        sk.graph_stein_discrepancy(points, scores=scores, weights=weights, stein_factors=factors, solver=solver)
 
 
 def test_sums_between_two_bounds_that_overflow_give_no_warning_of_numpy():
@@ -87,7 +87,7 @@ def test_sums_between_two_bounds_that_overflow_give_no_warning_of_numpy():
         warnings.simplefilter("ignore", sk.SteinkitWarning)
         with contextlib.suppress(sk.SolverError):
             sk.graph_stein_discrepancy(
-                x, scores=scores, weights=[0.2, 1.15, 0.93], bounds=(x[1], x[2]), stein_factors=factors, engine="chain"
+                x, scores=scores, weights=[0.2, 1.15, 0.93], bounds=(x[1], x[2]), stein_factors=factors, solver="chain"
             )
 
 

@@ -9,9 +9,9 @@ from support.exact_programs import exact_program
 
 import steinkit as sk
 from steinkit.discrepancy.graph.discrepancy import Answers, solve_in_portions
-from steinkit.discrepancy.graph.engines import Settings, engine_named, registry
-from steinkit.discrepancy.graph.engines.registry import Case
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, registry, solver_named
+from steinkit.discrepancy.graph.solvers.registry import Case
 from steinkit.errors import TimeLimitError
 
 BOUNDS = np.array([[0.0, np.inf], [-np.inf, 9.0], [-1.0, 9.0], [-np.inf, np.inf], [-np.inf, np.inf]])
@@ -29,14 +29,14 @@ def program_of(points, bounds=None):
     return SteinProgram(points, -points, np.full(n, 1.0 / n), sk.greedy_spanner(points), bounds=bounds)
 
 
-@pytest.mark.parametrize("engine", ["auto", "highs", "block"])
-def test_points_that_nothing_ties_together_have_the_value_of_the_definition(engine):
+@pytest.mark.parametrize("solver", ["auto", "highs", "block"])
+def test_points_that_nothing_ties_together_have_the_value_of_the_definition(solver):
     """Some on a bound, some near one; the definition is in rational arithmetic, all variables included."""
     points = far_apart(4, 5)
     points[0, 2], points[1, 1], points[2, 2], points[3, 2] = -1.0, 8.5, -0.875, 9.0
     program = program_of(points, BOUNDS)
     assert program.is_loose
-    found = sk.graph_stein_discrepancy(points, scores=-points, bounds=BOUNDS, engine=engine)
+    found = sk.graph_stein_discrepancy(points, scores=-points, bounds=BOUNDS, solver=solver)
     for j in range(5):
         truth = float(solved(exact_program(program, j)).value)
         assert found.coordinate_lower[j] <= truth * (1.0 + 1e-12)
@@ -86,18 +86,18 @@ def test_many_coordinates_take_no_more_memory_than_the_sample_where_nothing_ties
 
 def test_portions_do_not_change_answers(monkeypatch):
     points = np.random.default_rng(1).standard_normal((40, 5))
-    whole = sk.graph_stein_discrepancy(points, scores=-points, engine="highs")
+    whole = sk.graph_stein_discrepancy(points, scores=-points, solver="highs")
     monkeypatch.setattr(registry, "PORTION", 2)
-    parts = sk.graph_stein_discrepancy(points, scores=-points, engine="highs")
+    parts = sk.graph_stein_discrepancy(points, scores=-points, solver="highs")
     for name in ("coordinate_lower", "coordinate_upper", "g", "grad_g"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
     assert parts.warnings == whole.warnings
 
 
-def test_what_there_was_no_time_for_keeps_the_bracket_that_needs_no_engine():
+def test_what_there_was_no_time_for_keeps_the_bracket_that_needs_no_solver():
     points = np.random.default_rng(1).standard_normal((40, 20))
     program = program_of(points)
-    solver, asked = engine_named("highs"), []
+    solver, asked = solver_named("highs"), []
 
     class Slow:
         def work_on(self, case, coordinates):

@@ -109,8 +109,8 @@ def test_the_verdict_says_so_and_biases_are_not_told():
     found = sk.verdict(draws, scores=target.score(draws))
     assert found.p <= 10.0 * found.p_dependence < 0.01
     assert "many correlations are off by a little, none clearly by itself" in found.sentence
-    assert not found.bias.trusted.any()
+    assert not found.bias.reliable.any()
     assert sk.verdict(draws, target).bias.method == "run"
     run = sk.estimate_bias(draws, target)  # which has the pairs from where the draws have gone
     assert run.method == "run"
-    assert np.abs(run.sd_off - np.log(1.0 / np.sqrt(precision[0, 0]))).max() < 0.1
+    assert np.abs(run.sd_bias - np.log(1.0 / np.sqrt(precision[0, 0]))).max() < 0.1

@@ -8,7 +8,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 import steinkit as sk
 from steinkit.discrepancy import sliced_goodness_of_fit
-from steinkit.discrepancy.graph.engines import Settings, interior_point
+from steinkit.discrepancy.graph.solvers import Settings, interior_point
 from steinkit.discrepancy.sliced import solve_slice
 from steinkit.discrepancy.sliced_goodness_of_fit import TOLERANCE, Half, learn
 from steinkit.runtime.deadlines import StopSignal, time_limit
@@ -78,7 +78,7 @@ def test_functions_are_those_of_the_slices_up_to_bounds():
 
 
 def test_what_is_left_open_goes_the_long_way(monkeypatch):
-    """The chain's method stops early: its answers are no use, and other engines take over as they do for slices."""
+    """The chain's method stops early: its answers are no use, and other solvers take over as they do for slices."""
     monkeypatch.setattr(interior_point, "_MOST_ITERATIONS", 2)
     calls = []
     monkeypatch.setattr(

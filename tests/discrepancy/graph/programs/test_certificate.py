@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 
 import steinkit as sk
 from steinkit.discrepancy.bracket import relative_width, sum_of_brackets
-from steinkit.discrepancy.graph.engines.base import Candidate, best_of
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, certify
+from steinkit.discrepancy.graph.solvers.base import Candidate, best_of
 
 
 def random_program(rng, m=12, n=8):
@@ -175,7 +175,7 @@ def test_the_best_of_both_sides_is_kept():
     best = best_of(by_y, Candidate(program, np.zeros_like(y), p, ("one", "two"), ("second",), iterations=3))
     assert best.proof.gap < 1e-9
     assert best.proof.lower <= value <= best.proof.upper
-    assert (best.engines, best.notes, best.iterations) == (("one", "two"), ("first", "second"), 5)
+    assert (best.solvers, best.notes, best.iterations) == (("one", "two"), ("first", "second"), 5)
     assert best_of(best, Candidate(program, 0.5 * y, 0.5 * p, ("three",))).y is y
 
 

@@ -8,7 +8,6 @@ import pytest
 from support.exact_chain import exact_cost, function_of
 from support.exact_programs import dyadic_scores, dyadic_weights, exact_program, fractions, line_program
 
-from steinkit.discrepancy.graph.engines import Settings, chain
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     EDGE,
@@ -20,6 +19,7 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     two_sum,
 )
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, chain
 from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
 
 

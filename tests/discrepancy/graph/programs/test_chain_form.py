@@ -11,11 +11,11 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, chain
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS, two_product, two_sum
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, chain
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
 
 SETTINGS = settings(max_examples=60, deadline=None)
@@ -372,7 +372,7 @@ NEAR_BOUNDS = {
 def test_between_two_bounds_the_function_holds_every_row_and_attains_the_lower_end(points):
     scores = 1.0 / points
     result = sk.graph_stein_discrepancy(
-        points, scores=scores, bounds=(0.0, 1.0), stein_factors=(1.0, 0.5, 1.0), engine="chain"
+        points, scores=scores, bounds=(0.0, 1.0), stein_factors=(1.0, 0.5, 1.0), solver="chain"
     )
     assert result.gap <= 1e-6
     assert excess_in_rounding_errors(result) <= 8

@@ -10,8 +10,6 @@ from support.exact_optimum import solved
 from support.exact_programs import exact_program
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, highs
-from steinkit.discrepancy.graph.engines.block import newton_system as block
 from steinkit.discrepancy.graph.programs import relative_form
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.relative_form import (
@@ -22,6 +20,8 @@ from steinkit.discrepancy.graph.programs.relative_form import (
     suitable_forms,
 )
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, highs
+from steinkit.discrepancy.graph.solvers.block import newton_system as block
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 TOLERANCE = 1e-6
@@ -184,12 +184,12 @@ def test_a_score_that_other_units_would_round_keeps_its_own():
 
 
 @pytest.mark.parametrize("apart", [1e-200, 1e-300, 1e-320])
-@pytest.mark.parametrize("engine", ["block", "highs"])
-def test_draws_a_hair_apart_count_as_one_with_their_mean_score(engine, apart):
+@pytest.mark.parametrize("solver", ["block", "highs"])
+def test_draws_a_hair_apart_count_as_one_with_their_mean_score(solver, apart):
     """Where no double holds the square of their distance the bracket was [0, 2]."""
     points = np.array([[0.0, 0.0], [apart, 0.0], [0.0, apart], [1.0, 0.5], [-0.5, 1.0]])
     scores = np.array([[1.0, -1.0], [2.0, 0.5], [-1.0, 0.3], [0.2, 0.4], [-3.0, 1.0]])
-    given = {"engine": engine, "units": "raw", "graph": "complete"}
+    given = {"solver": solver, "units": "raw", "graph": "complete"}
     result = sk.graph_stein_discrepancy(points, scores=scores, **given)
     joined = np.vstack([scores[:3].mean(axis=0), scores[3:]])
     one = sk.graph_stein_discrepancy(points[[0, 3, 4]], scores=joined, weights=[3, 1, 1], **given)
@@ -382,7 +382,7 @@ def test_squares_of_distances_that_underflow_tie_nothing_to_a_bound():
     bounds = [[-9.581735800332235e-201, 1.0418264199667765e-200], [-np.inf, np.inf], [4.5982427237983965e-201, np.inf]]
     c2 = 1e-30
     result = sk.graph_stein_discrepancy(
-        [point], scores=[score], bounds=bounds, stein_factors=(1.0, c2, 1e200), engine="first_order"
+        [point], scores=[score], bounds=bounds, stein_factors=(1.0, c2, 1e200), solver="first_order"
     )
     optimum = Fraction(c2) * (1 + abs(Fraction(score[0])) * (Fraction(point[0]) - Fraction(bounds[0][0])))
     assert Fraction(result.coordinate_lower[0]) <= optimum <= Fraction(result.coordinate_upper[0])
@@ -393,6 +393,6 @@ def test_what_overflows_proves_nothing():
     scores = [-7.948091318946283e198, -2.2198127566743922e200, -1.37450095839796e200]
     with pytest.raises(sk.SolverError, match="no certified answer") as refused:
         sk.graph_stein_discrepancy(
-            points, scores=scores, stein_factors=(1e200, 1e100, 1e-200), engine="first_order", tolerance=1e-14
+            points, scores=scores, stein_factors=(1e200, 1e100, 1e-200), solver="first_order", tolerance=1e-14
         )
     assert (refused.value.lower, refused.value.upper) == (0.0, np.inf)

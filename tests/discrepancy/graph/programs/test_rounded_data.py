@@ -11,14 +11,14 @@ from support.exact_chain import function_of
 from support.exact_programs import exact_program, fractions, in_relative_variables, product
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, engine_named
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.relative_form import RelativeProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, solver_named
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
 
-ENGINES = ["auto", "chain", "block", "first_order", "highs"]
+SOLVERS = ["auto", "chain", "block", "first_order", "highs"]
 
 
 def bracket_of(*args, **settings):
@@ -31,19 +31,19 @@ def bracket_of(*args, **settings):
 
 
 @pytest.mark.filterwarnings("ignore::steinkit.errors.SteinkitWarning")
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("e", [30, 44, 48])
-def test_products_of_weights_and_scores_that_nearly_cancel(e, engine):
+def test_products_of_weights_and_scores_that_nearly_cancel(e, solver):
     """b = ((49 + 2^-47) 2^e / 50, -49 2^e / 50) at a distance of h = 2^-e.
 
     With gamma = 1 and Gamma = 1 up to h, the value is (b_1 + b_2) + h b_2 + 1 = 2^(e - 47) / 50 + 1 / 50.
     """
     scores = np.array([np.nextafter(49.0, 50.0), -1.0]) * 2.0**e
-    lower, upper = bracket_of([0.0, 2.0**-e], scores=scores, weights=[1.0, 49.0], engine=engine)
+    lower, upper = bracket_of([0.0, 2.0**-e], scores=scores, weights=[1.0, 49.0], solver=solver)
     value = (Fraction(2) ** (e - 47) + 1) / 50
     assert lower <= value + Fraction(4, 2**e)
     assert upper >= value - Fraction(4, 2**e)
-    if engine == "auto":
+    if solver == "auto":
         assert (upper - lower) / upper < Fraction(1, 10**6)
 
 
@@ -104,7 +104,7 @@ def test_functions_are_worth_what_is_said_and_no_more_than_any_upper_bound(seed,
     exact = exact_program(program, 0, all_rows=True)
     proofs, values = [], []
     for name in ("chain", "block", "highs") if dim == 1 else ("block", "first_order", "highs"):
-        candidate = engine_named(name)(program, Settings(1e-6), [0])[0]
+        candidate = solver_named(name)(program, Settings(1e-6), [0])[0]
         form, proof = candidate.program, certify(candidate.program, candidate.y, candidate.p)
         found = exact.feasible(function_in_rational_arithmetic(program, form, proof.feasible))
         values.append(exact.value(found))
@@ -113,15 +113,15 @@ def test_functions_are_worth_what_is_said_and_no_more_than_any_upper_bound(seed,
     assert max(values) <= Fraction(min(proof.upper for proof in proofs))
 
 
-@pytest.mark.parametrize("engine", ["auto", "block", "first_order", "highs"])
-def test_boxes_that_underflow_hold_nothing_at_zero(engine):
+@pytest.mark.parametrize("solver", ["auto", "block", "first_order", "highs"])
+def test_boxes_that_underflow_hold_nothing_at_zero(solver):
     """One draw at a = 3.4e-202 and more from its bounds, c = (1e100, 1e-200, 1e30), score 2.3e200.
 
     |gamma| <= c2 a = 1e-401 is no double, but times the score it is a tenth of the value.
     """
     bounds = [[-np.inf, np.inf], [-1.0657994921225749e-200, 3.420050787742519e-202]]
     point, scores = [[0.0, -9.657994921225748e-201]], [[0.0, 2.3263308682463654e200]]
-    settings = {"scores": scores, "bounds": bounds, "stein_factors": (1e100, 1e-200, 1e30), "engine": engine}
+    settings = {"scores": scores, "bounds": bounds, "stein_factors": (1e100, 1e-200, 1e30), "solver": solver}
     lower, upper = bracket_of(point, **settings)
     inward = Fraction(point[0][1]) - Fraction(bounds[1][0])
     second = Fraction(1e-200) * (1 + inward * Fraction(scores[0][1]))  # gamma = c2 a and Gamma = c2
@@ -129,26 +129,26 @@ def test_boxes_that_underflow_hold_nothing_at_zero(engine):
     assert lower <= Fraction(1e-200) + second
 
 
-@pytest.mark.parametrize("engine", ["auto", "block", "first_order", "highs"])
-def test_rows_that_underflow_still_hold(engine):
+@pytest.mark.parametrize("solver", ["auto", "block", "first_order", "highs"])
+def test_rows_that_underflow_still_hold(solver):
     """Draws at a = 1e-201 and 3e-201 from bounds on either side, c3 = 1e-30: |gamma -+ a Gamma| <= c3 a^2/2 < 1e-431.
 
     The two leave Gamma about 1e-230 in that coordinate; radii and products rounded to zero left it free, c2 = 1e-200.
     """
     bounds, scores = [[-np.inf, np.inf], [0.0, 4e-201]], [[0.0, 0.5], [0.0, -0.5]]
-    settings = {"scores": scores, "bounds": bounds, "stein_factors": (1.0, 1e-200, 1e-30), "engine": engine}
+    settings = {"scores": scores, "bounds": bounds, "stein_factors": (1.0, 1e-200, 1e-30), "solver": solver}
     lower, upper = bracket_of([[0.0, 1e-201], [0.0, 3e-201]], **settings)
     assert lower <= Fraction(1e-200) * (1 + Fraction(1, 10**9)) <= upper * (1 + Fraction(2, 10**9))
 
 
-@pytest.mark.parametrize(("dim", "engine"), [(1, each) for each in ENGINES] + [(2, "auto"), (2, "block"), (2, "highs")])
+@pytest.mark.parametrize(("dim", "solver"), [(1, each) for each in SOLVERS] + [(2, "auto"), (2, "block"), (2, "highs")])
 @pytest.mark.parametrize(
     ("weight", "score"), [(2.0**-500 * (1.0 + 2.0**-30), 2.0**-575), (2.0**-500, 1.49 * 2.0**-574)]
 )
-def test_products_with_weights_that_underflow_matter_where_functions_are_large(weight, score, engine, dim):
+def test_products_with_weights_that_underflow_matter_where_functions_are_large(weight, score, solver, dim):
     """The constant function c1 is worth c1 q_2 s_2 a coordinate, where q_2 s_2 is about the smallest number."""
     points, scores = np.repeat([[0.0], [1.0]], dim, axis=1), np.repeat([[0.0], [score]], dim, axis=1)
     _, upper = bracket_of(
-        points, scores=scores, weights=[1.0, weight], stein_factors=(2.0**1000, 2.0**-300, 1.0), engine=engine
+        points, scores=scores, weights=[1.0, weight], stein_factors=(2.0**1000, 2.0**-300, 1.0), solver=solver
     )
     assert upper >= dim * 2**1000 * Fraction(weight) * Fraction(score) / (1 + Fraction(weight))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, highs
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, highs
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 

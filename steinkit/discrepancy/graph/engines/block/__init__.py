@@ -1,1 +1,0 @@
-"""Engine `block`: an interior point method with a sparse Cholesky factorisation of our own."""

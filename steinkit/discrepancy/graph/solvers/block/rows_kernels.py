@@ -1,0 +1,170 @@
+"""Kernels on the rows of a Stein program: products with B = [A; I], the Newton matrix B'WB, and bounds.
+
+A is held row by row. Its columns, and with them all vectors x, are in the elimination order of the factorisation.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from steinkit.discrepancy.graph.solvers.block import cholesky_kernels, rows_on_arrays
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel, with_twin
+from steinkit.sample import Floats, Integers
+
+_eliminate_all = cholesky_kernels.factorise
+_solve = cholesky_kernels.solve
+
+
+class SparseRows(NamedTuple):
+    """Matrix A row by row: entries starts[i] to starts[i + 1] - 1 of columns and values make up row i."""
+
+    starts: Integers
+    columns: Integers
+    values: Floats
+
+
+@with_twin(rows_on_arrays.node_pairs)
+@array_kernel
+def node_pairs(starts, nodes, n_nodes, begin, end):  # type: ignore[no-untyped-def]
+    """Pairs i < k of nodes that a row from begin to end has in common, as i n_nodes + k; some more than once."""
+    count = 0
+    for row in range(begin, end):
+        length = starts[row + 1] - starts[row]
+        count += length * (length - 1) // 2
+    pairs = np.empty(count, np.int64)
+    count = 0
+    for row in range(begin, end):
+        for a in range(starts[row], starts[row + 1]):
+            for b in range(starts[row], a):
+                low, high = min(nodes[a], nodes[b]), max(nodes[a], nodes[b])
+                pair = low * n_nodes + high
+                if low < high and (count == 0 or pairs[count - 1] != pair):
+                    pairs[count] = pair
+                    count += 1
+    return pairs[:count]
+
+
+@with_twin(rows_on_arrays.pair_positions)
+@array_kernel
+def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-untyped-def]
+    """Where the product of each pair of entries of the rows from begin to end belongs in the panels, in order."""
+    p = fronts.block
+    owner = np.empty(fronts.first[-1], np.int64)
+    for s in range(fronts.children.size):
+        for node in range(fronts.first[s], fronts.first[s + 1]):
+            owner[node] = s
+    count = 0
+    for row in range(begin, end):
+        length = starts[row + 1] - starts[row]
+        count += length * (length + 1) // 2
+    positions = np.empty(count, np.int64)
+    count = 0
+    for row in range(begin, end):
+        for a in range(starts[row], starts[row + 1]):
+            for b in range(starts[row], a + 1):
+                low, high = min(columns[a], columns[b]), max(columns[a], columns[b])
+                node, later = low // p, high // p
+                s = owner[node]
+                first, width = fronts.first[s], fronts.first[s + 1] - fronts.first[s]
+                height = fronts.rows_start[s + 1] - fronts.rows_start[s]
+                if later < first + width:
+                    place = later - first
+                else:
+                    place = width + _find(fronts.rows, fronts.rows_start[s], fronts.rows_start[s + 1], later)
+                positions[count] = (
+                    fronts.panel_start[s] + (low - p * first) * p * (width + height) + place * p + high % p
+                )
+                count += 1
+    return positions
+
+
+@inner_array_kernel
+def _find(values, low, high, value):  # type: ignore[no-untyped-def]
+    """Place of a value in the ascending values[low:high], counted from low."""
+    start = low
+    while high - low > 1:
+        middle = (low + high) // 2
+        if values[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    return low - start
+
+
+@with_twin(rows_on_arrays.factorise)
+@array_kernel
+def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
+    """Form H = B' diag(weights) B in the panels and factorise it; returns the number of pivots lost to rounding.
+
+    Once ``stop[0]`` is true the factorisation is left unfinished.
+    """
+    for i in range(panels.size):
+        panels[i] = 0.0
+    count, m = 0, rows.starts.size - 1
+    for row in range(m):
+        for a in range(rows.starts[row], rows.starts[row + 1]):
+            weighted = weights[row] * rows.values[a]
+            for b in range(rows.starts[row], a + 1):
+                panels[positions[count]] += weighted * rows.values[b]
+                count += 1
+    for column in range(diagonal.size):
+        panels[diagonal[column]] += weights[m + column]
+    return _eliminate_all(fronts, panels, stack, stop)
+
+
+@with_twin(rows_on_arrays.newton_step)
+@array_kernel
+def newton_step(rows, objective, force, fronts, panels, local, x, change):  # type: ignore[no-untyped-def]
+    """Solve H x = b + B'force and set change = B x."""
+    m = rows.starts.size - 1
+    for column in range(x.size):
+        x[column] = objective[column] + force[m + column]
+    _add_transposed(rows.starts, rows.columns, rows.values, force, x)
+    _solve(fronts, panels, x, local)
+    _multiply(rows.starts, rows.columns, rows.values, x, change)
+    for column in range(x.size):
+        change[m + column] = x[column]
+
+
+@with_twin(rows_on_arrays.bounds)
+@array_kernel
+def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
+    """Lower bound b'x, scaled until x is feasible, and upper bound 1'|p| + 1'|b - B'p| of the optimum.
+
+    `combined`, of shape (N,), and `activity`, of shape (m,), are work space.
+    """
+    value, violation = 0.0, 1.0
+    for column in range(x.size):
+        value += objective[column] * x[column]
+        violation = max(violation, abs(x[column]))
+    upper = 0.0
+    _multiply(rows.starts, rows.columns, rows.values, x, activity)
+    for row in range(activity.size):
+        violation = max(violation, abs(activity[row]))
+        upper += abs(multipliers[row])
+    combined[:] = 0.0
+    _add_transposed(rows.starts, rows.columns, rows.values, multipliers, combined)
+    for column in range(x.size):
+        upper += abs(objective[column] - combined[column])
+    return value / violation, upper
+
+
+@inner_array_kernel
+def _multiply(starts, columns, values, x, product):  # type: ignore[no-untyped-def]
+    """Set the first entries of a product to A x."""
+    for row in range(starts.size - 1):
+        value = 0.0
+        for k in range(starts[row], starts[row + 1]):
+            value += values[k] * x[columns[k]]
+        product[row] = value
+
+
+@inner_array_kernel
+def _add_transposed(starts, columns, values, force, x):  # type: ignore[no-untyped-def]
+    """Add A'force to x, where the first entries of the force belong to A."""
+    for row in range(starts.size - 1):
+        weight = force[row]
+        for k in range(starts[row], starts[row + 1]):
+            x[columns[k]] += values[k] * weight

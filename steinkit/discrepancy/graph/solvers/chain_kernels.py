@@ -1,0 +1,300 @@
+"""Newton systems of the chain form by a Riccati sweep, in O(n); and blocks of edges that share their controls.
+
+A node's state is (gamma, Gamma); the residuals a and e of the edge into it are controls. Backwards along the chain the
+cost of the nodes ahead, as a function of the state, is kept as
+
+    1/2 (P (gamma + r Gamma)^2 + s Gamma^2) - p0 gamma - p1 Gamma,        P, s >= 0.
+
+An edge, read from its far end, is three elementary steps: the control e (Gamma' = chord - half e, half = c3 h/2), the
+shear gamma' = gamma + h chord, the control a (chord = Gamma + half a). A block of edges that share their controls (see
+`chain`) has a shear of its lag d before and after, and half = c3 (h + 2d)/2. In these terms nothing is ever
+subtracted:
+
+    shear       r <- r + h
+    control     of weight w:   q = w + half^2 s,  R = q + half^2 P r^2:   P <- P q/R,  r <- r w/q,  s <- s w/q
+    chord row   s <- s + weight/c2^2
+    node boxes  s <- s + w1 + r^2 P w0/(P + w0),  r <- r P/(P + w0),  P <- P + w0.
+
+This is the Schur complement of the tridiagonal block system, P (1, r)(1, r)' + s (0, 1)(0, 1)', in factored form.
+
+Other passes over all points write the blocks, and judge them. With t_k the length of a block's edges before the k-th,
+S_k the sum of the squares of those up to it and X_k = sum of h_j t_j over them, controls (a, e) that all edges share
+lead from (gamma, Gamma) to
+
+    Gamma_k = Gamma + (c3/2) t (a - e),      gamma_k = gamma + t Gamma + (c3/2) ((X + S) a - X e),      t = t_(k+1).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from steinkit.discrepancy.graph.programs.chain_form_kernels import (
+    BOUNDED,
+    EDGE,
+    FREE,
+    LIPSCHITZ_EDGE,
+    ROWS,
+    Chain,
+)
+from steinkit.runtime.compilation import array_kernel
+from steinkit.sample import Floats, Integers
+
+GAINS = 8
+"""Numbers a node: of control a its gains on gamma and Gamma, 1/R and w/R, then those of control e."""
+
+
+class Blocks(NamedTuple):
+    """Nodes of a chain and the blocks of edges that join them, as the solver sees them.
+
+    Attributes
+    ----------
+    kind : ndarray of int, shape (n,)
+        What leads to each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
+    step, lag : ndarray, shape (n,)
+        Lengths of the shears h between the controls and d on either side of them; no d, shape (0,), for single edges.
+    box : ndarray, shape (n,)
+        Largest |gamma|, positive.
+    start : ndarray, shape (5n,)
+        Multipliers of the rows that balance the objective.
+    c2, c3, far, far_radius : float
+        See `chain_form_kernels.Chain`.
+    """
+
+    kind: Integers
+    step: Floats
+    lag: Floats
+    box: Floats
+    start: Floats
+    c2: float
+    c3: float
+    far: float
+    far_radius: float
+
+
+@array_kernel
+def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[float, float, float, float]:
+    """Minimise over a control of this weight that moves the slope by half; returns P, r, s and 1/R."""
+    square = half * half
+    without = weight + square * s
+    inverse = 1.0 / (without + square * (P * r * r))
+    shrink = weight / without
+    return P * (without * inverse), r * shrink, s * shrink, inverse
+
+
+@array_kernel
+def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
+    """Set `gains`, shape (8n,), from the rows' weights, shape (5n,).
+
+    A free start stores P, r and s; a start from a bound 1/P11 in place of the first.
+    """
+    kinds, step, lag, box, _, c2, c3, far, far_radius = blocks
+    per_square, is_lagged = 1.0 / (c2 * c2), len(lag) > 0
+    P, r, s = 0.0, 0.0, 0.0
+    if far >= 0.0:
+        P, r = weights[2] / (far_radius * far_radius), far
+    for i in range(len(kinds) - 1, -1, -1):
+        row, at = ROWS * i, GAINS * i
+        value = weights[row] / (box[i] * box[i])
+        share = 1.0 / (P + value)
+        s += weights[row + 1] * per_square + r * r * P * (value * share)
+        r *= P * share
+        P += value
+        if kinds[i] == FREE:
+            gains[at], gains[at + 1], gains[at + 2] = P, r, s
+            P, r, s = 0.0, 0.0, 0.0
+            continue
+        own_lag = lag[i] if is_lagged else 0.0
+        half = 0.5 * c3 * (step[i] + 2.0 * own_lag)
+        r += own_lag
+        cross, turn = P * r, P * r * r + s
+        P, r, s, inverse = _control(P, r, s, weights[row + 3], half)
+        gains[at + 4], gains[at + 5] = half * cross * inverse, half * turn * inverse
+        gains[at + 6], gains[at + 7] = inverse, weights[row + 3] * inverse
+        r += step[i]
+        if kinds[i] != EDGE:
+            s += weights[row + 4] * per_square
+        if kinds[i] == BOUNDED:
+            gains[at] = 1.0 / (P * r * r + s)
+            P, r, s = 0.0, 0.0, 0.0
+            continue
+        cross, turn = P * r, P * r * r + s
+        P, r, s, inverse = _control(P, r, s, weights[row + 2], half)
+        gains[at], gains[at + 1] = half * cross * inverse, half * turn * inverse
+        gains[at + 2], gains[at + 3] = inverse, weights[row + 2] * inverse
+        r += own_lag
+
+
+@array_kernel
+def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
+    """Set `change` to B dx where (B'WB) dx = b + B'force; all of shape (5n,), the work space `feed` of shape (2n,).
+
+    Backwards, the linear cost (p0, p1) leaves in `feed` the constant part of the controls, or of the starts; forwards,
+    the chain under the controls gives the rows.
+    """
+    kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
+    p0, p1, is_lagged = 0.0, 0.0, len(lag) > 0
+    if far >= 0.0:
+        p0 = (start[2] + force[2]) / far_radius
+        p1 = p0 * far
+    for i in range(len(kinds) - 1, -1, -1):
+        row, at = ROWS * i, GAINS * i
+        p0 += (start[row] + force[row]) / box[i]
+        p1 += (start[row + 1] + force[row + 1]) / c2
+        if kinds[i] == FREE:
+            feed[2 * i], feed[2 * i + 1] = p0, p1
+            p0, p1 = 0.0, 0.0
+            continue
+        half = 0.5 * c3 * (step[i] + 2.0 * (lag[i] if is_lagged else 0.0))
+        if is_lagged:  # a product with zero would lengthen the chain of operations that is waited for
+            p1 += lag[i] * p0
+        own = start[row + 3] + force[row + 3]
+        e = own - half * p1
+        feed[2 * i + 1] = e * gains[at + 6]
+        p0 += gains[at + 4] * e
+        p1 = p1 * gains[at + 7] + gains[at + 5] * own
+        p1 += step[i] * p0
+        if kinds[i] != EDGE:
+            p1 += (start[row + 4] + force[row + 4]) / c2
+        if kinds[i] == BOUNDED:
+            feed[2 * i] = p1 * gains[at]
+            p0, p1 = 0.0, 0.0
+            continue
+        own = start[row + 2] + force[row + 2]
+        a = own + half * p1
+        feed[2 * i] = a * gains[at + 2]
+        p0 -= gains[at] * a
+        p1 = p1 * gains[at + 3] - gains[at + 1] * own
+        if is_lagged:
+            p1 += lag[i] * p0
+    gamma, slope = 0.0, 0.0
+    for i in range(len(kinds)):
+        row, at = ROWS * i, GAINS * i
+        change[row + 2] = change[row + 3] = change[row + 4] = 0.0
+        if kinds[i] == FREE:
+            P, r, s = gains[at], gains[at + 1], gains[at + 2]
+            slope = (feed[2 * i + 1] - r * feed[2 * i]) / s
+            gamma = feed[2 * i] / P - r * slope
+        else:
+            half = 0.5 * c3 * (step[i] + 2.0 * (lag[i] if is_lagged else 0.0))
+            if kinds[i] == BOUNDED:
+                chord, gamma = feed[2 * i], 0.0
+            else:
+                if is_lagged:
+                    gamma += lag[i] * slope
+                a = feed[2 * i] - gains[at] * gamma - gains[at + 1] * slope
+                chord = slope + half * a
+                change[row + 2] = a
+            gamma += step[i] * chord
+            e = feed[2 * i + 1] + gains[at + 4] * gamma + gains[at + 5] * chord
+            slope = chord - half * e
+            if is_lagged:
+                gamma += lag[i] * slope
+            change[row + 3] = e
+            if kinds[i] != EDGE:
+                change[row + 4] = chord / c2
+        change[row] = gamma / box[i]
+        change[row + 1] = slope / c2
+    if far >= 0.0:
+        change[2] = (gamma + far * slope) / far_radius
+
+
+@array_kernel
+def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> None:
+    """Write blocks that end at the nodes `ends`, shape (m,): their shears and the objective in their terms.
+
+    Sets `shears`, shape (2, m), to the lengths h and d of the shears between and beside the controls, and adds to
+    `weights`, shape (4, m), the weights of gamma, Gamma, a and e.
+    """
+    step, value, slope, c3 = chain.step, chain.value, chain.slope, chain.c3
+    node = 0
+    for block in range(len(ends)):
+        first, last = node, ends[block]
+        length, squares, cross = 0.0, 0.0, 0.0
+        while node <= last:
+            h = step[node]
+            cross += h * length
+            squares += h * h
+            length += h
+            if node < last:  # the last node is the block's own, the others follow from the block's before
+                turn = slope[node] * length
+                weights[0, block - 1] += value[node]
+                weights[1, block - 1] += value[node] * length + slope[node]
+                weights[2, block] += 0.5 * c3 * (value[node] * (cross + squares) + turn)
+                weights[3, block] -= 0.5 * c3 * (value[node] * cross + turn)
+            node += 1
+        weights[0, block] += value[last]
+        weights[1, block] += slope[last]
+        shears[0, block], shears[1, block] = length, 0.0
+        if first < last:
+            shears[0, block], shears[1, block] = squares / length, cross / length
+
+
+@array_kernel
+def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats) -> None:
+    """Set y, shape (2n,), to the controls of all edges, given the blocks' rows, shape (5m,).
+
+    `worst`, shape (m,), receives the largest row of the nodes in each block.
+    """
+    kinds, step, c1, c2 = chain.kind, chain.step, chain.c1, chain.c2
+    gamma, slope = 0.0, 0.0
+    node = 0
+    for block in range(len(ends)):
+        row = ROWS * block
+        first, second = rows[row + 2], rows[row + 3]
+        if kinds[node] == FREE:
+            first, second = rows[row], rows[row + 1]
+        elif kinds[node] == BOUNDED:
+            first = rows[row + 4]
+        largest = max(abs(first), abs(second))
+        while node <= ends[block]:
+            y[2 * node], y[2 * node + 1] = first, second
+            if kinds[node] == FREE:
+                gamma, slope = chain.box[node] * first, c2 * second
+            else:
+                h = step[node]
+                half = 0.5 * chain.c3 * h
+                if kinds[node] == BOUNDED:
+                    gamma, chord = 0.0, c2 * first
+                else:
+                    chord = slope + half * first
+                gamma += h * chord
+                slope = chord - half * second
+                if kinds[node] == LIPSCHITZ_EDGE:
+                    largest = max(largest, abs(chord) / c2)
+            largest = max(largest, abs(gamma) / c1, abs(slope) / c2)
+            node += 1
+        worst[block] = largest
+
+
+@array_kernel
+def blocks_bound(blocks: Blocks, p: Floats) -> float:
+    """Upper bound of the blocks' optimum from multipliers of their rows, shape (5m,), up to rounding."""
+    kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
+    total, value, slope = 0.0, 0.0, 0.0  # the forces on a state
+    if far >= 0.0:
+        total = abs(p[2])
+        value = (start[2] - p[2]) / far_radius
+        slope = value * far
+    for i in range(len(kinds) - 1, -1, -1):
+        row = ROWS * i
+        total += abs(p[row]) + abs(p[row + 1])
+        value += (start[row] - p[row]) / box[i]
+        slope += (start[row + 1] - p[row + 1]) / c2
+        if kinds[i] == FREE:
+            total += box[i] * abs(value) + c2 * abs(slope)
+            value, slope = 0.0, 0.0
+            continue
+        half = 0.5 * c3 * (step[i] + 2.0 * lag[i])
+        slope += lag[i] * value
+        total += abs(start[row + 3] - half * slope)
+        slope += step[i] * value
+        if kinds[i] != EDGE:
+            total += abs(p[row + 4])
+            slope += (start[row + 4] - p[row + 4]) / c2
+        if kinds[i] == BOUNDED:
+            total += c2 * abs(slope)
+            value, slope = 0.0, 0.0
+            continue
+        total += abs(start[row + 2] + half * slope)
+        slope += lag[i] * value
+    return total

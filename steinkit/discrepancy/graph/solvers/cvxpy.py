@@ -1,0 +1,113 @@
+"""CVXPY, with HiGHS or any other LP solver it knows.
+
+Solvers get the linear programs of solver `highs`: the scaled dual in relative variables first, then the program itself.
+Stated in the values and gradients of g, a program has radii D^2/2 below a solver's absolute tolerance: from a hundred
+draws on in one dimension the answer then proves an upper bound only.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from threading import Event
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.solvers import highs
+from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, asked_for, each_coordinate
+from steinkit.errors import TimeLimitError, UsageError
+from steinkit.runtime.deadlines import interruptible, time_limit
+
+_DEFAULT = "HIGHS"
+_TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_limit_secs"}
+
+
+def require_solver(solver: str) -> None:
+    """Refuse what is no LP solver that CVXPY knows by name ("" for HiGHS); UsageError."""
+    known = linear_solvers()
+    if (solver.upper() or _DEFAULT) not in known:
+        raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; it has {', '.join(known)}")
+
+
+def solve(
+    program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None, solver: str = ""
+) -> list[Candidate]:
+    """Solve coordinates by a solver that CVXPY knows by name ("" for HiGHS)."""
+    name = solver.upper() or _DEFAULT
+    label = f"cvxpy:{name}" if solver else "cvxpy"
+    if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
+        raise UsageError(
+            f"steinkit cannot pass max_seconds (--max-seconds) to {name}; leave it out, or choose one of "
+            f"{', '.join(_TIME_LIMITS)}"
+        )
+    forms = suitable_forms(program)
+    programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
+    with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
+        warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
+        return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
+
+
+def linear_solvers() -> list[str]:
+    """Names of the installed solvers that CVXPY can give a linear program to."""
+    x = cp.Variable(1)
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= 0])
+    usable = []
+    for name in cp.installed_solvers():
+        try:
+            problem.get_problem_data(name)
+        except (cp.SolverError, ValueError):
+            continue
+        usable.append(name)
+    return sorted(usable)
+
+
+def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
+    """Solve one coordinate as solver `highs` does, by the solver that CVXPY calls."""
+    notes: list[str] = []
+    run = partial(_run, solver=solver, notes=notes)
+    found = highs.solve_coordinate(program, settings, run, label, tuned=solver == _DEFAULT)
+    return replace(found, notes=(*dict.fromkeys(notes), *found.notes))
+
+
+def _run(
+    program: highs.LinearProgram, options: dict[str, Any], settings: Settings, solver: str, notes: list[str]
+) -> highs.Point:
+    """State a linear program in CVXPY and solve it: column values and row multipliers, zeros if there are none.
+
+    Other solvers than HiGHS are not given its options. A solver that does not keep to its time limit is not waited for.
+    """
+    (lower, upper), nothing = program.rows, (np.zeros(len(program.cost)), np.zeros(len(program.rows[0])))
+    x = cp.Variable(len(program.cost), bounds=list(program.columns))
+    is_equality = lower is upper
+    rows = [program.matrix @ x == lower] if is_equality else [program.matrix @ x <= upper, program.matrix @ x >= lower]
+    problem = cp.Problem(cp.Minimize(program.cost @ x), rows)
+    left = max(settings.seconds_left, 1e-3)
+    options = dict(options) if solver == _DEFAULT else {}
+    if np.isfinite(left):
+        options[_TIME_LIMITS[solver]] = left
+    if solver == _DEFAULT:
+        highs.spend_header()
+    try:
+        data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
+        with time_limit(left):
+            solving = partial(chain.solve_via_data, problem, data, solver_opts=options)
+            solution = interruptible(solving, Event(), f"{solver} was solving")
+        problem.unpack_results(solution, chain, inverse)
+    except TimeLimitError:
+        notes.append(f"{solver} did not keep to its time limit")
+        return nothing
+    except (cp.SolverError, ValueError) as error:  # CVXPY raises the latter where a solver has no solution to unpack
+        notes.append(f"{solver} failed: {str(error).strip().splitlines()[0]:.100}")
+        return nothing
+    if problem.status != cp.OPTIMAL:
+        notes.append(f"{solver} ended with status {problem.status!r}")
+    if x.value is None or rows[0].dual_value is None:
+        return nothing
+    return np.asarray(x.value), np.asarray((0.0 if is_equality else rows[1].dual_value) - rows[0].dual_value)

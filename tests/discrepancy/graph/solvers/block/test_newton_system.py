@@ -1,0 +1,176 @@
+"""Solver `block`: reference values, agreement with HiGHS, degenerate programs, and a solver that goes astray."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.instances import REFERENCE, instance
+
+import steinkit as sk
+from steinkit.discrepancy.graph.programs.matrix_form import certify
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, highs
+from steinkit.discrepancy.graph.solvers.block import newton_system as block
+from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
+
+TOLERANCE = 1e-6
+
+
+def equally_weighted(points, scores, graph=None, bounds=None):
+    n = len(points)
+    graph = sk.greedy_spanner(points) if graph is None else graph
+    return SteinProgram(points, scores, np.full(n, 1 / n), graph, bounds=bounds)
+
+
+def proofs(candidates):
+    return [certify(answer.program, answer.y, answer.p) for answer in candidates]
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_reference_values(name):
+    edges, values = REFERENCE[name]
+    points, scores = instance(name)
+    program = equally_weighted(points, scores)
+    assert len(program.graph) == edges
+    for value, proof in zip(values, proofs(block.solve(program, Settings(TOLERANCE))), strict=True):
+        assert proof.gap <= TOLERANCE
+        assert proof.lower <= value + 1e-10
+        assert proof.upper >= value - 1e-10
+
+
+def random_program(seed):
+    """A small program: any factors, some on bounds, some beside them, some points close together."""
+    rng = np.random.default_rng(seed)
+    n, dim = int(rng.integers(1, 25)), int(rng.integers(1, 4))
+    points = rng.uniform(-1.0, 2.0, (n, dim)) * rng.choice([0.2, 1.0, 3.0])
+    if rng.random() < 0.3 and n > 1:
+        points[n // 2 :] = points[: n - n // 2] + 1e-2 * rng.standard_normal((n - n // 2, dim))
+    bounds = None
+    if rng.random() < 0.7:
+        lower = points.min(axis=0) - rng.choice([0.0, 1e-2, 0.3, 1.0], dim)
+        upper = points.max(axis=0) + rng.choice([0.0, 1e-2, 1.0, np.inf], dim)
+        bounds = np.column_stack([lower, upper])
+    factors = SteinFactors.of(tuple(rng.choice([0.5, 1.0, 2.0, 4.0], 3)))
+    scores = rng.standard_normal((n, dim)) * rng.choice([0.1, 1.0, 10.0])
+    graph = complete_graph(points) if rng.random() < 0.3 else sk.greedy_spanner(points)
+    return SteinProgram(points, scores, rng.dirichlet(np.ones(n)), graph, factors, bounds)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_brackets_close_and_meet_those_of_highs(seed):
+    program = random_program(seed)
+    other = proofs(highs.solve(program, Settings(TOLERANCE)))
+    for mine, theirs in zip(proofs(block.solve(program, Settings(TOLERANCE))), other, strict=True):
+        assert mine.gap <= TOLERANCE
+        assert mine.lower <= theirs.upper
+        assert mine.upper >= theirs.lower
+
+
+def test_one_point_has_the_value_of_its_boxes():
+    program = equally_weighted(np.array([[0.3, 0.2]]), np.array([[-0.3, 0.5]]))
+    for proof, value in zip(proofs(block.solve(program, Settings(TOLERANCE))), (1.3, 1.5), strict=True):
+        assert proof.lower <= value <= proof.upper
+        assert proof.gap <= TOLERANCE
+
+
+def test_points_without_edges_do_not_hold_one_another():
+    points = np.random.default_rng(0).standard_normal((6, 2))
+    graph = Graph(6, np.empty((0, 2), dtype=np.int64), np.empty(0))
+    program = equally_weighted(points, -points, graph)
+    for j, proof in enumerate(proofs(block.solve(program, Settings(TOLERANCE)))):
+        assert proof.lower <= 1.0 + np.abs(points[:, j]).mean() <= proof.upper
+        assert proof.gap <= TOLERANCE
+
+
+def test_nothing_to_maximise():
+    points = np.random.default_rng(0).standard_normal((6, 2))
+    program = SteinProgram(points, np.zeros((6, 2)), np.zeros(6), sk.greedy_spanner(points))
+    for proof in proofs(block.solve(program, Settings(TOLERANCE))):
+        assert proof.lower == proof.upper == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_objectives_of_any_size(scale):
+    points = np.random.default_rng(0).standard_normal((30, 2))
+    weights = np.full(30, 1 / 30)
+    graph = sk.greedy_spanner(points)
+    large = SteinProgram(points, scale * points, weights, graph)
+    for proof in proofs(block.solve(large, Settings(TOLERANCE))):
+        assert proof.gap <= TOLERANCE
+
+
+def test_draws_on_a_bound_are_held_there():
+    points = np.random.default_rng(0).random((60, 2))
+    points[:5, 0], points[5:8, 1], points[8:10, 0] = 0.0, 1.0, 1.0
+    program = equally_weighted(points, np.zeros((60, 2)), bounds=np.array([[0.0, 1.0], [0.0, 1.0]]))
+    for j, answer in enumerate(block.solve(program, Settings(TOLERANCE))):
+        proof = certify(answer.program, answer.y, answer.p)
+        assert proof.gap <= TOLERANCE
+        value, _ = answer.program.stein_function(proof.feasible)
+        on_bound = (points[:, j] == 0.0) | (points[:, j] == 1.0)
+        assert not value[on_bound].any()
+        assert value[~on_bound].any()
+
+
+def test_answers_do_not_depend_on_the_number_of_threads():
+    points = np.random.default_rng(1).standard_normal((200, 3))
+    points[::7] = points[1::7][: len(points[::7])] + 1e-7
+    program = equally_weighted(points, -points, bounds=np.array([[-6.0, np.inf]] + [[-np.inf, np.inf]] * 2))
+    alone = block.solve(program, Settings(TOLERANCE))
+    together = block.solve(program, Settings(TOLERANCE, n_jobs=3), range(3), block.prepare(program))
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one.y, other.y)
+        np.testing.assert_array_equal(one.p, other.p)
+
+
+def test_a_plan_knows_the_cost_and_shares_the_patterns():
+    points = 0.1 * np.random.default_rng(1).standard_normal((300, 3))
+    plan = block.prepare(equally_weighted(points, -points))
+    assert plan.patterns[0] is plan.patterns[1] is plan.patterns[2]
+    nearby = block.prepare(equally_weighted(points, -points, complete_graph(points)))
+    assert plan.flops < nearby.flops
+    assert nearby.flops == pytest.approx(1200**3 / 3, rel=1e-2)  # all in one front
+
+
+def test_time_limit_and_interrupt_leave_an_honest_bracket():
+    points = np.random.default_rng(0).standard_normal((1000, 2))
+    program = equally_weighted(points, -points)
+    truth = proofs(block.solve(program, Settings(TOLERANCE)))
+    late = Settings(TOLERANCE, deadline=time.monotonic())
+    interrupted = Settings(TOLERANCE)
+    threading.Timer(0.02, interrupted.interrupted.set).start()
+    for stopped in (late, interrupted):
+        for proof, right in zip(proofs(block.solve(program, stopped)), truth, strict=True):
+            assert proof.lower <= right.upper
+            assert proof.upper >= right.lower
+            assert proof.gap > TOLERANCE
+
+
+STRAYING = {
+    "noise": lambda change: np.random.default_rng(3).standard_normal(change.shape),
+    "turned": lambda change: -change,
+    "too long": lambda change: 1e3 * change,
+    "not a number": lambda change: np.full(change.shape, np.nan),
+}
+
+
+@pytest.mark.parametrize("astray", STRAYING)
+def test_wrong_steps_end_in_a_wide_bracket_not_in_a_wrong_one(monkeypatch, astray):
+    points = np.random.default_rng(2).standard_normal((60, 2))
+    program = equally_weighted(points, -points)
+    truth = proofs(block.solve(program, Settings(TOLERANCE)))
+    step = block.BlockSystem.step
+
+    def wrong(system, force, change):
+        step(system, force, change)
+        change[:] = STRAYING[astray](change)
+
+    monkeypatch.setattr(block.BlockSystem, "step", wrong)
+    for proof, right in zip(proofs(block.solve(program, Settings(TOLERANCE))), truth, strict=True):
+        assert proof.gap > 1e-3
+        assert proof.lower <= right.upper
+        assert proof.upper >= right.lower

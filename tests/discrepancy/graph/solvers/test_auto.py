@@ -1,0 +1,201 @@
+"""Solver `auto`: which solver it chooses, when it hands over, and that it says so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.graph.programs.matrix_form import certify
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings, first_order, highs, registry, solver_named
+from steinkit.discrepancy.graph.solvers.block import newton_system as block
+
+
+def normal(n, dim, seed=0):
+    points = np.random.default_rng(seed).standard_normal((n, dim))
+    return points, {"scores": -points}
+
+
+@pytest.mark.parametrize(
+    ("dim", "tolerance", "solver"),
+    [(1, None, "chain"), (2, None, "block"), (3, 1e-2, "block"), (4, None, "first_order"), (6, 1e-5, "first_order")],
+)
+def test_the_solver_made_for_the_dimension(dim, tolerance, solver):
+    points, scores = normal(80, dim)
+    result = sk.graph_stein_discrepancy(points, **scores, tolerance=tolerance)
+    assert result.solver == solver
+    assert result.gap <= result.tolerance
+
+
+def test_tight_tolerances_in_high_dimension_go_where_a_factorisation_is_cheap():
+    points, scores = normal(60, 5)
+    assert sk.graph_stein_discrepancy(points, **scores, tolerance=1e-7).solver == "block"
+    points = 0.3 * np.random.default_rng(0).standard_normal((150, 12))
+    result = sk.graph_stein_discrepancy(points, scores=-points / 0.09, tolerance=1e-7)
+    assert result.solver == "highs"
+    assert result.gap <= 1e-7
+
+
+def test_a_time_limit_puts_an_early_bracket_first():
+    points = 0.3 * np.random.default_rng(0).standard_normal((150, 12))
+    result = sk.graph_stein_discrepancy(points, scores=-points / 0.09, tolerance=1e-7, max_seconds=1e3)
+    assert result.solver == "first_order + highs"
+    assert any("handed over to highs" in note for note in result.warnings)
+
+
+def test_a_time_limit_puts_an_early_bracket_before_long_factorisations(monkeypatch):
+    points, scores = normal(150, 3)
+    monkeypatch.setattr(registry, "_FLOPS_A_SECOND", 1.0)
+    result = sk.graph_stein_discrepancy(points, **scores, max_seconds=60.0)
+    assert result.solver == "first_order + block"
+    assert result.gap <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("dim", "tolerance", "much", "solver"),
+    [
+        (3, 1e-2, 1e3, "first_order"),
+        (3, 1e-2, 1e9, "block"),  # no work to speak of
+        (3, 1e-4, 1.0, "block"),  # tighter than `first_order` goes with ease
+        (2, 1e-2, 1.0, "block"),  # where it stalls
+    ],
+)
+def test_much_work_for_a_wide_bracket_goes_to_the_first_order_method(monkeypatch, dim, tolerance, much, solver):
+    points, scores = normal(150, dim)
+    monkeypatch.setattr(registry, "_MUCH_WORK", much)
+    result = sk.graph_stein_discrepancy(points, **scores, tolerance=tolerance)
+    assert result.solver == solver
+    assert result.gap <= tolerance
+
+
+@pytest.mark.parametrize("smallest", [1e-8, 1e-5])
+def test_one_dimension_hands_over_what_the_chain_leaves_open(smallest):
+    """A bound on g far below the distances, at both ends of the support."""
+    points = np.random.default_rng(1).standard_normal((50, 1))
+    bounds = [points.min(), points.max()]
+    result = sk.graph_stein_discrepancy(points, scores=-points, stein_factors=(smallest, 1, 1), bounds=bounds)
+    assert result.solver in ("chain", "chain + block")
+    assert result.gap <= 1e-6
+
+
+def test_a_draw_near_a_bound_in_four_dimensions_without_edges():
+    bounds = [[0.0, 1e-9], *[[-np.inf, np.inf]] * 3]
+    result = sk.graph_stein_discrepancy(np.zeros((1, 4)), scores=np.ones((1, 4)), bounds=bounds)
+    assert result.gap <= 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
+def test_units_do_not_matter(unit):
+    """Points in other units, and the Stein factors and scores that go with them: the same program, scaled."""
+    points = np.random.default_rng(5).standard_normal((150, 5))
+    usual = sk.graph_stein_discrepancy(points, scores=-points)
+    factors = (unit, 1.0, 1.0 / unit)
+    scaled = sk.graph_stein_discrepancy(points * unit, scores=-points / unit, stein_factors=factors)
+    assert scaled.solver == usual.solver == "first_order"
+    assert scaled.value == pytest.approx(usual.value, rel=2e-3)
+
+
+def crippled(solver, keep=0.9):
+    """A solver whose y is right up to a factor: its bracket stays at 1 - keep."""
+
+    def solve(*arguments):
+        answer = solver(*arguments)
+        return replace(answer, y=keep * answer.y)
+
+    return solve
+
+
+def test_open_coordinates_are_handed_over_and_named(monkeypatch):
+    points, scores = normal(80, 2)
+    honest = sk.graph_stein_discrepancy(points, **scores)
+    solve = block.solve_coordinate
+    calls = iter([crippled(solve), solve])
+    monkeypatch.setattr(block, "solve_coordinate", lambda *arguments: next(calls)(*arguments))
+    result = sk.graph_stein_discrepancy(points, **scores)
+    assert result.solver == "block + highs"
+    assert result.gap <= 1e-6
+    assert result.lower <= honest.upper
+    assert result.upper >= honest.lower
+    (note,) = (note for note in result.warnings if "handed over" in note)
+    assert note == "x1: solver block left a bracket of 1.0e-01: handed over to highs"
+
+
+def test_the_best_of_both_forms_is_kept(monkeypatch):
+    """One solver proves the lower bound in one form, the other the upper bound in another."""
+    points, _ = normal(60, 2)
+    points[7] = points[3] + 1e-6  # so that `block` works in relative variables, and the crippled HiGHS below does not
+    program = SteinProgram(points, -points, np.full(60, 1 / 60), sk.greedy_spanner(points))
+
+    def no_multipliers(task, settings):
+        answer = block_solve(task, settings)
+        return replace(answer, p=0.0 * answer.p)
+
+    def no_solution(coordinate, settings):
+        answer = highs_solve(coordinate, settings)
+        return replace(answer, y=0.0 * answer.y)
+
+    block_solve, highs_solve = block.solve_coordinate, highs.solve_coordinate
+    monkeypatch.setattr(block, "solve_coordinate", no_multipliers)
+    monkeypatch.setattr(highs, "solve_coordinate", no_solution)
+    for answer in solver_named("auto")(program, Settings(1e-6)):
+        proof = certify(answer.program, answer.y, answer.p)
+        assert answer.solvers == ("block", "highs")
+        assert proof.gap <= 1e-5
+        g, gradient = answer.program.stein_function(proof.feasible)
+        assert g.shape == (60,)
+        assert gradient.shape == (60, 2)
+
+
+def test_nothing_is_handed_over_once_time_is_up(monkeypatch):
+    points, scores = normal(80, 4)
+    solve = first_order.solve
+
+    def slow(program, settings, coordinates):
+        answers = solve(program, settings, coordinates)
+        settings.interrupted.set()
+        return [replace(answer, y=0.95 * answer.y) for answer in answers]
+
+    monkeypatch.setattr(first_order, "solve", slow)
+    with pytest.warns(sk.SteinkitWarning, match="relative width"):
+        result = sk.graph_stein_discrepancy(points, **scores)
+    assert result.solver == "first_order"
+
+
+class Stopping(Settings):
+    """Settings whose time is up when they have been looked at a given number of times."""
+
+    @property
+    def stopped(self):
+        self.interrupted.looks_left -= 1
+        return self.interrupted.looks_left < 0
+
+
+@pytest.mark.parametrize(("dim", "looks"), [(1, (3, 10)), (2, (4, 11)), (5, (2, 6))])
+def test_a_time_limit_ends_in_the_best_bracket_so_far(dim, looks):
+    points, _ = normal(200, dim)
+    graph = sk.sorted_graph(points) if dim == 1 else sk.greedy_spanner(points)
+    program = SteinProgram(points, -points, np.full(200, 1 / 200), graph)
+    gaps = []
+    for most in looks:
+        settings = Stopping(1e-9 if dim < 4 else 1e-4)
+        settings.interrupted.looks_left = most
+        answer, *_ = solver_named("auto")(program, settings)
+        gaps.append(certify(answer.program, answer.y, answer.p).gap)
+    assert 1e-9 < gaps[1] < 0.5 * gaps[0] < 0.1
+
+
+def test_no_time_at_all_is_no_answer():
+    points, scores = normal(400, 2)
+    with pytest.raises(sk.SolverError, match="time ran out") as caught:
+        sk.graph_stein_discrepancy(points, **scores, max_seconds=1e-3)
+    assert 0.0 <= caught.value.lower < caught.value.upper
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_program_is_analysed_once(dim, monkeypatch):
+    analysed, prepare = [], block.prepare
+    monkeypatch.setattr(block, "prepare", lambda program: analysed.append(program) or prepare(program))
+    points = np.random.default_rng(3).standard_normal((50, dim))
+    assert sk.graph_stein_discrepancy(points, scores=-points).solver == "block"
+    assert len(analysed) == 1

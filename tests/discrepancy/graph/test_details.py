@@ -1,0 +1,138 @@
+"""Which way a coordinate is off, on both sides of every threshold, and which draws weigh most."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.graph.result import confirmed, direction, moments_of
+
+NORMAL = sk.targets.Normal(0.0, dim=2)
+X = np.array([-1.0, -1.0, 1.0, 1.0])
+QUARTERS = np.full(4, 0.25)
+NEITHER = np.array([1.0, -1.0, 1.0, -1.0])  # a flow without shift or stretch
+
+
+def by_climb(climb, carried):
+    """Of a flow of which neither shift nor stretch explains anything, and which climbs so much of what is carried."""
+    return direction(QUARTERS, X, NEITHER, np.zeros(4), climb * NEITHER, 1.0, carried)
+
+
+@pytest.mark.parametrize(
+    ("climb", "carried", "found"),
+    [
+        (0.67, 1.0, "strays"),  # 2.03 times the divergence
+        (0.66, 1.0, "unclear"),  # 1.94 times
+        (2.0, 3.0, "unclear"),  # twice
+        (0.33, 1.0, "crowds"),
+        (0.34, 1.0, "unclear"),
+        (1.0, 3.0, "unclear"),
+    ],
+)
+def test_a_part_prevails_from_twice_the_other(climb, carried, found):
+    assert by_climb(climb, carried) == found
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_shift_explains_from_two_fifths(sign):
+    def by_shift(share):
+        return direction(QUARTERS, X, np.full(4, sign), np.full(4, sign * share), np.zeros(4), 0.0, 1.0)
+
+    assert by_shift(0.41) == ("low" if sign > 0.0 else "high")
+    assert by_shift(0.39) == "crowds"
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_stretch_explains_from_two_fifths(sign):
+    def by_stretch(share):
+        return direction(QUARTERS, X, sign * X, np.zeros(4), np.zeros(4), sign * share, 1.0)
+
+    assert by_stretch(0.41) == ("narrow" if sign > 0.0 else "wide")
+    assert by_stretch(0.39) == "crowds"
+
+
+def test_the_larger_of_shift_and_stretch_is_named():
+    flow = 1.0 + X
+    assert direction(QUARTERS, X, flow, np.full(4, 0.6), np.zeros(4), 0.5, 1.0) == "low"
+    assert direction(QUARTERS, X, flow, np.full(4, 0.4), np.zeros(4), 0.5, 1.0) == "narrow"
+
+
+def test_draws_in_one_place_are_not_stretched():
+    flow = np.ones(4)
+    assert direction(QUARTERS, np.zeros(4), flow, flow, flow, 1.0, 1.0) == "low"
+
+
+def test_details_hold_the_draws_that_weigh_most():
+    draws = np.repeat(np.linspace(-1.0, 1.0, 20), 2)
+    draws[6:8] = 7.0
+    result = sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0))
+    found = result.details()
+    h, q = result.test_function, result.sample.weights
+    assert found["draws"][0] == {"draw": 7, "count": 2, "point": [7.0], "h": h[3]}
+    influence = np.sort(q * np.abs(h))[::-1]
+    assert influence[: found["half"]].sum() >= 0.5 * influence.sum() > influence[: found["half"] - 1].sum()
+    assert (found["gap"], found["tolerance"]) == (result.gap, result.tolerance)
+
+
+@pytest.mark.parametrize(
+    ("found", "location", "spread", "said"),
+    [
+        ("high", (-3.1, -3.1), (0.0, 0.0), "high"),
+        ("high", (-3.1, -2.9), (0.0, 0.0), "unclear"),  # whatever the others are, it is not
+        ("high", (-2.9, -3.1), (0.0, 0.0), "unclear"),
+        ("high", (3.1, 3.1), (0.0, 0.0), "unclear"),
+        ("low", (3.1, 3.1), (0.0, 0.0), "low"),
+        ("wide", (9.0, 9.0), (-3.1, -3.1), "wide"),
+        ("wide", (9.0, 9.0), (3.1, 3.1), "unclear"),
+        ("strays", (0.0, 0.0), (-3.1, 0.0), "strays"),
+        ("narrow", (0.0, 0.0), (3.1, 3.1), "narrow"),
+        ("narrow", (0.0, 0.0), (3.1, 2.9), "unclear"),
+        ("crowds", (0.0, 0.0), (3.1, 0.0), "crowds"),
+        ("crowds", (0.0, 0.0), (2.9, 9.0), "unclear"),
+        ("unclear", (9.0, 9.0), (9.0, 9.0), "unclear"),
+    ],
+)
+def test_a_direction_is_said_where_both_moments_say_the_same(found, location, spread, said):
+    columns = (np.array([[9.0, each] for each in pair]) for pair in (location, spread))
+    known = confirmed(*columns, np.array([99.0, 1.0]))
+    assert (found in known and bool(known[found][1])) == (said != "unclear")
+
+
+def test_modes_are_flagged_where_the_spread_is_further_off_than_the_dependence():
+    location, spread = np.zeros((2, 2)), np.array([[0.0, -5.0], [0.0, -5.0]])
+    for dependence, said in ((4.9, True), (5.1, False)):
+        assert confirmed(location, spread, np.array([0.0, dependence]))["strays"][1] == said
+
+
+def test_near_a_bound_the_same_moments_count_twice():
+    draws = 0.5 * np.abs(np.random.default_rng(0).standard_normal((400, 1)))  # of |N(0, 1)|: too low, and too narrow
+    bounds = np.array([[0.0, np.inf]])
+    location, spread, _ = moments_of(sk.Sample(draws).distinct(), -draws, bounds)
+    assert (location > 3.0).all()
+    assert (spread > 3.0).all()
+
+
+def test_without_moments_no_direction_is_said():
+    few = sk.graph_stein_discrepancy([[0.0], [0.5], [3.0]], sk.targets.Normal(0.0))
+    assert few.details()["directions"] == ["unclear"]
+
+
+def test_moments_are_those_of_the_draws_with_repeats_and_weights():
+    """Chains of an autocorrelation time of two: every draw twice, beside the same as weights."""
+    draws = np.random.default_rng(0).standard_normal((400, 2)) + 0.3
+    once, twice = (sk.graph_stein_discrepancy(each, NORMAL) for each in (draws, np.repeat(draws, 2, axis=0)))
+    found = [moments_of(each.sample, each.scores, None) for each in (once, twice)]
+    mean, sd = -draws.mean(axis=0), draws.std(axis=0)
+    assert found[0][0][0] == pytest.approx(mean / sd * 20.0, rel=0.3)
+    assert found[1][0][0] == pytest.approx(found[0][0][0], rel=0.3)  # and not times the root of two
+    weighted = sk.graph_stein_discrepancy(draws, NORMAL, weights=1.0 + (draws[:, 0] > 0.3))
+    heavier = moments_of(weighted.sample, weighted.scores, None)
+    assert (heavier[0][:, 0] < found[0][0][:, 0]).all()
+
+
+@pytest.mark.parametrize(("spread", "size"), [(1e250, 1.0), (1e-231, 1.0), (1.0, 1e-214)])
+def test_extreme_samples_are_described_without_warnings_of_numpy(spread, size):
+    """Squares of deviations and of scores overflow there: what is no number is unclear."""
+    x = np.random.default_rng(0).standard_normal((12, 1)) * spread
+    found = sk.graph_stein_discrepancy(x, scores=-size * np.sign(x))
+    assert found.summary()
+    assert len(found.details()["directions"]) == 1

@@ -66,11 +66,6 @@ class Fit:
         return ~np.isnan(self.excess)
 
 
-def attribute(owner: object, *names: str) -> Any:
-    """Return the first attribute that exists."""
-    return next(getattr(owner, name) for name in names if hasattr(owner, name))
-
-
 def judge(model: Model, kind: str, seed: int, truth: Truth) -> Fit:
     """Compare the sizes of a verdict with the truth."""
     rng = np.random.default_rng([seed, zlib.crc32(f"{model.name}, {kind}".encode())])
@@ -86,12 +81,12 @@ def judge(model: Model, kind: str, seed: int, truth: Truth) -> Fit:
     if verdict.bias is None:
         return Fit(model.name, kind, seed, verdict.enough_draws, rejected, nothing, nothing)
     found, points = verdict.bias, draws.reshape(-1, draws.shape[-1])
-    reported = np.concatenate([attribute(found, "mean_bias", "mean_bias"), attribute(found, "sd_bias", "sd_bias")])
+    reported = np.concatenate([found.mean_bias, found.sd_bias])
     margins = np.concatenate([found.mean_margin, found.sd_margin])
     reliable = np.concatenate(
         [
-            attribute(found, "mean_reliable", "mean_reliable", "reliable", "reliable"),
-            attribute(found, "sd_reliable", "sd_reliable", "reliable", "reliable"),
+            found.reliable,
+            found.reliable,
         ]
     )
     true = np.concatenate([(points.mean(axis=0) - truth.mean) / truth.sd, np.log(points.std(axis=0) / truth.sd)])

@@ -402,22 +402,17 @@ class Claim:
         return f"    {self.of:5}{self.quantity:24}{said:18}{self.true:+8.3f}  {mark}"
 
 
-def field(of: Any, *names: str) -> Any:
-    """Read an attribute that has one of these names."""
-    return getattr(of, next(each for each in names if hasattr(of, each)))
-
-
 def claims(bias: Any, truth: Sequence[dict[str, Any]]) -> list[Claim]:
     """Compare the biases that are claimed with the true ones."""
     found = []
-    reliable = field(bias, "reliable", "reliable")
+    reliable = bias.reliable
     for k, (name, true) in enumerate(zip(bias.names, truth, strict=True)):
         offs = {
             "mean": ((bias.draws_mean[k] - true["mean"]) / true["sd"], true["mean_noise"] / true["sd"]),
             "sd": (math.log(bias.draws_sd[k] / true["sd"]), true["log_sd_noise"]),
         }
         for of, (off, noise) in offs.items():
-            claimed, margin = field(bias, f"{of}_off", f"{of}_bias")[k], field(bias, f"{of}_margin")[k]
+            claimed, margin = getattr(bias, f"{of}_bias")[k], getattr(bias, f"{of}_margin")[k]
             found.append(Claim(name, of, float(claimed), float(margin), bool(reliable[k]), float(off), noise))
     return found
 

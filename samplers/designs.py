@@ -51,9 +51,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked, number, whole
-from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
+from steinkit.result import Brief
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import Look, MetropolisTest, Verdict, exceeds_level
 from steinkit.samplers.acceptance.sequential import (

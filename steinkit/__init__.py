@@ -6,7 +6,7 @@ modules they live in stand in ``__init__.pyi``.
 
 import lazy_loader
 
-from steinkit.describe.results import serve_results_with
+from steinkit.result import serve_results_with
 
 __version__ = "0.1.0.dev0"
 

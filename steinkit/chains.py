@@ -43,9 +43,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.results import Result, in_json
 from steinkit.errors import Caution, cautious, reservations
+from steinkit.result import Result, in_json
 from steinkit.sample import Floats, Integers, Sample
+
+LOW_BFMI = 0.3
+"""E-BFMI below which a chain explores the energies, and the tails of the target, slowly."""
 
 _COLUMNS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
 _MIXED = 1.01  # R-hat of chains that have mixed, at most

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
 from steinkit.arguments import checked
+from steinkit.comparison_text import comparison_text
 from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.comparisons import comparison_text
-from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious, reservations
 from steinkit.measures import default_measure, find_measure, require_taken, take_measure
 from steinkit.measures.options import Measurement, units_of_several
 from steinkit.measures.scoring import Judging, measured_reference
+from steinkit.result import Result
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
+    from steinkit.diagnosis.verdict import Verdict
     from steinkit.discrepancy.preparation import Units
     from steinkit.discrepancy.reference import LongRun, Reference
-    from steinkit.discrepancy.verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)

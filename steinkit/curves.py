@@ -38,17 +38,17 @@ from numpy.typing import NDArray
 from steinkit import __version__
 from steinkit.arguments import checked, number
 from steinkit.chains import split_chains
+from steinkit.comparison_text import curve_text
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.comparisons import curve_text
-from steinkit.describe.results import Result
-from steinkit.describe.writing import count
 from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
 from steinkit.measures import default_measure, find_measure, require_taken, take_measure
 from steinkit.measures.options import units_of_several
+from steinkit.result import Result
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
+from steinkit.text import count
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.preparation import Units

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit import double_double
 from steinkit.arguments import checked, masked_entries
-from steinkit.describe.results import Displayed, named
 from steinkit.errors import InputError, look_alikes, printable
+from steinkit.result import Displayed, named
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

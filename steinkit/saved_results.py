@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import checked
-from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SteinkitError
 from steinkit.files.numpy_format import Archive
 from steinkit.files.streams import as_json, read_bytes, write_bytes
+from steinkit.result import Result
 
 _ENDING = ".npz"
-_ROOMS = ("chains", "comparison", "curves", "discrepancy", "measures", "sample", "samplers", "sweeps")
+_ROOMS = ("chains", "comparison", "curves", "diagnosis", "discrepancy", "measures", "sample", "samplers", "sweeps")
 _DESCRIBED = "result"
 
 

@@ -18,12 +18,12 @@ PACKAGES = {
     "steinkit.samplers": Path(steinkit.samplers.__file__).resolve().parent,
 }
 
-# errors, describe < runtime, sample < containers, target, posterior < files, datasets, chains, adapters < targets
-# < discrepancy < measures
-# < samplers < comparison, curves, sweeps < plots < saved_results < report < cli. What describes results knows their
-# documents only, so that it stands at the bottom and every result can say what it means.
+# errors, text, result < runtime, sample < containers, target, posterior < files, datasets, chains, adapters < targets
+# < discrepancy < diagnosis < measures
+# < samplers < comparison, curves, sweeps < plots < saved_results < report < cli. The text of a result stands beside it.
 BASE = {
     "errors",
+    "text",
     "arguments",
     "double_double",
     "sample",
@@ -44,24 +44,28 @@ ALL_MEASURED = BASE | {
     "sweeps",
     "comparison",
     "curves",
-    "describe",
+    "diagnosis",
+    "comparison_text",
+    "result",
     "runtime",
 }
 MAY_IMPORT = {
     "errors": set(),
     "arguments": {"errors"},
-    "describe": {"errors"},
+    "text": {"errors"},
+    "result": {"errors", "text"},
     "runtime": {"errors"},
     "double_double": set(),
-    "sample": {"errors", "arguments", "double_double", "describe"},
+    "sample": {"errors", "arguments", "double_double", "result", "text"},
     "containers": {"errors", "arguments", "sample"},
     "jax_functions": {"errors", "arguments", "sample", "containers"},
-    "target": {"errors", "arguments", "sample", "runtime", "jax_functions"},
+    "target": {"errors", "text", "arguments", "sample", "runtime", "jax_functions"},
     "compiled_terms": {"sample"},
     "numba_functions": {"errors", "sample", "compiled_terms", "runtime", "numba_function_kernels"},
     "numba_function_kernels": {"sample", "compiled_terms", "runtime"},
     "posterior": {
         "errors",
+        "text",
         "arguments",
         "sample",
         "containers",
@@ -75,14 +79,29 @@ MAY_IMPORT = {
     "datasets": BASE | {"files"},
     "adapters": BASE | {"files"},
     "targets": BASE | {"files", "datasets", "runtime", "adapters"},
-    "chains": {"errors", "sample", "containers", "describe"},
-    "saved_results": BASE | {"describe", "files"},
-    "discrepancy": BASE | {"runtime", "chains", "describe"},
-    "measures": BASE | {"files", "discrepancy", "chains", "describe", "runtime"},
-    "samplers": BASE | {"targets", "datasets", "runtime", "describe"},
-    "curves": BASE | {"discrepancy", "measures", "chains", "describe", "runtime"},
-    "comparison": BASE | {"discrepancy", "measures", "describe", "runtime"},
-    "sweeps": BASE | {"discrepancy", "chains", "measures", "files", "targets", "samplers", "describe", "runtime"},
+    "chains": {"errors", "sample", "containers", "result", "text"},
+    "saved_results": BASE | {"result", "files"},
+    "discrepancy": BASE | {"runtime", "chains", "result", "text"},
+    "diagnosis": BASE | {"runtime", "chains", "discrepancy", "result", "text"},
+    "measures": BASE | {"files", "discrepancy", "diagnosis", "chains", "result", "text", "runtime"},
+    "samplers": BASE | {"targets", "datasets", "runtime", "result", "text"},
+    "curves": BASE | {"discrepancy", "measures", "chains", "comparison_text", "result", "text", "runtime"},
+    "comparison": BASE | {"discrepancy", "diagnosis", "measures", "comparison_text", "result", "text", "runtime"},
+    "comparison_text": BASE | {"diagnosis", "measures", "result", "text"},
+    "sweeps": BASE
+    | {
+        "discrepancy",
+        "diagnosis",
+        "chains",
+        "measures",
+        "files",
+        "targets",
+        "samplers",
+        "comparison_text",
+        "result",
+        "text",
+        "runtime",
+    },
     "plots": ALL_MEASURED,
     "report": ALL_MEASURED | {"plots", "files", "saved_results"},
     "cli": ALL_MEASURED | {"plots", "report", "files", "datasets", "adapters", "saved_results"},

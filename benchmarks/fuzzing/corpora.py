@@ -126,7 +126,7 @@ def _netcdf(rng: np.random.Generator) -> bytes:
         path = Path(folder, "made.nc")
         dataset = xarray.Dataset(variables, coords={"k": ["a", "b", "c"]})
         packed = {"theta": {"zlib": True}} if rng.random() < 0.5 else {}
-        dataset.to_netcdf(path, group="posterior", solver="h5netcdf", encoding=packed)
+        dataset.to_netcdf(path, group="posterior", engine="h5netcdf", encoding=packed)
         return path.read_bytes()
 
 

@@ -21,8 +21,8 @@ from applications.irls import loss_named, regression_data, start_vector
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, positive, whole
-from steinkit.describe.results import Brief
 from steinkit.errors import InputError
+from steinkit.result import Brief
 from steinkit.sample import Floats, Integers
 
 

@@ -37,13 +37,13 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 import steinkit as sk
-from steinkit.describe.writing import Table
 from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results
 from steinkit.files.streams import write_bytes
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.identity import digest, recordable
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.workers import Lost, open_workers
+from steinkit.text import Table
 
 FOLDER = Path("steinkit-papers")
 # Okabe and Ito: told apart by colour-blind readers, too, and dark enough for lines

@@ -24,8 +24,8 @@ from applications.gibbs import MarkovField, as_states
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import positive, whole
-from steinkit.describe.results import Brief
 from steinkit.errors import UsageError
+from steinkit.result import Brief
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.sequential import (
     nodes_on_two_scales,

@@ -50,8 +50,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import batch_within, checked, number, share
-from steinkit.describe.results import Brief
 from steinkit.errors import SolverError, UsageError
+from steinkit.result import Brief
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Look, Verdict, option
 

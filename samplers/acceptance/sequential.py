@@ -71,8 +71,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, positive, share
-from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
+from steinkit.result import Brief
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, Look, Moves, SequentialTest, Verdict, option
 from steinkit.targets.family import as_finite

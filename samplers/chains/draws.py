@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import positive, whole
-from steinkit.describe.results import Displayed, named
 from steinkit.errors import InputError, UsageError
+from steinkit.result import Displayed, named
 from steinkit.sample import Floats, Integers, Sample, default_names
 
 

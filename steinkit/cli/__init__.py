@@ -27,7 +27,6 @@ from steinkit.cli.terminal import (
     terminal_columns,
     warn,
 )
-from steinkit.describe.writing import on_screen
 from steinkit.errors import (
     AbandonedWork,
     CrossedBracketError,
@@ -38,6 +37,7 @@ from steinkit.errors import (
     UsageError,
     leave_to_results,
 )
+from steinkit.text import on_screen
 
 EXIT_CODES = {
     0: "done",

@@ -14,9 +14,9 @@ from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
 from steinkit.curves import curve as curve_of
-from steinkit.describe.writing import count, one_line
 from steinkit.errors import SolverError, SteinkitError, UsageError
 from steinkit.sample import Sample
+from steinkit.text import count, one_line
 
 
 @command()

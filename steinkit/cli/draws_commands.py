@@ -39,7 +39,6 @@ from steinkit.cli.terminal import (
     tell,
     warn,
 )
-from steinkit.describe.writing import count
 from steinkit.errors import InputError, OutputError, UsageError, printable
 from steinkit.files import write_sample
 from steinkit.files.streams import as_json
@@ -51,6 +50,7 @@ from steinkit.sample import Floats, Sample, default_names
 from steinkit.samplers.chains.draws import Draws
 from steinkit.samplers.registry import Sampler, find_sampler, sampler_names
 from steinkit.target import Target
+from steinkit.text import count
 
 _SAMPLE_FORMATS = ("csv", "npz")
 
@@ -355,7 +355,7 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
     puts draws where there are none: in a mode that none has visited, or in a tail that was cut. Modes that lie apart
     get their shares, if the target has a log density.
     """
-    from steinkit.discrepancy.bias.repair import repair as mend
+    from steinkit.diagnosis.bias.repair import repair as mend
 
     place = draws_place(options, files, "--output-format")
     with apart_from_results(), time_limit(options["max_seconds"]):

@@ -23,10 +23,10 @@ from steinkit.cli.help_screens import (
     output_option,
     solver_option,
 )
-from steinkit.describe.verdict import WORST
-from steinkit.describe.writing import alternatives, listed
+from steinkit.diagnosis.verdict_text import WORST
 from steinkit.files import format_names
 from steinkit.measures import all_options, find_measure, measure_names, takers_of
+from steinkit.text import alternatives, listed
 
 Decorator: TypeAlias = Callable[[Any], Any]
 

@@ -13,8 +13,8 @@ from click.shell_completion import get_completion_class
 
 from steinkit.cli.help_screens import command, input_option, output_option
 from steinkit.cli.terminal import apart_from_results, require_place, say, say_aside, say_next
-from steinkit.describe.writing import one_line
 from steinkit.errors import SteinkitWarning, printable
+from steinkit.text import one_line
 
 
 @command()
@@ -103,9 +103,9 @@ def _steps() -> dict[str, Callable[[], object]]:
     import numpy as np
 
     from steinkit import samplers
+    from steinkit.diagnosis.verdict import verdict
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy as score
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
-    from steinkit.discrepancy.verdict import verdict
     from steinkit.runtime.compilation import compile_from_now_on
     from steinkit.targets.families import Normal
     from steinkit.targets.mean_posteriors import MixturePosterior

@@ -17,19 +17,19 @@ import numpy as np
 
 from steinkit.cli.options import flag_of
 from steinkit.cli.terminal import command_line, is_device, on_terminal, require_places, say, say_next, warn
-from steinkit.describe.results import Result
-from steinkit.describe.writing import files_label, listed
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
 from steinkit.measures import all_options, default_measure, find_measure, takers_of
 from steinkit.measures.options import UNIT_WORDS, Measure
 from steinkit.measures.scoring import LEVEL, Judging
+from steinkit.result import Result
 from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
 from steinkit.target import Target
 from steinkit.targets import make_target
 from steinkit.targets.registry import load_attribute, load_target_or_model
+from steinkit.text import files_label, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

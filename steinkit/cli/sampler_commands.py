@@ -19,7 +19,6 @@ from steinkit.cli.help_screens import command, option, output_option
 from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, read_as, target_option
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
-from steinkit.describe.writing import filled, one_line
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.files.streams import as_json
 from steinkit.posterior import Posterior
@@ -41,6 +40,7 @@ from steinkit.samplers.registry import (
     own_options,
     sampler_names,
 )
+from steinkit.text import filled, one_line
 
 
 def _whole(text: str) -> int:

@@ -26,16 +26,16 @@ from steinkit.cli.options import (
 )
 from steinkit.cli.request import Request, deliver, read_with_target, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
-from steinkit.describe.verdict import untested_sentence, verdict_blocks, verdicts_table
-from steinkit.describe.writing import count, files_label, filled, one_line
+from steinkit.diagnosis.verdict_text import untested_sentence, verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.scoring import LEVEL, Judging, sample_document, score_sample
 from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
+from steinkit.text import count, files_label, filled, one_line
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.verdict import Verdict
+    from steinkit.diagnosis.verdict import Verdict
 
 
 @command()

@@ -169,10 +169,10 @@ def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
 
 def _said(result: SweepResult, plan: Plan, file: Path) -> str:
     """What the result says, and first what is wrong with draws of the best setting."""
-    from steinkit.describe.sweep import text
     from steinkit.measures import find_measure
     from steinkit.report.sources import read_source
     from steinkit.report.sweep_draws import best_in_words
+    from steinkit.sweeps.text import text
 
     with apart_from_results():
         best = best_in_words(read_source(file), find_measure, lambda _: plan.target)

@@ -17,8 +17,8 @@ from typing import TextIO
 
 import click
 
-from steinkit.describe.writing import filled, on_screen
 from steinkit.errors import OutputError, UsageError, printable
+from steinkit.text import filled, on_screen
 
 _PICTURES = (".png", ".pdf", ".svg")
 _COLUMNS = 80  # of a terminal that does not say

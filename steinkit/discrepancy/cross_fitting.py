@@ -69,11 +69,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.chains import split_chains
-from steinkit.describe.writing import listed
 from steinkit.discrepancy.preparation import Prepared, Units
 from steinkit.errors import Caution, InputError
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries
 from steinkit.sample import Floats, Integers
+from steinkit.text import listed
 
 _DIRECT_PAIRS = 32  # of lags, up to which products are summed one lag after the other
 _FEWEST_BATCHES = 16

@@ -44,11 +44,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.describe.results import Result
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.operators import boundary_factor
 from steinkit.discrepancy.preparation import Units, UnitsLike, far_apart, prepare
 from steinkit.errors import InputError, cautious, reservations
+from steinkit.result import Result
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers

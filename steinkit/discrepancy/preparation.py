@@ -38,11 +38,11 @@ from numpy.typing import ArrayLike
 from steinkit import double_double
 from steinkit.arguments import checked, real_numbers, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.results import Brief
-from steinkit.describe.writing import listed
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean, during
+from steinkit.result import Brief
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, default_names, first_occurrences, rectangle_of
 from steinkit.target import Seed, Target, as_bounds, require_inside
+from steinkit.text import listed
 
 Kind = Literal["own", "reference", "pilot", "given", "raw"]
 

@@ -42,7 +42,7 @@ from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
 if TYPE_CHECKING:
-    from steinkit.describe.results import Claim
+    from steinkit.result import Claim
 
 
 LongFloats = NDArray[np.longdouble]

@@ -91,7 +91,7 @@ def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, 
             members = [*file[found or "/"].values(), *(file[STATS].get(name) for name in STATISTICS if stats)]
             arrays = [each for each in members if isinstance(each, h5py.Dataset)]
             _require_size((_padded(each.shape or (), each.chunks, each.dtype) for each in arrays), len(data), source)
-        opened = partial(xarray.open_dataset, io.BytesIO(data), solver="h5netcdf", **_AS_STORED)
+        opened = partial(xarray.open_dataset, io.BytesIO(data), engine="h5netcdf", **_AS_STORED)
         return _read(opened, found, stats, source, columns)
 
 
@@ -125,7 +125,7 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
     )
     with tempfile.TemporaryDirectory(prefix="steinkit-") as folder:
         path = Path(folder, "sample.nc")
-        dataset.to_netcdf(path, group=_GROUP, solver="h5netcdf")
+        dataset.to_netcdf(path, group=_GROUP, engine="h5netcdf")
         return path.read_bytes()
 
 

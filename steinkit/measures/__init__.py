@@ -21,13 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from steinkit.describe import measures as words
-from steinkit.describe.bias import describe_bias
-from steinkit.describe.writing import listed
+from steinkit.diagnosis.bias.text import describe_bias
+from steinkit.discrepancy import text as words
 from steinkit.errors import UsageError, require_known
 from steinkit.measures.options import Measure, Measurement, Option, shared, units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
+from steinkit.text import listed
 
 _BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
 _OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
@@ -43,7 +43,7 @@ def _solver_choices() -> str:
 GRAPH = Measure(
     "graph",
     "graph Stein discrepancy",
-    "graph.discrepancy.graph_stein_discrepancy",
+    "discrepancy.graph.discrepancy.graph_stein_discrepancy",
     shared(*_BRACKET, "stein_factors")
     | {
         "dilation": Option(default=2.0, help="Stretch of the spanner, above 1"),
@@ -61,7 +61,7 @@ GRAPH = Measure(
 SLICED = Measure(
     "sliced",
     "sliced graph Stein discrepancy",
-    "sliced.sliced_stein_discrepancy",
+    "discrepancy.sliced.sliced_stein_discrepancy",
     shared(*_BRACKET, "stein_factors"),
     reuses_scores=True,
     has_picture=True,
@@ -71,7 +71,7 @@ SLICED = Measure(
 MOMENTS = Measure(
     "moments",
     "moment Stein discrepancy",
-    "moments.moment_stein_discrepancy",
+    "discrepancy.moments.moment_stein_discrepancy",
     shared("bounds", "units", "max_seconds"),
     fixed={"by_chain": True},
     claim="estimated",
@@ -83,7 +83,7 @@ MOMENTS = Measure(
 BIAS = Measure(
     "bias",
     "bias of means and standard deviations",
-    "bias.estimate.estimate_bias",
+    "diagnosis.bias.estimate.estimate_bias",
     shared("bounds", "max_seconds"),
     fixed={"method": "regression"},
     claim="estimated",
@@ -94,7 +94,7 @@ BIAS = Measure(
 CLASSICAL = Measure(
     "classical",
     "classical Stein discrepancy",
-    "classical.classical_stein_discrepancy",
+    "discrepancy.classical.classical_stein_discrepancy",
     shared(*_BRACKET, "stein_factors"),
     max_dim=1,
     describe=words.describe_classical,
@@ -103,7 +103,7 @@ CLASSICAL = Measure(
 WASSERSTEIN = Measure(
     "wasserstein",
     "Wasserstein distance",
-    "wasserstein.wasserstein_distance",
+    "discrepancy.wasserstein.wasserstein_distance",
     shared("units", "tolerance", "max_seconds"),
     claim="found",
     needs="target",

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.describe.measures import describe_bracketed
-from steinkit.describe.results import Describe, DescribedMeasure
+from steinkit.discrepancy.text import describe_bracketed
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.files.streams import parse_json, read_bytes
+from steinkit.result import Describe, DescribedMeasure
 from steinkit.sample import Sample
 from steinkit.target import Target, as_bounds
 
@@ -299,7 +299,7 @@ class Measure(DescribedMeasure):
         if not isinstance(self.function, str):
             return self.function(sample, target, settings)
         module, _, name = self.function.rpartition(".")
-        function = getattr(importlib.import_module(f"steinkit.discrepancy.{module}"), name)
+        function = getattr(importlib.import_module(f"steinkit.{module}"), name)
         given = {name: value for name, value in settings.items() if value is not None}  # else the function's default
         return Measurement.of(self.name, function(sample, target, **self.fixed, **given))
 

@@ -10,19 +10,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit import __version__
-from steinkit.describe.results import Result, cautioned, running_text
-from steinkit.describe.verdict import score_text
+from steinkit.diagnosis.verdict_text import score_text
 from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
 from steinkit.measures import all_options, find_measure, take_measure
 from steinkit.measures.options import Measure, Measurement
+from steinkit.result import Result, cautioned, running_text
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
 from steinkit.runtime.progress import watched
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
+    from steinkit.diagnosis.verdict import Verdict
     from steinkit.discrepancy.reference import LongRun, Reference
-    from steinkit.discrepancy.verdict import Verdict
 
 LEVEL = 0.01
 """The p-value from which draws are said not to come from the target, where nobody names another."""
@@ -68,7 +68,7 @@ class Judging:
     score_batch: int | None = None
 
     def __post_init__(self) -> None:
-        from steinkit.discrepancy.verdict import require_sensible
+        from steinkit.diagnosis.verdict import require_sensible
 
         require_sensible(self.level, self.matters, self.looks)
 
@@ -84,7 +84,7 @@ class Judging:
             Of measures; "bounds" are those of the support.
         rng : int, numpy.random.Generator or None
         """
-        from steinkit.discrepancy.verdict import verdict
+        from steinkit.diagnosis.verdict import verdict
 
         if target is None and sample.scores is None:
             return Judgement()

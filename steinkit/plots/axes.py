@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from steinkit.describe.writing import shortened
 from steinkit.errors import UsageError, printable
 from steinkit.sample import Floats
+from steinkit.text import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

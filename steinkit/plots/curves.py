@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit.comparison import Comparison
+from steinkit.comparison_text import standings
 from steinkit.curves import Curve
-from steinkit.describe.comparisons import standings
-from steinkit.describe.results import preference
-from steinkit.describe.sweep import LEVEL, Row, ranked, rows_of
-from steinkit.describe.writing import compact, setting_key, setting_label
 from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
 from steinkit.plots.axes import axes_or_new, document_of, legend_below, logarithmic, open_frame, strip_below, told_apart
+from steinkit.result import preference
 from steinkit.sample import Floats
+from steinkit.sweeps.text import LEVEL, Row, ranked, rows_of
 from steinkit.sweeps.tuning import TuningResult
+from steinkit.text import compact, setting_key, setting_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from steinkit.describe.measures import TITLE
+from steinkit.diagnosis.verdict import Verdict
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.verdict import Verdict
+from steinkit.discrepancy.text import TITLE
 from steinkit.errors import UsageError
 from steinkit.plots.axes import axes_or_new, coordinate_bars, drawn, entitle, head, panel_grid, strip_below
 from steinkit.sample import Floats

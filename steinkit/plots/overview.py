@@ -12,17 +12,15 @@ import numpy as np
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
-from steinkit.describe.bias import centre_clause
-from steinkit.describe.results import Result
-from steinkit.describe.verdict import NOTHING_STANDS_OUT, ess_of, fault, verdict_label
-from steinkit.describe.writing import probability, shortened
-from steinkit.discrepancy.bias.estimate import BiasEstimate
-from steinkit.discrepancy.bias.mode_weights import ModeWeights
-from steinkit.discrepancy.bias.repair import Repaired
+from steinkit.diagnosis.bias.estimate import BiasEstimate
+from steinkit.diagnosis.bias.mode_weights import ModeWeights
+from steinkit.diagnosis.bias.repair import Repaired
+from steinkit.diagnosis.bias.text import centre_clause
+from steinkit.diagnosis.verdict import Verdict
+from steinkit.diagnosis.verdict_text import NOTHING_STANDS_OUT, ess_of, fault, verdict_label
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
-from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import Scores
@@ -30,8 +28,10 @@ from steinkit.plots.axes import axes_or_new, document_of, drawn, head, open_fram
 from steinkit.plots.curves import comparison, curve, most_varied, selection, tuning
 from steinkit.plots.discrepancy import Standard, arranged
 from steinkit.plots.slices import moments, slice_function, slice_key, slices
+from steinkit.result import Result
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.tuning import TuningResult
+from steinkit.text import probability, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +116,7 @@ def bias_panels(axes: Sequence[Axes], found: BiasEstimate, after: BiasEstimate |
             colour = _BEFORE if each is found else _AFTER
             marker = "o" if each is found else "s"
             for row, k in enumerate(shown):
-                off, margin = (getattr(each, f"{what}_{part}")[k] for part in ("off", "margin"))
+                off, margin = (getattr(each, f"{what}_{part}")[k] for part in ("bias", "margin"))
                 if not (math.isfinite(off) and math.isfinite(margin)):
                     continue
                 known = bool(each.reliable[k])

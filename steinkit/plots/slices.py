@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.describe.measures import direction, named_moments
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
+from steinkit.discrepancy.text import direction, named_moments
 from steinkit.errors import UsageError
 from steinkit.plots.axes import axes_or_new, coordinate_bars, document_of, drawn, entitle, head, panel_grid, told_apart
 from steinkit.plots.discrepancy import ALPHA, HATCH, TOO_FEW, TOO_MANY, Standard, key, right_share, said_of, threshold

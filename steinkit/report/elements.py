@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.describe.results import Document
-from steinkit.describe.writing import Table, compact, count, sentence, shortened
 from steinkit.errors import printable
 from steinkit.plots.axes import Coordinates, coordinate_bars, drawn, heaviest
+from steinkit.result import Document
+from steinkit.text import Table, compact, count, sentence, shortened
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -14,7 +14,6 @@ from importlib import resources
 from typing import Any
 
 from steinkit import __version__, plots
-from steinkit.describe.writing import UNDEFINED, Table, compact
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
@@ -25,6 +24,7 @@ from steinkit.report.sweep_part import sweep_part, tuning_part
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
 from steinkit.target import Target
+from steinkit.text import UNDEFINED, Table, compact
 
 _LONG = 36  # letters, beyond which a cell may be broken into lines
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from steinkit import plots
-from steinkit.describe.comparisons import (
+from steinkit.comparison_text import (
     comparison_grounds,
     comparison_headline,
     comparison_table,
@@ -18,10 +18,15 @@ from steinkit.describe.comparisons import (
     judged_tables,
     standings,
 )
-from steinkit.describe.measures import direction, named_moments
-from steinkit.describe.results import Document
-from steinkit.describe.verdict import descriptions, fault, headline, measures_table, page_statements, verdict_biases
-from steinkit.describe.writing import Table, compact, listed, sentence, value_of
+from steinkit.diagnosis.verdict_text import (
+    descriptions,
+    fault,
+    headline,
+    measures_table,
+    page_statements,
+    verdict_biases,
+)
+from steinkit.discrepancy.text import direction, named_moments
 from steinkit.errors import InputError, SteinkitError
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
@@ -42,7 +47,9 @@ from steinkit.report.elements import (
     pictured,
 )
 from steinkit.report.sources import Found
+from steinkit.result import Document
 from steinkit.target import Target
+from steinkit.text import Table, compact, listed, sentence, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,14 +19,13 @@ import tomli_w
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
-from steinkit.describe.results import Document, Result, Statement, answers
-from steinkit.describe.writing import Table, count, files_label, target_label, units_label
 from steinkit.discrepancy.kernel.base_kernels import kernel_names
 from steinkit.errors import InputError, UsageError, printable, printable_document
 from steinkit.files.streams import parse_json, read_bytes
 from steinkit.measures import all_options, recorded_settings
 from steinkit.measures.scoring import Scores
 from steinkit.report.elements import Listing, Part, Picture
+from steinkit.result import Document, Result, Statement, answers
 from steinkit.samplers.registry import sampler_names
 from steinkit.saved_results import has_arrays, restored
 from steinkit.sweeps.result import SweepResult, finished
@@ -34,6 +33,7 @@ from steinkit.sweeps.run import measure_setting_names
 from steinkit.sweeps.store import CONFIGURATION, TUNING, Record, Store, sweep_file
 from steinkit.sweeps.tuning import TuningResult
 from steinkit.targets import target_names
+from steinkit.text import Table, count, files_label, target_label, units_label
 
 Source: TypeAlias = str | os.PathLike[str] | Result
 Kind = Literal["sweep", "tuning", "comparison", "curve", "score"]

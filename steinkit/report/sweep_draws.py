@@ -19,18 +19,18 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.describe.results import FindMeasure
-from steinkit.describe.sweep import leading
-from steinkit.describe.verdict import modes_sentence, verdict_sentence
-from steinkit.describe.writing import compact, count, setting_key, setting_label
+from steinkit.diagnosis.verdict_text import modes_sentence, verdict_sentence
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.report.sources import Found
+from steinkit.result import FindMeasure
 from steinkit.sample import Floats, Sample
 from steinkit.sweeps.identity import target_fingerprint
 from steinkit.sweeps.run import named_target
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.tasks import judge_again, score_again
+from steinkit.sweeps.text import leading
 from steinkit.target import Target
+from steinkit.text import compact, count, setting_key, setting_label
 
 Setting = Mapping[str, Any]
 FindTarget = Callable[[int], Target]

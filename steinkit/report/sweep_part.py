@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 
 from steinkit import plots
-from steinkit.describe.results import Document, Statement
-from steinkit.describe.sweep import (
+from steinkit.diagnosis.verdict_text import chosen_statements, is_accused, verdict_biases
+from steinkit.errors import SteinkitError
+from steinkit.measures import find_measure
+from steinkit.measures.options import Measure
+from steinkit.plots.curves import most_varied, tuning
+from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, pictured
+from steinkit.report.sources import Found
+from steinkit.report.sweep_draws import JudgedDraws, Setting, judged_draws, scored_draws, sweep_target, telling_settings
+from steinkit.result import Document, Statement
+from steinkit.sweeps.text import (
     LEVEL,
     headline,
     leading,
@@ -22,16 +30,8 @@ from steinkit.describe.sweep import (
     tuning_headline,
     tuning_statements,
 )
-from steinkit.describe.verdict import chosen_statements, is_accused, verdict_biases
-from steinkit.describe.writing import Table, compact, seeds_label, sentence, setting_label, value_label
-from steinkit.errors import SteinkitError
-from steinkit.measures import find_measure
-from steinkit.measures.options import Measure
-from steinkit.plots.curves import most_varied, tuning
-from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, pictured
-from steinkit.report.sources import Found
-from steinkit.report.sweep_draws import JudgedDraws, Setting, judged_draws, scored_draws, sweep_target, telling_settings
 from steinkit.target import Target
+from steinkit.text import Table, compact, seeds_label, sentence, setting_label, value_label
 
 _BARS_CAPTION = (
     "What each coordinate carries of the {title}, medians over the seeds: where one bar stands out, that is the "

@@ -35,9 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import checked, number, whole
-from steinkit.describe.results import in_json
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
+from steinkit.result import in_json
 from steinkit.sample import Floats, Integers
 
 Interval = tuple[float, float]

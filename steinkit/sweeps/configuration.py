@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steinkit.describe.writing import setting_key
 from steinkit.errors import OutputError, SteinkitWarning, UsageError, printable, require_known
 from steinkit.files.streams import parse_toml, read_bytes
 from steinkit.measures.options import UNIT_WORDS, read_units
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import make_plan, measure_setting_names
 from steinkit.sweeps.store import CONFIGURATION, RESULT, TUNING, Store, sweep_file
+from steinkit.text import setting_key
 
 _TABLES = ("target", "target_options", "sampler", "grid", "ranges", "run")
 _OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "racing", "label", "settings")

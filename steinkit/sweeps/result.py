@@ -10,13 +10,13 @@ from typing import Any
 
 from steinkit import __version__
 from steinkit.arguments import checked
-from steinkit.describe.results import Result, in_json
-from steinkit.describe.sweep import text
-from steinkit.describe.writing import setting_key
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
+from steinkit.result import Result, in_json
 from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
 from steinkit.sweeps.store import CONFIGURATION, RESULT, TUNING, Record, Store, sweep_file
+from steinkit.sweeps.text import text
+from steinkit.text import setting_key
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from steinkit.arguments import checked, number, positive
-from steinkit.describe.writing import setting_key
 from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import all_options, default_measure, find_measure, require_taken
 from steinkit.sweeps.choice import UnrankedError, loss_of, require_ranked
@@ -35,6 +34,7 @@ from steinkit.sweeps.store import Record, Store, sweep_file
 from steinkit.sweeps.tasks import Cell, swept_sampler
 from steinkit.sweeps.workers import Workers, open_workers
 from steinkit.target import Target
+from steinkit.text import setting_key
 
 DEFAULT_SEEDS = 20
 

@@ -32,12 +32,12 @@ from typing import Any
 import numpy as np
 
 from steinkit.arguments import number
-from steinkit.describe.results import in_json
-from steinkit.describe.writing import setting_key
 from steinkit.errors import UsageError
+from steinkit.result import in_json
 from steinkit.sample import Floats
 from steinkit.sweeps.choice import Interval, is_above
 from steinkit.sweeps.tasks import Cell
+from steinkit.text import setting_key
 
 Losses = Mapping[Cell, Interval]
 

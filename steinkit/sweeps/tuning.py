@@ -29,12 +29,10 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.arguments import checked, positive, whole
-from steinkit.describe.results import Result, cautioned, in_json, running_text
-from steinkit.describe.sweep import tuning_statements
-from steinkit.describe.writing import setting_key
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import Judging
+from steinkit.result import Result, cautioned, in_json, running_text
 from steinkit.sample import Sample
 from steinkit.sweeps.choice import UnrankedError, entry_of, loss_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
@@ -43,10 +41,12 @@ from steinkit.sweeps.run import Workplace, make_plan
 from steinkit.sweeps.scheduler import Losses, Rung, Stage, climb, ladder
 from steinkit.sweeps.store import Record
 from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains
+from steinkit.sweeps.text import tuning_statements
 from steinkit.target import Target
+from steinkit.text import setting_key
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.verdict import Verdict
+    from steinkit.diagnosis.verdict import Verdict
 
 DEFAULT_COST, DEFAULT_SEEDS, DEFAULT_SETTINGS = 0.15, 3, 27
 MEASURES = ("bias", "sliced", "moments")

@@ -66,7 +66,7 @@ def test_a_group_by_name(steinkit, chains, tmp_path):
     path = tmp_path / "fit.nc"
     for group, values in (("posterior", chains), ("prior", chains[:, :7])):
         dataset = xarray.Dataset({"theta": (("chain", "draw", "k"), values)})
-        dataset.to_netcdf(path, group=group, mode="a", solver="h5netcdf")
+        dataset.to_netcdf(path, group=group, mode="a", engine="h5netcdf")
     assert document(steinkit(*SCORE, str(path)))["sample"]["draws"] == 120
     assert document(steinkit(*SCORE, str(path), "--group", "prior"))["sample"]["draws"] == 21
     wrong = steinkit(*SCORE, str(path), "--group", "pior")

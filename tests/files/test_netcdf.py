@@ -26,7 +26,7 @@ def netcdf(tmp_path: Path) -> Any:
         path = tmp_path / "made.nc"
         encoding = options.pop("encoding", None)
         dataset = xarray.Dataset(variables, **options)
-        dataset.to_netcdf(path, group=group, solver="h5netcdf", encoding=encoding)
+        dataset.to_netcdf(path, group=group, engine="h5netcdf", encoding=encoding)
         return path.read_bytes()
 
     return make
@@ -125,7 +125,7 @@ def test_another_group_is_read_when_it_is_named(netcdf: Any, tmp_path: Path) -> 
     netcdf({"mu": (BOTH, THETA[..., 0])})
     path = tmp_path / "made.nc"
     for group, values in (("prior", THETA[..., 1]), ("sample_stats", THETA[..., 2])):
-        xarray.Dataset({"mu": (BOTH, values)}).to_netcdf(path, group=group, mode="a", solver="h5netcdf")
+        xarray.Dataset({"mu": (BOTH, values)}).to_netcdf(path, group=group, mode="a", engine="h5netcdf")
     data = path.read_bytes()
     assert (read(data).points[:, 0] == THETA[..., 0].ravel()).all()
     assert (read_netcdf(data, "fit.nc", None, "prior").points[:, 0] == THETA[..., 1].ravel()).all()
@@ -208,7 +208,7 @@ def test_files_of_other_kinds(netcdf: Any) -> None:
 def test_written_as_a_posterior_that_others_can_read(full_sample: Sample, tmp_path: Path) -> None:
     path = tmp_path / "out.nc"
     path.write_bytes(write_netcdf(full_sample, "out.nc"))
-    with xarray.open_dataset(path, group="posterior", solver="h5netcdf") as dataset:
+    with xarray.open_dataset(path, group="posterior", engine="h5netcdf") as dataset:
         assert list(dataset.data_vars) == ["theta[0,1]", "b", "score:theta[0,1]", "score:b", "weight", "cost"]
         assert dict(dataset["b"].sizes) == {"chain": 3, "draw": 4}
         assert (dataset["b"].values.ravel() == full_sample.points[:, 1]).all()

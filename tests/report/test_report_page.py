@@ -13,13 +13,13 @@ import pytest
 from support.page_checks import CONTROLS, CONTROLS_SHOWN, ESS_SCORE, HOSTILE_SHOWN, Page, control_characters, faults
 
 from steinkit.comparison import compare
-from steinkit.describe.writing import Table, compact, setting_key, within
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.page import meanings, write_report
 from steinkit.report.parts import comparison_part
 from steinkit.report.sources import read_source
 from steinkit.sweeps.result import read_sweep
 from steinkit.sweeps.store import Store
+from steinkit.text import Table, compact, setting_key, within
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import steinkit as sk
-from steinkit.discrepancy.bias.quantities import Quantities
-from steinkit.discrepancy.bias.stein_regression import Operand
+from steinkit.diagnosis.bias.quantities import Quantities
+from steinkit.diagnosis.bias.stein_regression import Operand
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.preparation import Units, prepare
 

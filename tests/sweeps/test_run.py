@@ -11,11 +11,11 @@ import pytest
 from support.records import timeless
 
 import steinkit as sk
-from steinkit.describe.sweep import headline, statements
 from steinkit.errors import MissingDependencyError, SteinkitError, UsageError
 from steinkit.measures import find_measure, take_measure
 from steinkit.samplers import Draws, MetropolisTest, rwmh
 from steinkit.sweeps.run import sweep
+from steinkit.sweeps.text import headline, statements
 
 TARGET = sk.targets.Normal([0.0])
 GRID = {"proposal_scale": [0.2, 2.5]}

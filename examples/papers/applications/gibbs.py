@@ -37,8 +37,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from applications.gibbs_kernels import log_odds, sweep, sweep_in_python
 from steinkit.arguments import positive, whole
-from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
+from steinkit.result import Brief
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, BarkerTest

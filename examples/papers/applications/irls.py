@@ -83,8 +83,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import batch_within, checked, number, positive, whole
-from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.result import Brief
 from steinkit.sample import Floats, Integers
 
 # p (1 - p) below which a datum of a logistic regression is given this weight: its working residual stays finite.

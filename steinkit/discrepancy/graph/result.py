@@ -49,15 +49,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.reading import as_sample
-from steinkit.describe.measures import graph_statements
-from steinkit.describe.results import cautioned, running_text
-from steinkit.describe.writing import count
 from steinkit.discrepancy.bracket import Measured, Reference, bracket_entries
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.moments import moment_stein_discrepancy
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
+from steinkit.discrepancy.text import graph_statements
 from steinkit.errors import InputError
+from steinkit.result import cautioned, running_text
 from steinkit.sample import DistinctSample, Floats
+from steinkit.text import count
 
 _LEADING_DRAWS = 3
 _CLEAR = 0.4  # share of a coordinate's discrepancy from which a shift or a stretch explains it

@@ -44,7 +44,6 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.results import Result
 from steinkit.discrepancy.bracket import outwards, require_ordered
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
@@ -52,6 +51,7 @@ from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, st
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import Units, UnitsLike, prepare
 from steinkit.errors import Caution, InputError, UsageError, caution, cautious, reservations
+from steinkit.result import Result
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steinkit.discrepancy.findings import misplaced_mass
+from steinkit.diagnosis.findings import misplaced_mass
 
 N = 4000
 EQUAL = np.full(N, 1.0 / N)

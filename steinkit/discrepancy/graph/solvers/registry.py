@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.describe.writing import alternatives
 from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, asked_for, best_of
 from steinkit.errors import TimeLimitError, UsageError, did_you_mean
+from steinkit.text import alternatives
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram

@@ -1,0 +1,1 @@
+"""Diagnosis of a sample: verdict, findings, bias, repair and mode weights."""

@@ -1,0 +1,108 @@
+"""Drift of means and variances under an exact Markov kernel, a check on estimates of bias.
+
+A kernel that leaves the target P invariant pulls draws towards P. Where it mixes linearly, E[y - mu | x] =
+(1 - rho) (x - mu), so the mean of y - x over draws whose mean is off by b is -rho b. The same holds for squares about
+the mean of the draws, which grow by (rho b)^2 besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.discrepancy.cross_fitting import long_run_times
+from steinkit.sample import Floats
+
+_ERRORS = 3.0  # standard errors of a drift
+_NONLINEAR = 1.0 / 3.0  # of the drift that a bias predicts: the relation is exact for linear mixing only
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """Mean changes of standardized coordinates and of their squares, each of shape (d,).
+
+    Attributes
+    ----------
+    mean, square : ndarray
+        Mean of z(y) - z(x) and of z(y)^2 - z(x)^2, for z = (x - mean) / sd of the draws.
+    mean_error, square_error : ndarray
+        Their standard errors, autocorrelation included.
+    mean_mixing, square_mixing : ndarray
+        1 - the slope of z(y) on z(x), and of z(y)^2 on z(x)^2; between 0 and 1.
+    """
+
+    mean: Floats
+    mean_error: Floats
+    mean_mixing: Floats
+    square: Floats
+    square_error: Floats
+    square_mixing: Floats
+
+    @classmethod
+    def of(cls, points: Floats, moved: Floats, moved_squares: Floats, shares: Floats, chains: Sequence[slice]) -> Drift:
+        """Compare points with where they were moved.
+
+        Parameters
+        ----------
+        points, moved, moved_squares : ndarray, shape (n, d)
+            Draws; averages of the later positions and of their squares.
+        shares : ndarray, shape (n,)
+            Weights of the draws, of sum one.
+        chains : sequence of slice
+            Rows of each chain.
+        """
+        centre = shares @ points
+        scale = np.sqrt(shares @ (points - centre) ** 2)
+        z, there = (points - centre) / scale, (moved - centre) / scale
+        squares = (moved_squares - 2.0 * centre * moved + centre**2) / scale**2
+        return cls(*_change(z, there, shares, chains), *_change(z**2, squares, shares, chains))
+
+    def contradicts(
+        self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
+    ) -> NDArray[np.bool_]:
+        """Tell for which coordinates estimated biases disagree with the drift.
+
+        Parameters
+        ----------
+        mean_bias, mean_margin : ndarray, shape (d,)
+            Bias of the mean and its margin, in standard deviations of the target.
+        sd_bias, sd_margin : ndarray, shape (d,)
+            Logarithm of the draws' standard deviation over the target's, and its margin.
+
+        Returns
+        -------
+        ndarray of bool, shape (d,)
+            True where the draws move although the bias is said to be small, or stay although it is said to be large.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from steinkit.diagnosis.bias.drift import Drift
+        >>> fall, still, error = np.array([-0.4]), np.array([0.0]), np.array([0.03])
+        >>> drift = Drift(fall, error, np.array([0.8]), still, error, np.array([0.9]))
+        >>> [drift.contradicts(np.array([bias]), error, still, error).item() for bias in (0.0, 0.5)]
+        [True, False]
+        """
+        ratio = np.exp(-sd_bias)  # of the target's standard deviation to the draws'
+        bias, margin = ratio * mean_bias, ratio * mean_margin
+        fall, error = self.mean_mixing * bias, self.mean_mixing * margin
+        growth = self.square_mixing * (ratio**2 - 1.0)
+        growth_error = 2.0 * np.hypot(self.square_mixing * ratio**2 * sd_margin, fall * error)
+        mean_differs = np.abs(self.mean + fall) > np.hypot(_ERRORS * self.mean_error, error) + _NONLINEAR * np.abs(fall)
+        square_differs = np.abs(self.square - growth - fall**2) > (
+            np.hypot(_ERRORS * self.square_error, growth_error) + _NONLINEAR * (np.abs(growth) + fall**2)
+        )
+        return np.asarray(mean_differs | square_differs)
+
+
+def _change(before: Floats, after: Floats, shares: Floats, chains: Sequence[slice]) -> tuple[Floats, Floats, Floats]:
+    difference = after - before
+    mean = shares @ difference
+    parts = (difference - mean) * shares[:, None]
+    error = np.sqrt(np.einsum("nj,nj->j", parts, parts) * long_run_times(np.ascontiguousarray(parts.T), chains))
+    centred = before - shares @ before
+    slope = (shares @ (centred * after)) / (shares @ centred**2)
+    return mean, error, np.clip(1.0 - slope, 0.0, 1.0)

@@ -1,0 +1,455 @@
+"""The invariance test: draws from the target keep their distribution under an exact Markov kernel.
+
+Let y be where a kernel that leaves the target P invariant moves a draw x. If x comes from P, so does y, and
+
+    E f(y) = E f(x)        for every function f with an expectation under P.
+
+The mean of D = f(y) - f(x) over the draws is tested against zero for bounded functions f, so no moment of P has to
+exist. The kernel evaluates the density at points that no draw visited: it sees tails, necks and edges of the support
+where the score at the draws cannot. f -> E[f(y) | x] - f(x) is a Stein operator of P (Barbour 1988).
+
+**Functions.** With z_j = (x_j - median) / scale, where scale is half the distance between the 16 % and 84 % quantiles,
+and c = z clipped to [-3, 3]:
+
+    location c_j,   spread c_j^2,   tails 1[z_j < -1] and 1[z_j > 1],   dependence c_i c_j,
+    and the log density, clipped to five standard deviations about its median.
+
+**The kernel** (`steinkit.diagnosis.exact_kernels`) is a transition of Hamiltonian Monte Carlo, four random-scale
+Metropolis moves, and two moves of a coordinate with the scale of the group that it governs, where there are such
+groups; without the first where the target has no gradient of its own, or no log density. f(y) is averaged over the
+second half of the transitions, which lowers the variance of D where the kernel mixes fast.
+
+**Errors.** Equal draws are moved once, with their total weight, so their differences count as one observation. The
+variance of the mean of D includes the autocorrelation within chains. The p-value is the tail of Student's t, with
+Bonferroni's correction for functions and analyses.
+
+**Three analyses**, after 4, 12 and 36 transitions, spend shares .1, .6 and .3 of the level. The first ends the test
+where the draws are clearly not from the target, the second unless its p-value is below .15.
+
+References
+----------
+A. D. Barbour (1988), "Stein's method and Poisson process convergence", Journal of Applied Probability 25A.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.arguments import checked
+from steinkit.containers.reading import DrawsLike
+from steinkit.diagnosis.bias.drift import Drift
+from steinkit.diagnosis.exact_kernels import (
+    NODES,
+    Composite,
+    Density,
+    State,
+    evaluations_per_transition,
+    quantiles,
+    robust_scale,
+)
+from steinkit.diagnosis.findings import Finding, Kind
+from steinkit.discrepancy.cross_fitting import Draws, long_run_times, tail_probability
+from steinkit.discrepancy.preparation import Prepared, prepare
+from steinkit.errors import InputError
+from steinkit.result import Result
+from steinkit.runtime.deadlines import one_thread_in_libraries, seconds_left, within_time
+from steinkit.sample import Floats, Integers, first_occurrences
+from steinkit.target import Seed, Target
+from steinkit.text import compact, probability
+
+_ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
+"""Transitions before each analysis, and its share of the level."""
+
+_CLEAR, _OPEN = 1e-5, 0.15  # p-values of an analysis below and above which no further one is made
+_CLIP, _HEIGHTS = 3.0, 5.0
+_MOST_PAIRS = 2016
+_FOR_MEDIAN, _AT_ONCE = 64, 32  # functions whose autocorrelation times are taken together
+_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # moved
+_SECONDS = 10.0  # that the density may take by default
+_PATIENCE = 3.0  # times these seconds, above which nothing is tested
+_PROBED = 64  # draws at which the density is evaluated three times, and its cost measured
+_EDGE = 0.005  # share of near proposals without a density, from which the support has an edge
+_STUCK = 0.02  # acceptance rate below which nothing is tested
+_QUADRATURE = 0.1  # error of a log ratio
+
+
+@dataclass(frozen=True, eq=False)
+class InvarianceTest(Result):
+    """Whether an exact Markov kernel leaves the distribution of draws as it is.
+
+    Attributes
+    ----------
+    p : float or None
+        The p-value; None if the test could not be made, and `reason` says why.
+    reason : str
+        Empty if the test was made.
+    z : float
+        Largest change of the mean of a function, in standard errors.
+    finding : Finding or None
+        The function with the smallest p-value, in words.
+    draws : int
+        Distinct draws that were moved.
+    transitions : int
+        Of each draw.
+    acceptance : float
+        Share of the proposals that were accepted.
+    evaluations : int
+        Points at which the log density or the score was evaluated.
+    edge : float
+        Share of small moves from the draws that lead to points within the bounds where the density is zero.
+    drift : Drift or None
+        How far means and standard deviations moved.
+    notes : tuple of str
+        What the test did not use.
+    """
+
+    p: float | None
+    reason: str = ""
+    z: float = math.nan
+    finding: Finding | None = None
+    draws: int = 0
+    transitions: int = 0
+    acceptance: float = math.nan
+    evaluations: int = 0
+    edge: float = 0.0
+    drift: Drift | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def has_edge(self) -> bool:
+        """Whether the support ends near the draws where no bound says so; Stein identities do not hold there."""
+        return self.edge > _EDGE
+
+    def summary(self) -> str:
+        """Say in words whether the draws keep their distribution.
+
+        Returns
+        -------
+        str
+            Sentences.
+        """
+        if self.p is None:
+            return f"Invariance was not tested: {self.reason}."
+        moved = f"An exact Markov kernel moved {self.draws} draws {self.transitions} times"
+        change = f"the largest change of a mean is {self.z:.1f} standard errors ({probability(self.p)})"
+        return ". ".join([f"{moved}; {change}", *self.notes]) + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the result as JSON documents hold it.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        names = ("p", "reason", "draws", "transitions", "evaluations", "edge")
+        numbers = {name: getattr(self, name) for name in ("z", "acceptance")}
+        return {
+            "measure": "invariance",
+            **{name: getattr(self, name) for name in names},
+            **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+            "notes": list(self.notes),
+        }
+
+
+@checked
+@within_time
+def invariance_test(
+    draws: DrawsLike,
+    target: Target,
+    *,
+    weights: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
+    max_seconds: float | None = None,
+    rng: Seed = 0,
+) -> InvarianceTest:
+    """Test draws by moving each of them with a Markov kernel that leaves the target invariant.
+
+    Draws from the target keep their distribution. The test needs no draws to compare with, no moments and no smooth
+    density; weighted draws, repeated draws and chains are allowed for.
+
+    Parameters
+    ----------
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+        In the order in which they were made.
+    target : Target
+        With a log density, or at least a score function, whose integral along a move takes the place of the log
+        density.
+    weights : array_like, shape (n,), optional
+        Weights of the draws, up to a factor.
+    bounds : array_like, shape (d, 2) or (2,), optional
+        Bounds of the support; the target's own by default. Other edges of the support are where the log density is
+        -inf.
+    max_seconds : float, optional
+        Time limit in seconds.
+    rng : int, numpy.random.Generator or None
+        Seed of the kernel.
+
+    Returns
+    -------
+    InvarianceTest
+        With p-value None and a reason where the test cannot be made: the density is random, is not finite at the
+        draws, or no proposal is accepted.
+
+    Raises
+    ------
+    UsageError, InputError
+        If draws, weights and bounds do not fit the target.
+    TimeLimitError
+        If `max_seconds` pass first.
+
+    Notes
+    -----
+    At most 50,000 numbers, or 1,000 draws, are moved, evenly spread over the draws. Where the density takes longer than
+    ten seconds (or half of `max_seconds`) for all of them, every second, fourth, ... draw is moved, and a note says so.
+    Only then does the result depend on the speed of the machine.
+
+    References
+    ----------
+    .. [1] A. D. Barbour, "Stein's method and Poisson process convergence", Journal of Applied Probability 25A, 1988.
+    .. [2] J. Geweke, "Getting it right: joint distribution tests of posterior simulators", JASA 99, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> target = sk.targets.Normal([0.0, 0.0])
+    >>> draws = np.random.default_rng(1).standard_normal((1000, 2))
+    >>> sk.invariance_test(draws, target).p > 0.05, sk.invariance_test(1.2 * draws, target).p < 0.001
+    (True, True)
+    """
+    prepared = prepare(draws, target, scores=None, weights=weights, bounds=bounds)
+    return invariance_of(prepared, Draws.of(weights, prepared), target, rng)
+
+
+def invariance_of(prepared: Prepared, draws: Draws, target: Target, rng: Seed) -> InvarianceTest:
+    """Test draws that are laid out in raw units."""
+    density, bounds = Density(target, prepared.bounds), prepared.bounds
+    try:
+        cloud, note = _affordable(_Cloud.of(draws, target, bounds), target, density)
+        known = target.has_log_density
+        heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
+        start, generator = State(cloud.points, heights), np.random.default_rng(rng)
+        with one_thread_in_libraries():
+            found = _moved(cloud, start, target, density, bounds, generator, prepared.points.names)
+    except InputError as error:  # of the density, or of a score that is known at the draws only
+        return InvarianceTest(None, str(error))
+    return replace(found, notes=(*note, *found.notes), evaluations=density.evaluations)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cloud:
+    """Distinct draws, chain after chain in their order, with their total weights."""
+
+    points: Floats
+    shares: Floats
+    chains: tuple[slice, ...]
+
+    @classmethod
+    def of(cls, draws: Draws, target: Target, bounds: Floats | None) -> _Cloud:
+        """Merge equal draws; coarsely rounded ones are first moved to random places that are rounded to them."""
+        points = draws.points
+        if draws.is_coarse.any():
+            places = draws.unrounded(bounds)
+            inside = (
+                np.isfinite(target.proposal_log_density(places)) if target.has_log_density else np.ones(len(places))
+            )
+            points = np.where(inside[:, None] > 0, places, points)
+        first, group = first_occurrences(points)
+        ends = [np.searchsorted(first, (chain.start, chain.stop)).tolist() for chain in draws.chains]
+        shares = np.asarray(np.bincount(group, weights=draws.shares), dtype=np.float64)
+        return cls(points[first], shares, tuple(slice(*each) for each in ends if each[1] > each[0]))
+
+    def thinned(self, step: int) -> _Cloud:
+        """Every so many-th draw."""
+        if step == 1:
+            return self
+        rows = np.arange(0, len(self.points), step)
+        ends = [np.searchsorted(rows, (chain.start, chain.stop)).tolist() for chain in self.chains]
+        shares = self.shares[rows] / self.shares[rows].sum()
+        return _Cloud(self.points[rows], shares, tuple(slice(*each) for each in ends if each[1] > each[0]))
+
+
+def _affordable(cloud: _Cloud, target: Target, density: Density) -> tuple[_Cloud, tuple[str, ...]]:
+    """Leave out draws where there are more than the density has time for; InputError if too few are left."""
+    n, dim = cloud.points.shape
+    some = State(cloud.points[:_PROBED], np.zeros(min(n, _PROBED)))
+    values, times = [], []
+    for _ in range(3):  # the first one may compile something
+        began = time.perf_counter()
+        values.append(density.at(some, some.points))
+        times.append(time.perf_counter() - began)
+    if not all(np.array_equal(values[0], each, equal_nan=True) for each in values):
+        raise InputError("the log density is random: evaluations at the same draws differ")
+    once = min(times) / len(some.points)
+    seconds = once * _ANALYSES[1][0] * evaluations_per_transition(target)
+    most = min(max(_MOST_NUMBERS // dim, 10 * _FEWEST), _MOST_DRAWS)
+    step, allowed = -(-n // most), min(_SECONDS, 0.5 * seconds_left())
+    slow = 1
+    while n / (step * slow) * seconds > allowed and n / (step * slow) >= 2 * _FEWEST:
+        slow *= 2
+    moved = cloud.thinned(step * slow)
+    if len(moved.points) * seconds > _PATIENCE * allowed:
+        raise InputError(f"the log density takes {once:.2g} s per draw")
+    note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
+    cost = f", since the density takes {seconds:.2g} s per draw" if slow > 1 else ""
+    return moved, (note + cost,) if step * slow > 1 else ()
+
+
+def _moved(
+    cloud: _Cloud,
+    start: State,
+    target: Target,
+    density: Density,
+    bounds: Floats | None,
+    rng: np.random.Generator,
+    names: Sequence[str],
+) -> InvarianceTest:
+    """Move the draws, and analyse how the means of functions change."""
+    functions = _Functions.of(cloud, start.log_density, target.has_log_density)
+    kernel = Composite(target, density, cloud.points, cloud.shares, bounds, rng)
+    if not target.has_log_density and (reason := _unsuited(density, start, kernel.directions)):
+        return InvarianceTest(None, reason)
+    kernel.tune(start)
+    before, state, done, p, rates = functions(start), start, 0, 1.0, list[float]()
+    for total, share in _ANALYSES:
+        later = [k for k in range(done + 1, total + 1) if 2 * k > total]
+        means: Floats = np.zeros_like(before)
+        squares = np.zeros((2, *cloud.points.shape))
+        for k in range(done + 1, total + 1):
+            state, rate = kernel.move(state)
+            rates.append(rate)
+            if k in later:
+                means += functions(state) / len(later)
+                squares += np.stack([state.points, state.points**2]) / len(later)
+        worst, z, this = _largest_change(means - before, cloud)
+        done, p = total, min(p, this / share)
+        if this < _CLEAR or (share > _ANALYSES[0][1] and this > _OPEN):
+            break
+    accepted = float(np.mean(rates))
+    if accepted < _STUCK:
+        return InvarianceTest(None, f"the kernel accepts {accepted:.1%} of its moves")
+    return InvarianceTest(
+        p=p,
+        z=z,
+        finding=functions.finding(worst, z, names),
+        draws=len(cloud.points),
+        transitions=done,
+        acceptance=accepted,
+        edge=kernel.outside,
+        drift=Drift.of(cloud.points, squares[0], squares[1], cloud.shares, cloud.chains),
+    )
+
+
+def _unsuited(density: Density, start: State, directions: Floats) -> str:
+    """Return why integrals of the score are too inaccurate for log ratios; empty if they are accurate."""
+    some = State(start.points[:_PROBED], start.log_density[:_PROBED])
+    there = some.points + directions[np.arange(len(some.points)) % len(directions)]
+    rough, fine = density.at(some, there), density.at(some, there, nodes=3 * NODES)
+    with np.errstate(invalid="ignore"):
+        error = np.abs(rough - fine)[fine > -_HEIGHTS]
+    if not error.max(initial=0.0) > _QUADRATURE:
+        return ""
+    return f"the score is too rough to be integrated along moves (errors of {error.max():.2g}); give a log density"
+
+
+@dataclass(frozen=True, eq=False)
+class _Functions:
+    """Bounded functions of draws, in robust units.
+
+    Attributes
+    ----------
+    centre, scale : ndarray, shape (d,)
+    level, spread : float
+        Median and scale of the log density; a spread of 0 leaves it out.
+    first, second : ndarray of int
+        Pairs of coordinates.
+    correlation : ndarray
+        Of these pairs.
+    """
+
+    centre: Floats
+    scale: Floats
+    level: float
+    spread: float
+    first: Integers
+    second: Integers
+    correlation: Floats
+
+    @classmethod
+    def of(cls, cloud: _Cloud, heights: Floats, has_heights: bool) -> _Functions:
+        """Fix centre and scale by quantiles of the draws."""
+        points, shares = cloud.points, cloud.shares
+        middle, scale = quantiles(points, shares)[1], robust_scale(points, shares)
+        first, second = np.triu_indices(points.shape[1], 1)
+        if len(first) > _MOST_PAIRS:
+            some = np.linspace(0, len(first) - 1, _MOST_PAIRS).astype(np.int64)
+            first, second = first[some], second[some]
+        c = np.clip((points - middle) / scale, -_CLIP, _CLIP)
+        c -= shares @ c
+        correlation = np.array([shares @ (c[:, i] * c[:, j]) for i, j in zip(first, second, strict=True)])
+        below, level, above = (each.item() for each in quantiles(heights[:, None], shares))
+        return cls(middle, scale, level, has_heights * 0.5 * (above - below), first, second, correlation)
+
+    def __call__(self, state: State) -> Floats:
+        """Values of the functions, shape (n, k)."""
+        z = (state.points - self.centre) / self.scale
+        c = np.clip(z, -_CLIP, _CLIP)
+        parts = [c, c * c, z < -1.0, z > 1.0, c[:, self.first] * c[:, self.second]]
+        if self.spread > 0.0:
+            parts.append(np.clip((state.log_density - self.level) / self.spread, -_HEIGHTS, _HEIGHTS)[:, None])
+        return np.hstack(parts)
+
+    def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
+        """Describe how the draws differ from where the kernel moves them; z > 0 if the k-th function grew."""
+        dim, pairs = len(self.centre), len(self.first)
+        block, j = divmod(k, dim)
+        kind: Kind = "shape"
+        named: tuple[str, ...] = (names[j],)
+        if k >= 4 * dim + pairs:
+            kind, named, direction = "spread", tuple(names), "too wide" if z > 0.0 else "too narrow"
+        elif k >= 4 * dim:
+            pair = k - 4 * dim
+            kind, named = "dependence", (names[self.first[pair]], names[self.second[pair]])
+            direction = f"correlation too {'weak' if z * self.correlation[pair] > 0.0 else 'strong'}"
+        elif block >= 2:
+            side, place = (("below", -1.0), ("above", 1.0))[block - 2]
+            direction = (
+                f"too {'few' if z > 0.0 else 'many'} draws {side} {compact(self.centre[j] + place * self.scale[j])}"
+            )
+        else:
+            kind = ("location", "spread")[block]
+            direction = (("too low", "too high"), ("too narrow", "too wide"))[block][z < 0.0]
+        return Finding(kind, named, z, math.nan, direction, "invariance")
+
+
+def _largest_change(changes: Floats, cloud: _Cloud) -> tuple[int, float, float]:
+    """Return the function whose mean changes most clearly, its z-score, and the p-value corrected for all of them."""
+    mean = cloud.shares @ changes
+    parts = (changes - mean) * cloud.shares[:, None]
+    error = np.sqrt(np.einsum("nk,nk->k", parts, parts))
+    z = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
+    size = 1.0 / float(cloud.shares @ cloud.shares)
+
+    def times(columns: Integers) -> Floats:
+        return long_run_times(np.ascontiguousarray(parts[:, columns].T), cloud.chains)
+
+    spread = np.unique(np.linspace(0, len(mean) - 1, _FOR_MEDIAN).round().astype(np.int64))
+    usual = float(np.median(times(spread)))
+    order, best, worst = np.argsort(-np.abs(z), kind="stable"), 1.0, 0
+    for begin in range(0, len(order), _AT_ONCE):
+        rows = order[begin : begin + _AT_ONCE]
+        if begin and tail_probability(abs(z[rows[0]]) / math.sqrt(usual), size / usual) >= best:
+            break  # no other function can have a smaller p-value
+        slower = np.maximum(times(rows), usual)
+        z[rows] /= np.sqrt(slower)
+        tails = tail_probability(np.abs(z[rows]), size / slower)
+        if tails.min() < best:
+            best, worst = float(tails.min()), int(rows[tails.argmin()])
+    return worst, float(z[worst]), min(1.0, 2.0 * len(mean) * best)

@@ -1,0 +1,32 @@
+"""Drift of draws under a kernel, against kernels whose mixing is known."""
+
+import numpy as np
+import pytest
+
+from steinkit.diagnosis.bias.drift import Drift
+
+N = 4000
+
+
+def after(mean, sd, mixing, seed):
+    """Normal draws of this mean and sd, moved by an autoregression that leaves N(0, 1) as it is, and their drift."""
+    rng = np.random.default_rng(seed)
+    x = mean + sd * rng.standard_normal((N, 1))
+    slope = 1.0 - mixing
+    y = slope * x + np.sqrt(1.0 - slope**2) * rng.standard_normal((N, 1))
+    return x, Drift.of(x, y, y**2, np.full(N, 1.0 / N), (slice(0, N),))
+
+
+def contradicted(drift, mean_bias, sd_bias, margin=0.03):
+    one = np.ones(1)
+    return drift.contradicts(mean_bias * one, margin * one, sd_bias * one, margin * one).item()
+
+
+@pytest.mark.parametrize("mixing", [0.3, 0.9])
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (0.6, 1.0), (0.0, 1.3), (-0.5, 0.8)])
+def test_the_right_biases_are_not_contradicted_and_others_are(mean, sd, mixing):
+    for seed in range(5):
+        x, drift = after(mean, sd, mixing, seed)
+        assert not contradicted(drift, x.mean(), np.log(x.std()))
+        assert contradicted(drift, 0.0, 0.0) == ((mean, sd) != (0.0, 1.0))  # said to be exact
+        assert contradicted(drift, x.mean() + 0.7, np.log(x.std()))  # said to be off by more than they are

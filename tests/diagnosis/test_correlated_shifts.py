@@ -1,0 +1,83 @@
+"""Locations that are off only because another one is: shifts of correlated targets whose truth is known."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.diagnosis.findings import moved
+
+
+def flagged_locations(found):
+    return {each.coordinates[0]: each.direction for each in found.findings if each.kind == "location"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("shifted", [0, 1])
+def test_under_correlation_only_the_coordinate_that_moved_is_flagged(seed, shifted):
+    """Mean scores of both are off, that of the other one nine tenths as far and the other way."""
+    target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.9], [0.9, 1.0]])
+    x = target.sample(1000, np.random.default_rng(seed))
+    x[:, shifted] += 0.25
+    found = sk.verdict(x, target)
+    z = {feature.coordinates: z for feature, _, z in found.moments.largest(5) if feature.kind == "location"}
+    assert abs(z[1 - shifted,]) > 10.0
+    assert flagged_locations(found) == {f"x{shifted + 1}": "too high"}
+
+
+def test_two_that_moved_are_both_flagged():
+    covariance = 0.7 + 0.3 * np.eye(5)
+    target = sk.targets.Normal(np.zeros(5), covariance=covariance)
+    x = target.sample(2000, np.random.default_rng(1)) + np.array([0.3, 0.0, -0.2, 0.0, 0.0])
+    assert flagged_locations(sk.verdict(x, target)) == {"x1": "too high", "x3": "too low"}
+
+
+def test_a_skewed_target():
+    """Stein's identity holds for every target: log Gamma, and a normal coordinate that follows it."""
+    rng = np.random.default_rng(2)
+    u = np.log(rng.gamma(3.0, size=4000))
+    v = 2.0 * u + 0.5 * rng.standard_normal(4000)
+
+    def score(x):
+        pull = (x[:, 1] - 2.0 * x[:, 0]) / 0.25
+        return np.column_stack([3.0 - np.exp(x[:, 0]) + 2.0 * pull, -pull])
+
+    target, x = sk.Target(score=score), np.column_stack([u, v])
+    assert not sk.verdict(x, target).is_biased
+    for j in (0, 1):
+        shifted = x.copy()
+        shifted[:, j] += 0.05
+        assert flagged_locations(sk.verdict(shifted, target)) == {f"x{j + 1}": "too high"}
+
+
+def test_faults_of_other_kinds_stay():
+    x = np.random.default_rng(3).standard_normal((2000, 2)) * np.array([1.0, 1.3]) + np.array([0.3, 0.0])
+    found = sk.verdict(x, scores=-x)
+    assert flagged_locations(found) == {"x1": "too high"}
+    assert ("spread", ("x2",), "too wide") in {(each.kind, each.coordinates, each.direction) for each in found.findings}
+
+
+def scores_of(mean, loadings, n=400):
+    """Scores with exactly these means and with the covariance L L' of loadings L, with probabilities 1/n."""
+    noise = np.random.default_rng(0).standard_normal((n, len(loadings)))
+    independent = np.linalg.qr(noise - noise.mean(axis=0))[0] * np.sqrt(n)
+    return SimpleNamespace(scores=independent @ np.transpose(loadings) + mean, shares=np.full(n, 1.0 / n))
+
+
+def test_one_that_explains_all_others_has_moved_though_chance_put_another_further_off():
+    """Five are correlated with the first by .9, and their mean scores are nine tenths of its own, but for the last."""
+    loadings = np.eye(6) * np.sqrt(0.19)
+    loadings[:, 0] = 0.9
+    loadings[0, 0] = 1.0
+    draws = scores_of(0.5 * np.array([1.0, 0.9, 0.9, 0.9, 0.9, 1.02]), loadings)  # z of the first is 10
+    assert moved(range(6), draws, np.ones(6), 3.0) == [0]
+
+
+def test_one_far_less_off_than_others_has_not_moved_though_it_explains_some_of_each():
+    """Five moved, and the sixth score is the sum of theirs and much noise, z = .745 of theirs."""
+    loadings = np.eye(6)
+    loadings[5] = [1.0, 1.0, 1.0, 1.0, 1.0, np.sqrt(40.0)]
+    draws = scores_of(0.5 * np.array([1.0, 1.0, 1.0, 1.0, 1.0, 5.0]), loadings)
+    assert sorted(moved(range(6), draws, np.ones(6), 3.0)) == [0, 1, 2, 3, 4]
+    assert moved([3], draws, np.ones(1), 3.0) == [3]  # the numbers are those of the coordinates

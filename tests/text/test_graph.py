@@ -1,0 +1,207 @@
+"""The summary says what is so: direction, draws, comparison, limits; so does what is read back from JSON."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.text import describe_graph, graph_statements
+from steinkit.measures import find_measure
+from steinkit.result import running_text
+from steinkit.text import rounded_outwards, within
+
+TARGET = sk.targets.Normal(0.0, dim=2)
+
+
+def wrong(change, n=150):
+    draws = np.random.default_rng(0).standard_normal((n, 2))
+    draws[:, 1] = change(draws[:, 1])
+    return sk.graph_stein_discrepancy(sk.Sample(draws, names=("alpha", "beta")), TARGET, tolerance=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda x: x + 1.0, "In beta, the draws sit too high"),
+        (lambda x: x - 1.0, "In beta, the draws sit too low"),
+        (lambda x: 2.0 * x, "In beta, the draws are spread too widely for this target"),
+        (lambda x: 0.3 * x, "In beta, the draws are too concentrated for this target"),
+    ],
+)
+def test_direction_of_the_error(change, said):
+    assert said in " ".join(wrong(change).summary().split())
+
+
+def test_the_worst_coordinate_comes_first_and_the_worst_draw_is_named():
+    draws = np.random.default_rng(0).standard_normal((100, 2))
+    draws[41] = 9.0, 0.0
+    result = sk.graph_stein_discrepancy(draws, TARGET, tolerance=1e-3)
+    summary = " ".join(result.summary().split())
+    assert summary.index("x1 ") < summary.index("x2 ")
+    assert "draw 42 at (9, 0), h = +" in summary
+    assert "What this does not prove" in summary
+
+
+def test_numbers_in_the_summary_are_those_of_the_result():
+    result = wrong(lambda x: x)
+    summary = " ".join(result.summary().split())
+    ends = " and ".join(rounded_outwards(result.lower, result.upper))
+    value = within(result.value, result.lower, result.upper)
+    assert f"is {value}, proved to lie between {ends}" in summary
+    assert float(value) == pytest.approx(result.value, rel=1e-5)
+    assert "150 draws, 2 coordinates" in summary
+    assert f"beta {result.coordinate_values[1]:.4g}" in summary
+    share = result.coordinate_values[1] / result.value  # a stiff coordinate's is large in a right sample, too
+    assert f"{share:.0%}" not in summary
+
+
+@pytest.mark.parametrize(("dim", "more"), [(5, []), (6, ["1 more"]), (8, ["3 more"])])
+def test_coordinates_that_are_not_named_are_counted(dim, more):
+    draws = np.random.default_rng(3).standard_normal((20, dim))
+    summary = " ".join(sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0, dim=dim)).summary().split())
+    assert re.findall(r", (\d+ more)\.", summary) == more
+
+
+def test_a_wide_bracket_is_never_a_bare_number():
+    draws = np.random.default_rng(0).standard_normal((60, 2))
+    with pytest.warns(sk.SteinkitWarning):
+        result = sk.graph_stein_discrepancy(draws, TARGET, tolerance=1e-15)
+    summary = " ".join(result.summary().split())
+    assert "The graph Stein discrepancy lies between" in summary
+    assert "quote both ends" in summary
+    assert "proved" not in summary
+
+
+def test_comparison_with_independent_draws():
+    result, worse = wrong(lambda x: x), wrong(lambda x: x + 1.0)
+    reference = sk.reference_discrepancy(TARGET, 150, 4, tolerance=1e-3)
+    assert "Compared with what?" in result.summary()
+    said = " ".join(worse.summary(reference).split())
+    assert f"the largest of the 5 together, at {worse.value / reference.median:.2f} times their median" in said
+    assert "one right sample in 5 is so by chance" in said
+    assert "sampling noise" not in said
+    values = np.array([0.5, 0.9, 1.0, 9.0])
+    inside = sk.Reference(lower=values, upper=values, n=150)
+    assert "smallest of the 5 together" in " ".join(result.summary(inside).split())
+    assert "sampling noise" in result.summary(inside)
+    below = sk.Reference(lower=inside.lower + 50.0, upper=inside.upper + 50.0, n=150)
+    assert "the smallest of the 5 together" in " ".join(result.summary(below).split())
+    assert "no praise" in " ".join(result.summary(below).split())
+    assert "sampling noise" in result.summary(below)
+    single = " ".join(result.summary(sk.Reference(lower=values[:1], upper=values[:1], n=150)).split())
+    assert "1 independent sample of 150 draws from the target scores 0.5 to 0.5, median 0.5." in single
+    assert "together" not in single
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"), [(2.0, "stray too far from the modes"), (0.4, "crowd the modes too closely")]
+)
+def test_direction_where_there_are_two_modes(spread, said):
+    """Each mode too wide or too narrow, the modes themselves in place: no shift and no stretch of the whole."""
+    means = np.array([[-6.0, 0.0], [6.0, 0.0]])
+    draws = np.tile(means, (400, 1)) + spread * np.random.default_rng(1).standard_normal((800, 2))
+    result = sk.graph_stein_discrepancy(draws, sk.targets.GaussianMixture(means, 1.0), tolerance=1e-3)
+    assert f"In x1, the draws {said}" in " ".join(result.summary().split())
+
+
+def test_a_document_read_again_says_all_but_the_details():
+    result = wrong(lambda x: x + 1.0)
+    entry = json.loads(json.dumps({**result.to_dict(), "details": result.details()}))
+    sample = {"draws": 150, "distinct": 150, "dim": 2, "names": ["alpha", "beta"]}
+    reference = json.loads(json.dumps(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150).to_dict()))
+    again = running_text(graph_statements(entry | {"reference": reference, "sample": sample}))
+    said = result.summary(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150))
+    assert said.partition("\n\nCaution:")[0] == again
+    del entry["details"]
+    without = graph_statements(entry | {"reference": reference, "sample": sample})
+    assert [each.kind for each in without] == ["number", "comparison", "findings", "limits"]
+    assert without[2].text.startswith("Coordinate by coordinate (in a right sample some carry more than others): beta ")
+    assert "In beta" not in without[2].text
+
+
+def test_one_coordinate_without_findings_leaves_nothing_to_findings():
+    result = sk.graph_stein_discrepancy(np.linspace(-2.0, 2.0, 30), sk.targets.Normal(0.0))
+    sample = {"draws": 30, "distinct": 30, "dim": 1, "names": ["x1"]}
+    inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30).to_dict()
+    said = graph_statements(result.to_dict() | {"reference": inside, "sample": sample})
+    assert [each.text for each in said if each.kind == "findings"] == [""]
+    assert "noise" not in running_text(said)
+
+
+def correlated(change):
+    """A thousand draws under a correlation of .9, of which some have been changed."""
+    covariance = np.array([[1.0, 0.9], [0.9, 1.0]])
+    draws = np.random.default_rng(0).standard_normal((1000, 2))
+    target = sk.targets.Normal([0.0, 0.0], covariance=covariance)
+    return sk.graph_stein_discrepancy(change(draws, covariance), target, units="own", tolerance=1e-2)
+
+
+def right(draws, covariance):
+    return draws @ np.linalg.cholesky(covariance).T
+
+
+def test_only_the_coordinate_that_was_shifted_is_flagged_under_correlation():
+    """Given x1, which is too high, x2 is too low: so has it g, which would move it up."""
+    result = correlated(lambda *given: right(*given) + np.array([0.25, 0.0]))
+    assert result._direction(1) == "low"
+    said = " ".join(result.summary().split())
+    assert "In x1, the draws sit too high" in said
+    assert "In x2" not in said
+
+
+def test_only_the_coordinate_that_was_widened_is_flagged_under_correlation():
+    result = correlated(lambda *given: right(*given) * [1.0, 1.2])
+    assert result._direction(0) == "narrow"
+    said = " ".join(result.summary().split())
+    assert "In x2, the draws are spread too widely" in said
+    assert "In x1" not in said
+
+
+def test_what_lost_a_correlation_does_not_stray():
+    """The mean-field approximation, .44 times as wide as the target: what is wrong is no single coordinate's."""
+    result = correlated(lambda draws, covariance: draws / np.sqrt(np.diag(np.linalg.inv(covariance))))
+    assert {result._direction(j) for j in range(2)} == {"strays"}
+    said = " ".join(result.summary().split())
+    assert "stray" not in said
+    assert "the picture shows where it is off" in said
+
+
+def test_what_lost_a_correlation_but_has_the_right_spread_is_not_too_wide():
+    """Each coordinate is too wide given the other, and right by itself."""
+    result = correlated(lambda draws, covariance: draws)
+    assert {result._direction(j) for j in range(2)} <= {"wide", "strays"}
+    assert "In x" not in " ".join(result.summary().split())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_right_draws_of_a_target_of_one_s_own_are_not_accused(seed):
+    draws = np.random.default_rng(seed).standard_normal((300, 2))
+    said = " ".join(sk.graph_stein_discrepancy(draws, sk.Target(lambda x: -x, dim=2)).summary().split())
+    assert "What right samples score is not known, so what follows may be sampling noise." in said
+    assert "In x" not in said
+
+
+def test_coordinates_stand_beside_those_of_independent_samples():
+    """A stiff coordinate carries most of a right sample as well: the other one, which is off, comes first."""
+    target = sk.targets.Normal([0.0, 0.0], covariance=np.diag([0.01, 1.0]))
+    draws = target.sample(300, np.random.default_rng(0)) + np.array([0.0, 0.5])
+    result = sk.graph_stein_discrepancy(draws, target, tolerance=1e-3)
+    reference = sk.reference_discrepancy(target, 300, 5, tolerance=1e-3)
+    medians = np.median(reference.coordinates, axis=0)
+    assert reference.to_dict()["coordinates"] == medians.tolist()
+    values = result.coordinate_values
+    assert values[0] > values[1]
+    assert values[1] / medians[1] > 1.5 > values[0] / medians[0]
+    said = " ".join(result.summary(reference).split())
+    times = [f"x{j + 1} {values[j]:.4g} ({values[j] / medians[j]:.2f} times)" for j in (1, 0)]
+    assert f"(times the median of right samples): {', '.join(times)}." in said
+    entry = result.to_dict() | {"sample": {"draws": 300, "distinct": 300, "dim": 2, "names": ["x1", "x2"]}}
+    table = describe_graph(find_measure("graph"), entry | {"reference": reference.to_dict()}).table
+    assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
+    assert [row[2] for row in table.rows] == [
+        f"{ratio:.2f}" for ratio in (result.value / reference.median, *(values / medians)[::-1])
+    ]
+    bare = describe_graph(find_measure("graph"), entry).table
+    assert bare.columns == ("coordinate", "discrepancy", "certified between")

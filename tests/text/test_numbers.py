@@ -1,0 +1,60 @@
+"""How numbers are written: no digit that is not known, and brackets that hold."""
+
+import math
+
+import numpy as np
+import pytest
+
+from steinkit.text import compact, listed, ratio, rounded_outwards, shortened, value_of, within
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "text"),
+    [
+        (0.22232093766, 0.22232093794, "0.22232093 and 0.22232094"),
+        (1 / 3, 1 / 3, "0.333333 and 0.333334"),
+        (0.1129, 0.1201, "0.112900 and 0.120100"),
+    ],
+)
+def test_brackets_are_rounded_outwards(lower, upper, text):
+    assert " and ".join(rounded_outwards(lower, upper)) == text
+    low, high = map(float, rounded_outwards(lower, upper))
+    assert low <= lower
+    assert high >= upper
+    assert low <= float(within(0.5 * (lower + upper), lower, upper)) <= high
+
+
+def test_a_printed_value_lies_inside_the_printed_bracket():
+    """Of either sign and any size, in brackets from one unit in the last place to wider than the value."""
+    rng = np.random.default_rng(0)
+    for _ in range(5000):
+        middle = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-12, 12)
+        half = abs(middle) * 10.0 ** rng.uniform(-17, 0.5)
+        lower, upper = sorted((middle - half, middle + half))
+        value = lower + rng.uniform() * (upper - lower)
+        value = min(max(value, lower), upper)
+        low, high = map(float, rounded_outwards(lower, upper))
+        assert low <= float(within(value, lower, upper)) <= high
+        assert low <= float(value_of({"value": lower, "lower": lower, "upper": upper})) <= high
+    assert not 0.69278414 <= float(compact(0.69278415, 6)) <= 0.69278417  # six digits alone do not do
+
+
+@pytest.mark.parametrize("value", [None, math.nan])
+def test_what_is_not_defined(value):
+    assert compact(value) == "undefined"
+
+
+def test_long_names_lose_their_middle():
+    assert shortened("abcdefgh", 8) == "abcdefgh"
+    assert shortened("abcdefghi", 8) == "abcd…ghi"
+    assert len(shortened("x" * 99, 32)) == 32
+
+
+def test_long_lists_are_counted():
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c", "d"]) == "a, b, c and d"
+    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 others"
+
+
+def test_a_huge_ratio_is_written_short():
+    assert [ratio(value) for value in (0.0, 1.004, 9999.9, 1.72e15)] == ["0.00", "1.00", "9999.90", "1.72e+15"]

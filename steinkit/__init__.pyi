@@ -50,8 +50,6 @@ from .discrepancy.kernel.ksd import thin as thin
 from .discrepancy.moments import MomentSteinDiscrepancy as MomentSteinDiscrepancy
 from .discrepancy.moments import moment_stein_discrepancy as moment_stein_discrepancy
 from .discrepancy.operators import RiemannianLangevin as RiemannianLangevin
-from .discrepancy.preparation import Units as Units
-from .discrepancy.preparation import common_units as common_units
 from .discrepancy.reference import Reference as Reference
 from .discrepancy.reference import reference_discrepancy as reference_discrepancy
 from .discrepancy.sliced import SlicedSteinDiscrepancy as SlicedSteinDiscrepancy
@@ -89,5 +87,7 @@ from .sweeps.tuning import TuningResult as TuningResult
 from .sweeps.tuning import tune as tune
 from .target import ScoreCheck as ScoreCheck
 from .target import Target as Target
+from .units import Units as Units
+from .units import common_units as common_units
 
 __version__: str

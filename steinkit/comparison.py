@@ -24,8 +24,8 @@ from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
     from steinkit.diagnosis.verdict import Verdict
-    from steinkit.discrepancy.preparation import Units
     from steinkit.discrepancy.reference import LongRun, Reference
+    from steinkit.units import Units
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ from steinkit.target import Seed, Target
 from steinkit.text import count
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.preparation import Units
+    from steinkit.units import Units
 
 Flags = NDArray[np.bool_]
 FEWEST_POINTS = 3
@@ -414,9 +414,9 @@ def _prepared(
     ordered = sample[np.concatenate(chains)]
     if target is None or not find_measure(measure).reuses_scores:
         return ordered, target, settings, notes
-    from steinkit.discrepancy.preparation import prepare
+    from steinkit.scored_sample import ScoredSample
 
-    ready = prepare(ordered, target, scores=None, weights=None, bounds=settings.get("bounds"))
+    ready = ScoredSample.of(ordered, target, bounds=settings.get("bounds"))
     # a draw without weight has no score, and no measure looks at it
     scores = np.where(ready.points.inverse[:, None] >= 0, ready.scores[ready.points.inverse], 0.0)
     scored = replace(ordered, scores=scores, names=ready.points.names)

@@ -35,20 +35,25 @@ BASE = {
     "numba_function_kernels",
     "posterior",
 }
-ALL_MEASURED = BASE | {
-    "discrepancy",
-    "chains",
-    "measures",
-    "samplers",
-    "targets",
-    "sweeps",
-    "comparison",
-    "curves",
-    "diagnosis",
-    "comparison_text",
-    "result",
-    "runtime",
-}
+SCORED = {"autocorrelation", "units", "blind_spots", "draws", "scored_sample"}
+ALL_MEASURED = (
+    BASE
+    | SCORED
+    | {
+        "discrepancy",
+        "chains",
+        "measures",
+        "samplers",
+        "targets",
+        "sweeps",
+        "comparison",
+        "curves",
+        "diagnosis",
+        "comparison_text",
+        "result",
+        "runtime",
+    }
+)
 MAY_IMPORT = {
     "errors": set(),
     "arguments": {"errors"},
@@ -80,15 +85,23 @@ MAY_IMPORT = {
     "adapters": BASE | {"files"},
     "targets": BASE | {"files", "datasets", "runtime", "adapters"},
     "chains": {"errors", "sample", "containers", "result", "text"},
+    "autocorrelation": {"errors", "sample", "runtime"},
+    "units": BASE | {"result"},
+    "blind_spots": {"errors", "sample", "units"},
+    "draws": {"errors", "text", "sample", "runtime", "chains", "units", "autocorrelation"},
+    "scored_sample": BASE | {"units", "blind_spots", "draws"},
     "saved_results": BASE | {"result", "files"},
-    "discrepancy": BASE | {"runtime", "chains", "result", "text"},
-    "diagnosis": BASE | {"runtime", "chains", "discrepancy", "result", "text"},
-    "measures": BASE | {"files", "discrepancy", "diagnosis", "chains", "result", "text", "runtime"},
+    "discrepancy": BASE | SCORED | {"runtime", "chains", "result", "text"},
+    "diagnosis": BASE | SCORED | {"runtime", "chains", "discrepancy", "result", "text"},
+    "measures": BASE | SCORED | {"files", "discrepancy", "diagnosis", "chains", "result", "text", "runtime"},
     "samplers": BASE | {"targets", "datasets", "runtime", "result", "text"},
-    "curves": BASE | {"discrepancy", "measures", "chains", "comparison_text", "result", "text", "runtime"},
-    "comparison": BASE | {"discrepancy", "diagnosis", "measures", "comparison_text", "result", "text", "runtime"},
+    "curves": BASE | SCORED | {"discrepancy", "measures", "chains", "comparison_text", "result", "text", "runtime"},
+    "comparison": BASE
+    | SCORED
+    | {"discrepancy", "diagnosis", "measures", "comparison_text", "result", "text", "runtime"},
     "comparison_text": BASE | {"diagnosis", "measures", "result", "text"},
     "sweeps": BASE
+    | SCORED
     | {
         "discrepancy",
         "diagnosis",

@@ -203,7 +203,7 @@ def _toml(data: bytes) -> None:
 
 def _units(data: bytes) -> None:
     Path("units.json").write_bytes(data)
-    from steinkit.discrepancy.preparation import common_units
+    from steinkit.units import common_units
 
     units = read_units("units.json")
     common_units(units, sk.Sample(np.random.default_rng(0).normal(size=(20, 2)), names=("mu", "tau")).distinct(), None)

@@ -25,11 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steinkit.discrepancy.cross_fitting import Draws, long_run_times, tail_probability
+from steinkit.autocorrelation import long_run_times, tail_probability
 from steinkit.discrepancy.moments import standardised
-from steinkit.discrepancy.preparation import Units
+from steinkit.draws import Draws
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers
+from steinkit.units import Units
 
 _FEWEST = 100  # draws
 _MOST_DRAWS = 5000  # of more, evenly spread ones are taken

@@ -40,13 +40,14 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from steinkit.autocorrelation import tail_probability
 from steinkit.discrepancy.bounded_features import BoundedFeature, BoundedMoments
-from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments import Feature, MomentSteinDiscrepancy, slower_half_time, usual_times
-from steinkit.discrepancy.preparation import Units
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
+from steinkit.draws import Draws
 from steinkit.sample import Floats
 from steinkit.text import compact
+from steinkit.units import Units
 
 Kind = Literal["location", "spread", "dependence", "tails", "shape", "location given", "spread given"]
 

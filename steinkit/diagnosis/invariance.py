@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
+from steinkit.autocorrelation import long_run_times, tail_probability
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias.drift import Drift
 from steinkit.diagnosis.exact_kernels import (
@@ -55,12 +56,12 @@ from steinkit.diagnosis.exact_kernels import (
     robust_scale,
 )
 from steinkit.diagnosis.findings import Finding, Kind
-from steinkit.discrepancy.cross_fitting import Draws, long_run_times, tail_probability
-from steinkit.discrepancy.preparation import Prepared, prepare
+from steinkit.draws import Draws
 from steinkit.errors import InputError
 from steinkit.result import Result
 from steinkit.runtime.deadlines import one_thread_in_libraries, seconds_left, within_time
 from steinkit.sample import Floats, Integers, first_occurrences
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
 from steinkit.text import compact, probability
 
@@ -224,15 +225,17 @@ def invariance_test(
     >>> sk.invariance_test(draws, target).p > 0.05, sk.invariance_test(1.2 * draws, target).p < 0.001
     (True, True)
     """
-    prepared = prepare(draws, target, scores=None, weights=weights, bounds=bounds)
-    return invariance_of(prepared, Draws.of(weights, prepared), target, rng)
+    prepared = ScoredSample.of(draws, target, weights=weights, bounds=bounds)
+    return invariance_of(prepared, rng)
 
 
-def invariance_of(prepared: Prepared, draws: Draws, target: Target, rng: Seed) -> InvarianceTest:
-    """Test draws that are laid out in raw units."""
-    density, bounds = Density(target, prepared.bounds), prepared.bounds
+def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
+    """Test a scored sample that has a target."""
+    target, bounds = prepared.target, prepared.bounds
+    assert target is not None
+    density = Density(target, bounds)
     try:
-        cloud, note = _affordable(_Cloud.of(draws, target, bounds), target, density)
+        cloud, note = _affordable(_Cloud.of(prepared.draws, target, bounds), target, density)
         known = target.has_log_density
         heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
         start, generator = State(cloud.points, heights), np.random.default_rng(rng)

@@ -28,11 +28,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
+from steinkit.blind_spots import outlying, too_few_to_span
 from steinkit.chains import ChainDiagnostics, chain_diagnostics, smallest_bfmi
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.bias.estimate import BiasEstimate, bias_of, finite_or_none
-from steinkit.diagnosis.bias.mode_weights import ModeWeights, bias_of_mixture, estimates_in_modes, shares_of
+from steinkit.diagnosis.bias.mode_weights import ModeWeights, bias_of_mixture, estimates_in_modes, weights_of_modes
 from steinkit.diagnosis.bias.quantities import varying
+from steinkit.diagnosis.burn_in import burn_in_p_value, early_rows
 from steinkit.diagnosis.critic import critic_p_value
 from steinkit.diagnosis.findings import Finding, flagged, moment_faults, p_value_beyond, shape_faults
 from steinkit.diagnosis.invariance import InvarianceTest, invariance_of
@@ -43,19 +45,20 @@ from steinkit.diagnosis.verdict_text import (
     verdict_statements,
     verdict_table,
 )
-from steinkit.discrepancy import preparation
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
-from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
-from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
-from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, sliced_stein_test
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moments_of
+from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, slices_of
+from steinkit.draws import FEW_EFFECTIVE, Draws
 from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cautious, reservations
 from steinkit.posterior import BatchScores, Posterior, batch_scores
 from steinkit.result import Result, cautioned, in_json, running_text
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
 from steinkit.sample import Floats, Sample
+from steinkit.scored_sample import ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target
 from steinkit.text import probability
+from steinkit.units import Units, require_variation
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
@@ -190,7 +193,7 @@ class Verdict(Result):
         return None if self.invariance is None else self.invariance.p
 
     @property
-    def units(self) -> preparation.Units:
+    def units(self) -> Units:
         """The standard units in which sizes are meant: the draws' own standard deviations."""
         return self.moments.units
 
@@ -342,21 +345,19 @@ def verdict(
     if score_batch is not None:
         if not isinstance(target, Posterior) or scores is not None:
             raise UsageError("score_batch is for a Posterior, whose score is a sum over data; leave it out")
-        preparation.require_names(as_sample(draws), target)
+        require_names(as_sample(draws), target)
         batches, bounds = batch_scores(draws, target, score_batch, rng=rng), target.bounds if bounds is None else bounds
         draws, target = batches.sample, None
-    prepared = preparation.prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
-    scored = _scored(weights, prepared)
-    laid_out = Draws.of(weights, prepared)
-    preparation.require_variation(prepared.points.points, prepared.points.names)
-    units = preparation.Units.of("own", prepared.points)
-    standard = prepared.in_units(units)
-    tests = _Tests.of(scored, laid_out, units, prepared.bounds)
-    p_ksd, equivalent, untested = kernel_evidence(scored, laid_out, standard, rng)
+    prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
+    laid_out = prepared.draws
+    require_variation(prepared.points.points, prepared.points.names)
+    units, standard, scored = prepared.own_units, prepared.standard, prepared.carried
+    tests = _Tests.of(prepared)
+    p_ksd, equivalent, untested = kernel_evidence(prepared, rng)
     require_time("the sample was judged")
-    modes, unknown = _modes(prepared, target, laid_out, rng)
+    modes, unknown = _modes(prepared, rng)
     by_modes = 1.0 if modes is None or modes.p is None else looks * modes.p / SHARES_BESIDE["p_modes"]
-    invariance = None if target is None else _invariance(prepared, laid_out, target, rng)
+    invariance = None if target is None else _invariance(prepared, rng)
     by_scores, by_moves = tests.p_value(p_ksd), 1.0
     if invariance is not None and invariance.p is not None:
         by_moves = invariance.p / (1.0 if invariance.has_edge else SHARES_BESIDE["p_invariance"])
@@ -364,13 +365,13 @@ def verdict(
     takes_critic = invariance is None or invariance.p is None
     p_critic = critic_p_value(laid_out, units, prepared.bounds) if takes_critic else None
     p = min(1.0, looks * by_scores, looks * by_moves, looks * _by_critic(p_critic), by_modes)
-    diagnosed = chain_diagnostics(prepared.weighted(weights))
+    diagnosed = chain_diagnostics(prepared.given)
     enough = tests.effective >= FEW_EFFECTIVE
     findings, share = tuple[Finding, ...](), None
     hiding = (
         *standard.cautions,
-        *(preparation.outlying(prepared.points, units) if enough else ()),
-        *preparation.too_few_to_span(prepared.points),
+        *(outlying(prepared.points, units) if enough else ()),
+        *too_few_to_span(prepared.points),
     )
     warnings = (
         *(() if batches is None else (batches.told,)),
@@ -422,9 +423,7 @@ def verdict(
         bounded=tests.bounded,
         sliced=tests.sliced,
         names=prepared.points.names,
-        bias=_bias(
-            prepared, target, functions, weights, tests.draws, scored, modes, invariance, rng if is_rejected else None
-        ),
+        bias=_bias(prepared, functions, tests.draws, modes, invariance, rng if is_rejected else None),
         draws=len(prepared.given),
         score_noise=None if batches is None else batches.noise,
         hiding=hiding,
@@ -443,17 +442,15 @@ class _Tests(NamedTuple):
     effective: float
 
     @classmethod
-    def of(cls, scored: Sample, laid_out: Draws, units: preparation.Units, bounds: Floats | None) -> _Tests:
-        moments = moment_stein_discrepancy(scored, bounds=bounds)
-        sliced = sliced_stein_test(scored, bounds=bounds)
-        bounded = bounded_moments(laid_out, units, bounds)
-        draws = laid_out.in_units(units)
+    def of(cls, sample: ScoredSample) -> _Tests:
+        units, bounds = sample.own_units, sample.bounds
+        moments, sliced = moments_of(sample, units), slices_of(sample)
+        bounded = bounded_moments(sample.draws, units, bounds)
+        draws = sample.draws.in_units(units)
         effective = _effective_draws(moments, sliced, draws)
         return cls(moments, bounded, sliced, joint_dependence(draws, bounds), draws, effective)
 
-    def findings(
-        self, units: preparation.Units, bounds: Floats | None, at_most: Mapping[str, float]
-    ) -> tuple[Finding, ...]:
+    def findings(self, units: Units, bounds: Floats | None, at_most: Mapping[str, float]) -> tuple[Finding, ...]:
         """What is wrong, of what would be a verdict by itself with these p-values at most."""
         correlation = (self.draws.points * self.draws.shares[:, None]).T @ self.draws.points
         unbounded = self.draws if bounds is None else None
@@ -478,14 +475,6 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
         raise UsageError(f"matters must be a size in standard units, 0 or larger; received {matters}")
 
 
-def _scored(weights: ArrayLike | None, prepared: preparation.Prepared) -> Sample:
-    """The draws that carry weight, with the scores that were evaluated once for all tests."""
-    given = prepared.weighted(weights)
-    carried = np.flatnonzero(prepared.points.inverse >= 0)
-    scores = prepared.scores[prepared.points.inverse[carried]]
-    return replace(replace(given, scores=None)[carried], scores=scores, names=prepared.points.names)
-
-
 def _together(moments: float, bounded: float, sliced: float, ksd: float | None = None) -> float:
     """Bonferroni over the tests taken, each with its share of the level."""
     p_values = {"moments": moments, "bounded": bounded, "sliced": sliced, "ksd": ksd}
@@ -499,12 +488,9 @@ def _shares(ksd: float | None) -> dict[str, float]:
 
 
 def _bias(
-    prepared: preparation.Prepared,
-    target: Target | None,
+    prepared: ScoredSample,
     functions: Functions,
-    weights: ArrayLike | None,
     standardised: Draws,
-    scored: Sample,
     modes: ModeWeights | None,
     invariance: InvarianceTest | None,
     rng: Seed,
@@ -514,13 +500,14 @@ def _bias(
     The short exact run is taken for draws that are rejected, for which `rng` is given.
     """
     functions, left_out = varying(functions, prepared.points.points)
+    target = prepared.target
     try:
         if modes is not None and target is not None:
-            return bias_of_mixture(estimates_in_modes(scored, target, prepared.bounds, modes), modes, weighted=False)
+            return bias_of_mixture(
+                estimates_in_modes(prepared.carried, target, prepared.bounds, modes), modes, weighted=False
+            )
         return bias_of(
             prepared,
-            weights,
-            target=target,
             functions=functions,
             left_out=left_out,
             method="regression" if rng is None else "auto",
@@ -533,23 +520,22 @@ def _bias(
         return None
 
 
-def _modes(
-    prepared: preparation.Prepared, target: Target | None, draws: Draws, rng: Seed
-) -> tuple[ModeWeights | None, tuple[str, ...]]:
+def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple[str, ...]]:
     """Mode weights, where there are any and a log density that knows them; or why they cannot be had."""
-    if target is None or not target.has_log_density or draws.is_weighted or prepared.given.weights is not None:
+    target = prepared.target
+    if target is None or not target.has_log_density or prepared.given.weights is not None:
         return None, ()
     try:
-        return shares_of(prepared, target, rng=rng), ()
+        return weights_of_modes(prepared, rng=rng), ()
     except InputError as error:
         return None, (f"mode weights were not tested: {error}",)
 
 
-def _invariance(prepared: preparation.Prepared, draws: Draws, target: Target, rng: Seed) -> InvarianceTest:
+def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     """Test invariance within half of the time that is left; without a p-value where that is too short."""
     try:
         with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):
-            return invariance_of(prepared, draws, target, rng)
+            return invariance_of(prepared, rng)
     except TimeLimitError:
         require_time("the sample was judged")
         return InvarianceTest(None, "the density takes too long for the time limit")
@@ -592,12 +578,13 @@ def _without_burn_in(
     rest = draws.rows[early_rows(draws)[1]]
     try:
         late = scored[np.sort(rest)]
-        prepared = preparation.prepare(late, None, scores=None, weights=None, bounds=None)
-        laid_out, units = Draws.of(None, prepared), preparation.Units.of("own", prepared.points)
-        tests = _Tests.of(late, laid_out, units, None)
+        prepared = ScoredSample.of(late)
+        tests = _Tests.of(prepared)
     except InputError:
         return None
-    p = min(tests.p_value(), _by_critic(critic_p_value(laid_out, units, None) if with_critic else None))
+    p = min(
+        tests.p_value(), _by_critic(critic_p_value(prepared.draws, prepared.own_units, None) if with_critic else None)
+    )
     return p if p > level and tests.effective >= FEW_EFFECTIVE else None
 
 
@@ -621,7 +608,8 @@ def _turned_score(scored: Sample, standardised: Draws, bounds: Floats | None, le
         return
     turned = replace(scored, scores=-np.asarray(scored.scores))
     with contextlib.suppress(InputError):
-        moments, sliced = moment_stein_discrepancy(turned, bounds=bounds), sliced_stein_test(turned, bounds=bounds)
+        sample = ScoredSample.of(turned, bounds=bounds)
+        moments, sliced = moments_of(sample), slices_of(sample)
         if 2.0 * min(moments.p_value, sliced.p_value) > level:
             yield Caution(
                 "with the sign of the score reversed nothing is found wrong with these draws: is the score the "

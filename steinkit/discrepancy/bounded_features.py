@@ -38,11 +38,12 @@ from typing import Literal
 
 import numpy as np
 
-from steinkit.discrepancy.cross_fitting import Draws, tail_probability
+from steinkit.autocorrelation import tail_probability
 from steinkit.discrepancy.moments import standardised
-from steinkit.discrepancy.preparation import Units
+from steinkit.draws import Draws
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries
 from steinkit.sample import Floats, Integers
+from steinkit.units import Units
 
 BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
 

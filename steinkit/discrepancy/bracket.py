@@ -10,11 +10,11 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from steinkit.discrepancy.preparation import Units
 from steinkit.errors import Caution, CrossedBracketError, SolverError, UsageError, reservations
 from steinkit.result import Brief, Result
 from steinkit.sample import DistinctSample, Floats
 from steinkit.text import rounded_outwards, within
+from steinkit.units import Units
 
 WIDEST_BRACKET = 0.1  # relative width: a wider one is no answer
 

@@ -18,11 +18,12 @@ from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, outw
 from steinkit.discrepancy.classical_bounds import lower_bound, upper_bound
 from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
-from steinkit.discrepancy.preparation import Prepared, UnitsLike, prepare
 from steinkit.errors import TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import interruptible, require_time, seconds_left, within_time
 from steinkit.sample import Floats
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
+from steinkit.units import UnitsLike
 
 _TOLERANCE = 1e-6
 _SECONDS_TO_SET_UP = 4e-5  # a point, by CVXPY, which looks at no clock
@@ -154,7 +155,7 @@ def classical_stein_discrepancy(
     factors = SteinFactors.of(stein_factors)
     wanted = tolerance_of(tolerance, _TOLERANCE)
     began = time.perf_counter()
-    data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
+    data = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     given, order = _program(data, factors)
     # in powers of two nearest to sqrt(c1 / c3), a length, and c1: a solver and the proof do best where both are about 1
     length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
@@ -220,7 +221,7 @@ def _trivial_bound(program: ClassicalProgram, factors: SteinFactors) -> float:
     return (factors.value * mean + factors.gradient) * (1.0 + 1e-9)
 
 
-def _program(data: Prepared, factors: SteinFactors) -> tuple[ClassicalProgram, np.ndarray]:
+def _program(data: ScoredSample, factors: SteinFactors) -> tuple[ClassicalProgram, np.ndarray]:
     """The program of the sorted points, and the order that sorts them."""
     points = data.points
     if points.dim != 1:

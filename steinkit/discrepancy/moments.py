@@ -43,16 +43,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
+from steinkit.autocorrelation import tail_probability
+from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.operators import boundary_factor
-from steinkit.discrepancy.preparation import Units, UnitsLike, far_apart, prepare
+from steinkit.draws import Draws
 from steinkit.errors import InputError, cautious, reservations
 from steinkit.result import Result
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
+from steinkit.units import Units, UnitsLike
 
 Group = Literal["whole", "own", "pairs"]
 Kind = Literal["total spread", "tails", "location", "spread", "axis spread", "dependence"]
@@ -439,21 +442,25 @@ def moment_stein_discrepancy(
     True
     """
     began = time.perf_counter()
-    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
-    laid_out = Draws.of(weights, prepared)
-    chosen = Units.of(units, prepared.points)
+    sample = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = time.perf_counter()
+    found = moments_of(sample, units, by_chain=by_chain)
+    return replace(found, seconds={"scores": scored - began, "moments": time.perf_counter() - scored})
+
+
+def moments_of(sample: ScoredSample, units: UnitsLike = "own", *, by_chain: bool = False) -> MomentSteinDiscrepancy:
+    """Test location, spread and dependence of a scored sample."""
+    laid_out, chosen = sample.draws, Units.of(units, sample.points)
     with one_thread_in_libraries():  # products as small as the cache gain nothing by threads that wait for one another
-        found = _judged(laid_out, chosen, prepared.bounds)
+        found = _judged(laid_out, chosen, sample.bounds)
         alone = laid_out.by_chain() if by_chain else ()
-        judged = [(label, _judged(chain, chosen, prepared.bounds)) for label, chain in alone]
+        judged = [(label, _judged(chain, chosen, sample.bounds)) for label, chain in alone]
     return replace(
         found,
         chains=tuple(ChainMoments(label, each.p_value, each.value) for label, each in judged),
-        seconds={"scores": scored - began, "moments": time.perf_counter() - scored},
         warnings=(
-            *prepared.notes,
-            *far_apart(prepared.points, prepared.scores, chosen),
+            *sample.notes,
+            *far_apart(sample.points, sample.scores, chosen),
             *laid_out.warnings(found.n_effective),
         ),
     )

@@ -59,10 +59,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.discrepancy.preparation import Units, finite_in_units
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, default_names
 from steinkit.target import call_checked, show_point
+from steinkit.units import Units, finite_in_units
 
 _ROUNDING = 1e-9  # of a matrix's largest entry: the rounding of an inverse of condition 1e6
 _CHECKED_POINTS = 10  # where the divergence is held against finite differences

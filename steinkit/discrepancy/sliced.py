@@ -22,18 +22,20 @@ from numpy.typing import ArrayLike
 
 from steinkit import double_double
 from steinkit.arguments import checked, real_numbers
+from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed, bracket_entries, refuse_wide, sum_of_brackets
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
-from steinkit.discrepancy.preparation import Units, UnitsLike, far_apart, prepare
 from steinkit.double_double import Pair
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import DistinctSample, Floats
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
+from steinkit.units import Units, UnitsLike
 
 _APART = 1e-100  # of standard units, below which the coefficients of a spline overflow
 
@@ -356,7 +358,7 @@ def sliced_stein_discrepancy(
     """
     began = time.perf_counter()
     SteinFactors.of(stein_factors)
-    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     sample = prepared.points
     chosen = Units.of(units, sample)
     if chosen.kind != "raw":  # raw ones are as they are: an origin at a bound would round them

@@ -26,21 +26,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
+from steinkit.autocorrelation import tail_probability
+from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import instance_kept
-from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers.base import Settings
 from steinkit.discrepancy.graph.spanner.geometry import unjoined
-from steinkit.discrepancy.preparation import Units, far_apart, prepare
 from steinkit.discrepancy.sliced import Slice, finite_projection, merged, solve_slice
+from steinkit.draws import Draws
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import (
@@ -53,6 +54,7 @@ from steinkit.runtime.deadlines import (
 )
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 
 TOLERANCE = 0.1
@@ -237,17 +239,23 @@ def sliced_stein_test(
     (True, True)
     """
     began = time.perf_counter()
-    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
-    laid_out = Draws.of(weights, prepared)
-    units = Units.of("own", prepared.points).from_bounds(prepared.bounds)
-    points, scaled = units.points(laid_out.unrounded(prepared.bounds)), units.scores(laid_out.scores)
-    limits = None if prepared.bounds is None else units.limits(prepared.bounds)
+    sample = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = time.perf_counter()
+    found = slices_of(sample)
+    return replace(found, seconds={"scores": scored - began, "solve": time.perf_counter() - scored})
+
+
+def slices_of(sample: ScoredSample) -> SlicedSteinTest:
+    """Test a scored sample by its slices."""
+    laid_out = sample.draws
+    units = sample.own_units.from_bounds(sample.bounds)
+    points, scaled = units.points(laid_out.unrounded(sample.bounds)), units.scores(laid_out.scores)
+    limits = None if sample.bounds is None else units.limits(sample.bounds)
     h, directions = _test_functions(points, scaled, laid_out, limits)
     z, times = _scores_of(h, laid_out)
     n_effective = laid_out.n_effective(float(np.median(times)))
     names = (
-        *prepared.points.names,
+        *sample.points.names,
         *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])),
     )
     return SlicedSteinTest(
@@ -256,10 +264,10 @@ def sliced_stein_test(
         direction_names=names,
         autocorrelation_time=times,
         n_effective=n_effective,
-        seconds={"scores": scored - began, "solve": time.perf_counter() - scored},
+        seconds={},
         warnings=(
-            *prepared.notes,
-            *far_apart(prepared.points, prepared.scores, units),
+            *sample.notes,
+            *far_apart(sample.points, sample.scores, units),
             *laid_out.warnings(n_effective),
         ),
         largest=tuple(

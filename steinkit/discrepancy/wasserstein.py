@@ -35,11 +35,12 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import checked, require_range
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_ordered, tolerance_of
-from steinkit.discrepancy.preparation import Units, UnitsLike, require_names
 from steinkit.errors import InputError, UsageError, cautious
 from steinkit.runtime.deadlines import blocks, deadline, interruptible, require_time, seconds_left, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
+from steinkit.scored_sample import require_names
 from steinkit.target import Target
+from steinkit.units import Units, UnitsLike
 
 if TYPE_CHECKING:
     from steinkit.result import Claim

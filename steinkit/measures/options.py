@@ -26,7 +26,7 @@ from steinkit.sample import Sample
 from steinkit.target import Target, as_bounds
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.preparation import Units, UnitsLike
+    from steinkit.units import Units, UnitsLike
 
 UNIT_WORDS = ("own", "reference", "raw")
 
@@ -335,7 +335,8 @@ def units_of_one(
     UsageError
         If those of a reference are asked for that cannot be had.
     """
-    from steinkit.discrepancy.preparation import common_units, named_after
+    from steinkit.scored_sample import named_after
+    from steinkit.units import common_units
 
     units, still = settings.get("units"), _still(sample)
     if isinstance(units, str) and units == "reference":
@@ -357,9 +358,10 @@ def units_of_several(
     Raises
     ------
     UsageError, InputError
-        As `steinkit.discrepancy.preparation.common_units` does.
+        As `steinkit.units.common_units` does.
     """
-    from steinkit.discrepancy.preparation import common_units, is_open, named_after
+    from steinkit.scored_sample import named_after
+    from steinkit.units import common_units, is_open
 
     dim = None if target is None else target.dim
     pilots = [named_after(each, target) for each in samples if dim in (None, each.dim)]  # others their measures refuse
@@ -408,6 +410,6 @@ def _still(sample: Sample) -> list[str]:
 
 
 def _why_raw(still: list[str]) -> str:
-    from steinkit.discrepancy.preparation import without_units
+    from steinkit.units import without_units
 
     return Caution(f"{without_units(still)}: raw units were taken")

@@ -22,7 +22,6 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.containers.reading import as_sample
-from steinkit.discrepancy.preparation import is_open
 from steinkit.errors import Caution, UsageError
 from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.options import units_of_several
@@ -32,6 +31,7 @@ from steinkit.sweeps.store import Record, Store
 from steinkit.sweeps.tasks import Run, Scores, SweptSampler, run_chains
 from steinkit.sweeps.workers import Lost, Workers
 from steinkit.target import Target
+from steinkit.units import is_open
 
 MOST_CELLS = 1_000_000
 

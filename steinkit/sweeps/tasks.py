@@ -20,7 +20,6 @@ import joblib
 import numpy as np
 
 from steinkit.containers.reading import as_sample
-from steinkit.discrepancy.preparation import prepared_once
 from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, require_known
 from steinkit.measures import restored_settings, take_measure
 from steinkit.measures.options import Measurement
@@ -30,6 +29,7 @@ from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
 from steinkit.samplers.registry import Sampler, find_sampler, sampler_names
+from steinkit.scored_sample import prepared_once
 from steinkit.sweeps.identity import code_identity
 from steinkit.target import Target
 

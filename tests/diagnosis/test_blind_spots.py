@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.preparation import Units, far_apart
+from steinkit.blind_spots import far_apart
+from steinkit.units import Units
 
 
 def told(x, scores, units="own"):

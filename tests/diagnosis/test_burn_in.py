@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import t as t_distribution
 
-from steinkit.discrepancy.cross_fitting import Draws, burn_in_p_value, early_rows, integrated_autocorrelation_times
-from steinkit.discrepancy.preparation import Units, prepare
+from steinkit.autocorrelation import integrated_autocorrelation_times
+from steinkit.diagnosis.burn_in import burn_in_p_value, early_rows
+from steinkit.scored_sample import ScoredSample
+from steinkit.units import Units
 
 
 def p_value(points, scores):
     """Of chains, shape (chains, draws, d)."""
-    prepared = prepare(points, None, scores=scores, weights=None, bounds=None)
-    units, draws = Units.of("own", prepared.points), Draws.of(None, prepared)
+    prepared = ScoredSample.of(points, scores=scores)
+    units, draws = Units.of("own", prepared.points), prepared.draws
     return burn_in_p_value(replace(draws, points=units.points(draws.points), scores=units.scores(draws.scores)))
 
 
@@ -45,8 +47,8 @@ def test_a_start_far_off_is_seen_in_one_chain_and_in_many():
 
 def test_the_first_tenth_is_of_every_chain():
     x = np.random.default_rng(0).standard_normal((2, 15, 1))
-    prepared = prepare(x, None, scores=-x, weights=None, bounds=None)
-    early, late = early_rows(Draws.of(None, prepared))
+    prepared = ScoredSample.of(x, scores=-x)
+    early, late = early_rows(prepared.draws)
     assert early.tolist() == [0, 1, 15, 16]
     assert sorted([*early, *late]) == list(range(30))
 

@@ -5,15 +5,15 @@ import pytest
 
 import steinkit as sk
 from steinkit.diagnosis.critic import _Fields, critic_p_value
-from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import Units, prepare
+from steinkit.scored_sample import ScoredSample
+from steinkit.units import Units
 
 RIDGE, WIDTH = 1.5, 0.4
 
 
 def p_value(draws, scores, weights=None, bounds=None):
-    prepared = prepare(draws, None, scores=scores, weights=weights, bounds=bounds)
-    return critic_p_value(Draws.of(weights, prepared), Units.of("own", prepared.points), prepared.bounds)
+    prepared = ScoredSample.of(draws, scores=scores, weights=weights, bounds=bounds)
+    return critic_p_value(prepared.draws, Units.of("own", prepared.points), prepared.bounds)
 
 
 def ridge(mean, seed, n=1000):

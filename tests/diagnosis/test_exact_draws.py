@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.cross_fitting import Draws, rounding_units
 from steinkit.discrepancy.moments import Moments, standardised
-from steinkit.discrepancy.preparation import Units, prepare
+from steinkit.draws import rounding_units
+from steinkit.scored_sample import ScoredSample
+from steinkit.units import Units
 
 NORMAL = sk.targets.Normal(0.0, dim=2)
 
 
 def laid_out(draws, weights=None):
     points = np.asarray(draws)
-    return Draws.of(weights, prepare(draws, None, scores=-points, weights=weights, bounds=None))
+    return ScoredSample.of(draws, scores=-points, weights=weights).draws
 
 
 def weighted(rng, n=1000):
@@ -181,8 +182,8 @@ def test_the_tails_of_a_cauchy_distribution_have_mean_zero():
     x = np.concatenate(
         [rng.standard_normal(1000), rng.permutation(np.tan(np.pi * ((np.arange(1000) + 0.5) / 1000 - 0.5)))]
     )
-    prepared = prepare(x, None, scores=(-2.0 * x / (1.0 + x**2))[:, None], weights=None, bounds=None)
-    draws = Draws.of(None, prepared)
+    prepared = ScoredSample.of(x, scores=(-2.0 * x / (1.0 + x**2))[:, None])
+    draws = prepared.draws
     moments = Moments.of(*standardised(draws, Units.of("raw", prepared.points), None), draws)
     total, tails = next(moments.feature_values())[:, 1000:]
     assert abs(total.mean()) < 1e-6 * abs(total).mean()

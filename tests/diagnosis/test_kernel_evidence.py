@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.kernel.goodness_of_fit import largest_share
-from steinkit.discrepancy.preparation import prepare
+from steinkit.scored_sample import ScoredSample
 
 
 def parts(x, s):
@@ -29,7 +28,7 @@ def parts(x, s):
 def test_the_largest_share_is_that_of_the_definition(wrong):
     x = np.random.default_rng(wrong).standard_normal((40, 3))
     x[:, wrong] += 1.0
-    draws = Draws.of(None, prepare(x, None, scores=-x, weights=None, bounds=None))
+    draws = ScoredSample.of(x, scores=-x).draws
     pairs, diagonal = parts(x, -x)
     name, multiple = largest_share(draws, ("a", "b", "c"))
     assert name == "abc"[wrong] == "abc"[int(np.argmax(pairs / diagonal))]

@@ -8,7 +8,7 @@ import pytest
 import steinkit as sk
 from steinkit.diagnosis.findings import _shape, misplaced_mass, shape_faults
 from steinkit.discrepancy.bounded_features import BoundedFeature
-from steinkit.discrepancy.preparation import Units
+from steinkit.units import Units
 
 
 def accused(make, target, count=10):

@@ -7,8 +7,8 @@ import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
-from steinkit.discrepancy import cross_fitting
-from steinkit.discrepancy.cross_fitting import (
+from steinkit import draws as draws_module
+from steinkit.autocorrelation import (
     _batch_means,
     _telling_functions,
     integrated_autocorrelation_times,
@@ -138,7 +138,7 @@ def test_moments_of_longer_ones_have_standard_errors_to_match(monkeypatch):
         return sum(sk.moment_stein_discrepancy(each).p_value <= 0.01 for each in samples)
 
     assert accused() <= 2
-    monkeypatch.setattr(cross_fitting, "long_run_times", integrated_autocorrelation_times)
+    monkeypatch.setattr(draws_module, "long_run_times", integrated_autocorrelation_times)
     assert accused() > 6
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from steinkit.discrepancy import cross_fitting
-from steinkit.discrepancy.cross_fitting import integrated_autocorrelation_times
+from steinkit import autocorrelation
+from steinkit.autocorrelation import integrated_autocorrelation_times
 
 
 def loop(values, chains):
@@ -48,9 +48,9 @@ def test_sums_of_products_and_transforms_agree(monkeypatch):
     values -= values.mean(axis=1, keepdims=True)
     chains = [slice(0, 1500), slice(1500, 4000)]
     direct = integrated_autocorrelation_times(values, chains)
-    monkeypatch.setattr(cross_fitting, "_DIRECT_PAIRS", 0)
+    monkeypatch.setattr(autocorrelation, "_DIRECT_PAIRS", 0)
     assert integrated_autocorrelation_times(values, chains) == pytest.approx(direct, rel=1e-10)
-    monkeypatch.setattr(cross_fitting, "_DIRECT_PAIRS", 3)
+    monkeypatch.setattr(autocorrelation, "_DIRECT_PAIRS", 3)
     assert integrated_autocorrelation_times(values, chains) == pytest.approx(direct, rel=1e-10)
 
 

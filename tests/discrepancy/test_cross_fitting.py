@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import prepare
 from steinkit.sample import Sample
+from steinkit.scored_sample import ScoredSample
 
 
 def laid_out(lengths):
     x = np.random.default_rng(0).standard_normal((sum(lengths), 2))
     sample = Sample(x, scores=-x, chain=np.repeat(np.arange(len(lengths)), lengths))
-    return Draws.of(None, prepare(sample, None, scores=None, weights=None, bounds=None))
+    return ScoredSample.of(sample).draws
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.preparation import prepare, prepared_once
+from steinkit.scored_sample import ScoredSample, prepared_once
 
 MEASURES = [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.sliced_stein_discrepancy]
 
@@ -29,8 +29,8 @@ def test_stored_scores_that_contradict_each_other_do_not_matter_beside_a_target(
     sample = sk.Sample([0.0, 0.0, 1.0], scores=[1.0, 2.0, 3.0])
     given = {"scores": None, "weights": None, "bounds": None}
     with pytest.raises(sk.InputError, match="the same point but carry different scores"):
-        prepare(sample, None, **given)
-    assert prepare(sample, sk.targets.Normal(0.0), **given).scores.tolist() == [[0.0], [-1.0]]
+        ScoredSample.of(sample, **given)
+    assert ScoredSample.of(sample, sk.targets.Normal(0.0), **given).scores.tolist() == [[0.0], [-1.0]]
 
 
 def test_in_a_block_for_several_measures_a_sample_is_prepared_once_and_nothing_else_is_taken_for_it():
@@ -44,12 +44,12 @@ def test_in_a_block_for_several_measures_a_sample_is_prepared_once_and_nothing_e
     target, other = sk.Target(score, dim=2), sk.Target(score, dim=2)
     alone = {"scores": None, "weights": None, "bounds": None}
     with prepared_once():
-        found = prepare(first, target, **alone)
-        assert prepare(first, target, **alone) is found
+        found = ScoredSample.of(first, target, **alone)
+        assert ScoredSample.of(first, target, **alone) is found
         assert len(asked) == 1
-        weighted = prepare(first, target, **alone | {"weights": np.arange(20.0)})
+        weighted = ScoredSample.of(first, target, **alone | {"weights": np.arange(20.0)})
         assert len(weighted.points) == 19
-        assert prepare(first, target, **alone) is found
-        assert prepare(first, other, **alone) is not found
-        np.testing.assert_array_equal(prepare(second, other, **alone).scores, -second.points)
-    assert prepare(second, other, **alone) is not prepare(second, other, **alone)
+        assert ScoredSample.of(first, target, **alone) is found
+        assert ScoredSample.of(first, other, **alone) is not found
+        np.testing.assert_array_equal(ScoredSample.of(second, other, **alone).scores, -second.points)
+    assert ScoredSample.of(second, other, **alone) is not ScoredSample.of(second, other, **alone)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.preparation import Units, prepare
+from steinkit.scored_sample import ScoredSample
+from steinkit.units import Units
 
 POWERS = np.array([2.0**-20, 1.0, 2.0**10])
 OTHERS = np.array([0.37e-6, 3.1, 777.0])
@@ -201,7 +202,7 @@ def test_raw_units_are_the_default_of_what_a_paper_defines():
         assert (bare.lower, bare.upper, bare.value) == (raw.lower, raw.upper, raw.value)
         assert bare.units.kind == "raw"
         assert bare.units.document == {"kind": "raw", "scale": {"x1": 1.0, "x2": 1.0, "x3": 1.0}}
-    prepared = prepare(x, None, scores=scores, weights=None, bounds=None)
+    prepared = ScoredSample.of(x, scores=scores)
     assert prepared.in_units("raw") is prepared
 
 
@@ -209,7 +210,7 @@ def test_points_that_units_make_equal_share_their_scores():
     """Next to 0 a step of 1e-20 is one; next to a mean of 1 it is none."""
     x = np.array([[0.0], [1e-20], [1.0], [3.0]])
     scores, weights = np.array([[3.0], [6.0], [0.0], [-1.0]]), [0.2, 0.1, 0.3, 0.4]
-    prepared = prepare(x, None, scores=scores, weights=weights, bounds=None).in_units([2.0])
+    prepared = ScoredSample.of(x, scores=scores, weights=weights).in_units([2.0])
     assert len(prepared.points) == 3
     assert prepared.points.weights.tolist() == pytest.approx([0.3, 0.3, 0.4])
     assert prepared.scores[:, 0].tolist() == pytest.approx([8.0, 0.0, -2.0])

@@ -7,14 +7,14 @@ import numpy as np
 import steinkit as sk
 from steinkit.diagnosis.bias.quantities import Quantities
 from steinkit.diagnosis.bias.stein_regression import Operand
-from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import Units, prepare
+from steinkit.scored_sample import ScoredSample
+from steinkit.units import Units
 
 
 def quantities(points, scores, *, bounds=None, weights=None, functions=None):
     """Draws and what is asked of them."""
-    prepared = prepare(points, None, scores=scores, weights=weights, bounds=bounds)
-    return Quantities.of(prepared, weights, functions or {})
+    prepared = ScoredSample.of(points, scores=scores, weights=weights, bounds=bounds)
+    return Quantities.of(prepared, functions or {})
 
 
 def operand(points, scores, *, bounds=None, weights=None):
@@ -24,10 +24,10 @@ def operand(points, scores, *, bounds=None, weights=None):
 
 def raw_operand(points, scores, *, bounds=None, weights=None):
     """Draws in raw units: nothing is learnt on them."""
-    prepared = prepare(points, None, scores=scores, weights=weights, bounds=bounds)
+    prepared = ScoredSample.of(points, scores=scores, weights=weights, bounds=bounds)
     dim = points.shape[1]
     units = Units("raw", np.zeros(dim), np.ones(dim), prepared.points.names)
-    return Operand.of(Draws.of(weights, prepared), units, prepared.bounds)
+    return Operand.of(prepared.draws, units, prepared.bounds)
 
 
 def normal_mixture(means, shares, n, rng, order="shuffled"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.discrepancy.cross_fitting import long_run_times
+from steinkit.autocorrelation import long_run_times
 from steinkit.sample import Floats
 
 _ERRORS = 3.0  # standard errors of a drift

@@ -23,12 +23,12 @@ from steinkit.diagnosis.bias.stein_regression import Estimates, FeatureSet
 from steinkit.diagnosis.bias.text import AT_LEAST, bias_statements, bias_table
 from steinkit.diagnosis.exact_kernels import groups_of
 from steinkit.diagnosis.exact_run import ExactRun
-from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import Prepared, prepare
+from steinkit.draws import Draws
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
 from steinkit.result import Result, cautioned, running_text
 from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Functions, Seed, Target, as_functions
 
 Method = Literal["regression", "weights", "run", "modes"]
@@ -317,17 +317,15 @@ def estimate_bias(
         raise UsageError(f"method must be one of {', '.join(_METHODS)}; received {method!r}{hint}")
     if method == "run" and (target is None or not target.has_log_density):
         raise UsageError("a run needs a target with a log density; give one, or take another method")
-    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     brought, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
     functions = {**brought, **as_functions(functions or {})}
-    return bias_of(prepared, weights, target=target, functions=functions, left_out=left_out, method=method, rng=rng)
+    return bias_of(prepared, functions=functions, left_out=left_out, method=method, rng=rng)
 
 
 def bias_of(
-    prepared: Prepared,
-    weights: ArrayLike | None,
+    prepared: ScoredSample,
     *,
-    target: Target | None = None,
     functions: Functions,
     left_out: tuple[str, ...] = (),
     method: str = "regression",
@@ -340,7 +338,8 @@ def bias_of(
 
     Parameters
     ----------
-    prepared, weights, target, functions, left_out, method, rng
+    prepared : ScoredSample
+    functions, left_out, method, rng
         As for `estimate_bias`.
     slowest : float, optional
         `Draws.of_slowest_change`, where it is known.
@@ -350,9 +349,10 @@ def bias_of(
     unusable : str
         Why no estimate is reliable; empty by default.
     """
+    target = prepared.target
     can_run = target is not None and target.has_log_density
     with one_thread_in_libraries():
-        quantities = Quantities.of(prepared, weights, functions)
+        quantities = Quantities.of(prepared, functions)
         found, (hidden, falls_apart) = quantities.by_regression(), quantities.hidden_shares(slowest)
         hidden = unusable or hidden
         tilted = quantities.entropy_weights()
@@ -428,7 +428,7 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
     )
 
 
-def _missed(prepared: Prepared, quantities: Quantities, given_reasons: tuple[str, ...]) -> list[str]:
+def _missed(prepared: ScoredSample, quantities: Quantities, given_reasons: tuple[str, ...]) -> list[str]:
     """Return for each quantity that has no reason yet whether divergences or a low E-BFMI make it unreliable."""
     given, dim = prepared.given, quantities.dim
     touched, reason = np.zeros(dim, dtype=bool), ""
@@ -494,7 +494,7 @@ def _by_run(quantities: Quantities, moved: ExactRun, hidden: str) -> tuple[Estim
     return found, reason
 
 
-def _sample_of(prepared: Prepared, rows: Integers, moved: ExactRun) -> Sample:
+def _sample_of(prepared: ScoredSample, rows: Integers, moved: ExactRun) -> Sample:
     """The draws where a run has brought them, in their own order."""
     order = np.argsort(rows, kind="stable")
     given = prepared.given[rows[order]]

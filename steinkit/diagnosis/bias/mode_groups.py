@@ -36,14 +36,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.autocorrelation import Chains, long_run_times
 from steinkit.diagnosis.bias.quantities import VALLEY_DEPTH, deepest_valley, directions_of, location_and_scale
 from steinkit.diagnosis.bias.stein_regression import Frame, Operand
-from steinkit.discrepancy.cross_fitting import Chains, Draws, long_run_times
-from steinkit.discrepancy.preparation import Units
+from steinkit.draws import Draws
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 from steinkit.text import count
+from steinkit.units import Units
 
 _FREEDOM = 7.0
 _BEYOND = 60.0  # of log ratios, at which the logistic function has reached its end

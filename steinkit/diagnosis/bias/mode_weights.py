@@ -28,17 +28,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked, require_unmasked
+from steinkit.autocorrelation import EFFECTIVE_PER_FREEDOM
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias import mode_groups
 from steinkit.diagnosis.bias.estimate import BiasEstimate, bias_of
 from steinkit.diagnosis.bias.quantities import varying
 from steinkit.diagnosis.bias.text import centre_clause, shares_statements
-from steinkit.discrepancy.cross_fitting import EFFECTIVE_PER_FREEDOM, Draws
-from steinkit.discrepancy.preparation import Prepared, prepare
+from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.result import Result, cautioned, running_text
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target, is_inside
 from steinkit.text import count, probability
 
@@ -205,8 +206,8 @@ def mode_weights(
     """
     if not target.has_log_density:
         raise UsageError(f"{target.label} has no log density, which knows the mode weights; pass log_density=")
-    prepared = prepare(draws, target, scores=None, weights=None, bounds=None)
-    found = shares_of(prepared, target, labels, rng)
+    prepared = ScoredSample.of(draws, target)
+    found = weights_of_modes(prepared, labels, rng)
     if found is None:
         raise InputError(
             "the draws do not fall into groups with a valley of the density between them, so there are no shares of "
@@ -215,11 +216,11 @@ def mode_weights(
     return found
 
 
-def shares_of(prepared: Prepared, target: Target, labels: ArrayLike | None = None, rng: Seed = 0) -> ModeWeights | None:
+def weights_of_modes(prepared: ScoredSample, labels: ArrayLike | None = None, rng: Seed = 0) -> ModeWeights | None:
     """The same of a sample that is prepared; None where no modes are found."""
     if prepared.given.weights is not None:
         raise UsageError("these draws carry weights; give draws without, or resample these first")
-    draws, names = Draws.of(None, prepared), prepared.points.names
+    draws, names = prepared.draws, prepared.points.names
     called: list[str] = []
     with one_thread_in_libraries():
         if labels is not None:
@@ -227,7 +228,8 @@ def shares_of(prepared: Prepared, target: Target, labels: ArrayLike | None = Non
             mode_groups.regions(draws, groups, prepared.bounds, names, called)  # refuses labels of no modes
         elif len(groups := mode_groups.separate_groups(draws, prepared.bounds, names)) < 2:
             return None
-        density = _Density(target, prepared.bounds)
+        assert prepared.target is not None
+        density = _Density(prepared.target, prepared.bounds)
         values = density.at_draws(draws, groups)
         peaks = np.array([rows[np.nanargmax(values[rows])] for rows in groups])
         passes = mode_groups.connections(draws.points[peaks], density.of)
@@ -346,7 +348,7 @@ def _mass(
 
 
 def _result(
-    prepared: Prepared, draws: Draws, clusters: list[mode_groups.Cluster], masses: Floats, density: _Density
+    prepared: ScoredSample, draws: Draws, clusters: list[mode_groups.Cluster], masses: Floats, density: _Density
 ) -> ModeWeights:
     from scipy.special import fdtrc
 
@@ -394,8 +396,8 @@ def estimates_in_modes(
     for each in rows:
         functions, _ = varying(functions, sample.points[each])
     given = target if sample.scores is None else None
-    parts = (prepare(sample[each], given, scores=None, weights=None, bounds=bounds) for each in rows)
-    return [bias_of(part, None, functions=functions) for part in parts]
+    parts = (ScoredSample.of(sample[each], given, bounds=bounds) for each in rows)
+    return [bias_of(part, functions=functions) for part in parts]
 
 
 def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: bool) -> BiasEstimate:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steinkit.diagnosis.bias.stein_regression import (
     Estimates,
@@ -29,12 +28,13 @@ from steinkit.diagnosis.bias.stein_regression import (
     width_of,
 )
 from steinkit.discrepancy.bounded_features import joint_dependence
-from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import Prepared, Units, require_variation
+from steinkit.draws import Draws
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Functions, call_checked
 from steinkit.text import listed
+from steinkit.units import Units, require_variation
 
 VALLEY_DEPTH = math.log(2.0)  # of a valley, below the lower of both modes
 _CLEAR_VALLEY = 4.0  # standard errors
@@ -211,7 +211,7 @@ class Quantities:
     scale: Floats
 
     @classmethod
-    def of(cls, prepared: Prepared, weights: ArrayLike | None, functions: Functions) -> Quantities:
+    def of(cls, sample: ScoredSample, functions: Functions) -> Quantities:
         """Lay the draws out and evaluate the functions.
 
         Raises
@@ -222,14 +222,14 @@ class Quantities:
         UsageError
             If a function has the name of a coordinate.
         """
-        draws = Draws.of(weights, prepared)
+        draws = sample.draws
         n, dim = draws.points.shape
         if n < dim:
             raise InputError(f"{n} draws are too few for {dim} coordinates: take as many draws as coordinates, or more")
-        double = [name for name in functions if name in prepared.points.names]
+        double = [name for name in functions if name in sample.points.names]
         if double:
             raise UsageError(f"{double[0]!r} is a coordinate of the draws; give the function another name")
-        names = (*prepared.points.names, *map(str, functions))
+        names = (*sample.points.names, *map(str, functions))
         values = np.hstack([draws.points, function_values(functions, draws.points)])
         centre, scale = location_and_scale(values, draws.shares)
         require_variation(values, names)
@@ -237,7 +237,7 @@ class Quantities:
         if len(silent):
             said = listed([names[j] for j in silent])
             raise InputError(f"the score of {said} is the same at all draws, so that it tells nothing of a bias")
-        found = cls(draws, prepared.bounds, functions, names, centre, scale)
+        found = cls(draws, sample.bounds, functions, names, centre, scale)
         found._require_sign()
         return found
 

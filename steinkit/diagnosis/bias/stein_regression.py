@@ -83,12 +83,12 @@ from typing import Literal
 
 import numpy as np
 
-from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.moments import standardised
-from steinkit.discrepancy.preparation import Units
+from steinkit.draws import Draws
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
+from steinkit.units import Units
 
 FeatureSet = Literal["own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"]
 DEGREE: dict[FeatureSet, int] = {"own2": 2, "own4": 4}

@@ -25,11 +25,12 @@ from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.solvers import Candidate, Settings, registry, solver_named
 from steinkit.discrepancy.graph.spanner import geometry
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
-from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
 from steinkit.runtime import deadlines
 from steinkit.sample import Floats
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
+from steinkit.units import Units, UnitsLike
 
 
 @cautious
@@ -148,7 +149,7 @@ def graph_stein_discrepancy(
     factors = SteinFactors.of(stein_factors)
     chosen = solver_named(solver)
     began = time.perf_counter()
-    data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
+    data = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
     coefficients = _coefficients(operator, data.raw)
     usual = 1e-6 if sample.dim <= 3 else 1e-3
@@ -223,7 +224,7 @@ def graph_stein_discrepancy(
     return accepted(result, "the discrepancy", f" (solver {result.solver} could not close it)", choose)
 
 
-def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coefficients | None:
+def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Coefficients | None:
     """The operator at the sample's points; None for Langevin's."""
     if operator is None:
         return None

@@ -55,24 +55,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
+from steinkit.autocorrelation import initial_monotone_sum, integrated_autocorrelation_times, lagged_products
 from steinkit.chains import in_order_of_content, split_chains
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.cross_fitting import (
-    Draws,
-    initial_monotone_sum,
-    integrated_autocorrelation_times,
-    lagged_products,
-)
 from steinkit.discrepancy.kernel.base_kernels import IMQ, BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.ksd import KernelSteinDiscrepancy, kernel_stein_discrepancy
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
-from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
+from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation, small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
+from steinkit.units import Units, UnitsLike
 
 _SHARE = 0.4  # of delta above
 _LARGEST_SHARE = 0.5
@@ -218,7 +215,7 @@ def kernel_stein_test(
     _require_settings(flip_probability, n_bootstrap)
     threads = thread_count(n_jobs)
     began = time.perf_counter()
-    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds).in_units(units)
+    prepared = ScoredSample.of(draws, target, scores=scores, bounds=bounds).in_units(units)
     found = _test(prepared, kernel, operator, flip_probability, n_bootstrap, rng, threads)
     return replace(
         found, seconds={"scores": time.perf_counter() - began - sum(found.seconds.values()), **found.seconds}
@@ -226,7 +223,7 @@ def kernel_stein_test(
 
 
 def _test(
-    prepared: Prepared,
+    prepared: ScoredSample,
     kernel: str | BaseKernel,
     operator: RiemannianLangevin | None = None,
     flip_probability: float | None = None,
@@ -461,22 +458,16 @@ _MOST_SUMMED = 20_000  # draws that enter the number of equivalent ones, which i
 _INTERPRETED, _RADIAL = 1e-8, 4
 
 
-def kernel_evidence(
-    scored: Sample, draws: Draws, standard: Prepared, rng: Seed
-) -> tuple[float | None, float, tuple[str, ...]]:
+def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, float, tuple[str, ...]]:
     """The p-value of the kernel test, `Verdict.ksd_equivalent_draws`, and why the test was left out.
 
     Parameters
     ----------
-    scored : Sample
-        The draws that carry weight, with their scores.
-    draws : Draws
-        The same, chain after chain.
-    standard : Prepared
-        The same in standard units.
+    sample : ScoredSample
     rng : int, numpy.random.Generator or None
         Seed of the test's bootstrap.
     """
+    scored, draws, standard = sample.carried, sample.draws, sample.standard
     chains = in_order_of_content([draws.rows[chain] for chain in draws.chains], scored.points)
     in_chains = np.arange(len(scored)) if draws.is_weighted else np.concatenate(chains)
     rows = standard.points.inverse[standard.points.inverse >= 0]
@@ -487,7 +478,7 @@ def kernel_evidence(
         if not draws.is_weighted:
             paired = replace(standardised, weights=None)[_spread(in_chains, _MOST_PAIRED)]
             try:
-                given = prepare(paired, None, scores=None, weights=None, bounds=standard.bounds)
+                given = ScoredSample.of(paired, bounds=standard.bounds)
                 test = _test(given, IMQ(), rng=rng, only_p=True)
             except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
                 untested = (f"the kernel test was left out: {error}",)

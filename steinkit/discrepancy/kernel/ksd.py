@@ -49,13 +49,14 @@ from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
-from steinkit.discrepancy.preparation import Units, UnitsLike, prepare
 from steinkit.errors import Caution, InputError, UsageError, caution, cautious, reservations
 from steinkit.result import Result
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
+from steinkit.units import Units, UnitsLike
 
 _ROWS_AT_ONCE = 64
 _EPS = 2.0**-50  # relative, of a product with a power of two that is not whole, and the same of that power's exponent
@@ -171,7 +172,7 @@ class KernelSteinDiscrepancy(Result):
         given = replace(as_sample(points), weights=None)
         if given.dim != self.sample.dim:
             raise InputError(f"the points have {given.dim} coordinates, the sample has {self.sample.dim}")
-        there = prepare(given, target, scores=scores, weights=None, bounds=self.bounds)
+        there = ScoredSample.of(given, target, scores=scores, bounds=self.bounds)
         here = len(there.points)
         both = stein_kernel_at(
             self.kernel,
@@ -280,7 +281,7 @@ def kernel_stein_discrepancy(
         raise UsageError("a U-statistic can be negative and then has no root; ask for it with squared=True")
     threads = thread_count(n_jobs)
     began = time.perf_counter()
-    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
+    prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     points = prepared.points
     base, notes = kernel_of(kernel).fitted(points.points)
     stein = stein_kernel_for(base, prepared, operator)
@@ -292,7 +293,7 @@ def kernel_stein_discrepancy(
         if statistic == "v":
             power, lower, upper = _v_statistic(stein, points, witness)
         else:
-            shares = prepared.weighted(weights).probabilities
+            shares = prepared.given.probabilities
             power, lower, upper = _u_statistic(stein, points, shares, others, diagonal)
     if statistic == "u" and points.merged:
         said = "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value"
@@ -443,7 +444,7 @@ def thin(
         raise UsageError(f"m must be a positive whole number of draws; received {m!r}")
     if not 0.0 <= moment_weight < np.inf:
         raise UsageError(f"moment_weight must be a finite number, zero or more; received {moment_weight!r}")
-    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds)
+    prepared = ScoredSample.of(draws, target, scores=scores, bounds=bounds)
     require_time("draws were chosen")
     prepared = prepared.in_units(units)
     require_time("draws were chosen")

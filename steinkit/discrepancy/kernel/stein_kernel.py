@@ -23,11 +23,12 @@ import numpy as np
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
 from steinkit.discrepancy.operators import RiemannianLangevin, boundary_factor
-from steinkit.discrepancy.preparation import Prepared, Units
 from steinkit.errors import UsageError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import interruptible, stop_signal
 from steinkit.sample import Floats, Integers
+from steinkit.scored_sample import ScoredSample
+from steinkit.units import Units
 
 _LARGE_EXPONENT = 64  # of a scale whose powers might be no doubles
 _STRIPES = 16  # fixed, so that sums are added in the same order whatever the number of threads
@@ -156,7 +157,9 @@ def run_pieces(
             stop.require(doing)
 
 
-def stein_kernel_for(base: BaseKernel, prepared: Prepared, operator: RiemannianLangevin | None = None) -> SteinKernel:
+def stein_kernel_for(
+    base: BaseKernel, prepared: ScoredSample, operator: RiemannianLangevin | None = None
+) -> SteinKernel:
     """The Stein kernel at a sample's distinct points, in the units it was prepared in; its bounds are respected."""
     raw, points = prepared.raw, prepared.raw.points
     return stein_kernel_at(

@@ -13,8 +13,8 @@ from support.bias_samples import normal_mixture
 import steinkit as sk
 from steinkit.diagnosis.bias.drift import Drift
 from steinkit.diagnosis.bias.estimate import _reason, bias_of
-from steinkit.discrepancy.preparation import prepare
 from steinkit.errors import InputError, TimeLimitError, UsageError
+from steinkit.scored_sample import ScoredSample
 
 pytestmark = pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
 
@@ -459,12 +459,12 @@ def test_a_drift_that_contradicts_the_regression_takes_its_trust(agrees):
     error, mixing = np.full(2, 0.03), np.full(2, 0.8)
     fall = np.array([0.0, -0.4 if agrees else 0.0])
     drift = Drift(fall, error, mixing, fall**2, error, mixing)
-    prepared = prepare(draws, PLANE, scores=None, weights=None, bounds=None)
+    prepared = ScoredSample.of(draws, PLANE)
     given = {"functions": {"sum": lambda x: x.sum(axis=1)}, "drift": drift}
-    found = bias_of(prepared, None, **given)
+    found = bias_of(prepared, **given)
     disagree = "the regression and an exact Markov kernel disagree"
     assert found.reason == (("",) * 3 if agrees else ("", disagree, disagree))
-    by_run = bias_of(prepared, None, target=PLANE, method="auto", **given)
+    by_run = bias_of(prepared, method="auto", **given)
     assert by_run.method == ("regression" if agrees else "run")
     assert by_run.reliable.all()
 

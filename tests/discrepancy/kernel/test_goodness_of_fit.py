@@ -11,7 +11,7 @@ import steinkit as sk
 from steinkit.discrepancy.kernel import goodness_of_fit
 from steinkit.discrepancy.kernel.base_kernels import IMQ
 from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at, stein_kernel_for
-from steinkit.discrepancy.preparation import prepare
+from steinkit.scored_sample import ScoredSample
 
 NORMAL = sk.targets.Normal([0.0])
 
@@ -104,7 +104,7 @@ def test_pair_sums_over_several_blocks_are_those_of_the_whole_matrix():
 def test_sums_in_single_precision_err_by_much_less_than_what_is_taken_again(far):
     x = np.random.default_rng(1).normal(size=(500, 3))
     x[5] = far
-    prepared = prepare(x, None, scores=-x, weights=None, bounds=None).in_units("own")
+    prepared = ScoredSample.of(x, scores=-x).in_units("own")
     stein = stein_kernel_for(IMQ().fitted(prepared.points.points)[0], prepared, None)
     signs = np.where(np.random.default_rng(2).random((200, 500)) < 0.5, np.float32(-1), np.float32(1))
     rough, exact = (goodness_of_fit._pair_sums(stein, signs, 1, which) for which in (True, False))
@@ -119,7 +119,7 @@ def test_the_p_value_is_the_same_of_sums_in_single_precision(far, repeats):
     x = np.random.default_rng(3).normal(size=(300, 2))
     x[5] = far
     x = np.repeat(x, repeats, axis=0)
-    prepared = prepare(x, None, scores=-x, weights=None, bounds=None)
+    prepared = ScoredSample.of(x, scores=-x)
     exact, rough = (goodness_of_fit._test(prepared, "imq", rng=1, only_p=only_p) for only_p in (False, True))
     assert rough.p_value == exact.p_value
     assert rough.statistic == pytest.approx(exact.statistic, rel=1e-12)
@@ -128,7 +128,7 @@ def test_the_p_value_is_the_same_of_sums_in_single_precision(far, repeats):
 def test_sums_that_may_be_on_either_side_of_the_statistic_are_taken_again(monkeypatch):
     """Sums in single precision that err by up to half of what is allowed for: a great deal, as many lie near then."""
     x = np.random.default_rng(3).normal(size=(100, 2))
-    prepared = prepare(x, None, scores=-x, weights=None, bounds=None)
+    prepared = ScoredSample.of(x, scores=-x)
     exact = goodness_of_fit._test(prepared, "imq", rng=1)
     pair_sums, noise = goodness_of_fit._pair_sums, np.random.default_rng(2).uniform(-0.2, 0.2, 1001)
     noise[0] = 0.0

@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.autocorrelation import tail_probability
 from steinkit.discrepancy import bounded_features as bounded
 from steinkit.discrepancy.bounded_features import bounded_moments
-from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments import standardised
-from steinkit.discrepancy.preparation import Units, prepare
+from steinkit.scored_sample import ScoredSample
+from steinkit.units import Units
 
 
 def laid_out(x, scores, weights=None, bounds=None):
-    prepared = prepare(x, None, scores=scores, weights=weights, bounds=bounds)
-    return Draws.of(weights, prepared), Units.of("own", prepared.points), prepared.bounds
+    prepared = ScoredSample.of(x, scores=scores, weights=weights, bounds=bounds)
+    return prepared.draws, Units.of("own", prepared.points), prepared.bounds
 
 
 def judged(x, scores, **given):

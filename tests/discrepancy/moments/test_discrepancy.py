@@ -6,9 +6,9 @@ from scipy import stats
 
 import steinkit as sk
 from steinkit.discrepancy import moments as module
-from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.moments import moment_stein_discrepancy, standardised
-from steinkit.discrepancy.preparation import Units, prepare
+from steinkit.scored_sample import ScoredSample
+from steinkit.units import Units
 
 CORRELATED = sk.targets.Normal([1.0, -2.0, 0.5], covariance=[[4.0, 1.8, 0.0], [1.8, 1.0, 0.1], [0.0, 0.1, 0.25]])
 
@@ -228,8 +228,8 @@ def test_features_have_mean_zero_on_a_box():
     # the second half of the sample is the quadrature; its centre and axes come from the first
     learn = np.random.default_rng(12).random((len(x), 2)) * [3.0, 1.0]
     both, share = np.vstack([learn, x]), np.concatenate([np.full(len(x), 1.0 / len(x)), density / density.sum()])
-    prepared = prepare(both, None, scores=-both[:, ::-1] - 1.0, weights=share, bounds=box)
-    laid_out = Draws.of(share, prepared)
+    prepared = ScoredSample.of(both, scores=-both[:, ::-1] - 1.0, weights=share, bounds=box)
+    laid_out = prepared.draws
     parts = standardised(laid_out, Units.of("own", prepared.points), prepared.bounds)
     moments = module.Moments.of(*parts, laid_out)
     use = laid_out.halves[1]

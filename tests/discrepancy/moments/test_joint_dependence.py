@@ -9,14 +9,13 @@ from scipy import stats
 import steinkit as sk
 from steinkit.discrepancy import bounded_features
 from steinkit.discrepancy.bounded_features import joint_dependence
-from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import prepare
+from steinkit.scored_sample import ScoredSample
 
 
 def p_value(points, precision, *, bounds=None, weights=None, chains=1):
     draws = sk.Sample(points, chain=np.repeat(np.arange(chains), len(points) // chains))
-    prepared = prepare(draws, None, scores=-points @ precision, weights=weights, bounds=bounds)
-    return joint_dependence(Draws.of(weights, prepared), prepared.bounds)
+    prepared = ScoredSample.of(draws, scores=-points @ precision, weights=weights, bounds=bounds)
+    return joint_dependence(prepared.draws, prepared.bounds)
 
 
 def equicorrelated(dim, correlation=0.3):
@@ -70,8 +69,8 @@ def test_order_of_chains_and_units_make_no_difference():
     found = p_value(x, precision, chains=4)
     assert p_value(np.concatenate(np.split(x, 4)[::-1]), precision, chains=4) == pytest.approx(found, rel=1e-9)
     scale = np.array([1e-200, 1e150, 1.0, 3.0, 1e9, 1e-9])
-    given = prepare(x * scale, None, scores=-x @ precision / scale, weights=None, bounds=None)
-    draws = Draws.of(None, given)
+    given = ScoredSample.of(x * scale, None, scores=-x @ precision / scale)
+    draws = given.draws
     own = replace(draws, points=draws.points / scale, scores=draws.scores * scale)
     whole = replace(own, chains=(slice(0, 400),))
     assert joint_dependence(whole) == pytest.approx(p_value(x, precision), rel=1e-6)

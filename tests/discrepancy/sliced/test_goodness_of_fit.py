@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import steinkit as sk
-from steinkit.discrepancy.cross_fitting import integrated_autocorrelation_times
+from steinkit.autocorrelation import integrated_autocorrelation_times
 from steinkit.discrepancy.sliced import sliced_stein_discrepancy
 from steinkit.discrepancy.sliced_goodness_of_fit import sliced_stein_test
 

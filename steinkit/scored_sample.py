@@ -1,0 +1,278 @@
+"""The scored sample: distinct points with weights, their scores, and the support's bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit import double_double
+from steinkit.arguments import require_unmasked
+from steinkit.blind_spots import far_apart
+from steinkit.containers.reading import DrawsLike, as_sample
+from steinkit.draws import Draws
+from steinkit.errors import Caution, InputError, UsageError, during
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
+from steinkit.target import Target, as_bounds, require_inside
+from steinkit.units import Units, UnitsLike
+
+_LEAST_SHARE = 2.0**-960  # of a draw's weight in that of all: products with it are normal numbers still
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSample:
+    """Draws with their scores, prepared once: the input of all tests and measures.
+
+    Attributes
+    ----------
+    points : DistinctSample
+    scores : ndarray, shape (n, d)
+        Score of the target at the distinct points.
+    bounds : ndarray, shape (d, 2), or None
+    notes : tuple of str
+        What was merged or left out, and what a reader should know before the number.
+    given : Sample
+        The draws as they came, checked, with the weights given beside them.
+    units : Units
+        In which points, scores and bounds are: raw ones, until `in_units` changes them.
+    target : Target or None
+        What the draws claim to represent; None if only its scores are known.
+    original : ScoredSample, or None
+        The same points in raw units, where they are in others.
+    """
+
+    points: DistinctSample
+    scores: Floats
+    bounds: Floats | None
+    notes: tuple[str, ...]
+    given: Sample
+    units: Units
+    target: Target | None = None
+    original: ScoredSample | None = None
+
+    @classmethod
+    def of(
+        cls,
+        draws: DrawsLike,
+        target: Target | None = None,
+        *,
+        scores: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        bounds: ArrayLike | None = None,
+    ) -> ScoredSample:
+        """Check that draws, target, scores, weights and bounds fit together, and evaluate the score where needed."""
+        last = _last.get() if scores is None and weights is None and bounds is None else None
+        if last and last[0][0] is draws and last[0][1] is target:
+            return last[0][2]
+        given = as_sample(draws)
+        layout = rectangle_of(given)
+        if layout is not None:
+            scores, weights = _in_rows(scores, (*layout, given.dim)), _in_rows(weights, layout)
+        sample = _with_columns(given, weights, scores, target)
+        sample, faint = _without_faint(sample)
+        points = sample.distinct()
+        limits = _support(points, target, bounds)
+        notes = (*faint, *_notes_on(given, points, target))
+        values = (
+            points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
+        )
+        assert values is not None  # _with_columns saw to it
+        if target is not None:
+            target.check_once(points.points, values, points.names)
+        remarks = () if target is None else target.remarks
+        if weights is not None:
+            given = replace(given, weights=np.ravel(weights))
+        found = cls(points, values, limits, (*notes, *remarks), given, Units.of("raw", points), target)
+        if last is not None:
+            last[:] = [(draws, target, found)]
+        return found
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The draws that carry weight, chain after chain; InputError if there are fewer than eight."""
+        return Draws.of(self.given, self.points, self.scores)
+
+    @cached_property
+    def standard(self) -> ScoredSample:
+        """The same in the draws' own standard deviations, the origin of bounded coordinates at a bound."""
+        return self.in_units("own")
+
+    @cached_property
+    def own_units(self) -> Units:
+        """The draws' own standard deviations."""
+        return Units.of("own", self.points)
+
+    @cached_property
+    def carried(self) -> Sample:
+        """The draws that carry weight, with their scores, in the order in which they came."""
+        rows = np.flatnonzero(self.points.inverse >= 0)
+        scores = self.scores[self.points.inverse[rows]]
+        return replace(replace(self.given, scores=None)[rows], scores=scores, names=self.points.names)
+
+    @property
+    def raw(self) -> ScoredSample:
+        """The same points, scores and bounds in raw units."""
+        return self if self.original is None else self.original
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Those of the notes that change how a number is to be read."""
+        return tuple(note for note in self.notes if isinstance(note, Caution))
+
+    def in_units(self, units: UnitsLike) -> ScoredSample:
+        """The same in other units, the origin of bounded coordinates at a bound; itself in raw ones.
+
+        Points that rounding makes equal in these units are one point, with the weighted mean of their scores.
+
+        Raises
+        ------
+        UsageError, InputError
+            As `Units.of` does, or if the scores overflow in these units.
+        """
+        assert self.original is None
+        chosen = Units.of(units, self.points)
+        if chosen.kind == "raw":
+            return self
+        chosen = chosen.from_bounds(self.bounds)
+        first, group = first_occurrences(chosen.points(self.points.points))
+        raw = self if len(first) == len(self.points) else self._joined(first, group)
+        points, scores = chosen.points(raw.points.points), chosen.scores(raw.scores)
+        limits = None if self.bounds is None else chosen.limits(self.bounds)
+        return replace(
+            raw,
+            points=replace(raw.points, points=points, scores=None),
+            scores=scores,
+            bounds=limits,
+            notes=(*raw.notes, *far_apart(self.points, self.scores, chosen)),
+            units=chosen,
+            original=raw,
+        )
+
+    def _joined(self, first: Integers, group: Integers) -> ScoredSample:
+        """With groups of points taken as one, each with the mean of its scores."""
+        points = self.points.joined(first, group)
+        whole = points.weights[group], points.weights_low[group]
+        shares = double_double.ratio((self.points.weights, self.points.weights_low), whole)
+        terms = (double_double.times(shares, (column, np.zeros(len(group)))) for column in self.scores.T)
+        means = [double_double.sums_in_groups(each, group, len(first))[0] for each in terms]  # scores may nearly cancel
+        note = (
+            f"{len(group) - len(first)} points equal others in these units but for rounding; they were merged, with "
+            "the mean of their scores"
+        )
+        scores = np.column_stack(means)
+        return replace(self, points=points, scores=scores, notes=(*self.notes, note))
+
+
+_last: ContextVar[list[tuple[DrawsLike, Target | None, ScoredSample]] | None] = ContextVar("last", default=None)
+
+
+def prepared_once() -> AbstractContextManager[None]:
+    """A block in which several measures are taken of one sample: it is prepared, and its score evaluated, once."""
+    return during(_last, [])
+
+
+def _without_faint(sample: Sample) -> tuple[Sample, tuple[str, ...]]:
+    """The sample with weight zero for draws whose share underflows, or would with what it is multiplied by."""
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    faint = (weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
+    if not faint.any():
+        return sample, ()
+    note = f"{np.count_nonzero(faint)} of {len(sample)} draws have less than 2^-960 of the weight and were left out"
+    return sample.with_columns(weights=np.where(faint, 0.0, weights)), (note,)
+
+
+def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:
+    """Values laid out by chain and draw, brought to one row a draw; any others as they are, for `Sample` to judge."""
+    if values is None or np.shape(values) != layout:
+        return values
+    return np.reshape(values, (layout[0] * layout[1], *layout[2:]))
+
+
+def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
+    """The sample with the weights and scores given beside it, and the target's names; one source of each."""
+    columns: dict[str, Any] = {}
+    for name, values in (("weights", weights), ("scores", scores)):
+        if values is not None:
+            require_unmasked(values, name)
+            columns[name] = np.asarray(values)
+    if weights is not None and sample.weights is not None:
+        raise UsageError("weights were given, but the sample carries its own; drop one of the two")
+    if scores is not None and (target is not None or sample.scores is not None):
+        other = "a target was given too" if target is not None else "the sample stores its own"
+        raise UsageError(f"scores were given, but {other}; drop one of the two")
+    if target is None:
+        if sample.scores is None and scores is None:
+            raise UsageError(
+                "a discrepancy needs the target's score: give a target, or scores=, or a sample with scores"
+            )
+        return sample.with_columns(**columns) if columns else sample
+    require_names(sample, target)
+    if sample.scores is not None:
+        columns["scores"] = None  # the target's take their place
+    named = named_after(sample, target)
+    return named.with_columns(**columns) if columns else named
+
+
+def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:
+    """The support's bounds, with every point inside; None if there are none."""
+    own = None if target is None else target.bounds
+    limits = own if bounds is None else as_bounds(bounds, points.dim)
+    if limits is None:
+        return None
+    if own is not None and bounds is not None and not np.array_equal(own, limits):
+        raise UsageError("bounds were given, but the target has its own and they differ; drop one of the two")
+    if len(limits) != points.dim:
+        raise InputError(f"the target has {len(limits)} coordinates, the draws have {points.dim}")
+    require_inside(points.points, limits, points.names, points.first)
+    return limits
+
+
+def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> Iterator[str]:
+    """What scoring does to the sample as given, and what its reader should know before the number."""
+    n = len(sample)
+    if points.merged:
+        yield f"{points.merged} of {n} draws repeat an earlier draw; they were merged and their weights summed"
+    if points.weightless:
+        yield f"{points.weightless} of {n} draws have weight zero and were left out"
+    if len(points) == 1:
+        what = "the sample is one draw" if n == 1 else f"all {n} draws are the same point"
+        yield Caution(f"{what}: the discrepancy is that of a single point mass")
+    if target is not None and sample.scores is not None:
+        yield "the sample's stored scores were not used; the target's were"
+
+
+def named_after(sample: Sample, target: Target | None) -> Sample:
+    """The sample under the target's names where nobody named its coordinates."""
+    if target is None or target.names is None or not sample.has_default_names or len(target.names) != sample.dim:
+        return sample
+    return sample.with_columns(names=target.names)
+
+
+def require_names(sample: Sample, target: Target) -> None:
+    """Refuse draws whose coordinates somebody named otherwise than the target's, or in another order.
+
+    Raises
+    ------
+    InputError
+        With both lists.
+    """
+    if target.names is None or sample.has_default_names or len(target.names) != sample.dim:
+        return
+    columns, coordinates = ", ".join(sample.names), ", ".join(target.names)
+    if sorted(target.names) != sorted(sample.names):
+        raise InputError(
+            f"the draws have the coordinates {columns} and the target has {coordinates}, so they cannot be matched; "
+            "name the draws as the target does, Sample(points, names=...), or state their order by --columns on the "
+            "command line"
+        )
+    if target.names != sample.names:
+        raise InputError(
+            f"the columns {columns} are not in the target's order {coordinates}; "
+            "reorder them (Sample.select, or --columns on the command line)"
+        )

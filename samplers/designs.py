@@ -50,7 +50,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked, number, whole
+from steinkit.arguments import number, require_lists, require_type, whole
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.result import Brief
@@ -366,7 +366,6 @@ def worst_case_design(
     return _search("worst case", criterion, target_error, first_fractions, alphas)
 
 
-@checked
 def average_design(
     trial: TrialRun,
     target_error: float,
@@ -409,6 +408,8 @@ def average_design(
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     eq. 7 and 35.
     """
+    require_type(TrialRun, "a TrialRun", trial=trial)
+    require_lists(batch_sizes=batch_sizes)
     by_default = batch_sizes is None
     if batch_sizes is None:
         batch_sizes = _default_batches(trial.size)
@@ -515,7 +516,6 @@ class AcceptanceBias(Brief):
     data_use: Floats
 
 
-@checked
 def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, alpha: float = 0.5) -> AcceptanceBias:
     """Bias of the acceptance probability of each move of a trial run, and the data that its test reads.
 
@@ -549,6 +549,7 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     eq. 6 and 21.
     """
+    require_type(TrialRun, "a TrialRun", trial=trial)
     log_ratio, k = trial.log_ratio, trial.sharpness
     w_0, D = np.maximum(log_ratio, 0.0), np.maximum(-log_ratio, 0.0)
     P = np.exp(-D)

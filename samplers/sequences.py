@@ -26,14 +26,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steinkit.arguments import checked, whole
+from steinkit.arguments import require_flags, whole
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
 from steinkit.samplers.acceptance.interface import option
 from steinkit.samplers.chains.draws import Draws, Kind, chain_seeds, generator
 from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.registry import sampler
-from steinkit.target import Target
+from steinkit.target import Target, require_target
 
 # Heights of two parabolas closer than this share of one step's are one and the same.
 _TIE = 1e-12
@@ -79,7 +79,6 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
 
 
 @sampler(scramble=option("", "Scramble Sobol's points at random."))
-@checked
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
 ) -> Draws:
@@ -111,6 +110,7 @@ def sobol(
     """
     from scipy.stats import qmc
 
+    require_flags(scramble=scramble)
     draws, seeds = whole(draws, "draws", 1), chain_seeds(seed, whole(chains, "chains", 1))
     chains = len(seeds)
     lower, upper = _box(target, "sobol")
@@ -130,7 +130,6 @@ def sobol(
 
 
 @sampler()
-@checked
 def herding(target: Target, *, draws: int) -> Draws:
     """Kernel herding of a uniform distribution on an interval, with the norm |h|^2 = integral of h'(x)^2.
 
@@ -180,6 +179,7 @@ def _herd(n: int) -> Floats:
 def _box(target: Target, sampler: str) -> tuple[Floats, Floats]:
     from steinkit.targets import Uniform
 
+    require_target(target)
     if not isinstance(target, Uniform):
         raise UsageError(f"{sampler} is for uniform targets; received {target.label!r}: use targets.Uniform, or iid")
     return target.lower, target.upper

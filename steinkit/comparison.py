@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
-from steinkit.arguments import checked
+from steinkit.arguments import require_flags, require_mappings, require_type, whole
 from steinkit.comparison_text import comparison_text
 from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import DrawsLike, as_sample
@@ -184,7 +184,6 @@ def _reference(each: Reference) -> dict[str, Any]:
 
 
 @cautious
-@checked
 def compare(
     samples: Mapping[str, DrawsLike],
     target: Target | None = None,
@@ -256,6 +255,8 @@ def compare(
     >>> compare({"shifted": draws + 1.0, "right": draws}, sk.targets.Normal([0.0])).ranking
     {'graph': (('right',), ('shifted',))}
     """
+    require_mappings(settings=settings)
+    require_flags(verdict=verdict)
     shared = {**(settings or {}), **changes, "progress": False}
     if not isinstance(samples, Mapping) or is_xarray(samples):
         kind = type(samples).__name__
@@ -266,7 +267,10 @@ def compare(
     readable = [each for each in known.values() if isinstance(each, Sample)]
     if measures is None:
         measures = default_measure(readable[0].dim if readable else 1, operator=shared.get("operator"))
-    measures = tuple(dict.fromkeys([measures] if isinstance(measures, str) else measures))
+    measures = [measures] if isinstance(measures, str) else measures
+    require_type((list, tuple), "a measure or a list of measures", measures=measures)
+    require_type(str, "the name of a measure", **{f"measures[{i}]": each for i, each in enumerate(measures)})
+    measures = tuple(dict.fromkeys(measures))
     if not measures:
         raise UsageError("there is no measure to compare by; name one, such as graph")
     has_units = ["units" in find_measure(name).options for name in measures]
@@ -310,8 +314,7 @@ def _long_run(draws: DrawsLike | LongRun | None) -> LongRun | None:
 
 def _require_reference(repeats: int, run: LongRun | None, target: Target | None, settings: Mapping[str, Any]) -> None:
     """Refuse a reference that cannot be had."""
-    if repeats < 0:
-        raise UsageError(f"reference must not be negative; received {repeats}")
+    whole(repeats, "reference", 0)
     if repeats and run is not None:
         raise UsageError("reference draws samples and reference_draws brings its own; leave out one of the two")
     cut_off = settings.get("bounds") is not None and target is not None and target.bounds is None

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit import __version__
-from steinkit.arguments import checked, number
+from steinkit.arguments import generator_from, number, real_numbers, require_mappings, require_type
 from steinkit.chains import split_chains
 from steinkit.comparison_text import curve_text
 from steinkit.containers.reading import DrawsLike, as_sample
@@ -171,7 +171,6 @@ def _numbers(values: Iterable[float]) -> list[float | None]:
 
 
 @cautious
-@checked
 def curve(
     draws: DrawsLike | Sequence[Sample],
     target: Target | None = None,
@@ -242,14 +241,16 @@ def curve(
     >>> bool(-0.8 < found.rate < -0.2)
     True
     """
+    require_mappings(settings=settings)
+    require_type((str, type(None)), "the name of a measure or None", measure=measure)
     samples = _as_samples(draws)
     shared = {**(settings or {}), **changes, "progress": False}
     if measure is None:
         measure = default_measure(samples[0].dim, operator=shared.get("operator"))
     require_taken(changes, (measure,))
     number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
-    if tail_from is not None and math.isnan(tail_from):
-        raise UsageError("tail_from must be a number of draws, or a budget; received nan")
+    if tail_from is not None:
+        number(tail_from, "tail_from", lambda size: True, "of draws, or a budget")
     if n is not None and budget is not None:
         raise UsageError("both n and budget were given; the grid is one of sizes or one of budgets")
     grid = _sizes(n, samples) if budget is None else _budgets(budget, samples)
@@ -355,7 +356,7 @@ def _sizes(n: Iterable[float] | None, samples: Sequence[Sample]) -> Floats:
     most = min(map(len, samples))
     if n is None:
         return np.unique(np.rint(np.geomspace(min(_FIRST, most), most, _POINTS)))
-    sizes = np.unique(np.array(list(n), dtype=np.float64))
+    sizes = np.unique(real_numbers(n, "n", f"whole numbers from 1 to {most}"))
     if not sizes.size or (sizes != np.rint(sizes)).any() or sizes[0] < 1 or sizes[-1] > most:
         received = ", ".join(f"{size:.15g}" for size in sizes) or "none"
         raise UsageError(f"n must be whole numbers from 1 to {most}, the draws there are; received {received}")
@@ -363,7 +364,7 @@ def _sizes(n: Iterable[float] | None, samples: Sequence[Sample]) -> Floats:
 
 
 def _budgets(budget: Iterable[float], samples: Sequence[Sample]) -> Floats:
-    budgets = np.unique(np.array(list(budget), dtype=np.float64))
+    budgets = np.unique(real_numbers(budget, "budget", "numbers"))
     if not budgets.size or not np.isfinite(budgets).all() or budgets[0] <= 0.0:
         raise UsageError(f"budgets must be positive numbers; received {budgets.tolist()}")
     for sample in samples:
@@ -500,7 +501,7 @@ def medians(values: Floats) -> Floats:
 
 def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
     """Medians over replicates drawn anew, each with all its points, shape (repeats, k)."""
-    chosen = np.random.default_rng(rng).integers(len(replicates), size=(_BOOTSTRAP, len(replicates)))
+    chosen = generator_from(rng).integers(len(replicates), size=(_BOOTSTRAP, len(replicates)))
     blocks = np.array_split(chosen, 1 + chosen.size * replicates.shape[1] // _BLOCK)
     return np.concatenate([medians(replicates[rows]) for rows in blocks])
 

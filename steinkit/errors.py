@@ -360,7 +360,7 @@ def _levels_to_user() -> int:
 
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """``' (did you mean "theta1"?)'``, or nothing where no known word comes near."""
-    near = difflib.get_close_matches(word, list(known), n=3, cutoff=cutoff)
+    near = difflib.get_close_matches(word, list(known), n=3, cutoff=cutoff) if isinstance(word, str) else []
     if not near:
         return ""
     *others, last = (f'"{name}"' for name in near)
@@ -370,7 +370,7 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 def require_known(given: Iterable[str], known: Collection[str], what: str, which: str) -> None:
     """Raise UsageError for a name that is not among those known: ``what`` it is, and ``which`` there are."""
     for name in given:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise UsageError(f"{what} {name!r}{did_you_mean(name, known)}; {which} are {', '.join(known)}")
 
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, positive, real_numbers, require_unmasked
+from steinkit.arguments import generator_from, positive, real_numbers, require_functions, require_type, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, InputError, UsageError, caution
@@ -43,7 +43,6 @@ MakeTerms = Callable[[tuple[Array, ...], int], CompiledTerms]
 _BLOCK_FLOATS = 1 << 23
 
 
-@checked
 class Posterior(Target):
     """A posterior given by its data, its likelihood terms and its prior.
 
@@ -100,6 +99,10 @@ class Posterior(Target):
         grad_log_likelihood_many: LikelihoodTerm | None = None,
         **options: Unpack[TargetOptions],
     ) -> None:
+        require_functions(log_likelihood=log_likelihood, grad_log_likelihood=grad_log_likelihood)
+        require_functions(log_prior=log_prior, grad_log_prior=grad_log_prior)
+        many = {"log_likelihood_many": log_likelihood_many, "grad_log_likelihood_many": grad_log_likelihood_many}
+        require_functions(optional=True, **many)
         options.setdefault("label", "user-defined posterior")
         super().__init__(score=self._score_over_data, log_density=self._log_density_over_data, **options)
         self.data: tuple[Array, ...] = _as_data(data)
@@ -542,7 +545,6 @@ _LARGE = 300  # coordinates above which the second order costs more passes over 
 _TELL, _REFUSE = 0.1, 0.5  # of a score's variance that may be noise
 
 
-@checked
 def stochastic_scores(
     draws: DrawsLike, posterior: Posterior, *, batch: int = 10, order: int | None = None, rng: Seed = 0
 ) -> Sample:
@@ -618,6 +620,7 @@ def batch_scores(
     draws: DrawsLike, posterior: Posterior, batch: int, order: int | None = None, rng: Seed = 0
 ) -> BatchScores:
     """The same as `stochastic_scores`, with how much of them is noise."""
+    require_type(Posterior, "a steinkit Posterior", posterior=posterior)
     sample = as_sample(draws)
     if posterior.names is not None and sample.has_default_names and sample.dim == posterior.dim:
         sample = sample.with_columns(names=posterior.names)
@@ -626,8 +629,8 @@ def batch_scores(
     still = np.flatnonzero((points == points[0]).all(axis=0))
     if len(still):
         raise InputError(f"{sample.names[still[0]]} is the same in all draws: leave out what does not vary")
-    generator = np.random.default_rng(rng)
-    if order not in (None, 1, 2):
+    generator = generator_from(rng)
+    if not isinstance(order, int | None) or order not in (None, 1, 2):
         raise UsageError(f"order must be 1 or 2; received {order!r}")
     if not isinstance(batch, int | np.integer) or not 2 <= batch <= posterior.size:
         raise UsageError(f"batch must be a whole number from 2 to the {posterior.size} data; received {batch!r}")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit import double_double
-from steinkit.arguments import checked, masked_entries
+from steinkit.arguments import masked_entries, require_lists
 from steinkit.errors import InputError, look_alikes, printable
 from steinkit.result import Displayed, named
 
@@ -27,7 +27,6 @@ BESIDE = ("weights", "cost", "divergent", "energy")  # numbers of each draw, wha
 _LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
 
 
-@checked
 @dataclass(frozen=True, eq=False, init=False)
 class Sample(Displayed):
     """Draws that claim to represent a target distribution.
@@ -349,6 +348,7 @@ def default_names(dim: int) -> tuple[str, ...]:
 
 
 def _names(given: Iterable[str] | None, dim: int) -> tuple[str, ...]:
+    require_lists(names=given)
     names = tuple(map(str, () if given is None else given)) or default_names(dim)
     if len(names) != dim or len(set(names)) != dim:
         raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")

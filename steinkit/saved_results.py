@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import checked
 from steinkit.errors import Caution, InputError, SteinkitError
 from steinkit.files.numpy_format import Archive
 from steinkit.files.streams import as_json, read_bytes, write_bytes
@@ -58,7 +57,6 @@ def save_result(result: Result, path: str | os.PathLike[str], text: str | None =
     write_bytes(_beside(path), stream.getvalue(), binary=True)
 
 
-@checked
 def read_result(path: str | os.PathLike[str]) -> Result:
     """Read a result that was kept with `Result.save`, or with ``-o`` of a command.
 

@@ -19,7 +19,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, UsageError, during
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
-from steinkit.target import Target, as_bounds, require_inside
+from steinkit.target import Target, as_bounds, require_inside, require_target
 from steinkit.units import Units, UnitsLike
 
 _LEAST_SHARE = 2.0**-960  # of a draw's weight in that of all: products with it are normal numbers still
@@ -70,6 +70,7 @@ class ScoredSample:
         last = _last.get() if scores is None and weights is None and bounds is None else None
         if last and last[0][0] is draws and last[0][1] is target:
             return last[0][2]
+        require_target(target, optional=True)
         given = as_sample(draws)
         layout = rectangle_of(given)
         if layout is not None:

@@ -19,7 +19,14 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, real_numbers, whole
+from steinkit.arguments import (
+    generator_from,
+    real_numbers,
+    require_functions,
+    require_lists,
+    require_type,
+    whole,
+)
 from steinkit.errors import InputError, SteinkitError, UsageError, warn_user
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers, default_names, require_printable
@@ -347,7 +354,21 @@ class TargetOptions(TypedDict, total=False):
     label: str
 
 
-@checked
+def require_target(target: object, *, optional: bool = False) -> None:
+    """Require a target, or None where it is optional.
+
+    Raises
+    ------
+    UsageError
+        If it is something else.
+    """
+    if not isinstance(target, Target) and not (optional and target is None):
+        raise UsageError(
+            f"expected target to be a steinkit Target, got {type(target).__name__}: wrap a score function as "
+            "sk.Target(score=...)"
+        )
+
+
 class Target:
     """A distribution on R^d, or on a box in it.
 
@@ -399,7 +420,6 @@ class Target:
     array([[-1., -2.]])
     """
 
-    _made_from = "wrap a score function as sk.Target(score=...)"
     score_is_checked: bool = False
     _doubts: tuple[str, ...] = ()
 
@@ -428,7 +448,11 @@ class Target:
         self.has_tail_integrals: bool = tail_integrals is not None
         self.can_sample: bool = sampler is not None
         self.label = label
-        self.functions: Functions = as_functions(functions or {})
+        require_lists(names=names)
+        require_type(str, "text", label=label)
+        given = {"score": score, "log_density": log_density, "sampler": sampler}
+        require_functions(optional=True, cdf=cdf, tail_integrals=tail_integrals, **given)
+        self.functions: Functions = as_functions({} if functions is None else functions)
         self.names: tuple[str, ...] | None = None if names is None else tuple(map(str, names))
         require_printable(self.names or ())
         if dim is None and self.names is not None:
@@ -726,7 +750,7 @@ class Target:
         if self._sampler is None:
             raise UsageError(f"{self.label} cannot be drawn from; pass sampler= to Target")
         draw = self._sampler
-        points = numbers_from(lambda: draw(n, np.random.default_rng(rng)), "sampler", "the points of sampler")
+        points = numbers_from(lambda: draw(n, generator_from(rng)), "sampler", "the points of sampler")
         if points.ndim != 2 or len(points) != n or (self.dim is not None and points.shape[1] != self.dim):
             raise InputError(f"sampler must return shape ({n}, {self.dim or 'd'}); it returned {points.shape}")
         return points

@@ -17,12 +17,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked, real_numbers
+from steinkit.arguments import generator_from, real_numbers, require_type
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.result import Brief
 from steinkit.sample import DistinctSample, Floats, default_names
-from steinkit.target import Seed, Target
+from steinkit.target import Seed, Target, require_target
 from steinkit.text import listed
 
 Kind = Literal["own", "reference", "pilot", "given", "raw"]
@@ -128,7 +128,7 @@ class Units(Brief):
         InputError
             If it has another number of coordinates than there are names.
         """
-        drawn = as_sample(target.sample(_REFERENCE_DRAWS, np.random.default_rng(rng)))
+        drawn = as_sample(target.sample(_REFERENCE_DRAWS, generator_from(rng)))
         if drawn.dim != len(names):
             raise InputError(f"the target has {drawn.dim} coordinates, the draws have {len(names)}: {', '.join(names)}")
         return replace(cls._own(replace(drawn, names=names).distinct()), kind="reference")
@@ -245,7 +245,6 @@ class Units(Brief):
 UnitsLike = str | ArrayLike | Mapping[str, Any] | Units
 
 
-@checked
 def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target | None = None, rng: Seed = 0) -> Units:
     """The one scale for all samples that are to be compared.
 
@@ -273,6 +272,8 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
     InputError
         As `Units.of` and `Units.reference` do.
     """
+    require_target(target, optional=True)
+    require_type(DistinctSample, "a DistinctSample, as Sample.distinct() returns it", pilot=pilot)
     if isinstance(units, str) and units == "reference":
         if target is None:
             raise UsageError("units of a reference need a target that can be drawn from; stored scores have none")

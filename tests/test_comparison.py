@@ -264,7 +264,7 @@ class TestRefusals:
         [
             ({"measures": ("grahp",)}, 'did you mean "graph"'),
             ({"measures": ()}, "no measure"),
-            ({"reference": -1}, "not be negative"),
+            ({"reference": -1}, "reference .* received -1"),
             ({"solver": "nosuch"}, "nosuch"),
             ({"reference": 2, "bounds": (-9.0, 9.0)}, "cut off by bounds"),
         ],

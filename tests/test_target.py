@@ -187,7 +187,7 @@ def test_contradictory_settings_are_refused(settings, message):
 
 
 def test_score_must_be_a_function():
-    with pytest.raises(sk.UsageError, match="must be a function"):
+    with pytest.raises(sk.UsageError, match="to be a function"):
         sk.Target(POINTS)
 
 

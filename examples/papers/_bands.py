@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
 from steinkit.curves import Rate, between, fit_rate, medians, resampled_medians
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
@@ -66,7 +65,6 @@ class Bands:
         return np.array([fit_rate(row[None], self.against, tail).rate for row in self.replicates])
 
 
-@checked
 def bands(
     values: ArrayLike,
     against: ArrayLike,

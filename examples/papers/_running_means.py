@@ -30,7 +30,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.curves import between
@@ -104,7 +103,6 @@ class LongRunMean:
     standard_error: Floats
 
 
-@checked
 def running_means(
     draws: DrawsLike,
     quantity: Quantity | None = None,
@@ -161,7 +159,6 @@ def running_means(
     return RunningMeans(against, np.stack(means), counts)
 
 
-@checked
 def risk(
     found: RunningMeans,
     truth: ArrayLike | LongRunMean,
@@ -209,7 +206,6 @@ def risk(
     return Risk(found.against, value, interval, value - variance, variance, floor, level)
 
 
-@checked
 def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRunMean:
     """Means over long chains, with standard errors by batch means.
 

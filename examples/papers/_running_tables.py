@@ -21,7 +21,6 @@ import numpy as np
 from _running_means import RunningMeans, running_means
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, UsageError
@@ -30,7 +29,6 @@ from steinkit.sample import Floats, Integers, Sample
 _MOST_VARIABLES = 16  # of a set: 2^16 values
 
 
-@checked
 def running_tables(
     draws: DrawsLike,
     sets: ArrayLike,

@@ -49,7 +49,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import batch_within, checked, number, share
+from steinkit.arguments import batch_within, number, require_flags, share
 from steinkit.errors import SolverError, UsageError
 from steinkit.result import Brief
 from steinkit.sample import Floats
@@ -291,7 +291,6 @@ def minibatch_barker(look: Look, sigma: float, batch: int, jumps: bool) -> tuple
     return (varies and s2 < target) or b == N, accepted, wanted
 
 
-@checked
 @dataclass(frozen=True)
 class MinibatchBarkerTest(AcceptanceTest):
     """Barker's test on as many data as bring the noise of Delta below sigma.
@@ -342,7 +341,8 @@ class MinibatchBarkerTest(AcceptanceTest):
 
     def __post_init__(self) -> None:
         correction_distribution(self.sigma)  # refuses a sigma that has none
-        if self.growth not in ("fixed", "jump"):
+        require_flags(clt_bound=self.clt_bound)
+        if not isinstance(self.growth, str) or self.growth not in ("fixed", "jump"):
             raise UsageError(f'growth must be "fixed" or "jump"; received {self.growth!r}')
         if self.delta is not None:
             share(self.delta, "delta")

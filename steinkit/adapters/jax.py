@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored, refuse_discrete
-from steinkit.arguments import checked
 from steinkit.containers.reading import require_dims
 from steinkit.errors import InputError, SteinkitError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
@@ -32,7 +31,6 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 
-@checked
 def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
     """Make a target of a NumPyro model and a sample of its draws, in unconstrained space.
 
@@ -378,7 +376,6 @@ def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
     return values.reshape(len(values), -1).sum(axis=1)
 
 
-@checked
 def from_blackjax(
     logdensity: Callable[[Any], Any] | None, states: Any, *, dims: Sequence[str] = ("draw",)
 ) -> tuple[Target, Sample]:

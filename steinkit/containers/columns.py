@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import require_type
 from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, listed, warn_user
 from steinkit.sample import Floats, Integers, Sample, Unshared, require_unlike
 
@@ -113,7 +114,7 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
     """
     if columns is None:
         return list(range(len(names)))
-    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
+    if not isinstance(columns, list | tuple) or not columns or not all(isinstance(name, str) for name in columns):
         raise UsageError(f'columns must be a list of coordinate names such as ["{names[0]}"]; received {columns!r}')
     chosen: list[str] = []
     position = {name: k for k, name in enumerate(names)}
@@ -204,6 +205,7 @@ def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, 
     UsageError
         If a coordinate bears a reserved name, so that the columns would be read back as something else.
     """
+    require_type(Sample, "a steinkit Sample", sample=sample)
     divergent = None if sample.divergent is None else sample.divergent.astype(np.int64)
     beside = {"weight": sample.weights, "cost": sample.cost, "divergent__": divergent, "energy__": sample.energy}
     forbidden = {*reserved, *(name for name, column in beside.items() if column is not None)}

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import checked, require_unmasked
+from steinkit.arguments import require_type, require_unmasked
 from steinkit.containers import objects
 from steinkit.containers.columns import (
     choose,
@@ -306,7 +306,6 @@ DrawsLike: TypeAlias = Any
 _SOURCE = "the sample"  # what messages call one
 
 
-@checked
 def as_sample(
     draws: DrawsLike,
     *,
@@ -404,6 +403,7 @@ def _read(
     """What a container holds: by parameter where it keeps draws so, else as a sample."""
     dims = require_dims(dims)
     plain = isinstance(draws, Sample | np.ndarray)
+    require_type(str, "the name of a group", group=group)
     if group != "posterior" and not objects.is_tree(draws):
         raise UsageError(
             f"group= names a group of an InferenceData or DataTree; received {group!r} and a {type(draws).__name__}"

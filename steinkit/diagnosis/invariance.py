@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import generator_from
 from steinkit.autocorrelation import long_run_times, tail_probability
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias.drift import Drift
@@ -160,7 +160,6 @@ class InvarianceTest(Result):
         }
 
 
-@checked
 @within_time
 def invariance_test(
     draws: DrawsLike,
@@ -238,7 +237,7 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
         cloud, note = _affordable(_Cloud.of(prepared.draws, target, bounds), target, density)
         known = target.has_log_density
         heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
-        start, generator = State(cloud.points, heights), np.random.default_rng(rng)
+        start, generator = State(cloud.points, heights), generator_from(rng)
         with one_thread_in_libraries():
             found = _moved(cloud, start, target, density, bounds, generator, prepared.points.names)
     except InputError as error:  # of the density, or of a score that is known at the draws only

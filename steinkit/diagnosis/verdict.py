@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import number, whole
 from steinkit.blind_spots import outlying, too_few_to_span
 from steinkit.chains import ChainDiagnostics, chain_diagnostics, smallest_bfmi
 from steinkit.containers.reading import DrawsLike, as_sample
@@ -56,7 +56,7 @@ from steinkit.result import Result, cautioned, in_json, running_text
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
 from steinkit.sample import Floats, Sample
 from steinkit.scored_sample import ScoredSample, require_names
-from steinkit.target import Functions, Seed, Target
+from steinkit.target import Functions, Seed, Target, require_target
 from steinkit.text import probability
 from steinkit.units import Units, require_variation
 
@@ -264,7 +264,6 @@ class Verdict(Result):
 
 
 @cautious
-@checked
 @within_time
 def verdict(
     draws: DrawsLike,
@@ -341,6 +340,7 @@ def verdict(
     """
     require_sensible(level, matters, looks)
     batches: BatchScores | None = None
+    require_target(target, optional=True)
     functions = {} if target is None else target.functions
     if score_batch is not None:
         if not isinstance(target, Posterior) or scores is not None:
@@ -467,12 +467,11 @@ class _Tests(NamedTuple):
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:
     """Refuse what is no level, no size and no number of looks; UsageError."""
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"level must lie between 0 and 1; received {level}")
-    if not 1 <= looks <= _MOST_LOOKS:
+    number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
+    if whole(looks, "looks", 1) > _MOST_LOOKS:
         raise UsageError(f"looks must be a whole number from 1 to {_MOST_LOOKS:,}; received {looks}")
-    if matters is not None and not 0.0 <= matters < math.inf:
-        raise UsageError(f"matters must be a size in standard units, 0 or larger; received {matters}")
+    if matters is not None:
+        number(matters, "matters", lambda size: 0.0 <= size < math.inf, "a size in standard units of at least 0")
 
 
 def _together(moments: float, bounded: float, sliced: float, ksd: float | None = None) -> float:

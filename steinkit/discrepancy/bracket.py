@@ -10,7 +10,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from steinkit.errors import Caution, CrossedBracketError, SolverError, UsageError, reservations
+from steinkit.arguments import number
+from steinkit.errors import Caution, CrossedBracketError, SolverError, reservations
 from steinkit.result import Brief, Result
 from steinkit.sample import DistinctSample, Floats
 from steinkit.text import rounded_outwards, within
@@ -214,9 +215,7 @@ def outwards(end: float, exponent: int, *, up: bool = False) -> float:
 
 def tolerance_of(given: float | None, usual: float) -> float:
     """The relative width of a bracket that is asked for, or the usual one."""
-    if given is not None and not 0.0 < given < 1.0:
-        raise UsageError(f"tolerance must lie between 0 and 1; received {given}")
-    return usual if given is None else float(given)
+    return usual if given is None else number(given, "tolerance", lambda t: 0.0 < t < 1.0, "between 0 and 1")
 
 
 def accepted(result: Found, number: str, cause: str, remedy: str) -> Found:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked, require_range
+from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, outwards, require_ordered, tolerance_of
 from steinkit.discrepancy.classical_bounds import lower_bound, upper_bound
@@ -69,7 +69,6 @@ class ClassicalSteinDiscrepancy(Measured):
 
 
 @cautious
-@checked
 @within_time
 def classical_stein_discrepancy(
     draws: DrawsLike,

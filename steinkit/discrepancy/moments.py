@@ -42,7 +42,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked
+from steinkit.arguments import require_flags
 from steinkit.autocorrelation import tail_probability
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
@@ -372,7 +372,6 @@ class MomentSteinDiscrepancy(Result):
 
 
 @cautious
-@checked
 @within_time
 def moment_stein_discrepancy(
     draws: DrawsLike,
@@ -442,6 +441,7 @@ def moment_stein_discrepancy(
     True
     """
     began = time.perf_counter()
+    require_flags(by_chain=by_chain)
     sample = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = time.perf_counter()
     found = moments_of(sample, units, by_chain=by_chain)

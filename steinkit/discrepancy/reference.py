@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.arguments import checked
+from steinkit.arguments import generator_from, require_functions, whole
 from steinkit.chains import chain_diagnostics, split_chains
 from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
-from steinkit.errors import InputError, UsageError, cautious
+from steinkit.errors import InputError, cautious
 from steinkit.runtime.deadlines import Shares
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample
-from steinkit.target import Seed, Target
+from steinkit.target import Seed, Target, require_target
 
 __all__ = ["LongRun", "Reference", "effective_size", "reference_discrepancy"]
 
@@ -34,7 +34,6 @@ _MOST_BLOCKS = 20
 
 
 @cautious
-@checked
 def reference_discrepancy(
     target: Target,
     n: int,
@@ -78,9 +77,11 @@ def reference_discrepancy(
     UsageError
         If the target cannot be drawn from, or n or repeats is not positive.
     """
-    if n < 1 or repeats < 1:
-        raise UsageError(f"n and repeats must be at least 1; received {n} and {repeats}")
-    generators = np.random.default_rng(rng).spawn(repeats)
+    require_target(target)
+    require_functions(discrepancy=discrepancy)
+    whole(n, "n", 1)
+    whole(repeats, "repeats", 1)
+    generators = generator_from(rng).spawn(repeats)
     draws = (as_sample(target.sample(n, generator)) for generator in generators)
     return _of_right_samples(draws, repeats, n, lambda each: discrepancy(each, target, **settings), progress)
 

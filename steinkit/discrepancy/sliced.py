@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit import double_double
-from steinkit.arguments import checked, real_numbers
+from steinkit.arguments import real_numbers
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Bracketed, bracket_entries, refuse_wide, sum_of_brackets
+from steinkit.discrepancy.bracket import Bracketed, bracket_entries, refuse_wide, sum_of_brackets, tolerance_of
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
@@ -285,7 +285,6 @@ class SlicedSteinDiscrepancy(Bracketed):
 
 
 @cautious
-@checked
 @within_time
 def sliced_stein_discrepancy(
     draws: DrawsLike,
@@ -356,6 +355,7 @@ def sliced_stein_discrepancy(
     >>> narrow.lower > 2 * right.upper
     True
     """
+    tolerance = tolerance_of(tolerance, _TOLERANCE)
     began = time.perf_counter()
     SteinFactors.of(stein_factors)
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)

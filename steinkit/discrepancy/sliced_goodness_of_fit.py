@@ -32,7 +32,6 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked
 from steinkit.autocorrelation import tail_probability
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
@@ -192,7 +191,6 @@ class SlicedSteinTest:
 
 
 @cautious
-@checked
 @within_time
 def sliced_stein_test(
     draws: DrawsLike,

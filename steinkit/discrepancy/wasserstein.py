@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, require_range
+from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.errors import InputError, UsageError, cautious
@@ -245,7 +245,6 @@ class WassersteinDistance(Measured):
 
 
 @cautious
-@checked
 @within_time
 def wasserstein_distance(
     draws: DrawsLike,

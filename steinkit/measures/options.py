@@ -23,7 +23,7 @@ from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.files.streams import parse_json, read_bytes
 from steinkit.result import Describe, DescribedMeasure
 from steinkit.sample import Sample
-from steinkit.target import Target, as_bounds
+from steinkit.target import Target, as_bounds, require_target
 
 if TYPE_CHECKING:
     from steinkit.units import Units, UnitsLike
@@ -363,6 +363,7 @@ def units_of_several(
     from steinkit.scored_sample import named_after
     from steinkit.units import common_units, is_open
 
+    require_target(target, optional=True)
     dim = None if target is None else target.dim
     pilots = [named_after(each, target) for each in samples if dim in (None, each.dim)]  # others their measures refuse
     if not pilots:

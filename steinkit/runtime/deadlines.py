@@ -198,8 +198,8 @@ def thread_count(n_jobs: int) -> int:
     UsageError
         If ``n_jobs`` is 0.
     """
-    if n_jobs == 0:
-        raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
+    if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; received {n_jobs!r}")
     if n_jobs == 1:
         return 1
     import joblib  # here, where it is needed: its import takes as long as the score of a small sample

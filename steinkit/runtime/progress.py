@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, Self
 
-from steinkit.errors import during
+from steinkit.errors import UsageError, during
 
 _watched: ContextVar[bool] = ContextVar("whether the user watches what runs", default=False)
 
@@ -79,6 +79,8 @@ def progress_bar(
         Steps that were done before.
     steps : iterable, optional
     """
+    if not isinstance(shown, bool | None):
+        raise UsageError(f"expected progress to be True or False, got {shown!r}")
     if not (_watched.get() if shown is None else shown):
         return _HiddenBar(steps, total)
     return _bar()(

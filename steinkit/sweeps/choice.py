@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import checked, number, whole
+from steinkit.arguments import number, require_mappings, require_type, whole
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.result import in_json
@@ -138,9 +138,8 @@ class Choice:
 
 
 @cautious
-@checked
 def choose(
-    records: Iterable[Record],
+    records: Sequence[Record],
     measure: str,
     settings: Sequence[Mapping[str, Any]],
     *,
@@ -183,8 +182,13 @@ def choose(
     """
     number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
     whole(repeats, "repeats", 100)  # for quantiles to mean anything
+    require_type(str, "the name of a measure", measure=measure)
+    require_type((list, tuple), "a list", settings=settings, records=records)
+    for record in records:
+        require_type(Mapping, "a mapping", record=record)
     if not settings:
         raise UsageError("there is no setting to choose from; pass at least one")
+    require_mappings(**{f"settings[{i}]": each for i, each in enumerate(settings)})
     lower, upper, cells = _losses(records, measure, settings)
     rows = tuple(
         SettingSummary(dict(settings[i]), **_summary(lower[i], upper[i], cells[i], measure, level, repeats))

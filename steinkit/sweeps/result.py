@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from steinkit import __version__
-from steinkit.arguments import checked
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
 from steinkit.result import Result, in_json
@@ -146,7 +145,6 @@ class SweepResult(Result):
         return text(self.to_dict(), find_measure, len(self.settings), len(self.seeds))
 
 
-@checked
 def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
     """Read the result of a sweep that is finished.
 

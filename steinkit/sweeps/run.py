@@ -15,13 +15,12 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from steinkit.arguments import checked, number, positive
+from steinkit.arguments import number, positive, require_flags, require_mappings
 from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import all_options, default_measure, find_measure, require_taken
 from steinkit.sweeps.choice import UnrankedError, loss_of, require_ranked
@@ -40,7 +39,6 @@ DEFAULT_SEEDS = 20
 
 
 @cautious
-@partial(checked, but=("target", "sampler", "seeds", "measures", "label"))
 def sweep(
     target: Target | str,
     sampler: str | Callable[..., Any],
@@ -149,6 +147,7 @@ def sweep(
     ----------
     J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 5.3.
     """
+    require_flags(racing=racing)
     given: dict[str, Any] = {"options": options, "seeds": seeds, "measures": measures, "label": label}
     given |= {"tolerance": tolerance, "max_seconds": max_seconds}
     plan = make_plan(target, sampler, grid=grid, target_options=target_options, **given, **measure_settings)
@@ -177,6 +176,7 @@ def make_plan(
     UsageError
         As `sweep` does.
     """
+    require_mappings(options=options, target_options=target_options)
     measure_settings, options = make_measure_settings(**given), options or {}
     made, identity = _identified(target, target_options or {}, options, folder)
     found = swept_sampler(sampler, folder)

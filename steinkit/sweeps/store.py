@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from steinkit.arguments import require_type
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample, write_sample
 from steinkit.sample import Sample
@@ -51,6 +52,7 @@ def sweep_file(path: str | os.PathLike[str]) -> Path:
     UsageError
         If it is a folder.
     """
+    require_type((str, os.PathLike), "a path", file=path)
     file = Path(path)
     if file.is_dir():
         raise UsageError(

@@ -22,13 +22,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steinkit import __version__
-from steinkit.arguments import checked, positive, whole
+from steinkit.arguments import positive, require_mappings, whole
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import Judging
@@ -121,7 +120,6 @@ class TuningResult(Result):
 
 
 @cautious
-@partial(checked, but=("target", "sampler", "seeds", "measures", "label"))
 def tune(
     target: Target | str,
     sampler: str | Callable[..., Any],
@@ -211,6 +209,7 @@ def tune(
     >>> 0.001 < found.setting["step_size"] < 0.3
     True
     """
+    require_mappings(ranges=ranges)
     columns = grid if ranges is None else dict(ranges)
     if columns is None or (grid is not None and ranges is not None):
         raise UsageError("give either grid=, values of options, or ranges=, their ends")

@@ -27,6 +27,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import active_children
+from numbers import Integral
 from typing import Any
 
 import cloudpickle
@@ -230,8 +231,8 @@ def open_workers(
         If the backend's package is not installed.
     """
     require_known([backend], BACKENDS, "no backend", "the backends")
-    if n_jobs == 0:
-        raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
+    if not isinstance(n_jobs, Integral | None) or n_jobs == 0:
+        raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; received {n_jobs!r}")
     if scheduler is not None and backend not in _CLUSTERS:
         raise UsageError(f"a scheduler ({scheduler}) is for backends {' and '.join(_CLUSTERS)}; name one of them")
     if backend in _CLUSTERS:

@@ -31,7 +31,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import generator_from
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Array
@@ -49,7 +49,6 @@ from steinkit.targets.family import (
 )
 
 
-@checked
 class GaussianMean(PosteriorFamily):
     """Posterior of the mean of normal data: for trying out samplers whose answer is known.
 
@@ -154,7 +153,7 @@ class GaussianMean(PosteriorFamily):
         count = as_count(size, "size")
         centre = np.atleast_1d(as_finite(theta, "theta"))
         sd = np.sqrt(as_vector(as_positive(variance, "variance"), len(centre), "variance"))
-        data = centre + sd * np.random.default_rng(rng).standard_normal((count, len(centre)))
+        data = centre + sd * generator_from(rng).standard_normal((count, len(centre)))
         return cls(data, variance, prior_mean, prior_variance)
 
     def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
@@ -278,7 +277,7 @@ class MixturePosterior(PosteriorFamily):
         if parameters.shape != (2,):
             raise UsageError(f"theta must be two numbers; received {show(parameters)}")
         sd = math.sqrt(as_positive(as_number(variance, "variance"), "variance"))
-        generator = np.random.default_rng(rng)
+        generator = generator_from(rng)
         second = generator.random(count) < 0.5
         noise = generator.standard_normal(count)
         data = parameters[0] + np.where(second, parameters[1], 0.0) + sd * noise

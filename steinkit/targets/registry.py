@@ -27,8 +27,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit.adapters import as_model
-from steinkit.arguments import checked
-from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
+from steinkit.arguments import require_type
+from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, require_known
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.target import Target
@@ -104,7 +104,6 @@ def target_table() -> list[tuple[str, str, str]]:
     return [(name, _options_text(entry), entry.summary) for name, entry in _targets().items()]
 
 
-@checked
 def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
     """Make a built-in target from its name and options.
 
@@ -128,10 +127,9 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
     UsageError
         If the name, an option or a value is not known or not allowed.
     """
-    if name not in (known := _targets()):
-        raise UsageError(
-            f"unknown target {name!r}{did_you_mean(name, known)}; the built-in targets are {', '.join(known)}"
-        )
+    known = _targets()
+    require_known([name], known, "unknown target", "the built-in targets")
+    require_type(Mapping, "a mapping", options=options)
     entry = known[name]
     values, family = _parse(name, entry, options), entry.made_by
     if entry.make is not None:
@@ -274,7 +272,6 @@ _MODELS = "a model of PyMC, NumPyro or Stan"
 _A = {"target": "a target", "operator": "an operator", "sampler": "a sampler"}
 
 
-@checked
 def load_target(reference: str) -> Target:
     """Run a file and make a target of one of its attributes.
 
@@ -351,6 +348,7 @@ def load_attribute(reference: str, what: str, kind: type | None = None, folder: 
     UsageError, InputError
         As in `load_target_or_model`; also if it is of another kind.
     """
+    require_type(str, "a path and a name, such as model.py:target", reference=reference)
     path, attribute = _split(str(folder / reference), what)
     defined = _run(path)
     if attribute not in defined:

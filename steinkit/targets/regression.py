@@ -29,7 +29,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked, require_unmasked
+from steinkit.arguments import generator_from, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.posterior import Array
@@ -174,7 +174,6 @@ def _is_shared(batches: Floats) -> bool:
     return batches.strides[0] == 0
 
 
-@checked
 class LogisticRegression(LinearModel):
     """Posterior of the coefficients theta of a logistic regression, under independent normal priors about 0.
 
@@ -277,7 +276,6 @@ class LogisticRegression(LinearModel):
 _TOY_SLOPE, _TOY_PRECISION, _TOY_PRIOR_RATE = 0.5, 3.0, 4950.0
 
 
-@checked
 class LassoRegression(LinearModel):
     """Posterior of the coefficients theta of a linear regression under independent Laplace priors about 0.
 
@@ -366,7 +364,7 @@ class LassoRegression(LinearModel):
         budget", ICML, section 6.4.
         """
         count = as_count(size, "size", least=2)
-        generator = np.random.default_rng(rng)
+        generator = generator_from(rng)
         x = generator.uniform(-1.0, 1.0, count)
         x *= math.sqrt(count / 3.0 / (x @ x))
         noise = math.sqrt(1.0 / 3.0) * generator.standard_normal(count)

@@ -442,13 +442,13 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("--dilation", "1"), "dilation must be a finite number above 1; received 1"),
-            (("--dilation", "0.5"), "dilation must be a finite number above 1; received 0.5"),
-            (("--dilation", "nan"), "dilation must be a finite number above 1; received nan"),
+            (("--dilation", "1"), "dilation must be a number, finite and above 1; received 1"),
+            (("--dilation", "0.5"), "dilation must be a number, finite and above 1; received 0.5"),
+            (("--dilation", "nan"), "dilation must be a number, finite and above 1; received nan"),
             (("--solver", "hihgs"), """unknown solver 'hihgs' (did you mean "highs"?"""),
             (("--solver", "cvxpy:NOSUCH"), "no LP solver 'NOSUCH' installed here; it has"),
-            (("--tolerance", "2"), "tolerance must lie between 0 and 1; received 2"),
-            (("--tolerance", "nan"), "tolerance must lie between 0 and 1; received nan"),
+            (("--tolerance", "2"), "tolerance must be a number, between 0 and 1; received 2"),
+            (("--tolerance", "nan"), "tolerance must be a number, between 0 and 1; received nan"),
             (("--jobs", "0"), "n_jobs (--jobs) must be a positive number"),
             (("--max-seconds", "0"), "--max-seconds) must be positive; received 0"),
             (("--stein-factors", "1,1,-1"), "three positive numbers"),

@@ -137,7 +137,7 @@ def test_the_shapes_of_a_model_tell_chains_from_a_parameters_own_axes():
         read_draws({"theta": array.reshape(6, 2, 4)}, shapes={"theta": (4,)})
 
 
-@pytest.mark.parametrize(("option", "said"), [("dims", "dims must be"), ("columns", "columns must be")])
+@pytest.mark.parametrize(("option", "said"), [("dims", "dims "), ("columns", "columns must be")])
 def test_options_of_another_type_are_told_of(option, said):
     with pytest.raises(sk.UsageError, match=f"{said}.*received 3"):
         sk.as_sample(np.zeros((20, 2)), **{option: 3})

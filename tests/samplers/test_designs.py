@@ -106,7 +106,7 @@ def test_settings_out_of_range_are_refused():
         worst_case_design(0.1, first_fractions=0.1)
     with pytest.raises(sk.UsageError, match="alpha must be a number"):
         worst_case_design(0.1, alphas="constant")
-    with pytest.raises(sk.UsageError, match="batch_sizes must be a sequence of whole numbers or None; received 100"):
+    with pytest.raises(sk.UsageError, match="batch_sizes"):
         average_design(trial(), 0.1, batch_sizes=100)
     with pytest.raises(sk.UsageError, match="mean must be numbers"):
         operating_characteristics([0.0, np.nan], first_fraction=0.1, epsilon=0.1)

@@ -292,7 +292,7 @@ def test_summary_says_what_effective_sample_size_would_have_chosen():
         ({"measures": ("grph",)}, 'did you mean "graph"'),
         ({"measures": "graph"}, "list of different measures"),
         ({"measures": (["graph"],)}, "list of different measures"),
-        ({"dilation": math.nan}, "dilation must be a finite number"),
+        ({"dilation": math.nan}, "dilation .* received nan"),
         ({"stein_factors": (math.inf, 1, 1)}, "stein_factors must be a finite number"),
         ({"options": {"draws": 10, "start": [[0.0], [1.0, 2.0]]}, "target": "normal"}, "rows of the same length"),
         ({"target": "normal", "target_options": {"mean": {1}}}, "target option mean must be a finite number"),

@@ -103,7 +103,7 @@ def test_from_csv(tmp_path):
         ({"responses": [1.0]}, r"responses must have shape \(2,\)"),
         ({"precision": 0.0}, "precision must be positive"),
         ({"prior_rate": -1.0}, "prior_rate at least 0"),
-        ({"prior_rate": [1.0, 2.0]}, "prior_rate must be a number"),
+        ({"prior_rate": [1.0, 2.0]}, "prior_rate .* received"),
         ({"responses": [1.0, np.nan]}, "responses must be numbers"),
     ],
 )

@@ -82,7 +82,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import batch_within, checked, number, positive, whole
+from steinkit.arguments import batch_within, number, positive, whole
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.result import Brief
 from steinkit.sample import Floats, Integers
@@ -386,7 +386,6 @@ class NormalEquations:
         return scale, values, vectors
 
 
-@checked
 def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debias: bool = True) -> float:
     """Estimate the probability that a batch's step is more than 90 degrees off the step of all the data.
 
@@ -475,7 +474,6 @@ class IRLSResult(Brief):
     warnings: tuple[str, ...]
 
 
-@checked
 def sequential_irls(
     X: ArrayLike,
     y: ArrayLike,
@@ -592,7 +590,6 @@ def sequential_irls(
     return IRLSResult(theta, path, sizes, deltas, np.cumsum(sizes) / N, seconds, converged, warnings)
 
 
-@checked
 def batch_irls(
     X: ArrayLike,
     y: ArrayLike,

@@ -51,7 +51,7 @@ from typing import NoReturn, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked, number, positive
+from steinkit.arguments import number, positive
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers
@@ -354,7 +354,6 @@ def _pick(choices: NDArray[np.bool_], uniforms: Floats) -> Integers:
     return np.asarray((choices.cumsum(axis=1) == wanted[:, None] + 1).argmax(axis=1), dtype=np.int64)
 
 
-@checked
 class SparseLogisticRegression(Posterior):
     """Posterior of the coefficients of a logistic regression of which most may be 0.
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked
+from steinkit.arguments import generator_from
 from steinkit.chains import LOW_BFMI, smallest_bfmi, touched_by_divergences
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias.drift import Drift
@@ -24,7 +24,7 @@ from steinkit.diagnosis.bias.text import AT_LEAST, bias_statements, bias_table
 from steinkit.diagnosis.exact_kernels import groups_of
 from steinkit.diagnosis.exact_run import ExactRun
 from steinkit.draws import Draws
-from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
+from steinkit.errors import InputError, UsageError, cautious, require_known, reservations
 from steinkit.result import Result, cautioned, running_text
 from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
@@ -234,7 +234,6 @@ class BiasEstimate(Result):
 
 
 @cautious
-@checked
 @within_time
 def estimate_bias(
     draws: DrawsLike,
@@ -312,14 +311,12 @@ def estimate_bias(
     >>> found.mean_bias.round(1).tolist(), np.exp(found.sd_bias).round(1).tolist()
     ([1.0, 1.0], [0.8, 0.8])
     """
-    if method not in _METHODS:
-        hint = did_you_mean(method, _METHODS)
-        raise UsageError(f"method must be one of {', '.join(_METHODS)}; received {method!r}{hint}")
+    require_known([method], _METHODS, "unknown method", "the methods")
     if method == "run" and (target is None or not target.has_log_density):
         raise UsageError("a run needs a target with a log density; give one, or take another method")
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     brought, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
-    functions = {**brought, **as_functions(functions or {})}
+    functions = {**brought, **as_functions({} if functions is None else functions)}
     return bias_of(prepared, functions=functions, left_out=left_out, method=method, rng=rng)
 
 
@@ -465,7 +462,7 @@ def _start(quantities: Quantities, target: Target | None, rng: Seed) -> ExactRun
     """Return a run that has not moved yet."""
     assert target is not None
     draws = quantities.draws
-    return ExactRun(draws.points, draws.shares, target, quantities.bounds, np.random.default_rng(rng))
+    return ExactRun(draws.points, draws.shares, target, quantities.bounds, generator_from(rng))
 
 
 def _drift(draws: Draws, moved: Floats) -> Drift:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked, require_unmasked
+from steinkit.arguments import generator_from, require_unmasked
 from steinkit.autocorrelation import EFFECTIVE_PER_FREEDOM
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias import mode_groups
@@ -40,7 +40,7 @@ from steinkit.result import Result, cautioned, running_text
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.scored_sample import ScoredSample
-from steinkit.target import Seed, Target, is_inside
+from steinkit.target import Seed, Target, is_inside, require_target
 from steinkit.text import count, probability
 
 _MARGINS = 2.0  # standard errors
@@ -139,7 +139,6 @@ class ModeWeights(Result):
 
 
 @cautious
-@checked
 @within_time
 def mode_weights(
     draws: DrawsLike,
@@ -204,6 +203,7 @@ def mode_weights(
     >>> found.draws_shares.round(1).tolist(), found.shares.round(2).tolist(), found.p < 1e-9
     ([0.7, 0.3], [0.5, 0.5], True)
     """
+    require_target(target)
     if not target.has_log_density:
         raise UsageError(f"{target.label} has no log density, which knows the mode weights; pass log_density=")
     prepared = ScoredSample.of(draws, target)
@@ -244,7 +244,9 @@ def weights_of_modes(prepared: ScoredSample, labels: ArrayLike | None = None, rn
         if len(groups) < 2:
             return None
         clusters, bounding = mode_groups.regions(draws, groups, prepared.bounds, names, called)
-        stream = np.random.default_rng([_STREAM, rng] if isinstance(rng, int | np.integer) else rng)
+        stream = generator_from(rng)
+        if isinstance(rng, int | np.integer):
+            stream = np.random.default_rng([_STREAM, int(rng)])
         masses = np.array([_mass(k, each, values, bounding, density, stream) for k, each in enumerate(clusters)])
     return _result(prepared, draws, clusters, masses, density)
 

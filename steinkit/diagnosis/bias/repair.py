@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import generator_from
 from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.bias.estimate import BiasEstimate, estimate_bias
 from steinkit.diagnosis.bias.mode_weights import bias_of_mixture, estimates_in_modes, mode_weights
 from steinkit.diagnosis.bias.text import repair_statements
-from steinkit.errors import Caution, InputError, UsageError, cautious, did_you_mean, reservations
+from steinkit.errors import Caution, InputError, UsageError, cautious, require_known, reservations
 from steinkit.result import Result, cautioned, running_text
 from steinkit.runtime.deadlines import within_time
 from steinkit.sample import Sample
@@ -87,7 +87,6 @@ class Repaired(Result):
 
 
 @cautious
-@checked
 @within_time
 def repair(
     draws: DrawsLike,
@@ -148,9 +147,7 @@ def repair(
     >>> mended.method, bool(abs(mended.sample.probabilities @ mended.sample.points).max() < 0.01)
     ('weights', True)
     """
-    if method not in _METHODS:
-        hint = did_you_mean(method, _METHODS)
-        raise UsageError(f"method must be one of {', '.join(_METHODS)}; received {method!r}{hint}")
+    require_known([method], _METHODS, "unknown method", "the methods")
     sample = as_sample(draws)
     if sample.weights is not None:
         raise UsageError("these draws carry weights already; repair draws without, or resample these first")
@@ -174,7 +171,7 @@ def repair(
         if enough:
             why = "how far the draws are off cannot be said"
         raise InputError(f"these draws cannot be repaired: {why}{_REMEDY}")
-    moved, stream = bias.moved or sample, np.random.default_rng(rng)
+    moved, stream = bias.moved or sample, generator_from(rng)
     for _ in range(_RUNS):
         run = estimate_bias(moved, target, bounds=bounds, method="run", rng=stream)
         assert run.moved is not None

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import require_type
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets, tolerance_of
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
@@ -34,7 +34,6 @@ from steinkit.units import Units, UnitsLike
 
 
 @cautious
-@checked
 @deadlines.within_time
 def graph_stein_discrepancy(
     draws: DrawsLike,
@@ -228,13 +227,14 @@ def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Co
     """The operator at the sample's points; None for Langevin's."""
     if operator is None:
         return None
+    require_type(RiemannianLangevin, "a RiemannianLangevin or None", operator=operator)
     sample = data.points
     return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names, first=sample.first)
 
 
 def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
     """The graph on the points and its stretch."""
-    if kind not in ("spanner", "complete"):
+    if not isinstance(kind, str) or kind not in ("spanner", "complete"):
         raise UsageError(f"graph must be 'spanner' or 'complete'; received {kind!r}")
     stretch = geometry.checked_dilation(dilation)
     if points.shape[1] == 1:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from steinkit.arguments import checked
+from steinkit.arguments import number, positive
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats
 
@@ -47,8 +47,8 @@ class BaseKernel(ABC):
         _FAMILIES[cls.name] = cls
 
     def __post_init__(self) -> None:
-        if self.scale is not None and not 0.0 < self.scale < math.inf:
-            raise UsageError(f"the scale of a kernel must be a positive number; received {self.scale}")
+        if self.scale is not None:
+            positive(self.scale, "the scale of a kernel")
 
     def parameters(self) -> tuple[float, ...]:
         """The fields as `radial` takes them; the scale must be known.
@@ -150,7 +150,6 @@ class BaseKernel(ABC):
         return replace(self, scale=scale), notes
 
 
-@checked
 @dataclass(frozen=True)
 class IMQ(BaseKernel):
     """Inverse multiquadric kernel, (scale^2 + |x - y|^2)^exponent.
@@ -173,9 +172,8 @@ class IMQ(BaseKernel):
     exponent: float = -0.5
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if not -math.inf < self.exponent < 0.0:
-            raise UsageError(f"the exponent of the IMQ kernel must be negative; received {self.exponent}")
+        positive(self.scale, "the scale of a kernel")
+        number(self.exponent, "the exponent of the IMQ kernel", lambda x: -math.inf < x < 0.0, "negative and finite")
 
     @staticmethod
     def radial(u: Any, weight: Any, scale: float, exponent: float) -> tuple[Any, Any, Any]:
@@ -259,7 +257,6 @@ class IMQ(BaseKernel):
         return 2.0 + abs(self.exponent)
 
 
-@checked
 @dataclass(frozen=True)
 class GaussianKernel(BaseKernel):
     """Gaussian kernel, exp(-|x - y|^2 / (2 scale^2)).
@@ -317,7 +314,6 @@ class GaussianKernel(BaseKernel):
         return 1.0, *_per_length(self.scale, 1.05, 2.8)
 
 
-@checked
 @dataclass(frozen=True)
 class MaternKernel(BaseKernel):
     """Matern kernel of smoothness 5/2, (1 + t + t^2 / 3) exp(-t) with t = sqrt(5) |x - y| / scale.

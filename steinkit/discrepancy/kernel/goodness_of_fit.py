@@ -54,7 +54,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked
+from steinkit.arguments import generator_from, number, whole
 from steinkit.autocorrelation import initial_monotone_sum, integrated_autocorrelation_times, lagged_products
 from steinkit.chains import in_order_of_content, split_chains
 from steinkit.containers.reading import DrawsLike
@@ -63,7 +63,7 @@ from steinkit.discrepancy.kernel.ksd import KernelSteinDiscrepancy, kernel_stein
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.draws import Draws
-from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
+from steinkit.errors import Caution, InputError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation, small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
@@ -142,7 +142,6 @@ class KernelSteinTest:
 
 
 @cautious
-@checked
 @within_time
 def kernel_stein_test(
     draws: DrawsLike,
@@ -255,7 +254,7 @@ def _test(
         flip_probability = _flip_probability(tau, len(points.inverse), points.dim)
         notes += _doubts(tau, len(points.inverse))
     correlated = time.perf_counter()
-    signs = _sign_sums(rows, places, len(points), flip_probability, n_bootstrap, np.random.default_rng(rng))
+    signs = _sign_sums(rows, places, len(points), flip_probability, n_bootstrap, generator_from(rng))
     signs = np.vstack([points.counts.astype(np.float32), signs])
     rough = only_p and _LEAST < size < 1.0 / _LEAST
     sums = _pair_sums(stein, signs, threads, rough)
@@ -291,10 +290,9 @@ def _test(
 
 
 def _require_settings(flip_probability: float | None, n_bootstrap: int) -> None:
-    if flip_probability is not None and not 0.0 < flip_probability <= 0.5:
-        raise UsageError(f"flip_probability must be above 0 and at most 0.5; received {flip_probability}")
-    if isinstance(n_bootstrap, bool) or not isinstance(n_bootstrap, int | np.integer) or n_bootstrap < 1:
-        raise UsageError(f"n_bootstrap must be a positive whole number of replicates; received {n_bootstrap!r}")
+    if flip_probability is not None:
+        number(flip_probability, "flip_probability", lambda share: 0.0 < share <= 0.5, "above 0 and at most 0.5")
+    whole(n_bootstrap, "n_bootstrap", 1)
 
 
 def _require_equal_weights(sample: Sample) -> None:

@@ -41,7 +41,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import number, require_flags, whole
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import outwards, require_ordered
@@ -198,7 +198,6 @@ class KernelSteinDiscrepancy(Result):
 
 
 @cautious
-@checked
 @within_time
 def kernel_stein_discrepancy(
     draws: DrawsLike,
@@ -275,7 +274,8 @@ def kernel_stein_discrepancy(
     Gorham and Mackey (2017), Measuring sample quality with kernels, ICML. Chwialkowski, Strathmann and Gretton (2016),
     A kernel test of goodness of fit, ICML. Liu, Lee and Jordan (2016), A kernelized Stein discrepancy, ICML.
     """
-    if statistic not in ("v", "u"):
+    require_flags(squared=squared)
+    if not isinstance(statistic, str) or statistic not in ("v", "u"):
         raise UsageError(f'statistic must be "v" or "u"; received {statistic!r}')
     if statistic == "u" and not squared:
         raise UsageError("a U-statistic can be negative and then has no root; ask for it with squared=True")
@@ -371,7 +371,6 @@ def _u_statistic(
     return power, power - error, power + error
 
 
-@checked
 @within_time
 def thin(
     draws: DrawsLike,
@@ -440,10 +439,8 @@ def thin(
     ----------
     Riabiz et al. (2022), Optimal thinning of MCMC output, JRSS B 84(4), algorithm 1.
     """
-    if m < 1:
-        raise UsageError(f"m must be a positive whole number of draws; received {m!r}")
-    if not 0.0 <= moment_weight < np.inf:
-        raise UsageError(f"moment_weight must be a finite number, zero or more; received {moment_weight!r}")
+    whole(m, "m", 1)
+    number(moment_weight, "moment_weight", lambda weight: 0.0 <= weight < np.inf, "at least 0 and finite")
     prepared = ScoredSample.of(draws, target, scores=scores, bounds=bounds)
     require_time("draws were chosen")
     prepared = prepared.in_units(units)

@@ -264,10 +264,10 @@ def test_as_many_coordinates_as_draws():
         (
             {"method": "regresion"},
             UsageError,
-            "must be one of auto, regression, weights, run; received 'regresion'.*did you mean",
+            "'regresion' .did you mean",
         ),
         ({"method": "run"}, UsageError, "a run needs a target with a log density; give one, or take another method"),
-        ({"functions": [1]}, UsageError, r"functions must be a mapping or None; received \[1\]"),
+        ({"functions": [1]}, UsageError, r"functions must be a mapping"),
         ({"functions": {"x1": lambda x: x[:, 0]}}, UsageError, "'x1' is a coordinate of the draws"),
         ({"scores": np.ones((7, 2))}, InputError, r"shape of the points, \(200, 2\); received \(7, 2\)"),
         ({"scores": None}, UsageError, "scores"),

@@ -82,7 +82,7 @@ def test_moments_respect_bounds_and_operators():
 
 @pytest.mark.parametrize("weight", [-0.1, np.nan, np.inf])
 def test_weights_of_moments_that_make_no_sense(weight):
-    with pytest.raises(UsageError, match="moment_weight must be a finite number"):
+    with pytest.raises(UsageError, match="moment_weight"):
         sk.thin(np.eye(3), m=1, scores=np.eye(3), moment_weight=weight)
 
 

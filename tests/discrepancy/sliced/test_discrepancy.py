@@ -171,7 +171,7 @@ def test_bounds_hold_a_coordinate_and_refuse_mixtures():
         ({"directions": [["a", "b"]]}, "rows of numbers"),
         ({"directions": [[1e-200, 0.0]]}, "so long or short"),
         ({"directions": [[1e200, 0.0]]}, "so long or short"),
-        ({"stein_factors": None}, "stein_factors must be a sequence of numbers"),
+        ({"stein_factors": None}, "stein_factors .* received None"),
         ({"units": "ow"}, 'did you mean "own"'),
         ({"units": [1.0, -1.0]}, "positive"),
     ],

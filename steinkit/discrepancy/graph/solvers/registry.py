@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.arguments import require_type
 from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, asked_for, best_of
 from steinkit.errors import TimeLimitError, UsageError, did_you_mean
 from steinkit.text import alternatives
@@ -302,6 +303,7 @@ def solver_named(name: str) -> Solver:
     UsageError
         If there is no such solver; the message lists the solvers that exist.
     """
+    require_type(str, "the name of a solver", solver=name)
     base, colon, backend = name.partition(":")
     solver = SOLVERS.get(base)
     if solver is None or (colon and not solver.takes_backend):

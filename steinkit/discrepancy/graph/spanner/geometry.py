@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import number, whole
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.deadlines import require_time
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MOST_COMPLETE_PAIRS = 5_000_000
 
 
-@checked
 @dataclass(frozen=True, eq=False)
 class Graph:
     """An undirected graph whose vertices are the points of a sample.
@@ -59,7 +58,7 @@ class Graph:
     lengths: Floats
 
     def __post_init__(self) -> None:
-        edges = checked_edges(self.edges, self.n_points)
+        edges = checked_edges(self.edges, whole(self.n_points, "n_points", 0))
         try:
             lengths = np.asarray(self.lengths, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -201,7 +200,6 @@ def edge_lengths(points: Floats, edges: Integers) -> Floats:
     return lengths
 
 
-@checked
 def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
     """Compute the dilation of a graph: the largest ratio, over all pairs, of graph distance to distance.
 
@@ -233,8 +231,7 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
 
     points = as_sample(points).points
     n = len(points)
-    if block < 1:
-        raise UsageError(f"block must be at least 1; received {block}")
+    whole(block, "block", 1)
     edges = _edges_of(graph, n)
     links = _link_matrix(n, edges, edge_lengths(points, edges))
     largest = 1.0
@@ -251,9 +248,7 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
 
 def checked_dilation(dilation: float) -> float:
     """The stretch t of a spanner, which is a finite number above 1."""
-    if not 1.0 < dilation < np.inf:  # so that NaN fails too
-        raise UsageError(f"dilation must be a finite number above 1; received {dilation}")
-    return float(dilation)
+    return number(dilation, "dilation", lambda t: 1.0 < t < np.inf, "finite and above 1")
 
 
 def checked_edges(edges: ArrayLike, n_points: int) -> Integers:

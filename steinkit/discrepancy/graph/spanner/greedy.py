@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bucket_kernels import Boxes, Problem, filter_block, insert_in_order
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import MOST_TIES, RUN, insert_empty_boxes, list_empty_boxes
@@ -134,7 +133,6 @@ _INSTANT = 1e-6  # seconds: what is left is positive, though it may run out at a
 FEWER = 0.5  # times as many centres as points are few enough
 
 
-@checked
 @within_time
 def greedy_spanner(
     points: DrawsLike,

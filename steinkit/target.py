@@ -120,19 +120,21 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
         If the deadline passes.
     """
     values = np.full((len(points), *row), np.nan)
-    parts, raised, returned = [np.arange(len(points))], 0, False
+    parts, raised, returned = [slice(0, len(points))], 0, False
     while len(points) and parts and (returned or raised < _HOPELESS):
         rows = parts.pop()
+        count = rows.stop - rows.start
         require_time(f"{what} was taken at proposals")
         try:
             with np.errstate(all="ignore"):
-                values[rows] = call_checked(function, points[rows], (len(rows), *row), what)
+                values[rows] = call_checked(function, points[rows], (count, *row), what)
             returned = True
         except RaisedError as error:
             if isinstance(error.__cause__, TimeoutError):
                 raise  # a watchdog of the user's
             raised += 1
-            parts += np.array_split(rows, 2) if len(rows) > 1 else []
+            middle = rows.start + -(-count // 2)
+            parts += [slice(rows.start, middle), slice(middle, rows.stop)] if count > 1 else []
     return values
 
 
@@ -641,7 +643,7 @@ class Target:
         >>> target.proposal_log_density([[1.0], [-1.0]])
         array([ -1., -inf])
         """
-        values = self._at_proposals(self.log_density, self._points(points), (), "log_density")
+        values = self._at_proposals(self._log_density or self.log_density, self._points(points), (), "log_density")
         return np.where(np.isfinite(values), values, -np.inf)
 
     def proposal_score(self, points: ArrayLike) -> Floats:
@@ -670,12 +672,15 @@ class Target:
         if isinstance(score, DifferenceScore):
             score = score.without_warning
         values = self._at_proposals(score, points, points.shape[1:], "score")
-        return np.where(np.isfinite(values).all(axis=1, keepdims=True), values, np.nan)
+        defined = _finite_rows(values)
+        return values if defined.all() else np.where(defined[:, None], values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
         """Call a function at the points inside the support; NaN elsewhere and where it raises."""
-        values = np.full((len(points), *row), np.nan)
         inside = is_inside(points, self.bounds)
+        if inside.all():
+            return call_where_defined(function, points, row, what)
+        values = np.full((len(points), *row), np.nan)
         values[inside] = call_where_defined(function, points[inside], row, what)
         return values
 
@@ -989,10 +994,15 @@ def require_inside(
 
 def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
     """Return which points are finite and strictly between the bounds of the support."""
-    found = np.isfinite(points).all(axis=1)
+    found = _finite_rows(points)
     if bounds is not None:
         found &= ((points > bounds[:, 0]) & (points < bounds[:, 1])).all(axis=1)
-    return np.asarray(found)
+    return found
+
+
+def _finite_rows(values: Floats) -> NDArray[np.bool_]:
+    finite = np.isfinite(values)
+    return np.ones(len(values), dtype=np.bool_) if finite.all() else np.asarray(finite.all(axis=1))
 
 
 def show_point(point: Floats) -> str:

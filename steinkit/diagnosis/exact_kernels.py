@@ -113,7 +113,7 @@ class Density:
             for place, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
                 scores = self.score(state.points + 0.5 * (1.0 + place) * step)
                 values += 0.5 * weight * np.einsum("nj,nj->n", scores, step)
-        return np.where(self.inside(points), values, -np.inf)
+        return values if self._bounds is None else np.where(self.inside(points), values, -np.inf)
 
     def inside(self, points: Floats) -> NDArray[np.bool_]:
         """Return which points lie strictly within the bounds, shape (n,)."""
@@ -165,8 +165,10 @@ class Hamiltonian:
             momentum += 0.5 * force
             for k in range(_LEAPFROGS):
                 points = points + steps * self._pushed(momentum)
-                lost |= ~(np.abs(points - state.points) < self._reach).all(axis=1)
-                points[lost] = state.points[lost]
+                near = np.abs(points - state.points) < self._reach
+                if not near.all():
+                    lost |= ~near.all(axis=1)
+                    points[lost] = state.points[lost]
                 force = steps * self._pulled(self._density.score(points))
                 momentum += force if k < _LEAPFROGS - 1 else 0.5 * force
             density = self._density.at(state, points)
@@ -255,9 +257,9 @@ def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
     if dim == 1:
         return []
     medians = np.median(points, axis=0)
-    ranks = np.argsort(np.argsort(points, axis=0), axis=0).astype(np.float64)
+    ranks = np.argsort(np.argsort(points.T, axis=1), axis=1).astype(np.float64)
     sizes = np.log(np.abs(points - medians) + np.finfo(float).tiny)
-    correlations = np.corrcoef(ranks.T, sizes.T)[:dim, dim:]
+    correlations = np.corrcoef(ranks, sizes.T)[:dim, dim:]
     found = []
     for t in range(dim):
         clear = np.abs(correlations[t]) > max(_GOVERNED, _CLEAR / math.sqrt(n))
@@ -382,9 +384,8 @@ def evaluations_per_transition(target: Target) -> int:
 def _axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return the root of the inverse mass matrix and the directions of scale moves, from clipped draws."""
     n, dim = points.shape
-    centre = quantiles(points, shares)[1]
-    reach = _REACH * robust_scale(points, shares)
-    z = np.clip(points - centre, -reach, reach)
+    centre, scale = robust_units(points, shares)
+    z = np.clip(points - centre, -_REACH * scale, _REACH * scale)
     z -= shares @ z
     variances = shares @ z**2
     axes = np.diag(np.sqrt(variances))
@@ -397,21 +398,20 @@ def _axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
     return vectors * np.sqrt(eigenvalues), np.vstack([axes, (vectors * np.sqrt(eigenvalues)).T])
 
 
-def robust_scale(points: Floats, shares: Floats) -> Floats:
-    """Return half the distance of the 16 % and 84 % quantiles, or the sd where most draws are equal, shape (d,)."""
+def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Return the medians and half the distances of the 16 % and 84 % quantiles, or sds where most draws are equal."""
     low, middle, high = quantiles(points, shares)
     deviation = np.sqrt(shares @ (points - middle) ** 2)
-    return np.where(high - low > 1e-3 * deviation, 0.5 * (high - low), deviation)
+    return middle, np.where(high - low > 1e-3 * deviation, 0.5 * (high - low), deviation)
 
 
 def quantiles(values: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the 16, 50 and 84 % quantiles of columns of weighted values, each of shape (d,)."""
-    order = np.argsort(values, axis=0, kind="stable")
-    reached = np.cumsum(shares[order], axis=0)
-    columns = np.arange(values.shape[1])
-    low, middle, high = (
-        values[order[np.argmax(reached >= q * reached[-1], axis=0), columns], columns] for q in (0.16, 0.5, 0.84)
-    )
+    rows = np.ascontiguousarray(values.T)
+    order = np.argsort(rows, axis=1, kind="stable")
+    reached = np.cumsum(shares[order], axis=1)
+    places = (np.argmax(reached >= q * reached[:, -1:], axis=1)[:, None] for q in (0.16, 0.5, 0.84))
+    low, middle, high = (np.take_along_axis(rows, np.take_along_axis(order, at, 1), 1)[:, 0] for at in places)
     return low, middle, high
 
 

@@ -53,7 +53,7 @@ from steinkit.diagnosis.exact_kernels import (
     State,
     evaluations_per_transition,
     quantiles,
-    robust_scale,
+    robust_units,
 )
 from steinkit.diagnosis.findings import Finding, Kind
 from steinkit.draws import Draws
@@ -234,11 +234,11 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     assert target is not None
     density = Density(target, bounds)
     try:
-        cloud, note = _affordable(_Cloud.of(prepared.draws, target, bounds), target, density)
-        known = target.has_log_density
-        heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
-        start, generator = State(cloud.points, heights), generator_from(rng)
         with one_thread_in_libraries():
+            cloud, note = _affordable(_Cloud.of(prepared.draws, target, bounds), target, density)
+            known = target.has_log_density
+            heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
+            start, generator = State(cloud.points, heights), generator_from(rng)
             found = _moved(cloud, start, target, density, bounds, generator, prepared.points.names)
     except InputError as error:  # of the density, or of a score that is known at the draws only
         return InvarianceTest(None, str(error))
@@ -388,7 +388,7 @@ class _Functions:
     def of(cls, cloud: _Cloud, heights: Floats, has_heights: bool) -> _Functions:
         """Fix centre and scale by quantiles of the draws."""
         points, shares = cloud.points, cloud.shares
-        middle, scale = quantiles(points, shares)[1], robust_scale(points, shares)
+        middle, scale = robust_units(points, shares)
         first, second = np.triu_indices(points.shape[1], 1)
         if len(first) > _MOST_PAIRS:
             some = np.linspace(0, len(first) - 1, _MOST_PAIRS).astype(np.int64)

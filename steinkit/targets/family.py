@@ -264,13 +264,13 @@ class Scatter:
         """L^-1 r for each row r, (n, d) -> (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor, dtype=np.float64)
-        return np.asarray(scipy.linalg.solve_triangular(self.factor, residuals.T, lower=True).T, dtype=np.float64)
+        return np.asarray(scipy.linalg.lapack.dtrtrs(self.factor, residuals.T, lower=True)[0].T, dtype=np.float64)
 
     def solve(self, residuals: Floats) -> Floats:
         """S^-1 r for each row r, (n, d) -> (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor / self.factor, dtype=np.float64)
-        return np.asarray(scipy.linalg.cho_solve((self.factor, True), residuals.T).T, dtype=np.float64)
+        return np.asarray(scipy.linalg.lapack.dpotrs(self.factor, residuals.T, lower=True)[0].T, dtype=np.float64)
 
     def colour(self, noise: Floats) -> Floats:
         """L z for each row z, (n, d) -> (n, d)."""

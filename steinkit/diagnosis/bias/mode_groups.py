@@ -209,13 +209,14 @@ def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
     valley = deepest_valley(operand, _CLEAR)
     if valley is not None:
         return np.asarray(operand.points @ valley.direction > valley.at)
-    projected = operand.points @ directions_of(operand).T
-    ordered = np.sort(projected, axis=0)
-    ends = np.arange(FEWEST_DRAWS, len(ordered) - FEWEST_DRAWS + 1)  # of gaps, the upper
-    spans = ordered[ends - 1] - ordered[ends - _BESIDE] + ordered[ends + _BESIDE - 1] - ordered[ends]
-    wider = np.where(ordered[ends] > ordered[ends - 1] + _WIDER * spans, ordered[ends] - ordered[ends - 1], 0.0)
-    row, k = np.unravel_index(int(wider.argmax()), wider.shape)
-    return None if wider[row, k] == 0.0 else projected[:, k] >= ordered[ends[row], k]
+    projected = directions_of(operand) @ operand.points.T
+    ordered = np.sort(projected, axis=1)
+    ends = np.arange(FEWEST_DRAWS, ordered.shape[1] - FEWEST_DRAWS + 1)  # of gaps, the upper
+    low, high = ordered[:, ends - 1], ordered[:, ends]
+    spans = low - ordered[:, ends - _BESIDE] + ordered[:, ends + _BESIDE - 1] - high
+    wider = np.where(high > low + _WIDER * spans, high - low, 0.0)
+    k, place = np.unravel_index(int(wider.argmax()), wider.shape)
+    return None if wider[k, place] == 0.0 else projected[k] >= high[k, place]
 
 
 def connections(peaks: Floats, log_density: LogDensity) -> list[tuple[float, int, int]]:

@@ -76,7 +76,7 @@ A. Mira, R. Solgi and D. Imparato (2013), "Zero variance Markov chain Monte Carl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -284,7 +284,7 @@ def _folds(draws: Draws) -> Integers:
 
 
 @_of_what_varies()
-def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floats:
+def cross_fitted(operand: Operand, quantities: Floats, *kinds: FeatureSet) -> Floats:
     """Quantities and their squares, less what features of the other fold's fit explain of them.
 
     Parameters
@@ -292,34 +292,48 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     operand : Operand
     quantities : ndarray, shape (n, m)
         Functions of the draws. For "own2" and "own4" the coordinates themselves, in their order.
-    kind : {"own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"}
-        The features.
+    *kinds : {"own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"}
+        Sets of features. Of several ones the last must be a set of vector fields, which contains the others.
 
     Returns
     -------
-    ndarray, shape (n, 2 m)
+    ndarray, shape (kinds, n, 2 m)
         Whose means estimate those of the quantities under the target, and of their squares.
     """
     fold = _folds(operand.draws)
     values = np.hstack([quantities, quantities**2])
-    left = values.copy()
-    explained = _explained_by_own if kind in DEGREE else _explained_jointly
+    left = np.repeat(values[None], len(kinds), axis=0)
     for learn in (0, 1):
-        for rows, part in explained(
-            operand, values, kind, np.flatnonzero(fold == learn), np.flatnonzero(fold != learn)
-        ):
-            left[rows] -= part
+        rows = np.flatnonzero(fold == learn), np.flatnonzero(fold != learn)
+        if kinds[0] in DEGREE:
+            parts = _explained_by_own(operand, values, kinds[0], *rows)
+        else:
+            parts = _explained_jointly(operand, values, kinds, *rows)
+        for some, part in parts:
+            left[:, some] -= part
     return left
 
 
+def _within_fields(kind: FeatureSet, dim: int) -> tuple[Integers, Integers]:
+    """Return pairs of features of vector fields whose sums are the features of a smaller set, up to factors."""
+    if kind not in ("diagonal", "pairs"):
+        return (np.arange(width_of(kind, dim)),) * 2
+    i, j = (np.arange(dim),) * 2 if kind == "diagonal" else np.triu_indices(dim)
+    return np.append(np.arange(dim), dim + i * dim + j), np.append(np.arange(dim), dim + j * dim + i)
+
+
 def _explained_jointly(
-    operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
+    operand: Operand, values: Floats, kinds: Sequence[FeatureSet], learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """What a ridge regression on all features together explains, some rows at a time."""
-    frame, width = Frame.of(operand, learn), width_of(kind, operand.points.shape[1])
+    """What ridge regressions on all features of each set together explain, some rows at a time.
+
+    Moments are taken of the last set only.
+    """
+    dim, kind = operand.points.shape[1], kinds[-1]
+    frame, width = Frame.of(operand, learn), width_of(kind, dim)
     if kind == "chosen":
         frame = _with_chosen_fields(operand, frame, values, learn)
-        width = width_of("affine", operand.points.shape[1]) + operand.chosen_fields()
+        width = width_of("affine", dim) + operand.chosen_fields()
     moments = np.zeros((width + 1, width + values.shape[1] + 1))  # of (1, features) with (features, functions, 1)
     squares = np.zeros(values.shape[1])
     for rows in operand.blocks(learn, width):
@@ -332,7 +346,15 @@ def _explained_jointly(
     covariance = moments[:-1, :-1] - np.outer(moments[:-1, -1], moments[-1, :-1])
     variances = squares - moments[-1, width:-1] ** 2
     kish = operand.draws.shares[learn].sum() ** 2 / (operand.draws.shares[learn] ** 2).sum()
-    coefficients = _ridge(covariance[:, :width], covariance[:, width:], variances, kish)
+    gram, cross = covariance[:, :width], covariance[:, width:]
+    coefficients = np.zeros((len(kinds), *cross.shape))
+    for of, each in zip(coefficients[:-1], kinds, strict=False):
+        first, second = _within_fields(each, dim)
+        rows = gram[first] + gram[second]
+        found = _ridge(rows[:, first] + rows[:, second], cross[first] + cross[second], variances, kish)
+        of[first] += found
+        of[second] += found
+    coefficients[-1] = _ridge(gram, cross, variances, kish)
     for rows in operand.blocks(use, width):
         yield rows, frame.joint(operand, rows, kind) @ coefficients
 
@@ -342,10 +364,11 @@ def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: I
     fields = quadratic_fields(operand.points.shape[1])
     rows = learn[:: -(-len(learn) // _CHOOSE_ON)]
     features = frame.joint(operand, rows, "quadratic")
-    shares = operand.draws.shares[rows, None] / operand.draws.shares[rows].sum()
+    shares = operand.draws.shares[rows] / operand.draws.shares[rows].sum()
     columns = np.hstack([features, values[rows]])
-    columns = (columns - (shares * columns).sum(axis=0)) * np.sqrt(shares)
-    columns /= np.maximum(np.sqrt((columns**2).sum(axis=0)), np.finfo(float).tiny)
+    columns -= shares @ columns
+    columns *= np.sqrt(shares)[:, None]
+    columns /= np.maximum(np.sqrt(np.einsum("nk,nk->k", columns, columns)), np.finfo(float).tiny)
     affine, quadratic, left = np.split(columns, [features.shape[1] - len(fields[0]), features.shape[1]], axis=1)
     gram = affine.T @ affine
     gram[np.diag_indices_from(gram)] += _RIDGE * len(gram) / len(rows)
@@ -435,14 +458,18 @@ def chi_square(operand: Operand) -> float:
     sets: list[FeatureSet] = ["diagonal", *(fields or (kind for kind in joint if kind == "pairs"))]
     if _DRAWS_A_FEATURE * width_of("own4", dim) < n:
         sets.append("own4")
-    return max(0.0, *(_by_features(operand, kind) for kind in sets))
-
-
-def _by_features(operand: Operand, kind: FeatureSet) -> float:
     first, second = operand.draws.halves
     made = ((first, Frame.of(operand, second)), (second, Frame.of(operand, first)))
+    return max(0.0, *(_by_features(operand, made, kind) for kind in sets))
+
+
+def _by_features(operand: Operand, made: Sequence[tuple[Integers, Frame]], kind: FeatureSet) -> float:
     means = [_mean(operand, frame, half, kind) for half, frame in made]
-    return float(np.mean([means[0] @ _through_covariance(operand, *each, kind, means[1]) for each in made]))
+    between = (
+        means[0] @ _through_covariance(operand, *each, kind, mean, means[1])
+        for each, mean in zip(made, means, strict=True)
+    )
+    return float(np.mean(list(between)))
 
 
 def _mean(operand: Operand, frame: Frame, half: Integers, kind: FeatureSet) -> Floats:
@@ -452,10 +479,11 @@ def _mean(operand: Operand, frame: Frame, half: Integers, kind: FeatureSet) -> F
     return np.asarray(mean / total)
 
 
-def _through_covariance(operand: Operand, half: Integers, frame: Frame, kind: FeatureSet, vector: Floats) -> Floats:
+def _through_covariance(
+    operand: Operand, half: Integers, frame: Frame, kind: FeatureSet, mean: Floats, vector: Floats
+) -> Floats:
     """(Cov + ridge diag Cov)^-1 times a vector, for features of a half with a frame of the other."""
     width, shares = len(vector), operand.draws.shares[half] / operand.draws.shares[half].sum()
-    mean = _mean(operand, frame, half, kind)
     if width > len(half):  # by the draws' own inner products, of which there are fewer
         deviations = (frame.of_all(operand, half, kind) - mean) * np.sqrt(shares)[:, None]
         scale = np.sqrt(np.maximum((deviations**2).sum(axis=0), np.finfo(float).tiny))
@@ -575,16 +603,23 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
     n, dim = operand.points.shape
     quantities = np.hstack([operand.points, functions])
     m = quantities.shape[1]
-    sets: list[FeatureSet] = ["own2", "own4", *operand.joint_sets()]
+    joint = operand.joint_sets()
     if operand.chosen_fields():
-        sets.append("chosen")
+        joint.append("chosen")
+    sets: list[FeatureSet] = [*DEGREE, *joint]
+    together = [[each] for each in DEGREE] + ([joint] if "affine" in joint else [[each] for each in joint])
     shares = operand.draws.shares
     means, sds = np.full((len(sets), m), np.nan), np.full((len(sets), m), np.nan)
     explained = np.zeros((len(sets), m))
     influence, variance = np.zeros((n, 2, m)), np.full((2, m), np.inf)
-    for row, kind in enumerate(sets):
-        taken = dim if kind in DEGREE else m
-        left = cross_fitted(operand, quantities[:, :taken], kind).reshape(n, 2, taken)
+    row = -1
+    for row, left in enumerate(
+        each
+        for kinds in together
+        for each in cross_fitted(operand, quantities[:, : dim if kinds[0] in DEGREE else m], *kinds)
+    ):
+        taken = left.shape[1] // 2
+        left = left.reshape(n, 2, taken)
         means[row, :taken], square = np.einsum("n,nkm->km", shares, left)
         spread = np.maximum(square - means[row, :taken] ** 2, _LEAST_VARIANCE)
         sds[row, :taken] = np.sqrt(spread)

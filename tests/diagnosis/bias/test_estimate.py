@@ -398,12 +398,19 @@ def test_draws_far_narrower_than_the_target_have_a_document():
     assert 0.0 < json.loads(json.dumps(document, allow_nan=False))["worth"] <= 900.1
 
 
-@pytest.mark.parametrize("seed", [0, 22], ids=["no solution", "no eigenvalues"])
-def test_draws_whose_first_half_does_not_vary_in_a_coordinate_are_refused(seed):
-    draws = np.random.default_rng(seed).standard_normal((60, 2))
-    draws[:, 0] = 1.0 + 1e-15 * np.where(np.arange(60) < 30, 0, np.arange(60))
-    with pytest.raises(sk.InputError, match="half of the draws hardly vary"):
-        sk.estimate_bias(draws, scores=-draws)
+def test_draws_whose_first_half_does_not_vary_in_a_coordinate_are_refused_or_nothing_is_reliable():
+    """Rounding decides whether linear algebra fails."""
+
+    def outcome(seed):
+        draws = np.random.default_rng(seed).standard_normal((60, 2))
+        draws[:, 0] = 1.0 + 1e-15 * np.where(np.arange(60) < 30, 0, np.arange(60))
+        try:
+            return str(sk.estimate_bias(draws, scores=-draws).reliable.any())
+        except sk.InputError as error:
+            return str(error)
+
+    found = {outcome(seed) for seed in range(24)}
+    assert found == {"False", "half of the draws hardly vary, so their bias cannot be told; run a longer chain"}
 
 
 def banana(mean, seed, n=1000):

@@ -31,7 +31,7 @@ def test_the_claim_is_made_of_noise_of_what_is_unexplained_and_of_what_sets_diff
     sets = ["own2", "own4", "diagonal", "pairs", "affine", "quadratic"]
     means, sds, influences = [], [], []
     for kind in sets:
-        first, square = np.split(cross_fitted(of, of.points, kind), 2, axis=1)
+        first, square = np.split(cross_fitted(of, of.points, kind)[0], 2, axis=1)
         mean, variance = first.mean(axis=0), square.mean(axis=0) - first.mean(axis=0) ** 2
         means.append(mean)
         sds.append(np.sqrt(variance))

@@ -14,6 +14,7 @@ serve_results_with(
     html="steinkit.report.page:as_html",
     summary="steinkit.measures.scoring:summary_of",
     picture="steinkit.plots.overview:picture",
+    figures="steinkit.plots.overview:figures",
     save="steinkit.saved_results:save_result",
 )
 

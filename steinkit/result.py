@@ -40,7 +40,7 @@ def serve_results_with(**functions: str) -> None:
     Parameters
     ----------
     **functions : str
-        "html" of a notebook, "summary", "picture", "save".
+        "html" of a notebook, "summary", "picture", "figures", "save".
     """
     _served_by.update(functions)
 
@@ -59,7 +59,18 @@ class Displayed:
 
 
 class Result(Displayed):
-    """What was found: it can be said in words, shown, listed as JSON, and kept in files."""
+    """What was found: it can be said in words, shown, listed as JSON, and kept in files.
+
+    Every result says itself by the same methods, from its own attributes. Terminals, notebooks and pages arrange what
+    these return and decide nothing.
+
+    Attributes
+    ----------
+    warnings : tuple of str
+        What a reader should know; a `steinkit.errors.Caution` changes how the number is to be read.
+    """
+
+    warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """List the result as JSON documents hold it.
@@ -70,6 +81,62 @@ class Result(Displayed):
             Of strings, finite numbers, lists and dicts.
         """
         raise NotImplementedError
+
+    @property
+    def subject(self) -> str:
+        """What the result is of: the sample or samples, or sampler, and the target; empty where that is not known."""
+        return ""
+
+    def headline(self) -> str:
+        """Say in one sentence, without its full stop, what was found.
+
+        Returns
+        -------
+        str
+            The head of a page.
+        """
+        raise NotImplementedError
+
+    def statements(self) -> tuple[Statement, ...]:
+        """Say what was found, with its grounds and limits.
+
+        Returns
+        -------
+        tuple of Statement
+            In the order in which they are read.
+        """
+        raise NotImplementedError
+
+    def tables(self) -> tuple[Table, ...]:
+        """List what was found in numbers.
+
+        Returns
+        -------
+        tuple of Table
+            The most telling one first; it follows the text of `summary`.
+        """
+        return ()
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """List how the result was made: settings, seeds, versions, hashes, and how to make it again.
+
+        Returns
+        -------
+        tuple of pairs of str
+            Term and value; a value of several lines is text to be copied.
+        """
+        return ()
+
+    def figures(self) -> tuple[Picture, ...]:
+        """Show what was found, for a page.
+
+        Returns
+        -------
+        tuple of Picture
+            The most telling one first; `steinkit.plots.figures` has them with a target of the user's own code.
+        """
+        shown: tuple[Picture, ...] = _served("figures", self)
+        return shown
 
     def summary(self) -> str:
         """Say in words what was found.
@@ -112,6 +179,28 @@ class Result(Displayed):
             If a file cannot be written.
         """
         _served("save", self, path)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a page.
+
+    Attributes
+    ----------
+    name : str
+        Its heading.
+    caption : str
+        Sentences that tell those who see it how to read it.
+    alt : str
+        What is seen in it, in numbers, for those who do not.
+    draw : callable
+        Draws it on a new Figure, not registered with pyplot, about 7.6 inches wide.
+    """
+
+    name: str
+    caption: str
+    alt: str
+    draw: Callable[[], Figure]
 
 
 class Brief:

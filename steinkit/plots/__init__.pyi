@@ -11,6 +11,7 @@ from .discrepancy import draws_with_density as draws_with_density
 from .discrepancy import settings_panels as settings_panels
 from .discrepancy import stein_function as stein_function
 from .overview import biases as biases
+from .overview import figures as figures
 from .overview import mode_weights as mode_weights
 from .overview import picture as picture
 from .overview import verdict as verdict

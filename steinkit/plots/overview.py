@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,9 +28,10 @@ from steinkit.plots.axes import axes_or_new, document_of, drawn, head, open_fram
 from steinkit.plots.curves import comparison, curve, most_varied, selection, tuning
 from steinkit.plots.discrepancy import Standard, arranged
 from steinkit.plots.slices import moments, slice_function, slice_key, slices
-from steinkit.result import Result
+from steinkit.result import Picture, Result
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.tuning import TuningResult
+from steinkit.target import Target
 from steinkit.text import probability, shortened
 
 if TYPE_CHECKING:
@@ -279,6 +280,24 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
     if isinstance(result, Repaired):
         return biases(result.bias, result.after, title)
     raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")
+
+
+@singledispatch
+def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
+    """The pictures of a page on a result; register a function for its class where there are any.
+
+    Parameters
+    ----------
+    found : Result
+    target : Target, optional
+        That of the result, where pictures need its density or its score, and it is code of the user's own.
+
+    Raises
+    ------
+    SteinkitError
+        If the target is not that of the result.
+    """
+    return ()
 
 
 def scores(found: Scores, title: str = "") -> Figure:

@@ -83,7 +83,7 @@ def main() -> None:
     print(f"1. The chain with the slip\n\n{result.summary(reference)}\n")
 
     compared = sk.compare({"right": right, "with the slip": wrong}, target, measures=["graph", "ess"], reference=5)
-    print(f"2. Both chains, one seed\n\n{compared.table()}\n")
+    print(f"2. Both chains, one seed\n\n{compared.summary()}\n")
 
     swept = sk.sweep(
         target, gibbs, grid={"squares_about": ["current mean", "data mean"]}, options={"draws": draws}, seeds=seeds

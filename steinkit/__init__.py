@@ -12,9 +12,8 @@ __version__ = "0.1.0.dev0"
 
 serve_results_with(
     html="steinkit.report.page:as_html",
-    summary="steinkit.measures.scoring:summary_of",
     picture="steinkit.plots.overview:picture",
-    figures="steinkit.plots.overview:figures",
+    figures="steinkit.plots.pages:figures",
     save="steinkit.saved_results:save_result",
 )
 

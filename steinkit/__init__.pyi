@@ -12,8 +12,8 @@ from .adapters.stan import from_pystan as from_pystan
 from .adapters.torch import from_torch as from_torch
 from .chains import ChainDiagnostics as ChainDiagnostics
 from .chains import chain_diagnostics as chain_diagnostics
-from .comparison import Comparison as Comparison
 from .comparison import compare as compare
+from .comparison_result import Comparison as Comparison
 from .containers.reading import as_sample as as_sample
 from .curves import Curve as Curve
 from .curves import curve as curve
@@ -50,7 +50,6 @@ from .discrepancy.kernel.ksd import thin as thin
 from .discrepancy.moments import MomentSteinDiscrepancy as MomentSteinDiscrepancy
 from .discrepancy.moments import moment_stein_discrepancy as moment_stein_discrepancy
 from .discrepancy.operators import RiemannianLangevin as RiemannianLangevin
-from .discrepancy.reference import Reference as Reference
 from .discrepancy.reference import reference_discrepancy as reference_discrepancy
 from .discrepancy.sliced import SlicedSteinDiscrepancy as SlicedSteinDiscrepancy
 from .discrepancy.sliced import sliced_stein_discrepancy as sliced_stein_discrepancy
@@ -70,6 +69,7 @@ from .errors import TimeLimitError as TimeLimitError
 from .errors import UsageError as UsageError
 from .files import read_sample as read_sample
 from .files import write_sample as write_sample
+from .measurement import Reference as Reference
 from .posterior import Posterior as Posterior
 from .posterior import stochastic_scores as stochastic_scores
 from .report.page import write_report as write_report

@@ -37,20 +37,33 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, cautious, reservations
-from steinkit.result import Result, in_json
+from steinkit.measurement import MeasureResult, Reference, Term
+from steinkit.result import Statement, in_json
 from steinkit.sample import Floats, Integers, Sample
+from steinkit.text import Table, compact, sentence
 
 LOW_BFMI = 0.3
 """E-BFMI below which a chain explores the energies, and the tails of the target, slowly."""
 
-_COLUMNS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
+_COLUMNS = {
+    "mean": "mean",
+    "sd": "sd",
+    "MCSE": "mcse_mean",
+    "bulk ESS": "bulk_ess",
+    "tail ESS": "tail_ess",
+    "R-hat": "r_hat",
+}
+_MEANING = (
+    "It counts the independent draws that would estimate a mean as well, of the distribution that the chains converge "
+    "to: it cannot see whether that is the target."
+)
 _MIXED = 1.01  # R-hat of chains that have mixed, at most
 _FEWEST_EFFECTIVE = 100.0  # draws of all chains together that have mixed
 _COMPARED = 64  # draws of each chain that put chains in order
@@ -60,7 +73,7 @@ _AT_ONCE = 2**20  # draws of coordinates that are worked on together
 
 
 @dataclass(frozen=True, eq=False)
-class ChainDiagnostics(Result):
+class ChainDiagnostics(MeasureResult):
     """Effective sample sizes, R-hat and moments of a sample's coordinates.
 
     NaN stands wherever a number is not defined: for R-hat of one chain, for a coordinate that never changes, for chains
@@ -87,6 +100,9 @@ class ChainDiagnostics(Result):
     warnings : tuple of str
         What was left out, and what is not defined.
     """
+
+    measure: ClassVar[str] = "ess"
+    title: ClassVar[str] = "effective sample size"
 
     names: tuple[str, ...]
     common: Floats
@@ -148,24 +164,57 @@ class ChainDiagnostics(Result):
                 found[first + changing] = np.ldexp(values, exponents[changing]) if in_units else values
         return found
 
-    def to_dict(self, columns: Sequence[str] | None = None) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """List what is known of every coordinate and of the chains as ``steinkit score --json`` does.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Attributes of shape (d,) to list; all of them if not given.
 
         Returns
         -------
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        listed = {name: getattr(self, name).tolist() for name in columns or _COLUMNS}
+        listed = {name: getattr(self, name).tolist() for name in _COLUMNS.values()}
         rows = [{"name": name} | {key: each[j] for key, each in listed.items()} for j, name in enumerate(self.names)]
-        found: dict[str, Any] = {"measure": "ess", "value": self.min_ess, "coordinates": rows, "chains": self.n_chains}
-        found |= {"moved": self.moved, "cost_per_draw": self.cost_per_draw}
+        found: dict[str, Any] = {"measure": self.measure, "value": self.value, "coordinates": rows}
+        found |= {"chains": self.n_chains, "moved": self.moved, "cost_per_draw": self.cost_per_draw}
         return {name: in_json(value) for name, value in found.items()}
+
+    @property
+    def value(self) -> float:
+        """`min_ess`, an estimate."""
+        return self.min_ess
+
+    lower = upper = value
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Nothing: they are computed when first asked for."""
+        return {}
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The bulk ESS of each coordinate."""
+        sizes = self.bulk_ess.tolist()
+        return tuple(map(Term, self.names, sizes, sizes, sizes))
+
+    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+        """Say the number, what it is blind to, and how the chains went."""
+        what = f"What is its {self.title}?"
+        worst = f"The {self.title} is {compact(self.value)}, that of the worst coordinate."
+        facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the one before"]
+        facts += [] if self.cost_per_draw is None else [f"a draw cost {compact(self.cost_per_draw)}"]
+        went = f"In these chains {', and '.join(facts)}."
+        return (
+            Statement("number", what, worst),
+            Statement("limits", what, _MEANING, continues=True),
+            *([Statement("number", what, went, continues=True)] if facts else []),
+        )
+
+    def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
+        """List what is known of each coordinate, that of least ESS first."""
+        order = np.argsort(np.nan_to_num(self.bulk_ess), kind="stable")
+        columns = [getattr(self, name) for name in _COLUMNS.values()]
+        rows = tuple((self.names[j], *(compact(float(each[j])) for each in columns)) for j in order)
+        return (Table(f"{sentence(self.title)} by coordinate", ("coordinate", *_COLUMNS), rows),)
 
     @property
     def min_ess(self) -> float:

@@ -38,17 +38,27 @@ from numpy.typing import NDArray
 from steinkit import __version__
 from steinkit.arguments import generator_from, number, real_numbers, require_mappings, require_type
 from steinkit.chains import split_chains
-from steinkit.comparison_text import curve_text
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
 from steinkit.measures import default_measure, find_measure, require_taken, take_measure
 from steinkit.measures.options import units_of_several
-from steinkit.result import Result
+from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
-from steinkit.text import count
+from steinkit.text import (
+    Table,
+    compact,
+    count,
+    filled,
+    one_line,
+    rounded_outwards,
+    sentence,
+    units_label,
+    units_sentence,
+    within,
+)
 
 if TYPE_CHECKING:
     from steinkit.units import Units
@@ -59,6 +69,16 @@ _POINTS = 12
 _FIRST = 10
 _BOOTSTRAP = 2000
 _BLOCK = 1 << 21  # values held at once
+_INTERVALS = {
+    "bootstrap": "bootstrap interval over the samples",
+    "regression": "regression interval, which says how straight the line is: the points share draws, and another run "
+    "may differ by more",
+}
+_LEVELS_OUT = (
+    "Independent draws have a power near -0.5. A curve that levels out shows the bias that more draws do not mend; one "
+    "that still falls does not show that there is none."
+)
+_GROWS = "An effective size that grows like the draws (power 1) speaks for mixing, not for the right target."
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +128,8 @@ class Curve(Rate, Result):
         The one scale of all points of the curve; None where the measure has no units.
     warnings : tuple of str
         What a reader should know before the rate.
+    origin : Origin or None
+        Where a command line made it.
     """
 
     measure: str
@@ -121,16 +143,7 @@ class Curve(Rate, Result):
     level: float
     units: Units | None
     warnings: tuple[str, ...]
-
-    def summary(self) -> str:
-        """Say in a table and a paragraph how the measure falls.
-
-        Returns
-        -------
-        str
-            Of several lines, as ``steinkit curve`` prints it.
-        """
-        return curve_text(self.to_dict(), find_measure(self.measure))
+    origin: Origin | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """List what ``steinkit curve --json`` prints.
@@ -155,7 +168,85 @@ class Curve(Rate, Result):
             "units": None if self.units is None else self.units.document,
             "warnings": list(self.warnings),
             "version": __version__,
+            **(self.origin.to_dict() if self.origin else {}),
         }
+
+    @property
+    def subject(self) -> str:
+        """The samples and their target."""
+        return "" if self.origin is None else f"{', '.join(self.origin.files)} against {self.origin.against}"
+
+    def headline(self) -> str:
+        """Say how the measure goes."""
+        title = sentence(find_measure(self.measure).title)
+        if math.isnan(self.rate):
+            return f"{title}: no rate could be fitted"
+        low, high = self.rate_interval
+        way = "falls" if self.rate < 0.0 else "grows"
+        return f"{title} {way} like the {self.against} to the power {self.rate:.2f} ({low:.2f} to {high:.2f})"
+
+    def statements(self) -> tuple[Statement, ...]:
+        """Say the rate, how well it is known, and what it does not prove."""
+        asked, is_distance = "What does this not prove?", find_measure(self.measure).smaller_is_better
+        return (
+            Statement("number", "How does it go?", self._rate),
+            Statement("limits", asked, _LEVELS_OUT if is_distance else _GROWS),
+            *([Statement("limits", asked, UNVISITED)] if is_distance else []),
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """List the measure at each size, with its proof and the interval over replicates."""
+        measure = find_measure(self.measure)
+        columns = {"draws": [f"{each:g}" for each in self.n]}
+        if self.cost is not None:
+            columns["cost"] = [f"{each:g}" for each in self.cost]
+        columns["value"] = [compact(each) for each in self.values.tolist()]
+        if proof := bracket_column(measure.claim):
+            columns["value"] = [*map(within, self.values.tolist(), self.lower.tolist(), self.upper.tolist())]
+            ends = np.nan_to_num(self.lower).tolist(), np.where(np.isnan(self.upper), np.inf, self.upper).tolist()
+            columns[proof] = [" and ".join(each) for each in map(rounded_outwards, *ends)]
+        what = ""
+        if self.interval is not None:
+            what = f" (median of {len(self.replicates)} samples)"
+            heading = f"{self.level:.0%} interval of the median"
+            columns[heading] = [" to ".join(map(compact, each)) for each in self.interval.tolist()]
+        rows = tuple(zip(*columns.values(), strict=True))
+        return (Table(f"{sentence(measure.title)} of the first draws{what}", tuple(columns), rows),)
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """List the measure, its units, and how it was taken."""
+        units = units_label(None if self.units is None else self.units.document)
+        return ("measure", find_measure(self.measure).title), *((("units", units),) if units else ()), *super().facts()
+
+    def summary(self) -> str:
+        """Say in a table and a paragraph how the measure falls.
+
+        Returns
+        -------
+        str
+            Of several lines, as ``steinkit curve`` prints it.
+        """
+        (table,), (rate, limits, *_) = self.tables(), self.statements()
+        head = [one_line(self.subject), ""] if self.origin else []
+        units = units_sentence(None if self.units is None else self.units.document)
+        lines = [*head, table.caption, *table.lines(), "", filled(f"{rate.text} {limits.text}")]
+        return "\n".join([*lines, *(["", filled(units)] if units else [])])
+
+    @property
+    def against(self) -> str:
+        """Grid of the curve: "draws" or "cost"."""
+        return "draws" if self.budget is None else "cost"
+
+    @property
+    def _rate(self) -> str:
+        if math.isnan(self.rate):
+            return "No rate could be fitted."
+        low, high = self.rate_interval
+        source = f"a {self.level:.0%} {_INTERVALS[self.interval_kind]}"
+        return (
+            f"Over the last {int(self.tail.sum())} points the measure goes like the {self.against} to the power "
+            f"{self.rate:.2f} ({low:.2f} to {high:.2f}: {source})."
+        )
 
     def __repr__(self) -> str:
         return (
@@ -429,7 +520,7 @@ def _take(
 ) -> tuple[tuple[float, float, float], tuple[str, ...]]:
     """Value, lower and upper bound; without a value where no answer could be certified."""
     try:
-        found = take_measure(measure, sample, target, settings, value_alone=True)
+        found = take_measure(measure, sample, target, settings)
     except SolverError as error:
         return (math.nan, error.lower, error.upper), (str(error),)
     return (found.value, found.lower, found.upper), found.warnings

@@ -11,22 +11,13 @@ import dataclasses
 import importlib
 import math
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from steinkit.errors import Caution
-from steinkit.text import (
-    Table,
-    count,
-    filled,
-    one_line,
-    ordinal,
-    ratio,
-    rounded_outwards,
-    sentence,
-    value_of,
-)
+from steinkit.text import Table, files_label, filled, one_line, rounded_outwards
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +31,7 @@ def serve_results_with(**functions: str) -> None:
     Parameters
     ----------
     **functions : str
-        "html" of a notebook, "summary", "picture", "figures", "save".
+        "html" of a notebook, "picture", "figures", "save".
     """
     _served_by.update(functions)
 
@@ -68,9 +59,12 @@ class Result(Displayed):
     ----------
     warnings : tuple of str
         What a reader should know; a `steinkit.errors.Caution` changes how the number is to be read.
+    origin : Origin or None
+        Where a command line made the result.
     """
 
     warnings: tuple[str, ...]
+    origin: Origin | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """List the result as JSON documents hold it.
@@ -85,7 +79,7 @@ class Result(Displayed):
     @property
     def subject(self) -> str:
         """What the result is of: the sample or samples, or sampler, and the target; empty where that is not known."""
-        return ""
+        return "" if self.origin is None else f"{self.origin.sample} against {self.origin.against}"
 
     def headline(self) -> str:
         """Say in one sentence, without its full stop, what was found.
@@ -125,7 +119,7 @@ class Result(Displayed):
         tuple of pairs of str
             Term and value; a value of several lines is text to be copied.
         """
-        return ()
+        return () if self.origin is None else self.origin.facts
 
     def figures(self) -> tuple[Picture, ...]:
         """Show what was found, for a page.
@@ -139,15 +133,15 @@ class Result(Displayed):
         return shown
 
     def summary(self) -> str:
-        """Say in words what was found.
+        """Say in words what was found, and list the most telling table.
 
         Returns
         -------
         str
             Paragraphs, with a blank line between them.
         """
-        said: str = _served("summary", self)
-        return said
+        said = running_text([*self.statements(), *cautioned(self.warnings)])
+        return "\n\n".join([said, *(table.text() for table in self.tables()[:1])])
 
     def plot(self) -> Figure:
         """Draw what was found.
@@ -179,6 +173,49 @@ class Result(Displayed):
             If a file cannot be written.
         """
         _served("save", self, path)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Files, target and command that a result was made of at a command line.
+
+    Attributes
+    ----------
+    files : tuple of str
+    against : str
+        The target in a sentence.
+    target : str or None
+        Its name; None where scores stored in the files took its place, or none was needed.
+    options : mapping of str to str
+        Of the target.
+    command : tuple of str
+        Its words.
+    version : str
+        Of steinkit.
+    """
+
+    files: tuple[str, ...]
+    against: str
+    target: str | None
+    options: Mapping[str, str]
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def sample(self) -> str:
+        """Name of the sample after its files."""
+        return files_label(self.files)
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """How the result was made."""
+        files = ", ".join(self.files)
+        return ("files", files), ("steinkit", self.version), ("command", shlex.join(["steinkit", *self.command]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """List files, target and command as JSON documents hold them."""
+        target = None if self.target is None else {"name": self.target, "options": dict(self.options)}
+        return {"files": [*self.files], "target": target, "command": [*self.command]}
 
 
 @dataclass(frozen=True)
@@ -307,9 +344,6 @@ def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-CERTIFIED_BETWEEN = "certified between"
-"""Heading of the graph's brackets, which a certificate proves whatever solver found them."""
-
 UNVISITED = (
     "That all of the target was visited: a mode that no draw has come near changes nothing that a Stein discrepancy "
     "sees."
@@ -327,8 +361,6 @@ Claim = Literal["proved", "found", "estimated"]
 ESTIMATE = "an estimate"
 """Said in place of a bracket where there is none."""
 
-Place = Literal["above", "below", "within"]
-
 
 @dataclass(frozen=True)
 class DescribedMeasure:
@@ -344,8 +376,6 @@ class DescribedMeasure:
         What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
     needs : {"draws", "scores", "target"}
         What it looks at. One that looks at the draws alone cannot see bias.
-    describe : callable
-        Says in words what its entry in JSON means.
     """
 
     name: str
@@ -354,7 +384,6 @@ class DescribedMeasure:
     smaller_is_better: bool = True
     claim: Claim = "proved"
     needs: Literal["draws", "scores", "target"] = "scores"
-    describe: Describe
 
     @property
     def has_bracket(self) -> bool:
@@ -378,13 +407,6 @@ def bracket_column(claim: Claim) -> str:
     return "" if claim == "estimated" else f"{claim} between"
 
 
-def place(lower: float, upper: float, lowest: float, highest: float) -> Place:
-    """Where a bracket lies by the range of others: above or below all of them for certain, or not."""
-    if lower > highest:
-        return "above"
-    return "below" if upper < lowest else "within"
-
-
 def better(claim: Claim) -> str:
     """The claim of one value against another whose bracket lies apart: "proved better"."""
     return "better" if claim == "estimated" else f"{claim} better"
@@ -393,135 +415,3 @@ def better(claim: Claim) -> str:
 def preference(measure: DescribedMeasure) -> str:
     """Which values of a measure are wanted."""
     return f"{'smaller' if measure.smaller_is_better else 'larger'} is better"
-
-
-_LARGEST, _SMALLEST = "the largest", "the smallest"
-_NOISE = "Right samples score as much, so what follows may be sampling noise."
-_NOISE_UNKNOWN = "What right samples score is not known, so what follows may be sampling noise."
-
-
-@dataclass(frozen=True)
-class Description:
-    """What is said of one measure of a sample.
-
-    Attributes
-    ----------
-    title : str
-        The measure's, with what must be known of the number.
-    statements : tuple of Statement
-    table : Table, optional
-        Coordinate by coordinate.
-    """
-
-    title: str
-    statements: tuple[Statement, ...]
-    table: Table | None = None
-
-
-Describe: TypeAlias = Callable[[DescribedMeasure, Document], Description]
-"""Says what an entry of a measure in a document of ``steinkit score --json`` means. The entry holds what the document
-says of the "sample", too, and of independent samples, where they were measured alike, as its "reference"."""
-
-
-def spread(reference: Document) -> tuple[float, float]:
-    """The ends of what independent samples score, for certain."""
-    samples = reference["samples"]
-    return min(each["lower"] for each in samples), max(each["upper"] for each in samples)
-
-
-def beside_right_samples(entry: Document, caution: str = "") -> str:
-    """What right samples score, and where the sample stands among them."""
-    reference = entry["reference"]
-    low, high = spread(reference)
-    n = len(reference["samples"])
-    theirs = f"{low:.4g} to {high:.4g}, median {reference['median']:.4g}."
-    said = f"{sentence(right_samples(reference, entry['sample']))} {'scores' if n == 1 else 'score'} {theirs}"
-    return said + (f" This sample is {standing(entry, caution)}." if n > 1 else "")
-
-
-def right_samples(reference: Document, sample: Document | None = None) -> str:
-    """What a sample is compared with, in the middle of a sentence: right samples of its effective size.
-
-    Parameters
-    ----------
-    reference : mapping
-    sample : mapping, optional
-        What the document says of the sample, where it says how many draws that has.
-    """
-    n, draws = len(reference.get("samples", reference.get("values", ()))), reference["draws"]
-    worth = reference.get("effective_draws", draws)
-    if reference.get("run"):
-        return f"{count(n, 'block')} of {draws} draws of {reference['run']}, worth {worth} independent ones each,"
-    why = ", as many as this sample is worth by its ESS," if sample is not None and worth < sample["draws"] else ""
-    return f"{count(n, 'independent sample')} of {count(draws, 'draw')} from the target{why}"
-
-
-def standing(entry: Document, caution: str = "") -> str:
-    """A sample's rank with independent ones, and how many times their median it has; a caution if it is the smallest.
-
-    Sizes, and no verdict: the largest of six is one of six right samples, and most of right chains that mix slowly.
-    """
-    reference = entry["reference"]
-    rank, of = rank_among(entry, reference), len(reference["samples"]) + 1
-    chance = f"; one right sample in {of} is so by chance" if rank == _LARGEST else ""
-    median = reference["median"]
-    times = (
-        f", at {ratio(entry['value'] / median)} times their median" if median > 0.0 else ""
-    )  # U-statistics need not be
-    return f"{rank} of the {of} together{times}{chance}{caution if rank == _SMALLEST else ''}"
-
-
-def rank_among(entry: Document, reference: Document) -> str:
-    """The rank of a sample together with independent ones, as far as the brackets tell: "the 2nd to 3rd smallest"."""
-    samples = reference["samples"]
-    first = 1 + sum(each["upper"] < entry["lower"] for each in samples)
-    last = 1 + sum(each["lower"] <= entry["upper"] for each in samples)
-    if first > len(samples):
-        return _LARGEST
-    return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
-
-
-def times_expected(entry: Document) -> list[float] | None:
-    """Each coordinate's value over that of independent samples, then the total's; None where these are not known."""
-    rows, reference = entry["coordinates"], entry.get("reference") or {}
-    expected = reference.get("coordinates")
-    if expected is None or len(expected) != len(rows):
-        return None
-    pairs = zip((*rows, entry), (*expected, reference["median"]), strict=True)
-    return [row["value"] / each if each > 0.0 else 1.0 for row, each in pairs]
-
-
-def heaviest_first(entry: Document) -> list[int]:
-    """The order of coordinates by what they carry, beside right samples where there are any."""
-    times = times_expected(entry)
-    carried = [row["value"] for row in entry["coordinates"]] if times is None else times[:-1]
-    return sorted(range(len(carried)), key=lambda j: -carried[j])
-
-
-def coordinates_table(title: str, entry: Document, *, is_wide: bool = False) -> Table:
-    """The total, then what each coordinate carries, the worst first, with brackets; only these where they are wide."""
-    times, rows = times_expected(entry), []
-    found = [*entry["coordinates"], {**entry, "name": "total"}]
-    for k in (len(found) - 1, *heaviest_first(entry)):
-        each = found[k]
-        ends = each["lower"], each["upper"]
-        shown = ["see bracket" if is_wide else value_of(each), *([] if times is None else [ratio(times[k])])]
-        rows.append((each["name"], *shown, " and ".join(rounded_outwards(*ends))))
-    columns = ("coordinate", "discrepancy", *([] if times is None else ["times expected"]), CERTIFIED_BETWEEN)
-    return Table(f"{sentence(title)} by coordinate", columns, tuple(rows), marked=0)
-
-
-def caution_for_noise(entry: Document) -> str:
-    """That what is found may be noise, unless several right samples score less for certain.
-
-    Where there are none, and the entry says that the sample is accused, the verdict has ruled that out.
-    """
-    reference = entry.get("reference")
-    if not reference or len(reference["samples"]) < 2:
-        return "" if entry.get("accused") else _NOISE_UNKNOWN
-    return "" if place(entry["lower"], entry["upper"], *spread(reference)) == "above" else _NOISE
-
-
-def spent(entry: Document) -> str:
-    """The seconds that a measure took, by the work they went to."""
-    return ", ".join(f"{name} {value:.2f}" for name, value in entry.get("seconds", {}).items())

@@ -27,7 +27,10 @@ from steinkit.files.streams import as_json, read_bytes, write_bytes
 from steinkit.result import Result
 
 _ENDING = ".npz"
-_ROOMS = ("chains", "comparison", "curves", "diagnosis", "discrepancy", "measures", "sample", "samplers", "sweeps")
+_ROOMS = (
+    *("chains", "comparison_result", "curves", "diagnosis", "discrepancy", "measurement", "measures", "result"),
+    *("sample", "samplers", "sweeps"),
+)
 _DESCRIBED = "result"
 
 
@@ -77,7 +80,10 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     """
     data = read_bytes(path, binary=True)
     if not _beside(path).is_file():
-        raise InputError(f"{path} has no {_beside(path).name} beside it, which holds the result's arrays")
+        raise InputError(
+            f"{path} has no {_beside(path).name} beside it, which holds the result's arrays; keep "
+            "both with -o of a command, or with save()"
+        )
     return restored(data, path)
 
 

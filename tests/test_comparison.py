@@ -74,8 +74,8 @@ class TestCompare:
         wide = compare(samples, NORMAL, solver="first_order", tolerance=0.09)
         assert [len(group) for group in narrow.ranking["graph"]] == [1, 1]
         assert [len(group) for group in wide.ranking["graph"]] == [2]
-        assert "a and b cannot be told apart" in wide.table()
-        assert "1=" in wide.table()
+        assert "a and b cannot be told apart" in wide.summary()
+        assert "1=" in wide.summary()
 
     def test_one_bad_sample_does_not_end_it(self, points):
         samples = {"nan": [[math.nan, 0.0]], "three": np.zeros((5, 3)), "right": points}
@@ -88,7 +88,7 @@ class TestCompare:
         assert set(three.measurements) == {"ess"}
         assert right.errors == {}
         assert compare({"three": np.zeros((5, 3)), "right": points}, NORMAL).samples[0].unjudged is None
-        assert "nan was not measured: points: row 1" in found.table()
+        assert "nan was not measured: points: row 1" in found.summary()
         entries = found.to_dict()["samples"]
         assert [entry["error"] is None for entry in entries] == [False, False, True]
         assert [entry["draws"] for entry in entries] == [None, 5, 200]
@@ -114,7 +114,7 @@ class TestCompare:
         found = compare({"walk": steps, "free": rng.standard_normal(200), "still": np.zeros(200)}, measures="ess")
         assert found.ranking["ess"] == (("free",), ("walk",))
         assert found.rank("still", "ess") is None
-        assert "blind to bias" in found.table()
+        assert "blind to bias" in found.summary()
         assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["samples"][2]["rank"] == {}
 
     def test_independent_samples_give_the_scale(self, points):
@@ -122,7 +122,7 @@ class TestCompare:
         assert [each.n for each in found.references["graph"]] == [40, 200]
         alone = sk.reference_discrepancy(NORMAL, 200, 3, rng=5, tolerance=1e-3, units=found.units)
         assert found.references["graph"][1].median == pytest.approx(alone.median, rel=1e-3)
-        assert "(3 independent samples)" in found.table()
+        assert "(3 independent samples)" in found.summary()
         assert found.to_dict()["reference"]["graph"][0]["draws"] == 40
         small, large = found.references["graph"]
         assert large.median < small.median
@@ -142,7 +142,7 @@ class TestCompare:
         assert len(reference.values) == 1000 // reference.n
         assert 200 <= reference.n < 400
         assert found.to_dict()["reference"]["ksd"][0]["run"] == "the long run"
-        assert "blocks of the long run)" in found.table()
+        assert "blocks of the long run)" in found.summary()
         with pytest.raises(UsageError, match="leave out one of the two"):
             compare({"a": points}, NORMAL, measures="ksd", reference_draws=run, reference=2)
 
@@ -175,8 +175,8 @@ class TestCompare:
         draws = rng.standard_normal((30, 7))
         draws[:, 4] += 3.0
         found = compare({"a": draws}, sk.targets.Normal(dim=7), tolerance=0.05)
-        assert "worst coordinate" in found.table()
-        assert "x5 " in found.table()
+        assert "worst coordinate" in found.summary()
+        assert "x5 " in found.summary()
 
     def test_the_same_seed_gives_the_same_document(self, points):
         def document():
@@ -304,8 +304,8 @@ class TestVerdicts:
         assert [each.measurements["graph"].value > 0.0 for each in found.samples] == [True, True]
         assert any(note.startswith("few: there is no verdict: the test needs at least 8") for note in found.warnings)
         assert [bool(each["unjudged"]) for each in found.to_dict()["samples"]] == [True, False]
-        assert "\n\nfew: There is no verdict: the test needs at least 8 draws" in found.table()
-        assert "few: There is no verdict" in compare({"few": points[:5]}, NORMAL, measures="graph").table()
+        assert "\n\nfew: There is no verdict: the test needs at least 8 draws" in found.summary()
+        assert "few: There is no verdict" in compare({"few": points[:5]}, NORMAL, measures="graph").summary()
 
     def test_none_is_made_where_none_is_wanted_or_possible(self, points):
         assert compare({"a": points}, NORMAL, measures="ksd", verdict=False).samples[0].verdict is None

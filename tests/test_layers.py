@@ -49,7 +49,8 @@ ALL_MEASURED = (
         "comparison",
         "curves",
         "diagnosis",
-        "comparison_text",
+        "comparison_result",
+        "measurement",
         "result",
         "runtime",
     }
@@ -84,22 +85,23 @@ MAY_IMPORT = {
     "datasets": BASE | {"files"},
     "adapters": BASE | {"files"},
     "targets": BASE | {"files", "datasets", "runtime", "adapters"},
-    "chains": {"errors", "sample", "containers", "result", "text"},
+    "measurement": {"sample", "result", "text"},
+    "chains": {"errors", "sample", "containers", "measurement", "result", "text"},
     "autocorrelation": {"errors", "sample", "runtime"},
     "units": BASE | {"result"},
     "blind_spots": {"errors", "sample", "units"},
     "draws": {"errors", "text", "sample", "runtime", "chains", "units", "autocorrelation"},
     "scored_sample": BASE | {"units", "blind_spots", "draws"},
     "saved_results": BASE | {"result", "files"},
-    "discrepancy": BASE | SCORED | {"runtime", "chains", "result", "text"},
-    "diagnosis": BASE | SCORED | {"runtime", "chains", "discrepancy", "result", "text"},
-    "measures": BASE | SCORED | {"files", "discrepancy", "diagnosis", "chains", "result", "text", "runtime"},
-    "samplers": BASE | {"targets", "datasets", "runtime", "result", "text"},
-    "curves": BASE | SCORED | {"discrepancy", "measures", "chains", "comparison_text", "result", "text", "runtime"},
-    "comparison": BASE
+    "discrepancy": BASE | SCORED | {"runtime", "chains", "measurement", "result", "text"},
+    "diagnosis": BASE | SCORED | {"runtime", "chains", "discrepancy", "measurement", "result", "text"},
+    "measures": BASE
     | SCORED
-    | {"discrepancy", "diagnosis", "measures", "comparison_text", "result", "text", "runtime"},
-    "comparison_text": BASE | {"diagnosis", "measures", "result", "text"},
+    | {"files", "discrepancy", "diagnosis", "chains", "measurement", "result", "text", "runtime"},
+    "samplers": BASE | {"targets", "datasets", "runtime", "result", "text"},
+    "curves": BASE | SCORED | {"discrepancy", "measures", "chains", "result", "text", "runtime"},
+    "comparison": BASE | SCORED | {"discrepancy", "measurement", "measures", "comparison_result", "runtime"},
+    "comparison_result": BASE | SCORED | {"diagnosis", "measurement", "measures", "result", "text"},
     "sweeps": BASE
     | SCORED
     | {
@@ -110,7 +112,7 @@ MAY_IMPORT = {
         "files",
         "targets",
         "samplers",
-        "comparison_text",
+        "measurement",
         "result",
         "text",
         "runtime",

@@ -115,7 +115,7 @@ def _spoilt(folder, **members):
         (lambda folder: _spoilt(folder, module="os", kind="system"), "os holds no results"),
         (lambda folder: _spoilt(folder, module="steinkit.cli", kind="main"), "steinkit.cli holds no results"),
         (lambda folder: _spoilt(folder, kind="None"), "is not a result that this version"),
-        (lambda folder: _spoilt(folder, module="steinkit.comparison.result"), "kept by another version"),
+        (lambda folder: _spoilt(folder, module="steinkit.curves.result"), "kept by another version"),
         (
             lambda folder: _spoilt(folder, kind="DistinctSample"),
             "DistinctSample without .*: kept by another version",

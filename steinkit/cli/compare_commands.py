@@ -11,12 +11,11 @@ from steinkit.cli.help_screens import command, measure_option
 from steinkit.cli.options import measure_options, output_options, read_as, sample_options, scoring_options, seed_option
 from steinkit.cli.request import Request, deliver, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal
-from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
+from steinkit.comparison_result import ComparedSample, Comparison
 from steinkit.curves import curve as curve_of
 from steinkit.errors import SolverError, SteinkitError, UsageError
 from steinkit.sample import Sample
-from steinkit.text import count, one_line
 
 
 @command()
@@ -59,13 +58,14 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         )
         found = _with_unread(found, files, unread, task.doubts)
     judged = any(each.verdict is not None for each in found.samples)
-    heading = f"{count(len(files), 'sample')} against {request.against(judged=judged)}"
+    found = replace(found, origin=request.origin(judged=judged))
     deliver(
         options,
-        {**found.to_dict(), **request.document},
-        lambda: f"{one_line(heading)}\n\n{found.table(everything=options['everything'])}",
+        found.to_dict(),
+        lambda: found.summary(everything=options["everything"]),
         found.warnings,
         found.plot,
+        found,
     )
     if not unread:
         say_next_of_result(files, options, "compare", has_picture=True)
@@ -156,13 +156,8 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
             progress=on_terminal(),
             settings=task.settings,
         )
-    deliver(
-        options,
-        {**found.to_dict(), **request.document},
-        lambda: f"{one_line(', '.join(files) + ' against ' + request.against())}\n\n{found.summary()}",
-        (*task.doubts, *found.warnings),
-        found.plot,
-    )
+    found = replace(found, warnings=(*task.doubts, *found.warnings), origin=request.origin())
+    deliver(options, found.to_dict(), found.summary, found.warnings, found.plot, found)
     say_next_of_result(files, options, "curve", has_picture=True)
     unproved = measure.has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0

@@ -43,7 +43,7 @@ from steinkit.errors import InputError, OutputError, UsageError, printable
 from steinkit.files import write_sample
 from steinkit.files.streams import as_json
 from steinkit.measures.options import units_of_one
-from steinkit.measures.scoring import sample_document
+from steinkit.measures.scores import sample_document
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import time_limit
 from steinkit.sample import Floats, Sample, default_names

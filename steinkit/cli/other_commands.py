@@ -18,7 +18,7 @@ from steinkit.text import one_line
 
 
 @command()
-@click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path(allow_dash=True))
+@click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path())
 @input_option(
     "--target",
     metavar="PATH.PY:ATTRIBUTE",
@@ -42,9 +42,8 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     steinkit report FILE.sqlite curve.json -o report.html --title "Step of SGLD"
     steinkit report FILE.sqlite --target model.py:target -o report.html
 
-    RESULT is the file of 'steinkit sweep' or 'tune', or a file (or '-', standard input) with what 'steinkit score',
-    'compare', 'curve', 'sweep' or 'tune' print with --json. The page is one file that needs no network and runs no
-    script.
+    RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that 'steinkit score', 'compare' or 'curve' wrote
+    with -o, with the file of arrays beside it. The page is one file that needs no network and runs no script.
     """
     from steinkit.report.page import write_report
 

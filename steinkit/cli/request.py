@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit import __version__
 from steinkit.cli.options import flag_of
 from steinkit.cli.terminal import command_line, is_device, on_terminal, require_places, say, say_next, warn
 from steinkit.errors import InputError, OutputError, UsageError
@@ -23,7 +24,7 @@ from steinkit.files.streams import as_json, write_bytes
 from steinkit.measures import all_options, default_measure, find_measure, takers_of
 from steinkit.measures.options import UNIT_WORDS, Measure
 from steinkit.measures.scoring import LEVEL, Judging
-from steinkit.result import Result
+from steinkit.result import Origin, Result
 from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
 from steinkit.target import Target
@@ -215,14 +216,10 @@ class Request(NamedTarget):
         options = ", ".join(self.given["options"])
         return f"target {self.name}" + (f" ({options})" if options else "")
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """What every document says of its making: files and target as given, and the words of the command.
-
-        The target is None where scores stored in the files take its place, or none is needed.
-        """
-        named = None if self.name is None else {"name": self.name, "options": self.options}
-        return {"files": list(self.files), "target": named, "command": command_line()}
+    def origin(self, *, judged: bool = False) -> Origin:
+        """What a result holds of its making: files and target as given, and the words of the command."""
+        command = tuple(command_line())
+        return Origin(self.files, self.against(judged=judged), self.name, self.options, command, __version__)
 
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
         """What is to be done with samples like the one that leads, by whose coordinates target and settings go."""

@@ -29,7 +29,8 @@ from steinkit.cli.terminal import apart_from_results, on_terminal, require_place
 from steinkit.diagnosis.verdict_text import untested_sentence, verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure, recorded_settings
-from steinkit.measures.scoring import LEVEL, Judging, sample_document, score_sample
+from steinkit.measures.scores import sample_document
+from steinkit.measures.scoring import LEVEL, Judging, score_sample
 from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
 from steinkit.text import count, files_label, filled, one_line
@@ -91,9 +92,10 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     biased = found is not None and found.is_biased and (found.p_matters is None or found.p_matters <= found.level)
     code, doubts = _passed(found, options, biased)
     notes += doubts
+    origin = request.origin(judged=scores.verdict is not None)
+    scores = replace(scores, warnings=tuple(notes), origin=origin)
     document = {
-        **replace(scores, warnings=tuple(notes)).to_dict(),
-        **request.document,
+        **scores.to_dict(),
         "reading": {
             "format": options["file_format"],
             "columns": options["columns"] and list(options["columns"]),
@@ -103,11 +105,10 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         },
         "settings": recorded_settings({**task.settings, "operator": options["operator"]}),
     }
-    heading = f"{title} against {request.against(judged=scores.verdict is not None)}"
     deliver(
         options,
         document,
-        lambda: scores.summary(heading, everything=options["everything"]),
+        lambda: scores.summary(everything=options["everything"]),
         notes,
         lambda: plots.picture(scores, "" if files == ("-",) else Path(title).name),
         scores,

@@ -170,12 +170,14 @@ def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
 def _said(result: SweepResult, plan: Plan, file: Path) -> str:
     """What the result says, and first what is wrong with draws of the best setting."""
     from steinkit.measures import find_measure
-    from steinkit.report.sources import read_source
+    from steinkit.report.sources import read_sweep_source
     from steinkit.report.sweep_draws import best_in_words
     from steinkit.sweeps.text import text
 
     with apart_from_results():
-        best = best_in_words(read_source(file), find_measure, lambda _: plan.target)
+        found = read_sweep_source(file)
+        assert found is not None  # it was just written
+        best = best_in_words(found, find_measure, lambda _: plan.target)
     return text(result.to_dict(), find_measure, len(result.settings), len(result.seeds), best)
 
 

@@ -21,30 +21,19 @@ from steinkit.diagnosis.bias.text import (
 )
 from steinkit.result import (
     ACCUSED,
-    CERTIFIED_BETWEEN,
-    ESTIMATE,
     UNDECIDED,
     UNSUSPECTED,
-    Description,
     Document,
-    FindMeasure,
     Statement,
-    rank_among,
     running_text,
-    spread,
 )
 from steinkit.text import (
     Table,
     count,
     filled,
     listed,
-    one_line,
     probability,
-    rounded_outwards,
-    sentence,
     standard_errors,
-    units_sentence,
-    value_of,
 )
 
 Fault = Document
@@ -377,104 +366,6 @@ def _tests(document: Document) -> str:
     return f"Tests: {', '.join(tests)}; {together} {probability(document['p'])}."
 
 
-_ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
-_BARE = (
-    "A bare number does not say: it shrinks as draws are added, at a level set by the target. Score independent draws "
-    "beside it (--reference), or other samples of the same size."
-)
-_CHANCE = (
-    "Of draws that are not accused the measures still say where they find most: that may be chance, and proves no "
-    "fault."
-)
-
-
-def score_text(heading: str, document: Document, find: FindMeasure, *, everything: bool = False) -> str:
-    """The heading, the verdict, the measures side by side if there are several, and each in turn, for a terminal.
-
-    On a screen what a verdict leaves untested stands for the limits of the measures.
-
-    Parameters
-    ----------
-    heading : str
-    document : mapping
-        Its entries may hold "details": what only the result in memory knows.
-    find : callable
-        The measure of a name.
-    everything : bool
-        All coordinates, limits and methods.
-    """
-    verdict = document.get("verdict")
-    blocks = [one_line(heading), *verdict_blocks(verdict, document.get("unjudged"), everything=everything)]
-    if verdict and not everything:
-        blocks.append(filled(untested_sentence(verdict)))
-    elif verdict and not is_accused(verdict):
-        blocks.append(filled(_CHANCE))
-    blocks += [filled(units)] if (units := units_sentence(document.get("units"))) else []
-    described = descriptions(document, find)
-    if len(described) > 1:
-        blocks.append(measures_table(document, described, find).text(_ON_THE_LEFT))
-    left_out = set() if everything else {"draws", "method"} | ({"limits"} if verdict else set())
-    for each in described:
-        blocks.append(running_text([said for said in each.statements if said.kind not in left_out]))
-        most = None if everything else WORST
-        blocks += [] if each.table is None else [each.table.text(_ON_THE_LEFT, most)]
-    return "\n\n".join(blocks)
-
-
-def descriptions(document: Document, find: FindMeasure) -> list[Description]:
-    """What is said of each measure."""
-    verdict, described = document.get("verdict"), []
-    known = {"sample": document["sample"], "accused": bool(verdict and is_accused(verdict))}
-    for entry in document["results"]:
-        measure = find(entry["measure"])
-        reference = document["references"].get(measure.name)
-        described.append(measure.describe(measure, {**entry, **known, "reference": reference}))
-    return described
-
-
-def page_statements(
-    described: list[Description], verdict: Document | None = None, unjudged: str | None = None
-) -> list[Statement]:
-    """What a page says: the verdict and every measure; with nothing to compare with and no verdict a caution."""
-    said = _judged(verdict, unjudged)
-    said += [each for description in described for each in description.statements]
-    if not verdict and not any(each.kind == "comparison" for each in said):
-        said.append(Statement("comparison", "Is that good?", _BARE))
-    return said
-
-
-def _judged(verdict: Document | None, unjudged: str | None) -> list[Statement]:
-    """The verdict, and what all that is said after it is worth where draws are not accused; or why there is none."""
-    if verdict is None:
-        return [Statement("number", _MAY_BE_USED, unjudged_sentence(unjudged))] if unjudged else []
-    said = verdict_statements(verdict)
-    if is_accused(verdict):
-        return said
-    return [*said, Statement("limits", "What do the measures say, then?", _CHANCE)]
-
-
-def headline(document: Document, find: FindMeasure) -> str:
-    """The verdict, or without one what the first measure says, in one sentence."""
-    if document.get("verdict"):
-        return _head(document["verdict"]).split(". ")[0].removesuffix(".")
-    entry = document["results"][0]
-    head = "No verdict; " if document.get("unjudged") else ""
-    head += f"{sentence(find(entry['measure']).title)} {value_of(entry)}"
-    reference = document["references"].get(entry["measure"])
-    if reference is None:
-        return head
-    return f"{head}, {rank_among(entry, reference)} of it and {count(len(reference['samples']), 'independent sample')}"
-
-
-def measures_table(document: Document, described: list[Description], find: FindMeasure) -> Table:
-    """The measures side by side."""
-    rows = []
-    for entry, description in zip(document["results"], described, strict=True):
-        proof = ESTIMATE
-        if find(entry["measure"]).claim != "estimated":
-            proof = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
-        reference = document["references"].get(entry["measure"])
-        others = "" if reference is None else "{:.4g} to {:.4g}".format(*spread(reference))
-        rows.append((description.title, value_of(entry), proof, *([others] if document["references"] else [])))
-    columns = ("measure", "value", "between", *(["independent samples"] if document["references"] else []))
-    return Table("Measures of the sample", columns, tuple(rows))
+def verdict_headline(document: Document) -> str:
+    """The verdict in one sentence."""
+    return _head(document).split(". ")[0].removesuffix(".")

@@ -1,4 +1,4 @@
-"""Brackets: numbers known to lie between two ends, how wide these may be, and brackets of samples to compare with."""
+"""Brackets: numbers known to lie between two ends, and how wide these may be."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from steinkit.arguments import number
 from steinkit.errors import Caution, CrossedBracketError, SolverError, reservations
-from steinkit.result import Brief, Result
+from steinkit.measurement import BracketResult
 from steinkit.sample import DistinctSample, Floats
 from steinkit.text import rounded_outwards, within
 from steinkit.units import Units
@@ -22,14 +22,9 @@ WIDEST_BRACKET = 0.1  # relative width: a wider one is no answer
 Found = TypeVar("Found", bound=Any)
 
 
-class Bracketed(Result):
+class Bracketed(BracketResult):
     """A number that is known to lie in [lower, upper]."""
 
-    measure: ClassVar[str]
-    lower: float
-    upper: float
-    sample: DistinctSample
-    seconds: dict[str, float]
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -45,6 +40,7 @@ class Bracketed(Result):
             "value": self.value,
             "lower": self.lower,
             "upper": self.upper,
+            **({"coordinates": [each.to_dict() for each in self.terms]} if self.terms else {}),
             **self._details(),
             "seconds": self.seconds,
         }
@@ -89,69 +85,6 @@ class Measured(Bracketed):
     tolerance: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Reference(Brief):
-    """Discrepancies of right samples: of independent draws from the target, or of blocks of a long run.
-
-    Attributes
-    ----------
-    lower, upper : ndarray, shape (repeats,)
-        Certified brackets.
-    n : int
-        Draws in each sample.
-    coordinates : ndarray, shape (repeats, d), or None
-        What each coordinate carries of each value; None where the discrepancy is no sum over them.
-    effective : int, or None
-        Independent draws that each sample is worth; None for as many as it has.
-    run : str
-        The long run that they are blocks of; empty for independent draws.
-    """
-
-    lower: Floats
-    upper: Floats
-    n: int
-    coordinates: Floats | None = None
-    effective: int | None = None
-    run: str = ""
-
-    @property
-    def values(self) -> Floats:
-        """Midpoints of the brackets, shape (repeats,)."""
-        return 0.5 * self.lower + 0.5 * self.upper
-
-    @property
-    def median(self) -> float:
-        """Median of the values."""
-        return float(np.median(self.values))
-
-    def to_dict(self) -> dict[str, Any]:
-        """List the references as JSON documents hold them.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        brackets = zip(self.values.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
-        medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()
-        return {
-            "draws": self.n,
-            "effective_draws": self.n if self.effective is None else self.effective,
-            "run": self.run or None,
-            "median": self.median,
-            "samples": [{"value": value, "lower": lower, "upper": upper} for value, lower, upper in brackets],
-            "coordinates": medians,
-        }
-
-
-def bracket_entries(names: Iterable[str], lower: Iterable[float], upper: Iterable[float]) -> list[dict[str, Any]]:
-    """Brackets of the terms of a sum as JSON documents list them, each with its midpoint."""
-    return [
-        {"name": name, "value": 0.5 * low + 0.5 * high, "lower": low, "upper": high}
-        for name, low, high in zip(names, lower, upper, strict=True)
-    ]
 
 
 def relative_width(lower: float, upper: float) -> float:

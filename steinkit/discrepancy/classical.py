@@ -56,6 +56,12 @@ class ClassicalSteinDiscrepancy(Measured):
     """
 
     measure: ClassVar[str] = "classical"
+    title: ClassVar[str] = "classical Stein discrepancy"
+    meaning: ClassVar[str] = (
+        "It is the largest gap between sample and target over all admitted functions, not only over those that a graph "
+        "on the draws holds together: never above the graph Stein discrepancy. It is known in one dimension only, and "
+        "does not see a mode that no draw has visited either."
+    )
     g: Floats
     grad_g: Floats
     scores: Floats

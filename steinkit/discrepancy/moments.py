@@ -37,7 +37,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,12 +49,14 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.operators import boundary_factor
 from steinkit.draws import Draws
 from steinkit.errors import InputError, cautious, reservations
-from steinkit.result import Result
+from steinkit.measurement import MeasureResult, Reference
+from steinkit.result import Statement
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
+from steinkit.text import Table, compact, count, listed, probability, sentence, standard_errors
 from steinkit.units import Units, UnitsLike
 
 Group = Literal["whole", "own", "pairs"]
@@ -232,6 +234,18 @@ def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
 _NAMED: tuple[Kind, ...] = ("location", "spread", "dependence")  # what can be said of coordinates and pairs
 _SKEWED: tuple[Kind, ...] = ("total spread", "tails", "spread", "axis spread")  # as squares are
 _FAR = 6.0  # standard errors
+_LISTED = 5
+_LARGE = 1e4  # standard errors, from which their digits say nothing
+_CLEAR = 3.0  # standard errors below which a moment is not named
+_SHARE = 0.2  # of the largest, below which a moment is not named beside it
+_TOO: dict[Kind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
+_GIVEN = " Each is meant given the others: beside a coordinate that has moved those correlated with it are off, too."
+_GIVEN = " Each is meant given the others: beside a coordinate that has moved those correlated with it are off, too."
+_MEANING = (
+    "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. p allows for autocorrelation "
+    "within the chains and for the number of moments looked at. A sample that agrees in all of them may still be wrong "
+    "in its shape, in the shares of its modes, or in a mode that no draw has visited."
+)
 _ROWS = 1 << 13  # draws standardised at a time
 _ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
 
@@ -252,8 +266,58 @@ class ChainMoments:
     value: float
 
 
+@dataclass(frozen=True)
+class NamedMoment:
+    """A moment of a sample, by the names of its coordinates.
+
+    Attributes
+    ----------
+    kind : {"total spread", "tails", "location", "spread", "axis spread", "dependence"}
+    coordinates : tuple of str
+        Names; of a spread along a principal axis that axis.
+    mean : float
+        Zero under the target, in standard units.
+    z : float
+        The mean over its standard error.
+    autocorrelation_time : float
+        In draws.
+    """
+
+    kind: Kind
+    coordinates: tuple[str, ...]
+    mean: float
+    z: float
+    autocorrelation_time: float
+
+    @property
+    def is_above(self) -> bool:
+        """Whether the draws have more than the target: too high, too wide, or correlations above its own."""
+        return self.z < 0.0
+
+    @property
+    def direction(self) -> str:
+        """What the moment says of the draws, given the other coordinates.
+
+        Correlations are signed: one of -.5 lies above one of -.8.
+        """
+        if self.kind in _TOO:
+            return _TOO[self.kind][int(self.z < 0.0)]
+        return f"{'below' if self.z > 0.0 else 'above'} the target's"
+
+    def __str__(self) -> str:
+        of = "the correlation of " if self.kind == "dependence" else ""
+        return f"{of}{listed(self.coordinates)} {self.direction} ({standard_errors(self.z)})"
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Cells of a table."""
+        z = f"{self.z:+.2f}" if abs(self.z) < _LARGE else f"{self.z:+.3g}"
+        time = compact(self.autocorrelation_time, 3)
+        return f"{self.kind} of {listed(self.coordinates)}", compact(self.mean, 3), z, time
+
+
 @dataclass(frozen=True, eq=False)
-class MomentSteinDiscrepancy(Result):
+class MomentSteinDiscrepancy(MeasureResult):
     """Means of features that are zero under the target, in standard units, and what they prove against it.
 
     Attributes
@@ -288,6 +352,9 @@ class MomentSteinDiscrepancy(Result):
         What a reader should know before the numbers.
     """
 
+    measure: ClassVar[str] = "moments"
+    title: ClassVar[str] = "moment Stein discrepancy"
+
     features: tuple[Feature, ...]
     mean: Floats
     z: Floats
@@ -307,6 +374,29 @@ class MomentSteinDiscrepancy(Result):
         """Largest |mean| of a location, spread or dependence, in units of one standard deviation."""
         return float(np.abs(self.mean[self._named_rows]).max())
 
+    @property
+    def lower(self) -> float:
+        """The value: it is an estimate."""
+        return self.value
+
+    @property
+    def upper(self) -> float:
+        """The value: it is an estimate."""
+        return self.value
+
+    @property
+    def moments(self) -> tuple[NamedMoment, ...]:
+        """All moments in the order of `features`, by the names of their coordinates."""
+        columns = (self.mean.tolist(), self.z.tolist(), self.autocorrelation_time.tolist())
+        found = zip(self.features, *columns, strict=True)
+        return tuple(NamedMoment(each.kind, self._named(each), *numbers) for each, *numbers in found)
+
+    @property
+    def largest_moments(self) -> tuple[NamedMoment, ...]:
+        """Locations, spreads and dependences, the largest in standard errors first."""
+        found = [each for each in self.moments if each.kind in _NAMED]
+        return tuple(sorted(found, key=lambda each: -abs(each.z)))
+
     def to_dict(self) -> dict[str, Any]:
         """List the result as JSON documents hold it.
 
@@ -315,26 +405,50 @@ class MomentSteinDiscrepancy(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        columns = (self.mean.tolist(), self.z.tolist(), self.autocorrelation_time.tolist())
         return {
-            "measure": "moments",
+            "measure": self.measure,
             "value": self.value,
             "p_value": self.p_value,
             "groups": dict(self.group_p_values),
             "n_effective": self.n_effective,
-            "features": [
-                {
-                    "kind": feature.kind,
-                    "coordinates": self._named(feature),
-                    "mean": mean,
-                    "z": z,
-                    "autocorrelation_time": time,
-                }
-                for feature, mean, z, time in zip(self.features, *columns, strict=True)
-            ],
+            "features": [asdict(each) | {"coordinates": [*each.coordinates]} for each in self.moments],
             **({"chains": [asdict(each) for each in self.chains]} if self.chains else {}),
             "seconds": self.seconds,
         }
+
+    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+        """Say the largest moment and the p-value, and which moments are off and which way."""
+        number = (
+            f"The {self.title} is {compact(self.value)}: the largest mean of a location, spread or dependence, "
+            "which is 0 under the target, in standard units. In a right sample of "
+            f"{count(round(self.n_effective), 'effective draw')} moments as far off have probability "
+            f"{probability(self.p_value)}."
+        )
+        alone = ", ".join(f"chain {each.chain} {each.p_value:.2g}" for each in self.chains)
+        agree = f"The p-values of the chains, each by itself: {alone}."
+        return (
+            Statement("number", f"What is its {self.title}?", number),
+            Statement("limits", f"What does the {self.title} say?", _MEANING, continues=True),
+            Statement("findings", "Where is it off?", self._off),
+            *([Statement("comparison", "Do the chains agree?", agree)] if self.chains else []),
+            *self._method(),
+        )
+
+    def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
+        """List the largest moments."""
+        columns = ("moment", "mean", "standard errors", "autocorrelation time")
+        rows = tuple(each.row for each in self.largest_moments[:_LISTED])
+        return (Table(f"{sentence(self.title)}, largest first", columns, rows),)
+
+    @property
+    def _off(self) -> str:
+        """The worst moments in words, worst first."""
+        worst = self.largest_moments[:_LISTED]
+        least = max(_CLEAR, _SHARE * abs(worst[0].z))
+        clear = [str(each) for each in worst if abs(each.z) >= least]
+        if not clear:
+            return f"No location, spread or dependence is {_CLEAR:g} standard errors or more from 0."
+        return f"In standard errors from 0: {'; '.join(clear)}.{_GIVEN * (len(clear) > 1)}"
 
     def __repr__(self) -> str:
         return (
@@ -360,11 +474,11 @@ class MomentSteinDiscrepancy(Result):
         rows = rows[np.argsort(-np.abs(self.z[rows]), kind="stable")][:count]
         return tuple((self.features[k], float(self.mean[k]), float(self.z[k])) for k in rows)
 
-    def _named(self, feature: Feature) -> list[str]:
+    def _named(self, feature: Feature) -> tuple[str, ...]:
         """What it is about: coordinates by their names, a principal axis by its number."""
         if feature.kind == "axis spread":
-            return [f"principal axis {feature.coordinates[0] + 1}"]
-        return [self.names[j] for j in feature.coordinates]
+            return (f"principal axis {feature.coordinates[0] + 1}",)
+        return tuple(self.names[j] for j in feature.coordinates)
 
     @property
     def _named_rows(self) -> Integers:

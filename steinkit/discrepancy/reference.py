@@ -18,9 +18,9 @@ import numpy as np
 from steinkit.arguments import generator_from, require_functions, whole
 from steinkit.chains import chain_diagnostics, split_chains
 from steinkit.containers.reading import as_sample
-from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.errors import InputError, cautious
+from steinkit.measurement import Reference
 from steinkit.runtime.deadlines import Shares
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample

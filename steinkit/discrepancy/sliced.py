@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,17 +25,20 @@ from steinkit import double_double
 from steinkit.arguments import real_numbers
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Bracketed, bracket_entries, refuse_wide, sum_of_brackets, tolerance_of
+from steinkit.discrepancy.bracket import Bracketed, refuse_wide, sum_of_brackets, tolerance_of
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.double_double import Pair
 from steinkit.errors import Caution, InputError, UsageError, cautious
+from steinkit.measurement import Reference, Term, terms_of
+from steinkit.result import Statement
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import DistinctSample, Floats
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
+from steinkit.text import listed
 from steinkit.units import Units, UnitsLike
 
 _APART = 1e-100  # of standard units, below which the coefficients of a spline overflow
@@ -209,6 +213,7 @@ def _conjugate(direction: Floats) -> Floats:
 
 
 _TOLERANCE = 1e-3
+_REGIONS = ("at the low end", "in the middle", "at the high end")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,6 +241,14 @@ class SlicedSteinDiscrepancy(Bracketed):
     """
 
     measure: ClassVar[str] = "sliced"
+    title: ClassVar[str] = "sliced graph Stein discrepancy"
+    meaning: ClassVar[str] = (
+        "It is the sum over the coordinates of the largest mean of h, which is 0 under the target, over functions of "
+        "that coordinate alone: what it finds is there, it falls like one over the root of the number of draws in "
+        "every dimension, and too narrow a sample does not score lower. It does not see shapes that no coordinate "
+        "shows by itself, nor a mode that no draw has visited."
+    )
+    smallest_is_no_proof: ClassVar[str] = "; below is no proof of quality"
 
     lower: float
     upper: float
@@ -261,22 +274,26 @@ class SlicedSteinDiscrepancy(Bracketed):
         points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
 
-    def _details(self) -> dict[str, Any]:
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What each direction carries."""
         lower, upper = ([getattr(each, side) for each in self.slices] for side in ("lower", "upper"))
-        return {"coordinates": bracket_entries(self.direction_names, lower, upper)}
+        return terms_of(self.direction_names, lower, upper)
 
-    def details(self) -> dict[str, Any]:
-        """What the test functions show of where the sample is off, in JSON.
+    @cached_property
+    def regions(self) -> Floats:
+        """Means of h along every direction, shape (directions, 3).
 
-        Returns
-        -------
-        dict
-            "regions": for every direction the mean of its test function h over the quarter of the draws that lies
-            lowest in it, the half in the middle, and the quarter that lies highest: "low", "middle", "high".
+        Over the quarter of the draws that lies lowest in it, the half in the middle, and the quarter that lies highest.
         """
         points, h = self.units.points(self.sample.points), self.test_functions
         places = [points @ each.direction for each in self.slices]
-        return {"regions": [_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(places)]}
+        return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(places)])
+
+    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+        """Say the number, and where each direction has too many draws; see `MeasureResult.statements`."""
+        where = self._where(reference, is_biased, [*map(_too_many, self.regions, self.terms)])
+        return (*super().statements(reference), Statement("findings", "Where is it off?", where))
 
     @property
     def _extent(self) -> str:
@@ -404,15 +421,21 @@ def sliced_stein_discrepancy(
     return result
 
 
-def _regions(u: Floats, weights: Floats, h: Floats) -> dict[str, float]:
+def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
     """Means of h over the lowest quarter, the middle half and the highest quarter of u."""
     order = np.argsort(u, kind="stable")
     reached = np.cumsum(weights[order]) - 0.5 * weights[order]
     region = np.searchsorted([0.25, 0.75], reached)
     mass = np.bincount(region, weights=weights[order], minlength=3)
     sums = np.bincount(region, weights=(weights * h)[order], minlength=3)
-    means = np.divide(sums, mass, out=np.zeros(3), where=mass > 0.0)
-    return dict(zip(("low", "middle", "high"), means.tolist(), strict=True))
+    return np.divide(sums, mass, out=np.zeros(3), where=mass > 0.0)
+
+
+def _too_many(means: Floats, term: Term) -> str:
+    """In which regions h is large, and in which it is negative."""
+    many = [region for region, mean in zip(_REGIONS, means, strict=True) if mean >= term.value > 0.0]
+    few = [region for region, mean in zip(_REGIONS, means, strict=True) if mean < 0.0]
+    return f"there tend to be too many draws {listed(many)} and too few {listed(few)}" if many and few else ""
 
 
 def _directions(directions: str | ArrayLike, names: tuple[str, ...]) -> tuple[Floats, tuple[str, ...]]:

@@ -241,7 +241,17 @@ class WassersteinDistance(Measured):
     """
 
     measure: ClassVar[str] = "wasserstein"
+    title: ClassVar[str] = "Wasserstein distance"
+    meaning: ClassVar[str] = (
+        "It is the mean distance by which the sample's mass must be moved to become the target, in the unit of the "
+        "draws. It needs the target's cdf, and sees a mode that no draw has visited."
+    )
     claim: Claim
+
+    @property
+    def claims(self) -> Claim:
+        """What the bracket claims."""
+        return self.claim
 
 
 @cautious

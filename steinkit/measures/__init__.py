@@ -21,16 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from steinkit.diagnosis.bias.text import describe_bias
-from steinkit.discrepancy import text as words
 from steinkit.errors import UsageError, require_known
-from steinkit.measures.options import Measure, Measurement, Option, shared, units_of_one
+from steinkit.measurement import Measurement
+from steinkit.measures.options import Measure, Option, measured, shared, units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
 from steinkit.text import listed
 
 _BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
-_OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
 _BRACKET = ("bounds", "units", "tolerance", "max_seconds")
 
 
@@ -55,7 +53,6 @@ GRAPH = Measure(
     | shared("operator", "n_jobs", "progress"),
     reuses_scores=True,
     has_picture=True,
-    describe=words.describe_graph,
 )
 
 SLICED = Measure(
@@ -65,7 +62,6 @@ SLICED = Measure(
     shared(*_BRACKET, "stein_factors"),
     reuses_scores=True,
     has_picture=True,
-    describe=words.describe_sliced,
 )
 
 MOMENTS = Measure(
@@ -77,7 +73,6 @@ MOMENTS = Measure(
     claim="estimated",
     reuses_scores=True,
     has_picture=True,
-    describe=words.describe_moments,
 )
 
 BIAS = Measure(
@@ -88,7 +83,6 @@ BIAS = Measure(
     fixed={"method": "regression"},
     claim="estimated",
     reuses_scores=True,
-    describe=describe_bias,
 )
 
 CLASSICAL = Measure(
@@ -97,7 +91,6 @@ CLASSICAL = Measure(
     "discrepancy.classical.classical_stein_discrepancy",
     shared(*_BRACKET, "stein_factors"),
     max_dim=1,
-    describe=words.describe_classical,
 )
 
 WASSERSTEIN = Measure(
@@ -112,7 +105,6 @@ WASSERSTEIN = Measure(
         "bounds": "measure wasserstein reads the target from its cdf, which bounds do not cut off; leave out one of "
         "the two"
     },
-    describe=words.describe_wasserstein,
 )
 
 
@@ -126,19 +118,17 @@ def _kernel(sample: Sample, target: Target | None, settings: Mapping[str, Any]) 
     """The discrepancy, and the p-value of its test where bootstrap samples are asked for."""
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
     from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
-    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+    from steinkit.discrepancy.kernel.ksd import BootstrapTest, kernel_stein_discrepancy
 
     given = dict(settings)
     given["kernel"] = scaled_kernel(given["kernel"], given.pop("kernel_scale"))
     form = {name: given.pop(name) for name in ("statistic", "squared")}
     bootstrap, seed = given.pop("bootstrap"), given.pop("seed")
     result = kernel_stein_discrepancy(sample, target, **form, **given)
-    document = result.to_dict()
-    seconds = document.pop("seconds")
     if bootstrap:
         test = kernel_stein_test(sample, target, n_bootstrap=bootstrap, rng=seed, **given)
-        document |= {"p_value": test.p_value, "flip_probability": test.flip_probability, "bootstrap": bootstrap}
-    return Measurement.of("ksd", result, {**document, "seconds": seconds})
+        result = replace(result, test=BootstrapTest(test.p_value, test.flip_probability, bootstrap))
+    return measured(result)
 
 
 KSD = Measure(
@@ -177,27 +167,22 @@ KSD = Measure(
     }
     | shared("max_seconds", "n_jobs"),
     reuses_scores=True,
-    describe=words.describe_kernel,
 )
 
 
-def _ess(sample: Sample, columns: tuple[str, ...] | None = None) -> Measurement:
+def _ess(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
     from steinkit.chains import chain_diagnostics
 
-    found = chain_diagnostics(sample)
-    value = found.min_ess
-    return Measurement("ess", value, value, value, found, found.to_dict(columns), found.warnings)
+    return measured(chain_diagnostics(sample))
 
 
 ESS = Measure(
     "ess",
     "effective sample size",
-    lambda sample, target, settings: _ess(sample),
+    _ess,
     smaller_is_better=False,
     claim="estimated",
     needs="draws",
-    describe=words.describe_ess,
-    take_value=lambda sample, target, settings: _ess(sample, _OF_CHAINS_FOR_VALUE),
 )
 
 
@@ -306,8 +291,6 @@ def take_measure(
     sample: Sample,
     target: Target | None = None,
     settings: Mapping[str, Any] | None = None,
-    *,
-    value_alone: bool = False,
     **changes: Any,
 ) -> Measurement:
     """Take one measure of a sample.
@@ -321,8 +304,6 @@ def take_measure(
         Not needed for ess, nor where the sample stores scores, but by wasserstein.
     settings : mapping, optional
         Settings by their names, which may be of several measures: the measure reads its own.
-    value_alone : bool
-        Whether the document may lack what the value does not need.
     **changes
         Settings that differ.
 
@@ -339,6 +320,5 @@ def take_measure(
     notes: tuple[str, ...] = ()
     if "units" in measure.options:
         given["units"], notes = units_of_one(sample, target, given)
-    take = measure.take_value if value_alone and measure.take_value is not None else measure.take
-    found = take(sample, target, measure.settings_from(given))
+    found = measure.take(sample, target, measure.settings_from(given))
     return replace(found, warnings=(*found.warnings, *notes)) if notes else found

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.discrepancy.text import describe_bracketed
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.files.streams import parse_json, read_bytes
-from steinkit.result import Describe, DescribedMeasure
+from steinkit.measurement import Measurement, MeasureResult
+from steinkit.result import DescribedMeasure
 from steinkit.sample import Sample
 from steinkit.target import Target, as_bounds, require_target
 
@@ -211,48 +211,9 @@ def shared(*names: str) -> dict[str, Option]:
     return {name: _SHARED[name] for name in names}
 
 
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """A measure of a sample.
-
-    Attributes
-    ----------
-    measure : str
-        One of `measure_names`.
-    value : float
-    lower, upper : float
-        The bracket that proves the value; both are the value itself for ess, which is an estimate and proves nothing.
-    result : object
-        What the measure's own function returned.
-    document : dict
-        Its entry in JSON; the keys are part of the contract of ``steinkit score --json``.
-    warnings : tuple of str
-    unranked : str
-        Why samples must not be ordered by this value; empty where they may.
-    """
-
-    measure: str
-    value: float
-    lower: float
-    upper: float
-    result: Any
-    document: dict[str, Any]
-    warnings: tuple[str, ...]
-    unranked: str = ""
-
-    @classmethod
-    def of(cls, name: str, result: Any, document: dict[str, Any] | None = None) -> Measurement:
-        """The measurement that a measure's own function returned as `result`."""
-        value = result.value
-        lower, upper = getattr(result, "lower", value), getattr(result, "upper", value)
-        document = result.to_dict() if document is None else document
-        return cls(name, value, lower, upper, result, document, result.warnings, getattr(result, "unranked", ""))
-
-    @property
-    def coordinate_values(self) -> list[float] | None:
-        """What each coordinate carries of the value; None where it is no sum over them."""
-        rows = self.document.get("coordinates", [{}])
-        return [each["value"] for each in rows] if all("value" in each for each in rows) else None
+def measured(result: MeasureResult) -> Measurement:
+    """The measurement that a measure's own function returned as its result."""
+    return Measurement(result, result.warnings)
 
 
 Take = Callable[[Sample, Target | None, Mapping[str, Any]], Measurement]
@@ -278,8 +239,6 @@ class Measure(DescribedMeasure):
     refuses : mapping of str to str
         Settings of other measures that would make its value one of something else, and why; an operator is, for all
         that look at scores and have no such option.
-    take_value : callable, optional
-        Takes the measure with less in its document, where the value alone is much less work.
     fixed : mapping
         What the function is told besides, whatever the settings.
     """
@@ -290,8 +249,6 @@ class Measure(DescribedMeasure):
     max_dim: int | None = None
     has_picture: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
-    describe: Describe = field(default=describe_bracketed, kw_only=True)
-    take_value: Take | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def take(self, sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
@@ -301,7 +258,7 @@ class Measure(DescribedMeasure):
         module, _, name = self.function.rpartition(".")
         function = getattr(importlib.import_module(f"steinkit.{module}"), name)
         given = {name: value for name, value in settings.items() if value is not None}  # else the function's default
-        return Measurement.of(self.name, function(sample, target, **self.fixed, **given))
+        return measured(function(sample, target, **self.fixed, **given))
 
     @property
     def refused(self) -> Mapping[str, str]:

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steinkit import __version__
-from steinkit.diagnosis.verdict_text import score_text
 from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
-from steinkit.measures import all_options, find_measure, take_measure
-from steinkit.measures.options import Measure, Measurement
-from steinkit.result import Result, cautioned, running_text
+from steinkit.measurement import Measurement
+from steinkit.measures import all_options, take_measure
+from steinkit.measures.options import Measure
+from steinkit.measures.scores import Scores
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
 from steinkit.runtime.progress import watched
 from steinkit.sample import Sample
@@ -98,102 +97,6 @@ class Judging:
                 why = "time ran out before the draws were judged: allow more (max_seconds, --max-seconds), or thin them"
             return Judgement(None, why, (Caution(f"there is no verdict: {why}"),))
         return Judgement(found, None, found.warnings if found.enough_draws else ())
-
-
-@dataclass(frozen=True, eq=False)
-class Scores(Result):
-    """What was measured.
-
-    Attributes
-    ----------
-    sample : Sample
-        Under the names that the measures gave its coordinates: the target's, where nobody named them.
-    measurements : tuple of Measurement
-    references : mapping of str to Reference
-        By the measures that independent samples were scored by.
-    verdict : Verdict or None
-        None where none was asked for, or could be had.
-    unjudged : str or None
-        Why none could be had, which a warning says, too.
-    warnings : tuple of str
-    """
-
-    sample: Sample
-    measurements: tuple[Measurement, ...]
-    references: Mapping[str, Reference]
-    verdict: Verdict | None
-    unjudged: str | None
-    warnings: tuple[str, ...]
-
-    @property
-    def units(self) -> dict[str, Any] | None:
-        """The units of the measures, in JSON; None where none of them has any."""
-        named = (each.result.units.document for each in self.measurements if hasattr(each.result, "units"))
-        return next(named, None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """List what was measured; the reference is that of the first measure that has one.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        references = {name: reference.to_dict() for name, reference in self.references.items()}
-        return {
-            "sample": sample_document(self.sample),
-            "verdict": self.verdict and self.verdict.to_dict(),
-            "unjudged": self.unjudged,
-            "units": self.units,
-            "results": [measurement.document for measurement in self.measurements],
-            "reference": next(iter(references.values()), None),
-            "references": references,
-            "warnings": list(self.warnings),
-            "version": __version__,
-        }
-
-    def summary(self, heading: str = "The sample", *, everything: bool = False) -> str:
-        """Say in words whether the draws may be used, and what each measure says of them.
-
-        Parameters
-        ----------
-        heading : str
-            The first line.
-        everything : bool
-            All faults, tests and limits, how each number was computed, and all parameters: not the worst ten only.
-
-        Returns
-        -------
-        str
-            Of several lines, as ``steinkit score`` prints it.
-        """
-        document = {**self.to_dict(), "results": self.entries_with_details}
-        return score_text(heading, document, find_measure, everything=everything)
-
-    @property
-    def entries_with_details(self) -> list[dict[str, Any]]:
-        """The measurements' entries in JSON, with what only their results know to say: never printed as JSON."""
-        return [{**each.document, **_details(each.result)} for each in self.measurements]
-
-
-def sample_document(sample: Sample) -> dict[str, Any]:
-    """What a document says of a sample."""
-    distinct = len(sample.distinct())
-    return {"draws": len(sample), "distinct": distinct, "dim": sample.dim, "names": list(sample.names)}
-
-
-def _details(result: Any) -> dict[str, Any]:
-    return {"details": result.details()} if hasattr(result, "details") else {}
-
-
-def summary_of(result: Any) -> str:
-    """What is said of a measure's result where it stands alone."""
-    points = getattr(result, "sample", None)
-    sample = {"draws": 0} if points is None else {"draws": len(points.inverse), "dim": points.dim}
-    entry = result.to_dict() | _details(result) | {"sample": sample}
-    measure = find_measure(entry["measure"])
-    said = measure.describe(measure, entry).statements
-    return running_text([*said, *cautioned(result.warnings)])
 
 
 def score_sample(

@@ -1,7 +1,6 @@
 from .axes import Look as Look
-from .axes import ThemedSvg as ThemedSvg
 from .axes import look as look
-from .axes import themed_svg as themed_svg
+from .axes import svg as svg
 from .curves import comparison as comparison
 from .curves import curve as curve
 from .curves import selection as selection
@@ -11,10 +10,10 @@ from .discrepancy import draws_with_density as draws_with_density
 from .discrepancy import settings_panels as settings_panels
 from .discrepancy import stein_function as stein_function
 from .overview import biases as biases
-from .overview import figures as figures
 from .overview import mode_weights as mode_weights
 from .overview import picture as picture
 from .overview import verdict as verdict
+from .pages import figures as figures
 from .slices import moment_matrix as moment_matrix
 from .slices import slice_function as slice_function
 from .slices import slice_panels as slice_panels

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.comparison import Comparison
-from steinkit.comparison_text import standings
+from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
 from steinkit.errors import UsageError, did_you_mean, printable
+from steinkit.measurement import Reference
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
 from steinkit.plots.axes import axes_or_new, document_of, legend_below, logarithmic, open_frame, strip_below, told_apart
@@ -35,7 +35,7 @@ _VISIBLE = 0.005  # relative width from which a bracket can be seen
 
 
 def curve(
-    result: Curve | Mapping[str, Any],
+    result: Curve,
     ax: Axes | None = None,
     *,
     label: str | None = None,
@@ -49,7 +49,7 @@ def curve(
 
     Parameters
     ----------
-    result : Curve, or its document
+    result : Curve
         From `steinkit.curve`.
     ax : matplotlib Axes, optional
         Where to draw, and several curves can share them; Axes of a new figure of pyplot if not given.
@@ -63,15 +63,14 @@ def curve(
     matplotlib Axes
         Those given, or the new ones.
     """
-    document, ax = document_of(result), axes_or_new(ax)
-    measure, rate = find_measure(document["measure"]), document["rate"]
-    x = _numbers(document["n"] if document["budget"] is None or document["cost"] is None else document["cost"])
-    values, lower, upper = (_numbers(document[key]) for key in ("values", "lower", "upper"))
+    ax, measure = axes_or_new(ax), find_measure(result.measure)
+    x = result.n if result.budget is None or result.cost is None else result.cost
+    values, lower, upper, has_rate = result.values, result.lower, result.upper, math.isfinite(result.rate)
     name = measure.title if label is None else printable(label)
-    known = "" if rate is None else f", rate {rate:.2f}"
+    known = f", rate {result.rate:.2f}" if has_rate else ""
     ax.plot(x, values, color=color, marker=marker, markersize=4, label=f"{name}{known}")
-    if document["interval"] is not None:
-        low, high = _numbers(document["interval"]).T
+    if result.interval is not None:
+        low, high = result.interval.T
         ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0.0)
     positive = bool((values[np.isfinite(values)] > 0.0).all())
     guided = any(line.get_gid() == _GUIDED for line in ax.lines)  # one is enough where curves share the Axes
@@ -82,20 +81,15 @@ def curve(
     wide = upper - lower > _VISIBLE * np.abs(upper)
     if wide.any():
         ax.vlines(x[wide], lower[wide], upper[wide], color=color, linewidth=2.5, alpha=0.6)
-    if rate is not None:
-        tail = x[document["tail"]]
-        centre = np.exp(np.log(values[document["tail"]]).mean() - rate * np.log(tail).mean())
-        ax.plot(tail, centre * tail**rate, color=_FIT if label is None else color, linestyle="--", linewidth=1.2)
+    if has_rate:
+        tail = x[result.tail]
+        centre = np.exp(np.log(values[result.tail]).mean() - result.rate * np.log(tail).mean())
+        ax.plot(tail, centre * tail**result.rate, color=_FIT if label is None else color, linestyle="--", linewidth=1.2)
     logarithmic(ax, "xy" if positive else "x")
-    ax.set_xlabel("draws" if document["budget"] is None else "cost of the draws")
+    ax.set_xlabel("draws" if result.budget is None else "cost of the draws")
     ax.set_ylabel(measure.title)
     ax.legend(fontsize=8, framealpha=0.9)
     return ax
-
-
-def _numbers(values: Any) -> Floats:
-    """Numbers of a document, NaN for those that are not known."""
-    return np.array(values, dtype=np.float64)
 
 
 _RANK_LINE, _UNRANKED, _OTHERS = "#0072B2", "0.5", "0.45"
@@ -105,7 +99,7 @@ _NOT_RANKED = "(not ranked)"
 _LONGEST_NAME = 24  # letters of a line
 
 
-def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *, measure: str | None = None) -> Axes:
+def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | None = None) -> Axes:
     """Plot samples by rank: a mark at the value, the certified bracket, and the range of independent samples as a band.
 
     Where the samples differ in size, each has the band of independent samples as many as its own draws.
@@ -114,7 +108,7 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
 
     Parameters
     ----------
-    result : Comparison, or its document
+    result : Comparison
         From `compare`.
     ax : matplotlib Axes, optional
         Where to draw; Axes of a new figure of pyplot if not given.
@@ -131,33 +125,28 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
     UsageError
         If there is no measure of this name.
     """
-    document, ax = document_of(result), axes_or_new(ax)
-    known = find_measure(next(iter(document["ranking"])) if measure is None else measure)
-    samples = standings(document, known.name)
-    ends = [
-        (each.entry.get("lower", each.entry["value"]), each.entry.get("upper", each.entry["value"])) for each in samples
-    ]
+    ax, known = axes_or_new(ax), find_measure(result.measures[0] if measure is None else measure)
+    samples, references = result.standings(known.name), result.references.get(known.name, ())
+    ends = [(each.measurement.lower, each.measurement.upper) for each in samples]
     for place, (each, (lower, upper)) in enumerate(zip(samples, ends, strict=True)):
-        value, colour = each.entry["value"], _RANK_LINE if each.rank else _UNRANKED
+        value, colour = each.measurement.value, _RANK_LINE if each.rank else _UNRANKED
         ax.hlines(place, lower, upper, color=colour, linewidth=5, alpha=0.4)
         ax.plot(value, place, "o", color=colour, markersize=6, fillstyle="full" if each.rank else "none", zorder=3)
         ax.annotate(
             compact(value), (value, place), (0, 7), textcoords="offset points", ha="center", fontsize=8, bbox=_BEHIND
         )
-    references = document["reference"].get(known.name, ())
     if len(references) == 1:
-        _band(ax, references[0], f"{_samples(references[0])} of {references[0]['draws']}")
+        _band(ax, references[0], f"{_samples(references[0])} of {references[0].n}")
     for place, each in enumerate(samples if len(references) > 1 else ()):
-        if each.reference:
+        if each.reference is not None:
             label = f"{_samples(each.reference)} of as many effective draws"
             _band(ax, each.reference, label, (place - 0.4, place + 0.4))
     names = told_apart([each.name for each in samples], _LONGEST_NAME)
     labels = [f"{name}  {each.rank or _NOT_RANKED}" for name, each in zip(names, samples, strict=True)]
     ax.set_yticks(range(len(samples)), labels, parse_math=False)
     ax.set_ylim(len(samples) - 0.4, -0.8)
-    everything = [end for both in ends for end in both]
-    everything += [reference[end] for reference in references for end in ("lower", "upper")]
-    spread = [value for value in everything if value is not None]
+    everything = [*ends, *(reference.range for reference in references)]
+    spread = [end for both in everything for end in both if not math.isnan(end)]
     if spread and min(spread) > 0.0 and max(spread) > _DECADES * min(spread):
         logarithmic(ax, "x")
     ax.margins(x=0.15)
@@ -181,17 +170,15 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
     return ax
 
 
-def _samples(reference: Mapping[str, Any]) -> str:
-    what = "blocks of the long run" if reference.get("run") else "independent samples"
-    return f"{len(reference['values'])} {what}"
+def _samples(reference: Reference) -> str:
+    return f"{len(reference.lower)} {'blocks of the long run' if reference.run else 'independent samples'}"
 
 
-def _band(ax: Axes, reference: Mapping[str, Any], label: str, rows: tuple[float, float] | None = None) -> None:
+def _band(ax: Axes, reference: Reference, label: str, rows: tuple[float, float] | None = None) -> None:
     """The range of independent samples and their median: over the rows given, or all along the axis."""
     across, heights = (ax.transData, rows) if rows else (ax.get_xaxis_transform(), (0.0, 1.0))
-    ends = (reference["lower"], reference["upper"])
-    ax.fill_between(ends, *heights, color=_OTHERS, alpha=0.2, linewidth=0.0, transform=across, label=label)
-    median = [reference["median"]] * 2
+    ax.fill_between(reference.range, *heights, color=_OTHERS, alpha=0.2, linewidth=0.0, transform=across, label=label)
+    median = [reference.median] * 2
     ax.plot(median, heights, color=_OTHERS, linestyle="--", linewidth=1.0, transform=across, label="their median")
 
 

@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from steinkit.diagnosis.verdict import Verdict
-from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.text import TITLE
 from steinkit.errors import UsageError
+from steinkit.measurement import Reference
 from steinkit.plots.axes import axes_or_new, coordinate_bars, drawn, entitle, head, panel_grid, strip_below
 from steinkit.sample import Floats
 from steinkit.target import Target
@@ -300,7 +299,7 @@ def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
         Those given, or the new ones.
     """
     ax = axes_or_new(ax)
-    coordinate_bars([("", result.to_dict()["coordinates"])], ax, colours=("0.55",))
+    coordinate_bars({"": result.terms}, ax, colours=("0.55",))
     ax.set_title("coordinate by coordinate", fontsize=10)
     return ax
 
@@ -315,7 +314,7 @@ def arranged(result: GraphSteinDiscrepancy, title: str = "", reference: Standard
     """
     from matplotlib.figure import Figure
 
-    heading = f"{TITLE} in {result.bracket}"
+    heading = f"{result.title} in {result.bracket}"
     if result.sample.dim == 1:
         figure = drawn(lambda ax: stein_function(result, ax, reference=reference), 8.0, 5.0)
     else:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from functools import partial, singledispatch
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.comparison import Comparison
+from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
 from steinkit.diagnosis.bias.estimate import BiasEstimate
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
@@ -23,15 +23,14 @@ from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
 from steinkit.errors import UsageError
 from steinkit.measures import find_measure
-from steinkit.measures.scoring import Scores
+from steinkit.measures.scores import Scores
 from steinkit.plots.axes import axes_or_new, document_of, drawn, head, open_frame
 from steinkit.plots.curves import comparison, curve, most_varied, selection, tuning
 from steinkit.plots.discrepancy import Standard, arranged
 from steinkit.plots.slices import moments, slice_function, slice_key, slices
-from steinkit.result import Picture, Result
+from steinkit.result import Result
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.tuning import TuningResult
-from steinkit.target import Target
 from steinkit.text import probability, shortened
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def biases_and_slice(
     right.suptitle(f"the worst slice: {worst} carries {values.max():.3g}", fontsize=10, parse_math=False)
     ax.set_title(ax.get_title(), fontsize=9)
     right.legend(handles=slice_key(ax), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-    return head(figure, title, f"sliced graph Stein discrepancy in {result.bracket}")
+    return head(figure, title, f"{result.title} in {result.bracket}")
 
 
 def bias_panels(axes: Sequence[Axes], found: BiasEstimate, after: BiasEstimate | None = None) -> None:
@@ -280,24 +279,6 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
     if isinstance(result, Repaired):
         return biases(result.bias, result.after, title)
     raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")
-
-
-@singledispatch
-def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
-    """The pictures of a page on a result; register a function for its class where there are any.
-
-    Parameters
-    ----------
-    found : Result
-    target : Target, optional
-        That of the result, where pictures need its density or its score, and it is code of the user's own.
-
-    Raises
-    ------
-    SteinkitError
-        If the target is not that of the result.
-    """
-    return ()
 
 
 def scores(found: Scores, title: str = "") -> Figure:

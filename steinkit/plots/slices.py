@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
-from steinkit.discrepancy.text import direction, named_moments
 from steinkit.errors import UsageError
-from steinkit.plots.axes import axes_or_new, coordinate_bars, document_of, drawn, entitle, head, panel_grid, told_apart
+from steinkit.measurement import Reference
+from steinkit.plots.axes import axes_or_new, coordinate_bars, drawn, entitle, head, panel_grid, told_apart
 from steinkit.plots.discrepancy import ALPHA, HATCH, TOO_FEW, TOO_MANY, Standard, key, right_share, said_of, threshold
 from steinkit.sample import Floats
 
@@ -121,10 +120,10 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "", reference: Standard 
         ax.set_title(f"carries {values[number]:.3g}\n{ax.get_title()}", fontsize=9)
     if not alone:
         beside = figure.add_subplot(grid[:, -1])
-        coordinate_bars([("", result.to_dict()["coordinates"])], beside, most=_MOST_BARS, colours=("0.55",))
+        coordinate_bars({"": result.terms}, beside, most=_MOST_BARS, colours=("0.55",))
         beside.set_title(_bars_title(len(result.slices)), fontsize=10)
     figure.legend(handles=slice_key(axes[0]), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
-    heading = f"sliced graph Stein discrepancy in {result.bracket}"
+    heading = f"{result.title} in {result.bracket}"
     return head(figure, title, heading)
 
 
@@ -229,17 +228,16 @@ _SATURATED = 8.0  # standard errors at which the colours end
 _WRITTEN = 14  # coordinates up to which the numbers are written, beyond that the signs of those that tell
 _TELLING = 3.0  # standard errors
 _LONGEST_NAME = 16  # letters
-_UP = ("too high", "too wide", "above the target's")  # what is red
 
 
-def moment_matrix(result: MomentSteinDiscrepancy | Mapping[str, Any], ax: Axes | None = None) -> Axes:
+def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axes:
     """Plot the standard errors of all moments: red is too high, too wide, correlated above the target; blue below.
 
     A row a coordinate: its location and its spread on the left, then its dependences with the coordinates before it.
 
     Parameters
     ----------
-    result : MomentSteinDiscrepancy, or its document
+    result : MomentSteinDiscrepancy
         From `moment_stein_discrepancy`.
     ax : matplotlib Axes, optional
         Where to draw; Axes of a new figure of pyplot if not given.
@@ -250,7 +248,7 @@ def moment_matrix(result: MomentSteinDiscrepancy | Mapping[str, Any], ax: Axes |
         Those given, or the new ones.
     """
     ax = axes_or_new(ax)
-    names, values = _matrix(document_of(result))
+    names, values = _matrix(result)
     dim, across = values.shape
     limit = float(np.clip(np.nanmax(np.abs(values)), 3.0, _SATURATED))
     image = ax.imshow(np.ma.masked_invalid(values), cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
@@ -295,16 +293,14 @@ def moments(result: MomentSteinDiscrepancy, title: str = "") -> Figure:
     return head(figure, title, f"moments: p = {result.p_value:.2g}")
 
 
-def _matrix(document: Mapping[str, Any]) -> tuple[list[str], Floats]:
+def _matrix(result: MomentSteinDiscrepancy) -> tuple[tuple[str, ...], Floats]:
     """Names, and signed standard errors, shape (d, 2 + gap + d - 1): NaN where there is nothing to show."""
-    found = named_moments(document)
-    names = [each["coordinates"][0] for each in document["features"] if each["kind"] == "location"]
-    place = {name: j for j, name in enumerate(names)}
+    names = result.names
     values = np.full((len(names), len(_OWN) + (_GAP + len(names) - 1 if len(names) > 1 else 0)), np.nan)
-    for each in found:
-        rows = sorted(place[name] for name in each["coordinates"])
-        column = _OWN.index(each["kind"]) if each["kind"] in _OWN else len(_OWN) + _GAP + rows[0]
-        values[rows[-1], column] = abs(each["z"]) * (1.0 if direction(each) in _UP else -1.0)
+    for each in result.largest_moments:
+        rows = sorted(map(names.index, each.coordinates))
+        column = _OWN.index(each.kind) if each.kind in _OWN else len(_OWN) + _GAP + rows[0]
+        values[rows[-1], column] = abs(each.z) * (1.0 if each.is_above else -1.0)
     return names, values
 
 

@@ -1,32 +1,48 @@
-"""The page: a verdict in words, then pictures, then tables and how to find it all again; and what a notebook shows.
+"""The page of a report, and what a notebook shows: one template that arranges what results say of themselves.
 
-A page is one file of HTML and CSS that needs no network and runs no script; its policy forbids both. A notebook shows
-the words of the terminal, and one small picture beside them.
+A page is one file of HTML and CSS that needs no network and runs no script; its policy forbids both. Nothing in it
+depends on the moment: the same results give the same bytes.
 """
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steinkit import __version__, plots
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
-from steinkit.errors import InputError, SteinkitError, UsageError
+from steinkit.errors import InputError, SteinkitError, UsageError, printable
 from steinkit.files.streams import write_bytes
-from steinkit.report.elements import Drawing, Part, drawing, template
-from steinkit.report.parts import comparison_part, curve_parts, score_part
-from steinkit.report.sources import Found, Source, read_source
-from steinkit.report.sweep_part import sweep_part, tuning_part
+from steinkit.report.sources import read_sweep_source
+from steinkit.report.sweep_part import sweep_part
+from steinkit.result import Picture, Result, Statement, answers
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
+from steinkit.saved_results import read_result
 from steinkit.target import Target
+from steinkit.targets import make_target
+from steinkit.targets.registry import load_target_or_model
 from steinkit.text import UNDEFINED, Table, compact
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from matplotlib.figure import Figure
+
+Source: TypeAlias = str | os.PathLike[str] | Result
+
 _LONG = 36  # letters, beyond which a cell may be broken into lines
+_INTERVAL = " interval of the median"
+_MOST_ROWS = 12  # coordinates in the table of a sample
+_MOST_MOMENTS = 12  # coordinates of a matrix of moments that can still be read in a notebook
+_PIXELS = 96  # of CSS, an inch
 
 
 def write_report(
@@ -41,100 +57,104 @@ def write_report(
     Parameters
     ----------
     sources : path or result, or sequence of these
-        The file of a sweep or tuning; a JSON document of ``steinkit score``, ``compare``, ``curve``, ``sweep`` or
-        ``tune``; or what `sweep`, `tune`, `compare` or `curve` returned. The first one's verdict heads the page.
+        Results; JSON files of `Result.save`, or of ``-o`` of a command, with the arrays beside them; or the file of a
+        sweep or tuning. The first one's headline heads the page.
     path : path
         The file to write, in one step; "-" for standard output.
     title : str, optional
-        A line above the verdict, and the name of the page in a browser.
+        A line above the headline, and the name of the page in a browser.
     target : Target or str, optional
-        Target of the sweep or score, where that is code of your own (as ``path.py:attribute`` it is run): the picture
-        of the draws needs it. Built-in targets are made from what the source says.
+        Target of the sweep or score, where that is code of your own (as ``path.py:attribute`` it is run): pictures of
+        the draws need it. Built-in targets are made from what the source says.
 
     Raises
     ------
     InputError
         If a source cannot be read.
     UsageError
-        If there is no source, or it is of no kind that a report is made of.
+        If there is no source, or it is no result.
     OutputError
         If the file cannot be written.
-
-    Notes
-    -----
-    The page holds no date: the same sources give the same bytes.
-
-    A score's document holds no draws: they are shown where its arrays stand beside it, as ``steinkit score -o`` and
-    `Result.save` write them.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> import steinkit as sk
-    >>> from steinkit.comparison import compare
-    >>> from steinkit.report.page import write_report
     >>> samples = {"first": [0.1, 0.5, -0.4], "second": [3.0, 4.0, 5.0]}
-    >>> found = compare(samples, sk.targets.Normal([0.0]))
+    >>> found = sk.compare(samples, sk.targets.Normal([0.0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = pathlib.Path(folder) / "report.html"
-    ...     write_report(found, page)
+    ...     sk.write_report(found, page)
     ...     "first is proved better than second" in page.read_text(encoding="utf-8")
     True
     """
     listed = list(sources) if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     if not listed:
-        raise UsageError("there is nothing to report; name a sweep's file or a JSON document")
-    found = _differently_named(map(read_source, listed))
-    html = _page(_accounts(found, target), title)
+        raise UsageError("there is nothing to report; name a result or a sweep's file")
+    parts: list[Part] = []
+    counts: dict[str, int] = {}
+    for part in (_part(source, target) for source in listed):
+        again = counts[part.source] = counts.get(part.source, 0) + 1
+        parts.append(part if again == 1 else replace(part, source=f"{part.source} ({again})"))
+    html = _template("page.html").render(parts=parts, title=title, version=__version__)
     write_bytes(path, f"{html}\n".encode(), binary=True)
 
 
-def _differently_named(found: Iterable[Found]) -> list[Found]:
-    """The sources, with a number after names that were there before."""
-    counts: dict[str, int] = {}
-    named = []
-    for each in found:
-        counts[each.name] = counts.get(each.name, 0) + 1
-        again = counts[each.name]
-        named.append(each if again == 1 else replace(each, name=f"{each.name} ({again})"))
-    return named
+@dataclass(frozen=True)
+class Part:
+    """A result on a page, under the name of its source."""
+
+    source: str
+    subject: str
+    headline: str
+    statements: Sequence[Statement]
+    warnings: Sequence[str]
+    pictures: Sequence[Picture]
+    tables: Sequence[Table]
+    facts: Sequence[tuple[str, str]]
+
+    @classmethod
+    def of(cls, source: str, result: Result, target: Target | None) -> Part:
+        """The result as it says itself; without pictures where these cannot be drawn."""
+        warnings, pictures = [*result.warnings], tuple[Picture, ...]()
+        try:
+            pictures = plots.figures(result, target)
+        except SteinkitError as error:
+            warnings.append(f"the pictures are not shown: {error}")
+        said = result.statements(), warnings, pictures, result.tables(), result.facts()
+        return cls(source, result.subject or source, result.headline(), *said)
 
 
-def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]:
-    """What is said of each source, in their order; curves look at each other."""
-    kinds: dict[str, Callable[[Found], Part]] = {
-        "sweep": lambda each: sweep_part(each, target),
-        "tuning": tuning_part,
-        "comparison": comparison_part,
-        "score": lambda each: score_part(each, target),
-    }
-    try:
-        curves = iter(curve_parts([each for each in found if each.kind == "curve"]))
-        return [next(curves) if each.kind == "curve" else kinds[each.kind](each) for each in found]
-    except SteinkitError:
-        raise
-    except Exception as error:  # of what no command wrote anything may be missing, or of another kind
-        names = ", ".join(each.name for each in found if each.address is not None)
-        if not names:
-            raise
-        raise InputError(
-            f"{names}: a result lacks what this version of steinkit ({__version__}) puts into it ({error!r}); make it "
-            "again with this version"
-        ) from error
+def _part(source: Source, target: Target | str | None) -> Part:
+    """A source that was read."""
+    if (swept := read_sweep_source(source)) is not None:
+        try:
+            return Part(*sweep_part(swept, target))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{swept.name} lacks what this version of steinkit ({__version__}) puts into it ({error!r}); make it "
+                "again"
+            ) from error
+    if isinstance(source, Result):
+        words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(source).__name__).lower()
+        return Part.of(f"the {words}", source, _target_of(source, target))
+    if not isinstance(source, str | os.PathLike):
+        raise UsageError(f"a report is made of results and their files; received {type(source).__name__}")
+    result = read_result(source)
+    return Part.of(Path(source).name, result, _target_of(result, target))
 
 
-def _page(accounts: Sequence[Part], title: str | None) -> str:
-    from markupsafe import Markup
-
-    return template("page.html").render(
-        accounts=accounts,
-        title=title,
-        style=Markup(_text_of("style.css")),
-        version=__version__,
-        column_classes=_column_classes,
-        meanings=meanings,
-        LONG=_LONG,
-    )
+def _target_of(result: Result, target: Target | str | None) -> Target | None:
+    """The target for a picture of the draws; code of the user's own only where it was passed."""
+    sample, origin = getattr(result, "sample", None), result.origin
+    if sample is None or isinstance(target, Target):
+        return target if isinstance(target, Target) else None
+    if isinstance(target, str):
+        own = load_target_or_model(target)
+        return own if isinstance(own, Target) else own.make_target(sample.names, own.label)
+    if origin is None or origin.target is None or ":" in origin.target or origin.target.endswith(".py"):
+        return None
+    return make_target(origin.target, dict(origin.options), sample.dim)
 
 
 def _text_of(name: str) -> str:
@@ -142,41 +162,71 @@ def _text_of(name: str) -> str:
     return resources.files("steinkit.report").joinpath(name).read_text(encoding="utf-8")
 
 
+@cache
+def _template(name: str) -> Template:
+    """A template of this folder, which escapes all text that it is given and refuses names that it is not given."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("steinkit.report"),
+        autoescape=True,
+        finalize=_visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "answers": answers,
+        "column_classes": _column_classes,
+        "drawing": _drawing,
+        "meanings": meanings,
+        "style": Markup(_text_of("style.css")),
+        "LONG": _LONG,
+    }
+    return environment.get_template(name)
+
+
+def _visible(value: Any) -> Any:
+    """What a template prints in the place of a value: text without control characters; the template's own stays."""
+    return printable(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as the address of an SVG, and its size in CSS pixels."""
+
+    address: str
+    width: int
+    height: int
+
+
+def _drawing(figure: Figure) -> Drawing:
+    width, height = figure.get_size_inches()
+    data = base64.b64encode(plots.svg(figure)).decode("ascii")
+    return Drawing(f"data:image/svg+xml;base64,{data}", round(_PIXELS * width), round(_PIXELS * height))
+
+
 def _column_classes(table: Table) -> list[str]:
     """How the columns of a table stand: "number" on the right, "long" where sentences may be broken."""
     classes = [""]  # names of the rows
     for column in range(1, len(table.columns)):
         cells = [row[column] for row in table.rows if row[column]]
-        if cells and all(map(_is_number, cells)):
+        if cells and all(cell.lstrip("-+")[:1].isdigit() or cell == UNDEFINED for cell in cells):
             classes.append("number")
         else:
             classes.append("long" if max(map(len, cells), default=0) > _LONG else "")
     return classes
 
 
-def _is_number(cell: str) -> bool:
-    return cell.lstrip("-+")[:1].isdigit() or cell == UNDEFINED
-
-
-_INTERVAL = " interval of the median"
-
-
 def meanings(table: Table) -> tuple[tuple[str, str], ...]:
     """The columns that do not explain themselves, each with what it says; a coordinate's column is headed "[name]"."""
     lead, known = table.columns[0], tomllib.loads(_text_of("columns.toml"))
-    found = [(name, known.get(f"{lead}: {name}", known.get(name, ""))) for name in table.columns[1:]]
+    found = [(name, known.get(f"{lead}: {name}", known.get(name, ""))) for name in table.columns]
     found += [(name, "Bootstrap interval over the samples.") for name in table.columns if name.endswith(_INTERVAL)]
-    if any(_is_coordinate(name) for name in table.columns):
+    if any(name.startswith("[") and name.endswith("]") for name in table.columns):
         found.append(("[…]", "The same of that coordinate alone."))
     return tuple((name, said) for name, said in found if said)
-
-
-def _is_coordinate(column: str) -> bool:
-    return column.startswith("[") and column.endswith("]")
-
-
-_MOST_ROWS = 12  # coordinates in the table of a sample
-_MOST_MOMENTS = 12  # coordinates of a matrix of moments that can still be read
 
 
 def as_html(shown: Any) -> str:
@@ -188,7 +238,7 @@ def as_html(shown: Any) -> str:
     """
     sample = shown.to_sample() if isinstance(shown, Draws) else shown if isinstance(shown, Sample) else None
     rows = [] if sample is None else _rows(sample)
-    return template("notebook.html").render(
+    return _template("notebook.html").render(
         heading="" if sample is None else repr(shown).strip("<>"),
         listing=shown.summary() if sample is None else "",
         picture=_picture(shown),
@@ -202,7 +252,7 @@ def _picture(shown: Any) -> Drawing | None:
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None
     try:
-        return drawing(plots.picture(shown))
+        return _drawing(plots.picture(shown))
     except UsageError:
         return None
 

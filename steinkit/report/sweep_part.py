@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from steinkit import plots
 from steinkit.diagnosis.verdict_text import chosen_statements, is_accused, verdict_biases
 from steinkit.errors import SteinkitError
+from steinkit.measurement import Term
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
+from steinkit.plots.axes import coordinate_bars, drawn
 from steinkit.plots.curves import most_varied, tuning
-from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, pictured
 from steinkit.report.sources import Found
 from steinkit.report.sweep_draws import JudgedDraws, Setting, judged_draws, scored_draws, sweep_target, telling_settings
-from steinkit.result import Document, Statement
+from steinkit.result import Document, Picture, Statement
 from steinkit.sweeps.text import (
     LEVEL,
     headline,
@@ -31,7 +33,7 @@ from steinkit.sweeps.text import (
     tuning_statements,
 )
 from steinkit.target import Target
-from steinkit.text import Table, compact, seeds_label, sentence, setting_label, value_label
+from steinkit.text import Table, compact, count, seeds_label, sentence, setting_label, units_label, value_label
 
 _BARS_CAPTION = (
     "What each coordinate carries of the {title}, medians over the seeds: where one bar stands out, that is the "
@@ -48,8 +50,21 @@ _PANELS = {
 }
 
 
-def sweep_part(found: Found, target: Target | str | None) -> Part:
-    """The verdict, pictures and tables of a sweep.
+class SweepPart(NamedTuple):
+    """What a page says of a sweep or tuning."""
+
+    source: str
+    subject: str
+    headline: str
+    statements: Sequence[Statement]
+    warnings: Sequence[str]
+    pictures: Sequence[Picture]
+    tables: Sequence[Table]
+    facts: Sequence[tuple[str, str]]
+
+
+def sweep_part(found: Found, target: Target | str | None) -> SweepPart:
+    """What a page says of a sweep or tuning, a tuning included.
 
     Parameters
     ----------
@@ -59,11 +74,13 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
         What was drawn from or its name, for the picture of the draws; by default the built-in target that the sweep
         names.
     """
+    if found.is_tuning:
+        return tuning_part(found)
     document = found.document
     name = leading(document, find_measure)
     pictures: list[Picture] = []
     judged: JudgedDraws | None = None
-    reservations: list[str] = []
+    reservations: list[str] = [*document["warnings"]]
     if name is not None:
         best = document["criteria"][name]["best"]
         try:
@@ -83,17 +100,24 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
                     reservations.append(f"the draws are not shown: {error}")
             pictures += _bars(found.records, pictured, shown)
     choices = [table(entry, find_measure(each)) for each, entry in document["criteria"].items()]
-    return found.part(
+    return SweepPart(
+        found.name,
+        found.subject,
         headline(document, find_measure) + _of_the_best(judged),
         [*_judged(judged), *statements(document, find_measure, _draws_per_chain(found))],
-        *_facts(found),
-        reservations=reservations,
-        pictures=pictures,
-        tables=[*choices, *_failure_table(document)],
+        reservations,
+        pictures,
+        [*choices, *_failure_table(document)],
+        [*_facts(found), *_made(found)],
     )
 
 
-def tuning_part(found: Found) -> Part:
+def _made(found: Found) -> list[tuple[str, str]]:
+    units = units_label(found.document.get("units"))
+    return [*([("units", units)] if units else []), ("steinkit", found.document["version"]), *found.listings]
+
+
+def tuning_part(found: Found) -> SweepPart:
     """The setting, its rivals rung by rung, and the biases of a fresh chain.
 
     Parameters
@@ -110,13 +134,20 @@ def tuning_part(found: Found) -> Part:
 
     said = "A line a setting: its rank among those that were left. The chosen one stands out."
     described = f"{ranks.caption}. {sentence(tuning_headline(document))}."
-    return found.part(
+    return SweepPart(
+        found.name,
+        found.subject,
         tuning_headline(document),
         tuning_statements(document, find_measure),
-        *([] if configuration is None else _configured(configuration)),
-        pictures=[pictured("From short chains to long ones", said, described, draw, 4.3, 3.6)],
-        tables=[ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)],
+        document["warnings"],
+        [_picture("From short chains to long ones", said, described, draw, 4.3)],
+        [ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)],
+        [*([] if configuration is None else _configured(configuration)), *_made(found)],
     )
+
+
+def _picture(name: str, caption: str, alt: str, draw: Callable[[Any], Any], height: float) -> Picture:
+    return Picture(name, caption, alt, partial(drawn, draw, 7.6, height))
 
 
 def _judged(judged: JudgedDraws | None) -> list[Statement]:
@@ -161,7 +192,7 @@ def _selection(document: Document, measure: Measure, parameter: str) -> Picture:
         f"it.{other}"
     )
     described = f"Medians by setting. {' '.join(_in_numbers(document, name) for name in drawn)}"
-    return pictured(f"Which {parameter.replace('_', ' ')}?", caption, described, draw, 5.6, 5.4)
+    return _picture(f"Which {parameter.replace('_', ' ')}?", caption, described, draw, 5.6)
 
 
 def _in_numbers(document: Document, name: str) -> str:
@@ -187,26 +218,37 @@ def _draws(
         picks += [f"picked by {blind.upper()}"] if blind and setting == criteria[blind]["best"] else []
         if picks:
             marks[label] = ", ".join(picks)
-    draw = partial(plots.settings_panels, target=made) if name == "graph" else plots.slice_panels
-    wide, narrow = (draw(results, marks=marks, columns=columns) for columns in (len(results), 1))
-    wide.set_size_inches(WIDE, 3.5)
-    narrow.set_size_inches(NARROW, 2.4 * len(results) + 0.9)
+    panels = partial(plots.settings_panels, target=made) if name == "graph" else plots.slice_panels
+
+    def draw() -> Figure:
+        figure = panels(results, marks=marks, columns=len(results))
+        figure.set_size_inches(7.6, 3.5)
+        return figure
+
     seed = found.configuration["seeds"][0] if found.configuration is not None else 0
     dim = next(iter(scored.values())).sample.dim
     contours = name == "graph" and dim == 2 and made is not None and made.has_log_density
     return [
         Picture(
-            title="The draws of one seed",
+            name="The draws of one seed",
             caption=(
                 f"Seed {seed}, one panel a setting, all on one scale. {_PANELS[name]}"
                 + (" Grey regions hold 50, 90 and 99% of the target." if contours else "")
                 + " One seed is an example; the verdict rests on all of them."
             ),
-            description=" ".join(draws_in_numbers(label, result) for label, result in results.items()),
-            wide=drawing(wide),
-            narrow=drawing(narrow),
+            alt=" ".join(map(_ranges, results, results.values())),
+            draw=draw,
         )
     ]
+
+
+def _ranges(name: str, result: Any) -> str:
+    points = result.sample.points
+    shown = [
+        f"{label} from {compact(low, 3)} to {compact(high, 3)}"
+        for label, low, high in zip(result.sample.names, points.min(axis=0), points.max(axis=0), strict=True)
+    ]
+    return f"{sentence(name)}: {count(len(points), 'draw')}, {', '.join(shown[:10])}, discrepancy {result.shown}."
 
 
 def _bars(records: Sequence[Document], measure: str, shown: Mapping[str, Setting]) -> list[Picture]:
@@ -215,17 +257,29 @@ def _bars(records: Sequence[Document], measure: str, shown: Mapping[str, Setting
         f"{setting_label(setting)}{' (best)' * (role == 'best')}": _coordinate_medians(records, measure, setting)
         for role, setting in shown.items()
     }
+    groups = {label: terms for label, terms in groups.items() if terms}
+    if not groups or max(map(len, groups.values())) < 2:
+        return []
+    said = (
+        f"{name}: {', '.join(f'{each.name} {compact(each.value)}' for each in terms)}."
+        for name, terms in groups.items()
+    )
+    draw, height = (
+        partial(coordinate_bars, groups, most=8, longest_name=18),
+        1.2 + 0.47 * sum(map(len, groups.values())),
+    )
     caption = _BARS_CAPTION.format(title=find_measure(measure).title)
-    return bars_pictures({label: entries for label, entries in groups.items() if entries}, caption)
+    return [_picture("Coordinate by coordinate", caption, sentence(" ".join(said)), draw, min(height, 9.0))]
 
 
-def _coordinate_medians(records: Sequence[Document], measure: str, setting: Setting) -> list[Document]:
+def _coordinate_medians(records: Sequence[Document], measure: str, setting: Setting) -> list[Term]:
     values: dict[str, list[float]] = {}
     for record in records:
         for entry in record["results"] if record["settings"] == setting else ():
             for each in entry.get("coordinates", ()) if entry["measure"] == measure else ():
                 values.setdefault(each["name"], []).append(each["value"])
-    return [{"name": name, "value": float(np.median(found))} for name, found in values.items()]
+    medians = ((name, float(np.median(found))) for name, found in values.items())
+    return [Term(name, median, median, median) for name, median in medians]
 
 
 def _failure_table(document: Document) -> list[Table]:

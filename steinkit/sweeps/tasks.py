@@ -21,8 +21,8 @@ import numpy as np
 
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, require_known
+from steinkit.measurement import Measurement
 from steinkit.measures import restored_settings, take_measure
-from steinkit.measures.options import Measurement
 from steinkit.measures.scoring import Judgement, Judging
 from steinkit.runtime.compilation import compile_from_now_on
 from steinkit.runtime.deadlines import one_thread_in_libraries
@@ -250,11 +250,11 @@ def score_chain(target: Target, sample: Sample, measures: Sequence[str], setting
     with _quiet(), prepared_once():
         for name in measures:
             try:
-                found = take_measure(name, sample, target, settings, value_alone=True)
+                found = take_measure(name, sample, target, settings)
             except (Exception, SystemExit) as error:
                 reasons.append(f"{name}: {_reason(error)}")
             else:
-                results.append(found.document)
+                results.append(found.to_dict())
                 notes += [f"{name}: {note}" for note in found.warnings]
     return Scores(results, "; ".join(reasons) or None, notes, time.perf_counter() - began)
 

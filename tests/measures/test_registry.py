@@ -52,7 +52,7 @@ def test_a_setting_of_several_measures_is_one_setting():
 def test_each_measure_reads_its_own_settings_only():
     shared = {"tolerance": 1e-2, "kernel": "gaussian", "dilation": 3.0}
     ksd = take_measure("ksd", SAMPLE, TARGET, shared)
-    assert ksd.document["kernel"]["name"] == "GaussianKernel"
+    assert ksd.to_dict()["kernel"]["name"] == "GaussianKernel"
     assert ksd.value == sk.kernel_stein_discrepancy(SAMPLE, TARGET, kernel="gaussian", units="own").value
     assert take_measure("graph", SAMPLE, TARGET, shared).result.tolerance == 1e-2
     assert take_measure("ess", SAMPLE, None, shared).value == sk.chain_diagnostics(SAMPLE).min_ess
@@ -130,7 +130,7 @@ def test_an_operator_keeps_raw_units_and_so_does_what_stands_still():
 
 def test_the_scale_of_a_kernel_is_in_the_units_chosen():
     scaled = take_measure("ksd", SAMPLE, TARGET, kernel_scale=0.5, units=[2.0])
-    assert scaled.document["kernel"]["scale"] == 0.5
+    assert scaled.to_dict()["kernel"]["scale"] == 0.5
     by_hand = sk.kernel_stein_discrepancy(SAMPLE.points / 2.0, scores=-2.0 * SAMPLE.points, kernel=sk.IMQ(scale=0.5))
     assert scaled.value == pytest.approx(by_hand.value)
 
@@ -169,7 +169,7 @@ def test_moments_and_slices_are_those_of_their_own_functions():
     moments, sliced = (take_measure(name, SAMPLE, TARGET, {"tolerance": 1e-2}) for name in ("moments", "sliced"))
     assert moments.value == moments.lower == moments.upper == sk.moment_stein_discrepancy(SAMPLE, TARGET).value
     assert sliced.lower == sk.sliced_stein_discrepancy(SAMPLE, TARGET, tolerance=1e-2).lower
-    assert sliced.document["coordinates"][0]["upper"] == sliced.upper
+    assert sliced.to_dict()["coordinates"][0]["upper"] == sliced.upper
 
 
 def test_the_document_of_moments_names_every_feature_and_chain():
@@ -177,7 +177,7 @@ def test_the_document_of_moments_names_every_feature_and_chain():
     draws = rng.standard_normal((3, 50, 2)) + np.array([0.0, 0.0, 2.5])[:, None, None]
     sample = sk.Sample(draws, names=("a", "b"))
     target = sk.targets.Normal([0.0, 0.0])
-    document = take_measure("moments", sample, target).document
+    document = take_measure("moments", sample, target).to_dict()
     features = {(each["kind"], *each["coordinates"]): each for each in document["features"]}
     assert {("total spread",), ("tails",), ("location", "a"), ("spread", "b"), ("dependence", "a", "b")} < set(features)
     assert ("axis spread", "principal axis 2") in features
@@ -189,7 +189,7 @@ def test_the_document_of_moments_names_every_feature_and_chain():
     assert chains[2]["p_value"] < 1e-6 < 0.01 < min(chains[0]["p_value"], chains[1]["p_value"])
     alone = sk.moment_stein_discrepancy(draws[2], target, units=sd)
     assert (chains[2]["p_value"], chains[2]["value"]) == pytest.approx((alone.p_value, alone.value))
-    assert "chains" not in take_measure("moments", SAMPLE, TARGET).document
+    assert "chains" not in take_measure("moments", SAMPLE, TARGET).to_dict()
 
 
 @pytest.mark.parametrize(("dim", "measure"), [(2, "graph"), (3, "sliced")])

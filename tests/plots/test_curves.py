@@ -1,7 +1,5 @@
 """Pictures of curves: what is drawn, where, and that every drawn number is in the result."""
 
-import json
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -72,11 +70,3 @@ def test_axes_are_made_where_none_are_given(replicates):
 
     made = plots.curve(curve(replicates[0], LINE, measure="ksd"))
     plt.close(made.figure)
-
-
-def test_a_document_gives_the_same_picture(ax, replicates):
-    found = curve(replicates, LINE, measure="ksd")
-    other = Figure(layout="constrained").add_subplot()
-    plots.curve(found, ax)
-    plots.curve(json.loads(json.dumps(found.to_dict())), other)
-    assert [line.get_xydata().tolist() for line in ax.lines] == [line.get_xydata().tolist() for line in other.lines]

@@ -20,8 +20,9 @@ from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit import plots
+from steinkit.measurement import Term
 from steinkit.measures import measure_names, take_measure
-from steinkit.plots.axes import coordinate_bars, dark_colour
+from steinkit.plots.axes import coordinate_bars
 from steinkit.sweeps.choice import choose
 
 MINUS = "\N{MINUS SIGN}"
@@ -91,9 +92,6 @@ def muddled(figure):
             for how in SEEN:
                 if distance(one, other, how) < APART:
                     found.append((form[0], one, other, how))
-            for how in list(SEEN)[1:]:  # nobody prints the dark version
-                if distance(dark_colour(one), dark_colour(other), how) < APART:
-                    found.append((form[0], one, other, f"{how}, on dark paper"))
     return found
 
 
@@ -159,8 +157,8 @@ def risks(found, ax):
 
 
 def bars(found, ax):
-    entries = [{"name": name, "value": 1.0} for name in "ab"]
-    coordinate_bars([(f"sample {k}", entries) for k in range(6)], ax)
+    terms = [Term(name, 1.0, 1.0, 1.0) for name in "ab"]
+    coordinate_bars({f"sample {k}": terms for k in range(6)}, ax)
 
 
 ON_AXES = {
@@ -179,7 +177,7 @@ FIGURES = {
 }
 
 
-NOT_DRAWN = {"Look", "look", "ThemedSvg", "themed_svg"}
+NOT_DRAWN = {"Look", "figures", "look", "svg"}
 
 
 def of_its_kind(found, name):

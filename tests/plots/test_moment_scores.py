@@ -24,12 +24,10 @@ def cells(ax):
     return np.asarray(ax.images[0].get_array().filled(np.nan))
 
 
-@pytest.mark.parametrize("given", ["result", "document"])
-def test_signs_say_which_way(given):
+def test_signs_say_which_way():
     result = found(4)
-    ax = plots.moment_matrix(result if given == "result" else result.to_dict(), Figure().add_subplot())
-    shown = cells(ax)
-    z = {(each["kind"], *each["coordinates"]): each["z"] for each in result.to_dict()["features"]}
+    shown = cells(plots.moment_matrix(result, Figure().add_subplot()))
+    z = {(each.kind, *each.coordinates): each.z for each in result.moments}
     assert shown[0, 0] == abs(z["location", "name 0"]) > 5.0  # too high, where the moment itself is negative
     assert z["location", "name 0"] < 0.0
     assert shown[3, 1] == -z["spread", "name 3"] > 5.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from support.page_checks import HOSTILE
@@ -72,13 +70,3 @@ def written(swept, tuning, comparison, curves, tmp_path_factory):
     write_report(tuning[0], folder / "tuning.html")
     write_report([comparison, *curves], folder / "mixed.html", title=f"All of {HOSTILE}")
     return {name: folder / f"{name}.html" for name in ("sweep", "tuning", "mixed")}
-
-
-@pytest.fixture
-def write_json(tmp_path):
-    def write(document, name="result.json"):
-        path = tmp_path / name
-        path.write_text(json.dumps(document), encoding="utf-8")
-        return path
-
-    return write

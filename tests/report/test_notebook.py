@@ -57,7 +57,7 @@ def test_results_show_their_number(measure, has_picture):
 def test_a_comparison_shows_the_table_of_the_terminal():
     found = sk.compare({"wide": DRAWS, "right": DRAWS / [1.0, 1.5]}, TARGET)
     shown = parsed(found)
-    assert shown.find("pre").text.strip() == found.table().strip()
+    assert shown.find("pre").text.strip() == found.summary().strip()
     assert len(pictures(shown)) == 1
 
 

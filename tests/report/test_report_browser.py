@@ -79,23 +79,6 @@ def test_a_page_that_is_too_wide_is_told(visit):
     assert not page.evaluate(_FITS)
 
 
-def test_narrow_windows_get_pictures_of_their_own(visit):
-    sources = [visit("sweep", width)[0].evaluate("document.images[0].currentSrc") for width in (400, 1280)]
-    assert sources[0] != sources[1]
-
-
-def test_dark_pages_have_pictures_of_their_own_and_print_light_ones(visit):
-    ground = "getComputedStyle(document.body).backgroundColor"
-    card = "getComputedStyle(document.images[0]).backgroundColor"
-    seen = f"[{ground}, {card}, document.images[0].currentSrc]"
-    (light, _, _), (dark, _, _) = (visit("sweep", 1280, scheme) for scheme in ("light", "dark"))
-    on_light, on_dark = light.evaluate(seen), dark.evaluate(seen)
-    assert [on_light[1], on_dark[1]] == ["rgb(255, 255, 255)", "rgb(31, 34, 37)"]
-    assert all(one != other for one, other in zip(on_light, on_dark, strict=True))
-    dark.emulate_media(media="print")
-    dark.wait_for_function("source => document.images[0].currentSrc === source", arg=on_light[2])
-
-
 def test_in_narrow_windows_rows_are_lists_of_their_cells(visit):
     page, _, _ = visit("sweep", 400)
     assert page.evaluate("[...document.querySelectorAll('.scroll, pre')].every(it => it.scrollWidth <= it.clientWidth)")

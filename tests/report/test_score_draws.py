@@ -1,18 +1,18 @@
-"""The draws on the page of a score: those that were scored, or words that say why there are none."""
+"""The pictures of a score on its page: of the result that was kept, and nothing is read or measured again."""
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
 import pytest
-from support.page_checks import ESS_SCORE
 
 import steinkit as sk
 from steinkit.cli import commands
-from steinkit.report.parts import score_part
-from steinkit.report.sources import read_source
+from steinkit.measures import take_measure
+from steinkit.measures.scores import Scores
+from steinkit.plots import figures
+from steinkit.report.page import _target_of, write_report
 
 _MODEL = "import steinkit as sk\ntarget = sk.targets.Normal([0.0] * 3)\n"
 
@@ -45,70 +45,52 @@ def folder(scored, tmp_path, monkeypatch):
     return tmp_path
 
 
-def _part(name, target=None):
-    return score_part(read_source(name), target)
-
-
-def _drawn(part):
-    return [each for each in part.pictures if each.title.startswith("The draws of")]
-
-
-def _not_shown(part):
-    return [each for each in part.reservations if each.startswith("the draws are not shown: ")]
-
-
-def _change(file, keys, value):
-    document = json.loads((file).read_text(encoding="utf-8"))
-    place = document
-    for key in keys[:-1]:
-        place = place[key]
-    place[keys[-1]] = value
-    file.write_text(json.dumps(document), encoding="utf-8")
+def _figures(name):
+    found = sk.read_result(name)
+    return figures(found, _target_of(found, None))
 
 
 def test_the_draws_that_were_scored_are_shown(folder):
     points = sk.read_sample("two.csv").points
-    (folder / "two.csv").unlink()  # nothing is read or measured again
-    part = _part("two.json")
-    (picture,) = _drawn(part)
-    assert _not_shown(part) == []
-    assert picture.title == "The draws of two.csv"
-    assert "no more than 5 independent samples show" in picture.caption
-    assert "Grey regions hold 50, 90 and 99% of the target" in picture.caption
-    assert f"150 draws, b from {points[:, 1].min():.3g} to {points[:, 1].max():.3g}, a from" in picture.description
+    (folder / "two.csv").unlink()
+    shown, *_ = _figures("two.json")
+    assert shown.name == "The draws of two.csv"
+    assert "Grey regions hold 50, 90 and 99% of the target" in shown.caption
+    assert f"150 draws, b from {points[:, 1].min():.3g} to {points[:, 1].max():.3g}, a from" in shown.alt
+    assert "no more than 5 independent samples show" in shown.draw().axes[0].get_title()
 
 
-def test_a_document_alone_shows_none_and_says_why(folder):
+def test_a_document_alone_is_refused(folder):
     (folder / "two.json.npz").unlink()
-    part = _part("two.json")
-    assert _drawn(part) == []
-    (reservation,) = _not_shown(part)
-    assert "steinkit score -o keeps what a page shows the draws with" in reservation
+    with pytest.raises(sk.InputError, match=r"two\.json has no two\.json\.npz beside it"):
+        write_report("two.json", "page.html")
 
 
 def test_arrays_of_another_document_are_refused(folder):
     shutil.copy(folder / "three.json.npz", folder / "two.json.npz")
     with pytest.raises(sk.InputError, match=r"two\.json\.npz belongs to another result"):
-        _part("two.json")
+        write_report("two.json", "page.html")
 
 
 def test_code_of_the_users_own_is_not_run_unasked(folder):
     (folder / "model.py").write_text("raise SystemExit(1)", encoding="utf-8")
-    part = _part("three.json")
-    (picture,) = _drawn(part)
-    assert _not_shown(part) == []
-    assert "no more than chance makes" in picture.caption
+    assert any(each.name == "The draws of three.csv" for each in _figures("three.json"))
 
 
-def test_a_measure_without_a_picture_asks_for_no_draws(folder):
-    _change(folder / "two.json", ["results"], ESS_SCORE["results"])
-    (folder / "two.json.npz").unlink()
-    part = _part("two.json")
-    assert (_drawn(part), _not_shown(part)) == ([], [])
-
-
-def test_a_score_in_memory_makes_the_page_of_its_files(folder):
-    found = sk.read_result("two.json")
-    part = score_part(read_source(found))
-    assert part.headline == _part("two.json").headline
-    assert len(_drawn(part)) == 1
+def test_every_measure_with_a_picture_has_its_own():
+    draws = np.random.default_rng(0).standard_normal((200, 2)) + 1.0
+    taken = {
+        name: take_measure(name, sk.Sample(draws, scores=-draws, names=("x1", "x2")))
+        for name in ("graph", "sliced", "moments")
+    }
+    verdict = sk.verdict(draws, scores=-draws)
+    found = Scores(sk.Sample(draws), tuple(taken.values()), {}, verdict, None, ())
+    assert [each.name for each in found.figures()] == [
+        "What is wrong",
+        "The draws of the sample",
+        "Graph Stein discrepancy, coordinate by coordinate",
+        "The draws of the sample",
+        "Sliced graph Stein discrepancy, coordinate by coordinate",
+        "Moments of the sample",
+    ]
+    assert "x1 too high" in found.figures()[-1].alt.lower()

@@ -12,16 +12,6 @@ _NAME = "a<script>alert('1')</script>&\"$x^2${}" + "_long" * 25 + ".csv"  # a fi
 HOSTILE = _NAME.format(CONTROLS)
 HOSTILE_SHOWN = _NAME.format(CONTROLS_SHOWN)
 
-_ROW = {"name": "x", "mean": 0.1, "sd": 1.0, "mcse_mean": 0.1, "bulk_ess": 90.5, "tail_ess": 80.0, "r_hat": None}
-ESS_SCORE = {  # of 'steinkit score --measure ess --json'
-    "sample": {"draws": 100, "distinct": 99, "dim": 1, "names": ["x"]},
-    "results": [{"measure": "ess", "value": 90.5, "coordinates": [_ROW], "chains": 1, "cost_per_draw": None}],
-    "reference": None,
-    "references": {},
-    "warnings": [],
-    "version": "0.1.0",
-}
-
 _VOID = {"meta", "link", "img", "source", "br", "hr"}
 
 

@@ -1,15 +1,11 @@
-"""The summary says what is so: direction, draws, comparison, limits; so does what is read back from JSON."""
+"""The summary says what is so: direction, draws, comparison, limits."""
 
-import json
 import re
 
 import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.text import describe_graph, graph_statements
-from steinkit.measures import find_measure
-from steinkit.result import running_text
 from steinkit.text import rounded_outwards, within
 
 TARGET = sk.targets.Normal(0.0, dim=2)
@@ -106,28 +102,10 @@ def test_direction_where_there_are_two_modes(spread, said):
     assert f"In x1, the draws {said}" in " ".join(result.summary().split())
 
 
-def test_a_document_read_again_says_all_but_the_details():
-    result = wrong(lambda x: x + 1.0)
-    entry = json.loads(json.dumps({**result.to_dict(), "details": result.details()}))
-    sample = {"draws": 150, "distinct": 150, "dim": 2, "names": ["alpha", "beta"]}
-    reference = json.loads(json.dumps(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150).to_dict()))
-    again = running_text(graph_statements(entry | {"reference": reference, "sample": sample}))
-    said = result.summary(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150))
-    assert said.partition("\n\nCaution:")[0] == again
-    del entry["details"]
-    without = graph_statements(entry | {"reference": reference, "sample": sample})
-    assert [each.kind for each in without] == ["number", "comparison", "findings", "limits"]
-    assert without[2].text.startswith("Coordinate by coordinate (in a right sample some carry more than others): beta ")
-    assert "In beta" not in without[2].text
-
-
 def test_one_coordinate_without_findings_leaves_nothing_to_findings():
     result = sk.graph_stein_discrepancy(np.linspace(-2.0, 2.0, 30), sk.targets.Normal(0.0))
-    sample = {"draws": 30, "distinct": 30, "dim": 1, "names": ["x1"]}
-    inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30).to_dict()
-    said = graph_statements(result.to_dict() | {"reference": inside, "sample": sample})
-    assert [each.text for each in said if each.kind == "findings"] == [""]
-    assert "noise" not in running_text(said)
+    inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30)
+    assert result._where(inside, False, [""]) == ""
 
 
 def correlated(change):
@@ -197,11 +175,9 @@ def test_coordinates_stand_beside_those_of_independent_samples():
     said = " ".join(result.summary(reference).split())
     times = [f"x{j + 1} {values[j]:.4g} ({values[j] / medians[j]:.2f} times)" for j in (1, 0)]
     assert f"(times the median of right samples): {', '.join(times)}." in said
-    entry = result.to_dict() | {"sample": {"draws": 300, "distinct": 300, "dim": 2, "names": ["x1", "x2"]}}
-    table = describe_graph(find_measure("graph"), entry | {"reference": reference.to_dict()}).table
+    (table,) = result.tables(reference)
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == [
         f"{ratio:.2f}" for ratio in (result.value / reference.median, *(values / medians)[::-1])
     ]
-    bare = describe_graph(find_measure("graph"), entry).table
-    assert bare.columns == ("coordinate", "discrepancy", "certified between")
+    assert result.tables()[0].columns == ("coordinate", "discrepancy", "certified between")

@@ -1,156 +1,138 @@
-"""A score as text: each measure speaks for itself, and one that nobody described says what its claim allows."""
-
-from types import SimpleNamespace
+"""A score as text: every measure says its number with its claim, beside right samples where there are any."""
 
 import numpy as np
 import pytest
+from support.results import Bracket, reference
 
-from steinkit.diagnosis.verdict_text import descriptions, headline, page_statements, score_text
-from steinkit.discrepancy.text import describe_bracketed, describe_classical, describe_kernel, describe_sliced
+import steinkit as sk
+from steinkit.measurement import Measurement
+from steinkit.measures.scores import Scores
 from steinkit.result import answers
 
-SAMPLE = {"draws": 10, "distinct": 9, "dim": 1, "names": ["x"]}
-ENTRY = {"value": 0.5, "lower": 0.49, "upper": 0.51, "seconds": {"scores": 0.1, "solve": 2.0}}
-REFERENCE = {"draws": 10, "median": 0.2, "samples": [{"value": 0.2, "lower": 0.19, "upper": 0.21}]}
-KERNEL = {"statistic": "u", "squared": True, "kernel": {"name": "GaussianKernel", "scale": 2.0, "exponent": None}}
+DRAWS = np.random.default_rng(0).standard_normal((400, 1))
 
 
-def measure(name, describe=describe_bracketed, claim="proved"):
-    return SimpleNamespace(
-        name=name, title=f"{name} Stein discrepancy", claim=claim, smaller_is_better=True, describe=describe
-    )
+def scores(*results, references=None, verdict=None, unjudged=None):
+    taken = tuple(Measurement(each, ()) for each in results)
+    return Scores(sk.Sample(DRAWS), taken, references or {}, verdict, unjudged, ())
 
 
-MEASURES = {
-    "new": measure("new", claim="found"),
-    "classical": measure("classical", describe_classical),
-    "ksd": measure("kernel", describe_kernel),
-}
+@pytest.fixture(scope="module")
+def verdicts():
+    return {shift: sk.verdict(DRAWS + shift, scores=-DRAWS - shift) for shift in (0.0, 1.0)}
 
 
-def document(*names, references=()):
-    entries = [{"measure": name, **ENTRY, **(KERNEL if name == "ksd" else {})} for name in names]
-    return {"sample": SAMPLE, "results": entries, "references": dict.fromkeys(references, REFERENCE)}
+def asked(found):
+    return [question for question, _ in answers(found.statements())]
 
 
-def json_verdict(p):
-    return {
-        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "ess": 90.0, "draws": 100},
-        **{"effective_draws": 100.0, "enough_draws": True, "burn_in": None, "matters": None, "p_matters": None},
-        **{"findings": [], "not_tested": ["modes or regions that no draw has visited"]},
-    }
+def one_line(text):
+    return " ".join(text.split())
 
 
-def test_a_measure_that_nobody_described():
-    text = score_text("a.csv against target normal", document("new"), MEASURES.__getitem__, everything=True)
-    heading, paragraph = text.split("\n\n")
-    assert heading == "a.csv against target normal"
-    assert " ".join(paragraph.split()) == (
-        "The new Stein discrepancy is 0.5, found to lie between 0.489999 and 0.510001. "
-        "Seconds: scores 0.10, solve 2.00."
-    )
+def test_a_number_is_said_with_its_claim():
+    said = one_line(scores(Bracket(claim="found")).summary(everything=True))
+    assert "The new Stein discrepancy is 0.5, found to lie between 0.489999 and 0.510001." in said
+    assert "Seconds: scores 0.10, solve 2.00." in said
 
 
 def test_measures_stand_side_by_side_with_independent_samples_where_there_are_any():
-    lines = score_text("a.csv", document("new", "classical", references=["classical"]), MEASURES.__getitem__)
-    table = lines.split("\n\n")[1].splitlines()
-    assert [row.split("  ")[0] for row in table] == ["measure", "new Stein discrepancy", "classical Stein discrepancy"]
-    assert table[0].endswith("between                independent samples")
-    assert table[1].endswith("0.489999 and 0.510001")
-    assert table[2].endswith("0.19 to 0.21")
-    said = "1 independent sample of 10 draws from the target scores 0.19 to 0.21, median 0.2."
-    assert said in " ".join(lines.split())
+    both = Bracket(claim="found"), Bracket("other", "other discrepancy")
+    table = scores(*both, references={"other": reference(0.2, width=0.01)}).tables()[0]
+    assert table.columns == ("measure", "value", "between", "independent samples")
+    assert [row[0] for row in table.rows] == ["new Stein discrepancy", "other discrepancy"]
+    assert [row[3] for row in table.rows] == ["", "0.19 to 0.21"]
+    assert len(scores(*both).tables()[0].columns) == 3
 
 
 def test_a_kernel_discrepancy_says_which_number_it_is():
-    (description,) = descriptions(document("ksd"), MEASURES.__getitem__)
-    assert description.title == "squared kernel Stein discrepancy (U-statistic)"
-    assert "Its kernel is GaussianKernel(scale=2.0)." in description.statements[1].text
+    kernel = sk.GaussianKernel(scale=2.0)
+    found = sk.kernel_stein_discrepancy(DRAWS, scores=-DRAWS, kernel=kernel, statistic="u", squared=True)
+    assert found.full_title == "squared kernel Stein discrepancy (U-statistic)"
+    assert "GaussianKernel(scale=2.0)" in found.summary()
 
 
-@pytest.mark.parametrize(("references", "wanted"), [((), True), (("classical",), False)])
+@pytest.mark.parametrize(("references", "wanted"), [({}, True), ({"new": reference(0.2)}, False)])
 def test_a_page_says_that_a_bare_number_does_not_say(references, wanted):
-    described = descriptions(document("classical", references=references), MEASURES.__getitem__)
-    assert ("Is that good?" in {each.question for each in page_statements(described)}) == wanted
+    assert ("Is that good?" in asked(scores(Bracket(), references=references))) == wanted
 
 
-def test_the_headline_places_the_first_measure():
-    known = document("classical", references=["classical"])
-    assert headline(known, MEASURES.__getitem__) == (
-        "Classical Stein discrepancy 0.5, the largest of it and 1 independent sample"
-    )
-    assert headline(document("new"), MEASURES.__getitem__) == "New Stein discrepancy 0.5"
+@pytest.mark.parametrize(
+    ("middles", "rank"),
+    [
+        ([0.1, 0.2, 0.25], "the largest"),
+        ([0.6, 0.7, 0.8], "the smallest"),
+        ([0.4, 0.505, 0.8], "the 2nd to 3rd smallest"),
+        ([0.1, 0.2, 0.495], "the 3rd to 4th smallest"),  # the brackets overlap
+    ],
+)
+def test_the_headline_places_the_first_measure(middles, rank):
+    found = scores(Bracket(), references={"new": reference(*middles, width=0.001)})
+    assert found.headline() == f"New Stein discrepancy 0.5, {rank} of it and 3 independent samples"
+    assert scores(Bracket()).headline() == "New Stein discrepancy 0.5"
 
 
-def test_where_a_sample_stands_among_independent_ones_is_said_of_every_measure():
-    found = document("new", "ksd", references=["new", "kernel"])
-    several = REFERENCE | {"samples": REFERENCE["samples"] * 2}
-    found["references"] = {"new": several, "kernel": several | {"median": -0.1}}
-    new, kernel = (each.statements[1].text for each in descriptions(found, MEASURES.__getitem__))
-    chance = "; one right sample in 3 is so by chance."
-    assert new.endswith(f"median 0.2. This sample is the largest of the 3 together, at 2.50 times their median{chance}")
-    assert kernel.endswith(
-        f"median -0.1. This sample is the largest of the 3 together{chance}"
-    )  # there are no times of a negative number
+@pytest.mark.parametrize(("median", "times"), [(0.2, "at 2.50 times their median"), (-0.1, None)])
+def test_a_sample_is_placed_among_independent_ones(median, times):
+    """There are no times of a negative number."""
+    said = one_line(Bracket().summary(reference(median, median)))
+    assert "This sample is the largest of the 3 together" in said
+    assert "one right sample in 3 is so by chance." in said
+    assert ("times their median" in said) == (times is not None)
+    assert times is None or times in said
 
 
 def test_a_page_asks_no_question_twice():
-    described = descriptions(document("new", references=["new"]), MEASURES.__getitem__)
-    asked = [question for question, _ in answers(page_statements(described))]
-    assert len(asked) == len(set(asked))
-    described = descriptions(document("classical"), MEASURES.__getitem__)
-    asked = [question for question, _ in answers(page_statements(described))]
-    assert len(asked) == len(set(asked))
+    found = asked(scores(Bracket(), references={"new": reference(0.2)}))
+    assert len(found) == len(set(found))
 
 
-@pytest.mark.parametrize(("p", "cautioned"), [(0.3, True), (1e-5, False)])
-def test_what_measures_find_in_draws_that_are_not_accused_may_be_chance(p, cautioned):
-    verdict = json_verdict(p)
-    scored = {**document("new"), "verdict": verdict}
-    text = " ".join(score_text("a.csv", scored, MEASURES.__getitem__, everything=True).split())
-    assert ("that may be chance, and proves no fault" in text) == cautioned
-    assert text.index("new Stein discrepancy is") > text.index("Not tested")
-    described = descriptions(document("new"), MEASURES.__getitem__)
-    assert any("may be chance" in each.text for each in page_statements(described, verdict)) == cautioned
+@pytest.mark.parametrize(("shift", "cautioned"), [(0.0, True), (1.0, False)])
+def test_what_measures_find_in_draws_that_are_not_rejected_may_be_chance(verdicts, shift, cautioned):
+    found = scores(Bracket(), verdict=verdicts[shift])
+    said = one_line(found.summary(everything=True))
+    assert ("that may be chance, and proves no fault" in said) == cautioned
+    assert said.index("new Stein discrepancy is") > said.index("Not tested")
+    assert any("may be chance" in each.text for each in found.statements()) == cautioned
 
 
-@pytest.mark.parametrize(("p", "cautioned"), [(0.5, True), (1e-9, False)])
-def test_an_accusation_needs_no_caution_for_noise(p, cautioned):
-    """Beside a verdict a page asks for nothing to compare with; a verdict that accuses rules chance out."""
-    verdict = json_verdict(p)
-    coordinates = [{"name": name, **ENTRY} for name in ("x", "y")]
-    sliced = {"measure": "sliced", **ENTRY, "coordinates": coordinates}
-    scored = {"sample": {**SAMPLE, "dim": 2}, "results": [sliced], "references": {}, "verdict": verdict}
-    described = descriptions(scored, {"sliced": measure("sliced", describe_sliced)}.__getitem__)
-    said = page_statements(described, verdict)
+@pytest.mark.parametrize(("shift", "cautioned"), [(0.0, True), (1.0, False)])
+def test_a_rejection_needs_no_caution_for_noise(verdicts, shift, cautioned):
+    draws = np.random.default_rng(1).standard_normal((50, 2))
+    sliced = sk.sliced_stein_discrepancy(draws, scores=-draws)
+    said = scores(sliced, verdict=verdicts[shift]).statements()
     assert any("sampling noise" in each.text for each in said) == cautioned
     assert not any("A bare number" in each.text for each in said)
 
 
 def test_why_there_is_no_verdict_stands_in_its_place():
-    unjudged = {**document("new"), "verdict": None, "unjudged": "the test needs at least 8 draws"}
-    text = score_text("a.csv", unjudged, MEASURES.__getitem__)
-    assert text.split("\n\n")[1] == "There is no verdict: the test needs at least 8 draws."
-    head = headline(document("new"), MEASURES.__getitem__)
-    assert headline(unjudged, MEASURES.__getitem__) == f"No verdict; {head}"
-    said = page_statements(descriptions(unjudged, MEASURES.__getitem__), None, unjudged["unjudged"])
-    assert (said[0].question, said[0].text) == ("May these draws be used?", text.split("\n\n")[1])
+    found = scores(Bracket(), unjudged="the test needs at least 8 draws")
+    assert found.summary().split("\n\n")[1] == "There is no verdict: the test needs at least 8 draws."
+    assert found.headline() == f"No verdict; {scores(Bracket()).headline()}"
+    assert found.statements()[0].question == "May these draws be used?"
 
 
-def test_a_screen_shows_the_worst_ten_coordinates_and_leaves_limits_to_the_verdict():
+def test_the_verdict_heads_what_is_said(verdicts):
+    assert "x1 is too high" in scores(Bracket(), verdict=verdicts[1.0]).headline()
+    assert asked(scores(Bracket(), verdict=verdicts[1.0]))[0] == "May these draws be used?"
+    assert scores(Bracket(), verdict=verdicts[0.0]).headline().startswith("No bias found that 400 draws")
+
+
+def test_a_screen_shows_the_worst_ten_coordinates_and_leaves_limits_to_the_verdict(verdicts):
     """The total and the worst ten of 300, the heaviest first; without a verdict the measure says its own limits."""
     values = np.random.default_rng(0).permutation(np.arange(1.0, 301.0))
-    rows = [{"name": f"x{k}", "value": v, "lower": v, "upper": v} for k, v in enumerate(values)]
-    total = {"value": values.sum(), "lower": values.sum(), "upper": values.sum()}
-    sliced = {"measure": "sliced", **total, "coordinates": rows}
-    scored = {"sample": {**SAMPLE, "dim": 300}, "results": [sliced], "references": {}}
-    judged = {**scored, "verdict": json_verdict(0.5)}
-    find = {"sliced": measure("sliced", describe_sliced)}.__getitem__
-    table = score_text("a.csv", judged, find).split("\n\n")[-1].splitlines()
+    names = tuple(f"x{k}" for k in range(300))
+
+    class Limited(Bracket):
+        meaning = "Its limits."
+
+    result = Limited(lower=values.sum(), upper=values.sum(), names=names, parts=tuple(values))
+    table = scores(result).summary().split("\n\n")[-1].splitlines()
     worst = [f"x{k}" for k in np.argsort(-values)[:10]]
     assert [line.split()[0] for line in table] == ["coordinate", "total", *worst, "and"]
     assert table[-1] == "and 290 more"
-    whole = score_text("a.csv", judged, find, everything=True)
-    assert all(f"\nx{k} " in whole for k in range(300))
-    assert ("It is the sum over" in whole, "It is the sum over" in score_text("a.csv", judged, find)) == (True, False)
-    assert "It is the sum over" in score_text("a.csv", scored, find)
+    judged = scores(result, verdict=verdicts[0.0])
+    assert all(f"\nx{k} " in judged.summary(everything=True) for k in range(300))
+    assert "Its limits." not in judged.summary()
+    assert "Its limits." in judged.summary(everything=True)
+    assert "Its limits." in scores(result).summary()

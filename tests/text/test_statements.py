@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.results import reference
 
-from steinkit.result import Statement, answers, bracket_column, claimed, place, running_text
+from steinkit.result import Statement, answers, bracket_column, claimed, running_text
 from steinkit.text import Table
 
 NUMBER = Statement("number", "How much?", "It is 3.")
@@ -55,4 +56,4 @@ def test_claims(claim, said, heading):
     ],
 )
 def test_places_hold_for_certain(bracket, found):
-    assert place(*bracket, 1.0, 3.0) == found
+    assert reference(1.0, 3.0).place(*bracket) == found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,21 +20,30 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias.drift import Drift
 from steinkit.diagnosis.bias.quantities import Quantities, location_and_scale, varying
 from steinkit.diagnosis.bias.stein_regression import Estimates, FeatureSet
-from steinkit.diagnosis.bias.text import AT_LEAST, bias_statements, bias_table
+from steinkit.diagnosis.bias.text import (
+    AT_LEAST,
+    bias_statements,
+    bias_table,
+    biases_table,
+    measured_bias_statements,
+)
 from steinkit.diagnosis.exact_kernels import groups_of
 from steinkit.diagnosis.exact_run import ExactRun
 from steinkit.draws import Draws
 from steinkit.errors import InputError, UsageError, cautious, require_known, reservations
-from steinkit.result import Result, cautioned, running_text
+from steinkit.measurement import MeasureResult, Reference
+from steinkit.result import Statement, cautioned, running_text
 from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Functions, Seed, Target, as_functions
+from steinkit.text import Table
 
 Method = Literal["regression", "weights", "run", "modes"]
 
 _METHODS = ("auto", "regression", "weights", "run")
 _WIDEST = 0.3  # margin of a bias, or largest bias of a quantity that is called exact, in standard deviations
+_MOST_ROWS = 10  # of a table
 _MARGINS = 2.0  # claimed errors in a margin
 _WITNESS = 4  # moves whose drift a regression is compared with: 28 gradients per draw
 _MOVES = (4, 4, 6)  # of a run, from one estimate to the next: 28 to 98 gradients per draw
@@ -47,7 +56,7 @@ _TOO_FEW = "too few draws for functions of all coordinates together; take six ti
 
 
 @dataclass(frozen=True, eq=False)
-class BiasEstimate(Result):
+class BiasEstimate(MeasureResult):
     """Means and standard deviations under the target, and how far those of the draws are off.
 
     Attributes
@@ -92,6 +101,9 @@ class BiasEstimate(Result):
     warnings : tuple of str
         What a reader should know before the numbers.
     """
+
+    measure: ClassVar[str] = "bias"
+    title: ClassVar[str] = "bias of means and standard deviations"
 
     names: tuple[str, ...]
     mean: Floats
@@ -184,7 +196,20 @@ class BiasEstimate(Result):
         """
         return bias_table(self.to_dict(), most)
 
-    def summary(self) -> str:
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Not recorded."""
+        return {}
+
+    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+        """Say the size of all biases together, and the largest."""
+        return measured_bias_statements(self.title, self.to_dict())
+
+    def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
+        """List the worst biases, if any is known."""
+        return (biases_table(self.to_dict(), _MOST_ROWS),) if self.reliable.any() else ()
+
+    def summary(self, reference: Reference | None = None) -> str:
         """Say in words how far the means and standard deviations are off.
 
         Returns

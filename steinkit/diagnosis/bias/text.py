@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steinkit.result import DescribedMeasure, Description, Statement
+from steinkit.result import Statement
 from steinkit.text import Table, compact, listed, probability
 
 Document = Mapping[str, Any]
@@ -22,7 +22,6 @@ _ASKED = "How wrong are the numbers?"
 _SMALLEST = 0.05  # standard deviations, below which a bias is not worth a word
 _FINEST = 0.001  # margin that is written
 _MOST_PLACES, _LARGE = 6, 1e6  # of numbers that are written without an exponent
-_MOST_ROWS = 10  # of a table
 _SAID = 3  # quantities in a sentence
 _UNKNOWN = "?"
 _CAPTION = "Biases of means and standard deviations, largest first"
@@ -48,16 +47,16 @@ def bias_statements(document: Document) -> list[Statement]:
     return [Statement("number", _ASKED, bias_sentence(document)), Statement("method", "How was it estimated?", how)]
 
 
-def describe_bias(measure: DescribedMeasure, entry: Document) -> Description:
-    """The size of all biases together, the largest in words, and a table of the worst."""
+def measured_bias_statements(title: str, document: Document) -> tuple[Statement, ...]:
+    """The size of all biases together, and the largest in words."""
     number = (
-        f"The {measure.title} is {entry['value']:.3g} ± {max(entry['margin'], _FINEST):.2g} standard deviations, the "
+        f"The {title} is {document['value']:.3g} ± {max(document['margin'], _FINEST):.2g} standard deviations, the "
         "root of their mean square."
     )
-    what = f"What is the {measure.title}?"
-    said = [Statement("number", what, number), Statement("findings", _ASKED, bias_sentence(entry), continues=True)]
-    known = any(each["reliable"] for each in entry["quantities"])
-    return Description(measure.title, tuple(said), biases_table(entry, _MOST_ROWS) if known else None)
+    return (
+        Statement("number", f"What is the {title}?", number),
+        Statement("findings", _ASKED, bias_sentence(document), continues=True),
+    )
 
 
 def repair_statements(document: Document) -> list[Statement]:

@@ -35,8 +35,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,7 +50,7 @@ from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.errors import Caution, InputError, UsageError, caution, cautious, reservations
-from steinkit.result import Result
+from steinkit.measurement import BracketResult
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
@@ -62,8 +62,30 @@ _ROWS_AT_ONCE = 64
 _EPS = 2.0**-50  # relative, of a product with a power of two that is not whole, and the same of that power's exponent
 
 
+@dataclass(frozen=True)
+class BootstrapTest:
+    """What a kernel test of the same draws found; see `steinkit.kernel_stein_test`.
+
+    Attributes
+    ----------
+    p_value, flip_probability : float
+    bootstrap : int
+        Replicates.
+    """
+
+    p_value: float
+    flip_probability: float
+    bootstrap: int
+
+    def __str__(self) -> str:
+        return (
+            f"Under the target such a number or a larger one has probability p = {self.p_value:.3g} (wild bootstrap, "
+            f"{self.bootstrap} replicates, signs that flip with probability {self.flip_probability:.3g})."
+        )
+
+
 @dataclass(frozen=True, eq=False)
-class KernelSteinDiscrepancy(Result):
+class KernelSteinDiscrepancy(BracketResult):
     """A kernel Stein discrepancy. The n points are the sample's distinct points in order of first appearance.
 
     Attributes
@@ -97,7 +119,16 @@ class KernelSteinDiscrepancy(Result):
         Wall time spent on "scores" and "pairs".
     warnings : tuple of str
         What was merged or left out, and what a reader should know before the number.
+    test : BootstrapTest, optional
+        Of the draws, where it was asked for.
     """
+
+    measure: ClassVar[str] = "ksd"
+    title: ClassVar[str] = "kernel Stein discrepancy"
+    meaning: ClassVar[str] = (
+        "The score does not know the mode weights that lie far apart: a sample that misses one, or visits it too "
+        "often, can score as well as a right one."
+    )
 
     value: float
     lower: float
@@ -113,6 +144,7 @@ class KernelSteinDiscrepancy(Result):
     witness: Floats
     seconds: dict[str, float]
     warnings: tuple[str, ...]
+    test: BootstrapTest | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """List the number, its bracket and its kernel as ``steinkit score --json`` does.
@@ -123,15 +155,26 @@ class KernelSteinDiscrepancy(Result):
             Of strings, finite numbers, lists and dicts.
         """
         return {
-            "measure": "ksd",
+            "measure": self.measure,
             "value": self.value,
             "lower": self.lower,
             "upper": self.upper,
             "statistic": self.statistic,
             "squared": self.squared,
             "kernel": self.kernel.document(),
+            **({} if self.test is None else asdict(self.test)),
             "seconds": self.seconds,
         }
+
+    @property
+    def full_title(self) -> str:
+        """The title with the statistic."""
+        return f"{'squared ' if self.squared else ''}{self.title} ({self.statistic.upper()}-statistic)"
+
+    def _more(self) -> list[str]:
+        numbers = ", ".join(f"{key}={value!r}" for key, value in vars(self.kernel).items() if value is not None)
+        kernel = f"Its kernel is {type(self.kernel).__name__}({numbers})."
+        return [kernel if self.test is None else f"{kernel} {self.test}"]
 
     def __repr__(self) -> str:
         what = f"{'squared ' if self.squared else ''}{self.statistic.upper()}-statistic"

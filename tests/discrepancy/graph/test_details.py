@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.result import confirmed, direction, moments_of
+from steinkit.discrepancy.graph.readings import confirmed, direction, moments_of
 
 NORMAL = sk.targets.Normal(0.0, dim=2)
 X = np.array([-1.0, -1.0, 1.0, 1.0])

@@ -9,7 +9,7 @@ import pytest
 import steinkit as sk
 from steinkit.discrepancy.bracket import sum_of_brackets
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
-from steinkit.discrepancy.graph.result import spacing
+from steinkit.discrepancy.graph.readings import spacing
 
 SIZES = np.array([1.0, 1e-9, 1e-150, 1e-200, 1e-310, 1e150, 1e200, 1e300])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.result import advice, expected_saturation, is_saturated, spacing, width_over_target
+from steinkit.discrepancy.graph.readings import advice, expected_saturation, is_saturated, spacing, width_over_target
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 

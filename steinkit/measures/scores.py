@@ -1,0 +1,203 @@
+"""Measures of one sample, right samples measured alike, and the verdict: what is said of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from steinkit import __version__
+from steinkit.diagnosis.verdict_text import (
+    WORST,
+    unjudged_sentence,
+    untested_sentence,
+    verdict_biases,
+    verdict_blocks,
+    verdict_headline,
+    verdict_statements,
+)
+from steinkit.measurement import CERTIFIED_BETWEEN, Measurement, Reference
+from steinkit.result import ESTIMATE, Origin, Result, Statement, running_text
+from steinkit.sample import Sample
+from steinkit.text import Table, count, filled, one_line, rounded_outwards, sentence, units_label, units_sentence
+
+if TYPE_CHECKING:
+    from steinkit.diagnosis.verdict import Verdict
+    from steinkit.units import Units
+
+_ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
+_MAY_BE_USED = "May these draws be used?"
+_BARE = (
+    "A bare number does not say: it shrinks as draws are added, at a level set by the target. Score independent draws "
+    "beside it (--reference), or other samples of the same size."
+)
+_CHANCE = (
+    "Of draws that are not accused the measures still say where they find most: that may be chance, and proves no "
+    "fault."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Result):
+    """What was measured.
+
+    Attributes
+    ----------
+    sample : Sample
+        Under the names that the measures gave its coordinates: the target's, where nobody named them.
+    measurements : tuple of Measurement
+    references : mapping of str to Reference
+        By the measures that independent samples were scored by.
+    verdict : Verdict or None
+        None where none was asked for, or could be had.
+    unjudged : str or None
+        Why none could be had, which a warning says, too.
+    warnings : tuple of str
+    origin : Origin or None
+        Where a command line made it.
+    """
+
+    sample: Sample
+    measurements: tuple[Measurement, ...]
+    references: Mapping[str, Reference]
+    verdict: Verdict | None
+    unjudged: str | None
+    warnings: tuple[str, ...]
+    origin: Origin | None = None
+
+    @property
+    def units(self) -> Units | None:
+        """The units of the measures; None where none of them has any."""
+        return next((each.result.units for each in self.measurements if hasattr(each.result, "units")), None)
+
+    @property
+    def sample_name(self) -> str:
+        """What sentences call the sample."""
+        return "the sample" if self.origin is None else self.origin.sample
+
+    def reference(self, each: Measurement) -> Reference | None:
+        """What right samples have of a measure."""
+        return self.references.get(each.measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """List what was measured; the reference is that of the first measure that has one.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        references = {name: reference.to_dict() for name, reference in self.references.items()}
+        return {
+            "sample": sample_document(self.sample),
+            "verdict": self.verdict and self.verdict.to_dict(),
+            "unjudged": self.unjudged,
+            "units": self.units and self.units.document,
+            "results": [each.to_dict() for each in self.measurements],
+            "reference": next(iter(references.values()), None),
+            "references": references,
+            "warnings": list(self.warnings),
+            "version": __version__,
+            **(self.origin.to_dict() if self.origin else {}),
+        }
+
+    def headline(self) -> str:
+        """Say the verdict, or without one the number of the first measure."""
+        if self.verdict is not None:
+            return verdict_headline(self.verdict.to_dict())
+        first = self.measurements[0]
+        head = f"{'No verdict; ' if self.unjudged else ''}{sentence(first.result.title)} {first.result.shown}"
+        reference = self.reference(first)
+        if reference is None:
+            return head
+        rank, n = reference.rank(first.lower, first.upper), len(reference.lower)
+        return f"{head}, {rank} of it and {count(n, 'independent sample')}"
+
+    def statements(self) -> tuple[Statement, ...]:
+        """Say the verdict and every measure; with nothing to compare with and no verdict a caution."""
+        said = [*self._judged, *(said for each in self.measurements for said in self._said(each))]
+        if self.verdict is None and not any(each.kind == "comparison" for each in said):
+            said.append(Statement("comparison", "Is that good?", _BARE))
+        return tuple(said)
+
+    def tables(self) -> tuple[Table, ...]:
+        """List biases, the measures side by side, and each by coordinate."""
+        biases = () if self.verdict is None else verdict_biases(self.verdict.to_dict())
+        return (*biases, self._side_by_side, *(table for each in self.measurements for table in self._tables(each)))
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """List the sample, its units, and how it was scored."""
+        distinct = f"{len(self.sample)}, {len(self.sample.distinct())} of them distinct"
+        units = units_label(None if self.units is None else self.units.document)
+        known = [("draws", distinct), ("coordinates", ", ".join(self.sample.names)), ("units", units)]
+        known.append(("SHA-256 of the draws", self.sample.sha256))
+        return (*(each for each in known if each[1]), *super().facts())
+
+    def summary(self, *, everything: bool = False) -> str:
+        """Say in words whether the draws may be used, and what each measure says of them.
+
+        Parameters
+        ----------
+        everything : bool
+            All faults, tests and limits, how each number was computed, and all parameters: not the worst ten only.
+
+        Returns
+        -------
+        str
+            Of several lines, as ``steinkit score`` prints it.
+        """
+        verdict = None if self.verdict is None else self.verdict.to_dict()
+        blocks = [
+            one_line(self.subject or "The sample"),
+            *verdict_blocks(verdict, self.unjudged, everything=everything),
+        ]
+        if verdict and not everything:
+            blocks.append(filled(untested_sentence(verdict)))
+        elif self.verdict is not None and not self.verdict.is_biased:
+            blocks.append(filled(_CHANCE))
+        if self.units is not None:
+            blocks.append(filled(units_sentence(self.units.document)))
+        if len(self.measurements) > 1:
+            blocks.append(self._side_by_side.text(_ON_THE_LEFT))
+        left_out = set() if everything else {"draws", "method"} | ({"limits"} if verdict else set())
+        for each in self.measurements:
+            blocks.append(running_text([said for said in self._said(each) if said.kind not in left_out]))
+            blocks += [table.text(_ON_THE_LEFT, None if everything else WORST) for table in self._tables(each)]
+        return "\n\n".join(blocks)
+
+    def _said(self, each: Measurement) -> tuple[Statement, ...]:
+        is_biased = self.verdict is not None and self.verdict.is_biased
+        return each.result.statements(self.reference(each), is_biased=is_biased)
+
+    def _tables(self, each: Measurement) -> tuple[Table, ...]:
+        return each.result.tables(self.reference(each))
+
+    @property
+    def _judged(self) -> list[Statement]:
+        """The verdict, and what follows from it for the measures where it does not reject; or why there is none."""
+        if self.verdict is None:
+            return [Statement("number", _MAY_BE_USED, unjudged_sentence(self.unjudged))] if self.unjudged else []
+        said = [*verdict_statements(self.verdict.to_dict())]
+        if self.verdict.is_biased:
+            return said
+        return [*said, Statement("limits", "What do the measures say, then?", _CHANCE)]
+
+    @property
+    def _side_by_side(self) -> Table:
+        """The measures."""
+        rows = []
+        for each in self.measurements:
+            proof, reference = ESTIMATE, self.reference(each)
+            if each.result.claims != "estimated":
+                proof = " and ".join(rounded_outwards(each.lower, each.upper))
+            others = "" if reference is None else "{:.4g} to {:.4g}".format(*reference.range)
+            row = (each.result.full_title, each.result.shown, proof, others)
+            rows.append(row if self.references else row[:3])
+        columns = ("measure", "value", "between", *(["independent samples"] if self.references else []))
+        return Table("Measures of the sample", columns, tuple(rows))
+
+
+def sample_document(sample: Sample) -> dict[str, Any]:
+    """What a document says of a sample."""
+    distinct = len(sample.distinct())
+    return {"draws": len(sample), "distinct": distinct, "dim": sample.dim, "names": list(sample.names)}

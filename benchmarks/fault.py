@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 import steinkit as sk
 
 Array = np.ndarray
-SHAPE = frozenset({"spread", "tails", "shape"})  # what a wrong form of one coordinate may be called
+SHAPE = frozenset({"scale", "tails", "shape"})  # what a wrong form of one coordinate may be called
 LINK = frozenset({"dependence"})
 
 

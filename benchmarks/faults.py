@@ -54,10 +54,10 @@ def findings_of(found: sk.Verdict, fault: Fault) -> Row:
     if not found.is_biased:
         return {}
     first = found.findings[0] if found.findings else None
-    named = set() if first is None else names_of(first.coordinates, found.names)
+    named = set() if first is None else names_of(first.parameters, found.names)
     right = None if fault.culprits is None else bool(named) and named <= fault.culprits
     kind = None if fault.kinds is None else first is not None and first.kind in fault.kinds and right is not False
-    said = {} if first is None else {"kind": first.kind, "coordinates": " ".join(first.coordinates)}
+    said = {} if first is None else {"kind": first.kind, "parameters": " ".join(first.parameters)}
     return {"empty": first is None, "right": right, "kind_right": kind, **said}
 
 

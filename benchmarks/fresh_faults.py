@@ -217,7 +217,7 @@ def no_rejection(rng: Rng, dim: int = 20, step: float = 0.8) -> Fault:
             x = x + step * momentum
             momentum = momentum - step * x / variances
         kept[k] = x
-    return Fault(kept, centred(np.diag(variances)), None, kinds("spread"))
+    return Fault(kept, centred(np.diag(variances)), None, kinds("scale"))
 
 
 def cooled(rng: Rng, power: float = 0.85) -> Fault:
@@ -227,7 +227,7 @@ def cooled(rng: Rng, power: float = 0.85) -> Fault:
     starts = mode + rng.standard_normal((800, 3)) @ np.linalg.cholesky(covariance / power).T
     sds = np.sqrt(np.diag(covariance))
     draws = walked(lambda x: power * target.log_density(x), starts, sds, 60, rng)
-    return Fault(draws, target, None, kinds("spread"))
+    return Fault(draws, target, None, kinds("scale"))
 
 
 def counted_twice(rng: Rng, dim: int = 8) -> Fault:
@@ -299,7 +299,7 @@ def wrong_conditional(rng: Rng, dim: int = 10) -> Fault:
         for i in range(dim):
             x[i] += sds[i] * noise[i] - precision[i] @ x / precision[i, i]
         kept[k] = x
-    return Fault(kept, centred(covariance), only(j), kinds("spread"))
+    return Fault(kept, centred(covariance), only(j), kinds("scale"))
 
 
 def shifted_chain(rng: Rng, dim: int = 50) -> Fault:
@@ -311,7 +311,7 @@ def shifted_chain(rng: Rng, dim: int = 50) -> Fault:
 def five_wide(rng: Rng, dim: int = 50) -> Fault:
     wrong = pick(rng, dim, 5)
     x = rng.standard_normal((1000, dim)) * scaled(dim, dict.fromkeys(wrong, 1.1))
-    return Fault(x, normal(dim), only(*wrong), kinds("spread"))
+    return Fault(x, normal(dim), only(*wrong), kinds("scale"))
 
 
 def lost_links(rng: Rng, dim: int = 20) -> Fault:

@@ -93,14 +93,14 @@ def one_pair(rng: Rng, dim: int = 20, rho: float = 0.15) -> Fault:
 
 def too_wide(rng: Rng) -> Fault:
     """Draw at 1.1 times the variance, as unadjusted Langevin does at one step size of N(0, I)."""
-    return Fault(np.sqrt(1.1) * rng.standard_normal((N, 5)), normal(5), None, kinds("spread"))
+    return Fault(np.sqrt(1.1) * rng.standard_normal((N, 5)), normal(5), None, kinds("scale"))
 
 
 def mean_field(rng: Rng) -> Fault:
     """Draw coordinates independently at their conditional variances."""
     covariance = decaying(0.9, 5)
     sds = 1.0 / np.sqrt(np.diag(np.linalg.inv(covariance)))
-    return Fault(sds * rng.standard_normal((N, 5)), centred(covariance), None, kinds("dependence", "spread"))
+    return Fault(sds * rng.standard_normal((N, 5)), centred(covariance), None, kinds("dependence", "scale"))
 
 
 def cut_tails(rng: Rng, dim: int) -> Fault:
@@ -121,7 +121,7 @@ def tempered(rng: Rng, temperature: float = 0.9, df: float = 5.0, dim: int = 5) 
 def one_of_many(rng: Rng, dim: int = 100) -> Fault:
     """Widen one coordinate of a hundred, of 1000 draws."""
     (j,) = pick(rng, dim)
-    return Fault(rng.standard_normal((1000, dim)) * scaled(dim, {j: 1.5}), normal(dim), only(j), kinds("spread"))
+    return Fault(rng.standard_normal((1000, dim)) * scaled(dim, {j: 1.5}), normal(dim), only(j), kinds("scale"))
 
 
 def funnel(sd: float, dim: int) -> sk.Target:
@@ -169,7 +169,7 @@ def langevin(rng: Rng, inflation: float = 0.15, dim: int = 5) -> Fault:
     values, axes = np.linalg.eigh(covariance)
     quarter = values[0] * (1.0 - 1.0 / (1.0 + inflation))
     sds = np.sqrt(values / (1.0 - quarter / values))
-    return Fault((sds * rng.standard_normal((N, dim))) @ axes.T, centred(covariance), None, kinds("spread"))
+    return Fault((sds * rng.standard_normal((N, dim))) @ axes.T, centred(covariance), None, kinds("scale"))
 
 
 KNOWN = {

@@ -79,8 +79,8 @@ def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterat
     defects: dict[str, tuple[np.ndarray, tuple[str, int] | None]] = {
         "shift .25 sd of one coordinate": (x + 0.25 * sd * one, ("location", j)),
         "shift -.25 sd of one coordinate": (x - 0.25 * sd * one, ("location", j)),
-        "sd of one coordinate x 1.2": (centre + (x - centre) * (1.0 + 0.2 * one), ("spread", j)),
-        "sd of one coordinate / 1.2": (centre + (x - centre) / (1.0 + 0.2 * one), ("spread", j)),
+        "sd of one coordinate x 1.2": (centre + (x - centre) * (1.0 + 0.2 * one), ("scale", j)),
+        "sd of one coordinate / 1.2": (centre + (x - centre) / (1.0 + 0.2 * one), ("scale", j)),
     }
     if 2 <= dim <= 20:
         defects["all sds x 1.1, d = 2 to 20"] = centre + 1.1 * (x - centre), None
@@ -152,7 +152,7 @@ class Table:
         """Count whether the worst moment named is the one that is off, of a sample that is accused."""
         if found.is_biased:
             worst = max((abs(each.z) for each in found.findings), default=0.0)
-            right = [each for each in found.findings if (each.kind, each.coordinates) == (kind, (coordinate,))]
+            right = [each for each in found.findings if (each.kind, each.parameters) == (kind, (coordinate,))]
             first = found.findings[:1] == tuple(right[:1]) and bool(right)
             self.flagged.setdefault(row, []).append((first, any(abs(each.z) >= TIED * worst for each in right)))
 
@@ -268,7 +268,7 @@ def each_posterior(folder: Path) -> Iterator[dict[str, Any]]:
             "not_judged": [
                 key for key, each in [*(("right", each) for each in fine), *found.items()] if not each.enough_draws
             ],
-            "named": names[found["shift25"].names.index(findings[0].coordinates[0])] if findings else None,
+            "named": names[found["shift25"].names.index(findings[0].parameters[0])] if findings else None,
             "moved": json.loads((place / "facts.json").read_text())["shift_coordinate"],
             "names": list(names),
         }

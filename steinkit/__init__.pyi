@@ -17,17 +17,16 @@ from .comparison_result import Comparison as Comparison
 from .containers.reading import as_sample as as_sample
 from .curves import Curve as Curve
 from .curves import curve as curve
-from .diagnosis.bias.estimate import BiasEstimate as BiasEstimate
 from .diagnosis.bias.estimate import estimate_bias as estimate_bias
 from .diagnosis.bias.mode_weights import ModeWeights as ModeWeights
 from .diagnosis.bias.mode_weights import mode_weights as mode_weights
 from .diagnosis.bias.repair import Repaired as Repaired
 from .diagnosis.bias.repair import repair as repair
-from .diagnosis.findings import Finding as Finding
+from .diagnosis.bias.result import BiasEstimate as BiasEstimate
 from .diagnosis.invariance import InvarianceTest as InvarianceTest
 from .diagnosis.invariance import invariance_test as invariance_test
-from .diagnosis.verdict import Verdict as Verdict
 from .diagnosis.verdict import verdict as verdict
+from .diagnosis.verdict_result import Verdict as Verdict
 from .discrepancy.bounded_features import BoundedFeature as BoundedFeature
 from .discrepancy.bounded_features import BoundedMoments as BoundedMoments
 from .discrepancy.classical import ClassicalSteinDiscrepancy as ClassicalSteinDiscrepancy
@@ -69,6 +68,7 @@ from .errors import TimeLimitError as TimeLimitError
 from .errors import UsageError as UsageError
 from .files import read_sample as read_sample
 from .files import write_sample as write_sample
+from .finding import Finding as Finding
 from .measurement import Reference as Reference
 from .posterior import Posterior as Posterior
 from .posterior import stochastic_scores as stochastic_scores

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit import __version__
-from steinkit.diagnosis.bias.text import compared_biases
-from steinkit.diagnosis.verdict_text import (
-    WORST,
-    unjudged_sentence,
-    untested_sentence,
-    verdict_sentence,
-    verdicts_table,
-)
+from steinkit.diagnosis.bias.result import compared_biases
+from steinkit.diagnosis.verdict_text import WORST, unjudged_sentence, verdicts_table
 from steinkit.errors import SteinkitError, reservations
 from steinkit.measurement import Measurement, Reference, Term
 from steinkit.measures import find_measure
@@ -35,7 +29,7 @@ from steinkit.text import (
 )
 
 if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict import Verdict
+    from steinkit.diagnosis.verdict_result import Verdict
     from steinkit.units import Units
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
@@ -248,7 +242,7 @@ class Comparison(Result):
         """Say the verdicts, the order by every measure, how good the best sample is, what failed, and the limits."""
         judged = [each for each in self.samples if each.verdict is not None]
         found = [
-            Statement("number", _MAY_BE_USED, f"{each.name}: {verdict_sentence(each.verdict.to_dict())}")
+            Statement("number", _MAY_BE_USED, f"{each.name}: {each.verdict.sentence}")
             for each in judged
             if each.verdict is not None
         ]
@@ -355,13 +349,13 @@ class Comparison(Result):
     @property
     def _verdicts(self) -> Table | None:
         """The verdicts side by side; None if there are none."""
-        documents = [{"file": each.name, "verdict": each.verdict and each.verdict.to_dict()} for each in self.samples]
-        return verdicts_table(documents) if any(each.verdict is not None for each in self.samples) else None
+        verdicts = {each.name: each.verdict for each in self.samples}
+        return verdicts_table(verdicts) if any(verdicts.values()) else None
 
     def _biases(self, most: int | None) -> Table | None:
         """How far means and standard deviations of the samples are off, by their verdicts; None if none is known."""
         judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
-        known = {name: each.bias.to_dict() for name, each in judged.items() if each.bias and each.enough_draws}
+        known = {name: each.bias for name, each in judged.items() if each.bias and each.enough_draws}
         return compared_biases(known, most)
 
     @property
@@ -373,7 +367,7 @@ class Comparison(Result):
     def _untested(self) -> str:
         """What ESS means beside the verdicts, and what none of them saw."""
         verdict = next(each.verdict for each in self.samples if each.verdict is not None)
-        return f"ESS says how well the chains mix, and is blind to bias. {untested_sentence(verdict.to_dict())}"
+        return f"ESS says how well the chains mix, and is blind to bias. {verdict.untested_sentence}"
 
     def _order(self, measure: Measure) -> list[Statement]:
         """What the order by a measure proves, and what it does not."""

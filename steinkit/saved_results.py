@@ -1,20 +1,20 @@
-"""Results in files: what `Result.to_dict` lists as JSON, and beside it, as NPZ, the rest of the result.
+"""Results in two files: a JSON file with `Result.to_dict`, and an NPZ file with the arrays.
 
-The JSON file is what ``--json`` prints. The NPZ file has its name with ``.npz`` added. It holds the result's arrays, a
-description of the result in JSON under "result", where arrays stand by their names, and the JSON file's digest. Nothing
-is pickled: a result that is read is made of arrays, numbers, texts and steinkit's own records. Functions of a user's,
-as in an operator, are kept as their texts.
+The NPZ file has the JSON file's name with ``.npz`` added. Under "result" it holds a description of the result in JSON,
+with the version of its schema, the name of the type of every record, the names of the arrays, and the SHA-256 of the
+JSON file. Nothing is pickled: a restored result consists of arrays, numbers, texts and the records of `_RECORDS`.
+A user's functions, as in an operator, are kept as their texts.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import importlib
 import io
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,51 @@ from numpy.typing import NDArray
 from steinkit.errors import Caution, InputError, SteinkitError
 from steinkit.files.numpy_format import Archive
 from steinkit.files.streams import as_json, read_bytes, write_bytes
+from steinkit.finding import Kind
 from steinkit.result import Result
 
 _ENDING = ".npz"
-_ROOMS = (
-    *("chains", "comparison_result", "curves", "diagnosis", "discrepancy", "measurement", "measures", "result"),
-    *("sample", "samplers", "sweeps"),
-)
 _DESCRIBED = "result"
+_SCHEMA = 1
+"""Version of the files; raise it when a saved record gains, loses or renames a field or changes its meaning."""
+
+_RECORDS = {
+    name: f"steinkit.{module}"
+    for module, names in {
+        "chains": ("ChainDiagnostics",),
+        "comparison_result": ("ComparedSample", "Comparison"),
+        "curves": ("Curve", "Rate"),
+        "diagnosis.bias.drift": ("Drift",),
+        "diagnosis.bias.mode_weights": ("ModeWeights",),
+        "diagnosis.bias.repair": ("Repaired",),
+        "diagnosis.bias.result": ("BiasEstimate",),
+        "diagnosis.invariance": ("InvarianceTest",),
+        "diagnosis.verdict_result": ("TestResult", "Verdict"),
+        "discrepancy.bounded_features": ("BoundedFeature", "BoundedMoments"),
+        "discrepancy.classical": ("ClassicalSteinDiscrepancy",),
+        "discrepancy.graph.result": ("GraphSteinDiscrepancy",),
+        "discrepancy.graph.spanner.geometry": ("Graph",),
+        "discrepancy.kernel.base_kernels": ("GaussianKernel", "IMQ", "MaternKernel"),
+        "discrepancy.kernel.ksd": ("KernelSteinDiscrepancy",),
+        "discrepancy.moments": ("Feature", "MomentSteinDiscrepancy"),
+        "discrepancy.operators": ("RiemannianLangevin",),
+        "discrepancy.sliced": ("Slice", "SlicedSteinDiscrepancy"),
+        "discrepancy.sliced_goodness_of_fit": ("LargeSlice", "SlicedSteinTest"),
+        "discrepancy.wasserstein": ("WassersteinDistance",),
+        "finding": ("Finding",),
+        "measurement": ("Measurement", "Reference"),
+        "measures.scores": ("Scores",),
+        "result": ("Origin",),
+        "sample": ("DistinctSample", "Sample"),
+        "sweeps.choice": ("Choice", "SettingSummary"),
+        "sweeps.result": ("SweepResult",),
+        "sweeps.scheduler": ("Rung",),
+        "sweeps.tuning": ("TuningResult",),
+        "units": ("Units",),
+    }.items()
+    for name in names
+}
+"""Module of every record that a file may hold, by the name of its type."""
 
 
 def save_result(result: Result, path: str | os.PathLike[str], text: str | None = None) -> None:
@@ -52,7 +89,8 @@ def save_result(result: Result, path: str | os.PathLike[str], text: str | None =
     """
     data = f"{as_json(result.to_dict()) if text is None else text}\n".encode()
     arrays: dict[str, NDArray[Any]] = {}
-    state = json.dumps({"result": _packed(result, arrays), "sha256": hashlib.sha256(data).hexdigest()})
+    digest = hashlib.sha256(data).hexdigest()
+    state = json.dumps({"schema": _SCHEMA, "sha256": digest, "result": _packed(result, arrays)})
     stream = io.BytesIO()
     arrays[_DESCRIBED] = np.frombuffer(state.encode(), dtype=np.uint8)
     np.savez(stream, allow_pickle=False, **arrays)
@@ -79,10 +117,10 @@ def read_result(path: str | os.PathLike[str]) -> Result:
         If a file is missing or damaged, or the two do not belong together.
     """
     data = read_bytes(path, binary=True)
-    if not _beside(path).is_file():
+    if not has_arrays(path):
         raise InputError(
-            f"{path} has no {_beside(path).name} beside it, which holds the result's arrays; keep "
-            "both with -o of a command, or with save()"
+            f"{path} has no {_beside(path).name} beside it, which holds the result's arrays; write both with -o of the "
+            "command or with Result.save"
         )
     return restored(data, path)
 
@@ -93,6 +131,8 @@ def restored(data: bytes, path: str | os.PathLike[str]) -> Result:
     try:
         archive = Archive(read_bytes(name, binary=True), str(name))
         state = json.loads(archive[_DESCRIBED].tobytes())
+        if state.get("schema") != _SCHEMA:
+            raise ValueError(f"expected schema {_SCHEMA}, got {state.get('schema')}; make the result again")
         found = _unpacked(state["result"], archive)
     except SteinkitError:
         raise
@@ -125,6 +165,8 @@ def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         return {"array": name}
     if isinstance(value, Caution):
         return {"caution": str(value)}
+    if isinstance(value, Kind):
+        return {"kind": str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -137,10 +179,11 @@ def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         return {"tuple": [_packed(each, arrays) for each in value]}
     if isinstance(value, Mapping):
         return {"mapping": [[_packed(key, arrays), _packed(each, arrays)] for key, each in value.items()]}
-    room = type(value).__module__.split(".")
-    if dataclasses.is_dataclass(value) and room[0] == "steinkit" and room[1] in _ROOMS:
-        kept = {each.name: _packed(getattr(value, each.name), arrays) for each in dataclasses.fields(value)}
-        return {"record": [type(value).__module__, type(value).__name__, kept]}
+    name, module = type(value).__name__, type(value).__module__
+    if is_dataclass(value) and module.startswith("steinkit."):
+        if _RECORDS.get(name) != module:
+            raise TypeError(f"{module}.{name} is no record of steinkit.saved_results; add it there")
+        return {"record": [name, {each.name: _packed(getattr(value, each.name), arrays) for each in fields(value)}]}
     return repr(value)
 
 
@@ -160,17 +203,14 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
         return tuple(_unpacked(each, arrays) for each in held)
     if kind == "mapping":
         return {_unpacked(key, arrays): _unpacked(each, arrays) for key, each in held}
-    module, name, kept = held
-    room = module.split(".")
-    if room[0] != "steinkit" or room[1] not in _ROOMS:
-        raise InputError(f"{module} holds no results")
-    try:
-        made = object.__new__(getattr(importlib.import_module(module), name))
-    except (ImportError, AttributeError):
-        raise ValueError(f"no {name} in {module}: kept by another version; make the result again") from None
-    missing = {each.name for each in dataclasses.fields(made)} - kept.keys()
-    if missing:
-        raise ValueError(f"{name} without {min(missing)}: kept by another version; make the result again")
-    for field in dataclasses.fields(made):
+    if kind == "kind":
+        return Kind(held)
+    name, kept = held
+    if name not in _RECORDS:
+        raise ValueError(f"{name} is no record of a result")
+    made = object.__new__(getattr(importlib.import_module(_RECORDS[name]), name))
+    if missing := {field.name for field in fields(made)} - kept.keys():
+        raise ValueError(f"{name} has no field {min(missing)}; make the result again")
+    for field in fields(made):
         object.__setattr__(made, field.name, _unpacked(kept[field.name], arrays))
     return made

@@ -50,6 +50,7 @@ ALL_MEASURED = (
         "curves",
         "diagnosis",
         "comparison_result",
+        "finding",
         "measurement",
         "result",
         "runtime",
@@ -60,6 +61,7 @@ MAY_IMPORT = {
     "arguments": {"errors"},
     "text": {"errors"},
     "result": {"errors", "text"},
+    "finding": {"text"},
     "runtime": {"errors"},
     "double_double": set(),
     "sample": {"errors", "arguments", "double_double", "result", "text"},
@@ -92,9 +94,9 @@ MAY_IMPORT = {
     "blind_spots": {"errors", "sample", "units"},
     "draws": {"errors", "text", "sample", "runtime", "chains", "units", "autocorrelation"},
     "scored_sample": BASE | {"units", "blind_spots", "draws"},
-    "saved_results": BASE | {"result", "files"},
+    "saved_results": BASE | {"finding", "result", "files"},
     "discrepancy": BASE | SCORED | {"runtime", "chains", "measurement", "result", "text"},
-    "diagnosis": BASE | SCORED | {"runtime", "chains", "discrepancy", "measurement", "result", "text"},
+    "diagnosis": BASE | SCORED | {"runtime", "chains", "discrepancy", "finding", "measurement", "result", "text"},
     "measures": BASE
     | SCORED
     | {"files", "discrepancy", "diagnosis", "chains", "measurement", "result", "text", "runtime"},

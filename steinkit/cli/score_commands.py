@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -26,17 +26,18 @@ from steinkit.cli.options import (
 )
 from steinkit.cli.request import Request, deliver, read_with_target, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
-from steinkit.diagnosis.verdict_text import untested_sentence, verdict_blocks, verdicts_table
+from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.scores import sample_document
 from steinkit.measures.scoring import LEVEL, Judging, score_sample
 from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
+from steinkit.sample import Sample
 from steinkit.text import count, files_label, filled, one_line
 
 if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict import Verdict
+    from steinkit.diagnosis.verdict_result import Verdict
 
 
 @command()
@@ -89,7 +90,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     if lower <= threshold < upper:
         notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
     found = scores.verdict
-    biased = found is not None and found.is_biased and (found.p_matters is None or found.p_matters <= found.level)
+    biased = found is not None and found.is_biased and found.is_large is not False
     code, doubts = _passed(found, options, biased)
     notes += doubts
     origin = request.origin(judged=scores.verdict is not None)
@@ -180,55 +181,65 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
         require_places(file, options["output"], None)
     alpha = options["fail_if_biased"]
     judging = Judging(LEVEL if alpha is None else alpha, options["matters"], 1, options["score_batch"])
-    judged = {file: _judge(file, judging, options) for file in files}
-    entries = [entry for entry, _ in judged.values()]
-    notes = [
-        f"{files_label((entry['file'],))}: {note}" if len(files) > 1 else note
-        for entry in entries
-        for note in entry["warnings"]
-    ]
-    document = {"verdicts": entries, "version": __version__}
-    deliver(options, document, lambda: _said(entries, options["everything"]), notes)
-    found = {file: verdict for file, (_, verdict) in judged.items()}
+    judged = [_judge(file, judging, options) for file in files]
+    document = {"verdicts": [each.to_dict() for each in judged], "version": __version__}
+    notes = [f"{each.name}: {note}" if len(files) > 1 else note for each in judged for note in each.warnings]
+    deliver(options, document, lambda: _report(judged, options["everything"]), notes)
+    found = {each.file: each.verdict for each in judged}
     _say_next(found, options)
-    for file, verdict in found.items():
-        if verdict is None:
+    for each in judged:
+        if each.verdict is None:
             return InputError.exit_code
-        code, doubts = _passed(verdict, options, verdict.is_biased)
+        code, doubts = _passed(each.verdict, options, each.verdict.is_biased)
         for doubt in doubts:
-            warn(f"{files_label((file,))}: {doubt}")
+            warn(f"{each.name}: {doubt}")
         if code:
             return code
     return 0
 
 
-def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[dict[str, Any], Verdict | None]:
-    """The document of a sample, and its verdict."""
+class _Judged(NamedTuple):
+    """A file with its verdict, or the reason why there is none."""
+
+    file: str
+    sample: Sample
+    verdict: Verdict | None
+    unjudged: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return files_label((self.file,))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "sample": sample_document(self.sample),
+            "verdict": self.verdict and self.verdict.to_dict(),
+            "unjudged": self.unjudged,
+            "warnings": [*self.warnings],
+        }
+
+
+def _judge(file: str, judging: Judging, options: dict[str, Any]) -> _Judged:
     with apart_from_results(), time_limit(options["max_seconds"]), watched(on_terminal()):
         sample, target, bounds, notes = read_with_target(options, file)
         found = judging.judge(sample, target, {"bounds": bounds}, rng=options["seed"])
-    document = {
-        "file": file,
-        "sample": sample_document(sample),
-        "verdict": None if found.verdict is None else found.verdict.to_dict(),
-        "unjudged": found.unjudged,
-        "warnings": [*notes, *found.notes],
-    }
-    return document, found.verdict
+    return _Judged(file, sample, found.verdict, found.unjudged, (*notes, *found.notes))
 
 
-def _said(entries: list[dict[str, Any]], everything: bool) -> str:
-    """Of each sample the verdict's sentences, and a table of biases; of several a table of verdicts first."""
-    blocks = [verdicts_table(entries, "largest bias").text(("sample", "verdict"))] if len(entries) > 1 else []
-    for entry in entries:
-        size = entry["sample"]
-        head = one_line(f"{files_label((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")
-        listed = everything or len(entries) == 1
-        said, *rows = verdict_blocks(entry["verdict"], entry["unjudged"], everything=everything, table=listed)
+def _report(judged: list[_Judged], everything: bool) -> str:
+    """For each sample the sentences of its verdict, and a table of biases; for several a table of verdicts first."""
+    found = {each.name: each.verdict for each in judged}
+    blocks = [verdicts_table(found, "largest bias").text(("sample", "verdict"))] if len(judged) > 1 else []
+    for each in judged:
+        head = one_line(f"{each.name}: {count(len(each.sample), 'draw')}, d = {each.sample.dim}")
+        listed = everything or len(judged) == 1
+        said, *rows = verdict_blocks(each.verdict, each.unjudged, everything=everything, table=listed)
         blocks += [f"{head}\n{said}", *rows]
-    judged = [each["verdict"] for each in entries if each["verdict"]]
-    if judged and not everything:
-        blocks.append(filled(untested_sentence(max(judged, key=lambda each: len(each["not_tested"])))))
+    known = [verdict for verdict in found.values() if verdict is not None]
+    if known and not everything:
+        blocks.append(filled(max(known, key=lambda each: len(each.not_tested)).untested_sentence))
     return "\n\n".join(blocks)
 
 

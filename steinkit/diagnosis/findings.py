@@ -36,7 +36,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -45,14 +45,19 @@ from steinkit.discrepancy.bounded_features import BoundedFeature, BoundedMoments
 from steinkit.discrepancy.moments import Feature, MomentSteinDiscrepancy, slower_half_time, usual_times
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
 from steinkit.draws import Draws
+from steinkit.finding import ALONG_AXIS, Finding, Kind
 from steinkit.sample import Floats
 from steinkit.text import compact
 from steinkit.units import Units
 
-Kind = Literal["location", "spread", "dependence", "tails", "shape", "location given", "spread given"]
-
-ALONG_AXIS = "wrong"
-"""Direction of a shape along a principal axis, which is in no coordinate's unit."""
+_KINDS = {
+    "axis spread": Kind.SCALE,
+    "total spread": Kind.SCALE,
+    "spread": Kind.SCALE,
+    "location given": Kind.CONDITIONAL_LOCATION,
+    "spread given": Kind.CONDITIONAL_SCALE,
+}
+"""Kinds of findings by kinds of features, where these have another name."""
 
 _WAYS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
 """What is said of all but spreads and dependences where the mean is above zero, and where it is below."""
@@ -73,47 +78,6 @@ _MOST_LOADINGS = 4
 _LEAST_LOADING = 0.5  # of an axis's largest squared loading, below which a coordinate is not named with it
 _NO_CORRELATION = 3.0  # standard errors of a correlation of zero, within which a sample has none
 _RIVALS = 0.75  # of the largest |z|, from which a location may be the cause of it
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that is wrong with a sample.
-
-    Attributes
-    ----------
-    kind : {"location", "spread", "dependence", "tails", "shape", "location given", "spread given"}
-        A location or spread "given" is that of one coordinate given the distance of another from its median.
-    coordinates : tuple of str
-        One; the pair of a dependence; of a location or spread "given" the one that is wrong, then the one that it is
-        looked at given; those that a principal axis loads on most; or all.
-    z : float
-        Standard errors from zero.
-    size : float
-        How far off it is, in standard units. For independent normal coordinates a shift in standard deviations, the
-        relative error of a standard deviation, or the error of a correlation. Under correlation it is larger where one
-        coordinate alone is off: d / (1 - R^2) for a shift d of x_j, of whose variance the others explain R^2; and
-        smaller where others are shifted along. For other targets it is a mean that ought to be zero, and nothing else.
-        Of a shape it is about the share of the draws that lie where they ought not, and NaN along a principal axis.
-        Of a location or spread "given" it is such a mean, too.
-    direction : str
-        What the draws are, given the other coordinates: "too high", "too low"; "too wide", "too narrow"; "correlation
-        too weak", "correlation too strong", "correlation of wrong sign"; of tails "too heavy", "too light"; of a shape
-        where there are too many draws or too few, as "too many draws below -1", or "wrong" along a principal axis; of a
-        location or spread "given" what it is near the other's median, as "too narrow where x2 is near its median".
-    source : {"scores", "invariance"}
-        The evidence: features made of scores, or how an exact Markov kernel moves the draws. The latter is about the
-        marginal distribution of a coordinate, not about that given the others, and has no size.
-    explained_by : tuple of str
-        Coordinates whose shift explains it; then it is no fault.
-    """
-
-    kind: Kind
-    coordinates: tuple[str, ...]
-    z: float
-    size: float
-    direction: str
-    source: Literal["scores", "invariance"] = "scores"
-    explained_by: tuple[str, ...] = ()
 
 
 def size_of(feature: Feature, mean: float) -> float:
@@ -180,22 +144,22 @@ def flagged(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tupl
     of_several = [each for each in of_moments[:1] if _is_of_several(each)]
     rest = sorted([*of_moments[len(of_several) :], *left], key=lambda each: -abs(each.z))
     clearer = of_several and rest and abs(rest[0].z) > abs(of_several[0].z)
-    if clearer and sum(each.kind == "shape" for each in left) < _SHAPES_OF_ALL:
+    if clearer and sum(each.kind == Kind.SHAPE for each in left) < _SHAPES_OF_ALL:
         return tuple(sorted((*rest[: _MOST - 1], *of_several), key=lambda each: -abs(each.z)))
     return (*of_several, *rest)[:_MOST]
 
 
 def _explains(moment: Finding, shape: Finding) -> bool:
     """Whether a moment of the same coordinate says it shorter; one that is wrong given another needs a clearer one."""
-    if shape.kind == "shape":
+    if shape.kind == Kind.SHAPE:
         least = _EXPLAINED if moment.explained_by else _AS_CLEAR
-        return set(shape.coordinates) <= set(moment.coordinates) and abs(moment.z) >= least * abs(shape.z)
-    return shape.coordinates[0] in moment.coordinates and abs(moment.z) >= abs(shape.z)
+        return set(shape.parameters) <= set(moment.parameters) and abs(moment.z) >= least * abs(shape.z)
+    return shape.parameters[0] in moment.parameters and abs(moment.z) >= abs(shape.z)
 
 
 def _is_of_several(each: Finding) -> bool:
     """Whether it is the spread along an axis or of all coordinates, or the tails of all."""
-    return each.kind in ("spread", "tails") and len(each.coordinates) > 1
+    return each.kind in (Kind.SCALE, Kind.TAILS) and len(each.parameters) > 1
 
 
 def moment_faults(
@@ -282,9 +246,13 @@ def _of_moment(moment: Moment, moments: MomentSteinDiscrepancy, correlation: Flo
         direction = _strength(mean, float(correlation[coordinates]), none)
     else:
         direction = _way(feature.kind, mean)
-    kind = "spread" if "spread" in feature.kind else feature.kind
     names = tuple(moments.names[j] for j in coordinates) or moments.names
-    return Finding(kind, names, z, size_of(feature, mean), direction)  # type: ignore[arg-type]
+    return Finding(kind_of(feature.kind), names, direction, z, size_of(feature, mean))
+
+
+def kind_of(feature: str) -> Kind:
+    """Return the kind of a finding by a feature of this kind."""
+    return _KINDS.get(feature) or Kind(feature)
 
 
 def loaded(loadings: Floats) -> Sequence[int]:
@@ -390,12 +358,13 @@ def shape_faults(
     names = units.names
     directions = len(sliced.z)
     slices = [
-        (each.z, each.direction)
+        (each.z, each.direction, "sliced")
         for each in sliced.largest
         if directions * tail_probability(each.z, sliced.n_effective) <= at_most["sliced"]
     ]
     features = [each for each in bounded.largest if each.p_value <= at_most["bounded"]]
-    own = [(abs(each.z), np.eye(len(names))[each.coordinates[0]]) for each in features if len(each.coordinates) == 1]
+    axes = np.eye(len(names))
+    own = [(abs(each.z), axes[each.coordinates[0]], "bounded") for each in features if len(each.coordinates) == 1]
     shapes = _each_once(_shape(*each, standardised, units, limits) for each in _clear([*slices, *own]))
     pairs = _each_once(_given(feature, names) for feature in features if len(feature.coordinates) == 2)
     largest = max((abs(fault.z) for fault in pairs), default=0.0)
@@ -407,30 +376,33 @@ def _each_once(faults: Iterable[Finding]) -> list[Finding]:
     """The first fault of every coordinate or pair."""
     kept: dict[frozenset[str], Finding] = {}
     for fault in faults:
-        kept.setdefault(frozenset(fault.coordinates), fault)
+        kept.setdefault(frozenset(fault.parameters), fault)
     return list(kept.values())
 
 
-def _clear(found: Sequence[tuple[float, Floats]]) -> list[tuple[float, Floats]]:
+def _clear(found: Sequence[tuple[float, Floats, str]]) -> list[tuple[float, Floats, str]]:
     """Those about as clear as the clearest, that first, and coordinates before axes."""
-    least = _LEAST_SHARE_OF_SHAPES * max((z for z, _ in found), default=0.0)
+    least = _LEAST_SHARE_OF_SHAPES * max((z for z, *_ in found), default=0.0)
     kept = [each for each in found if each[0] >= least]
     return sorted(kept, key=lambda each: (np.count_nonzero(each[1]) > 1, -each[0]))
 
 
-def _shape(z: float, direction: Floats, standardised: Draws, units: Units, limits: Floats | None) -> Finding:
+def _shape(
+    z: float, direction: Floats, source: str, standardised: Draws, units: Units, limits: Floats | None
+) -> Finding:
     """The shape along a coordinate, with where draws are too many or too few; or along an axis."""
     involved = np.flatnonzero(direction)
     if len(involved) > 1:
         named = tuple(units.names[j] for j in loaded(direction[None]))
-        return Finding("shape", named, z, math.nan, ALONG_AXIS)
+        return Finding(Kind.SHAPE, named, ALONG_AXIS, z, source=source)
     j = int(involved[0])
     ends = np.array([-math.inf, math.inf]) if limits is None else limits[j]
     bounds = tuple(((ends - units.centre[j]) / units.scale[j]).tolist())
     mass = misplaced_mass(standardised.points[:, j], standardised.scores[:, j], standardised.shares, bounds)
     low, high = (units.centre[j] + units.scale[j] * end for end in (mass.low, mass.high))
     many = "many" if mass.excess > 0.0 else "few"
-    return Finding("shape", (units.names[j],), z, abs(mass.excess), f"too {many} draws {_where(low, high)}")
+    where = f"too {many} draws {_where(low, high)}"
+    return Finding(Kind.SHAPE, (units.names[j],), where, z, abs(mass.excess), source)
 
 
 def _where(low: float, high: float) -> str:
@@ -450,7 +422,7 @@ def _given(feature: BoundedFeature, names: Sequence[str]) -> Finding:
     """
     other, own = (names[k] for k in feature.coordinates)
     near = f"{_way(feature.kind, feature.mean)} where {other} is near its median"
-    return Finding(feature.kind, (own, other), feature.z, abs(feature.mean), near)  # type: ignore[arg-type]
+    return Finding(kind_of(feature.kind), (own, other), near, feature.z, abs(feature.mean), "bounded")
 
 
 _PER_BIN = 50  # draws, at the least

@@ -55,10 +55,10 @@ from steinkit.diagnosis.exact_kernels import (
     quantiles,
     robust_units,
 )
-from steinkit.diagnosis.findings import Finding, Kind
 from steinkit.draws import Draws
 from steinkit.errors import InputError
-from steinkit.result import Result
+from steinkit.finding import Finding, Kind
+from steinkit.result import Result, Statement
 from steinkit.runtime.deadlines import one_thread_in_libraries, seconds_left, within_time
 from steinkit.sample import Floats, Integers, first_occurrences
 from steinkit.scored_sample import ScoredSample
@@ -107,7 +107,7 @@ class InvarianceTest(Result):
         Share of small moves from the draws that lead to points within the bounds where the density is zero.
     drift : Drift or None
         How far means and standard deviations moved.
-    notes : tuple of str
+    warnings : tuple of str
         What the test did not use.
     """
 
@@ -121,26 +121,34 @@ class InvarianceTest(Result):
     evaluations: int = 0
     edge: float = 0.0
     drift: Drift | None = None
-    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def has_edge(self) -> bool:
         """Whether the support ends near the draws where no bound says so; Stein identities do not hold there."""
         return self.edge > _EDGE
 
-    def summary(self) -> str:
-        """Say in words whether the draws keep their distribution.
+    def headline(self) -> str:
+        """State the largest change, or why the test was not made.
 
         Returns
         -------
         str
-            Sentences.
+            Without its full stop.
         """
         if self.p is None:
-            return f"Invariance was not tested: {self.reason}."
+            return f"Invariance was not tested: {self.reason}"
         moved = f"An exact Markov kernel moved {self.draws} draws {self.transitions} times"
-        change = f"the largest change of a mean is {self.z:.1f} standard errors ({probability(self.p)})"
-        return ". ".join([f"{moved}; {change}", *self.notes]) + "."
+        return f"{moved}; the largest change of a mean is {self.z:.1f} standard errors ({probability(self.p)})"
+
+    def statements(self) -> tuple[Statement, ...]:
+        """State whether the draws keep their distribution.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        return (Statement("number", "Are the draws invariant?", ". ".join([self.headline(), *self.warnings]) + "."),)
 
     def to_dict(self) -> dict[str, Any]:
         """List the result as JSON documents hold it.
@@ -156,7 +164,7 @@ class InvarianceTest(Result):
             "measure": "invariance",
             **{name: getattr(self, name) for name in names},
             **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-            "notes": list(self.notes),
+            "warnings": list(self.warnings),
         }
 
 
@@ -242,7 +250,7 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
             found = _moved(cloud, start, target, density, bounds, generator, prepared.points.names)
     except InputError as error:  # of the density, or of a score that is known at the draws only
         return InvarianceTest(None, str(error))
-    return replace(found, notes=(*note, *found.notes), evaluations=density.evaluations)
+    return replace(found, warnings=(*note, *found.warnings), evaluations=density.evaluations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,13 +420,13 @@ class _Functions:
         """Describe how the draws differ from where the kernel moves them; z > 0 if the k-th function grew."""
         dim, pairs = len(self.centre), len(self.first)
         block, j = divmod(k, dim)
-        kind: Kind = "shape"
+        kind = Kind.SHAPE
         named: tuple[str, ...] = (names[j],)
         if k >= 4 * dim + pairs:
-            kind, named, direction = "spread", tuple(names), "too wide" if z > 0.0 else "too narrow"
+            kind, named, direction = Kind.SCALE, tuple(names), "too wide" if z > 0.0 else "too narrow"
         elif k >= 4 * dim:
             pair = k - 4 * dim
-            kind, named = "dependence", (names[self.first[pair]], names[self.second[pair]])
+            kind, named = Kind.DEPENDENCE, (names[self.first[pair]], names[self.second[pair]])
             direction = f"correlation too {'weak' if z * self.correlation[pair] > 0.0 else 'strong'}"
         elif block >= 2:
             side, place = (("below", -1.0), ("above", 1.0))[block - 2]
@@ -426,9 +434,9 @@ class _Functions:
                 f"too {'few' if z > 0.0 else 'many'} draws {side} {compact(self.centre[j] + place * self.scale[j])}"
             )
         else:
-            kind = ("location", "spread")[block]
+            kind = (Kind.LOCATION, Kind.SCALE)[block]
             direction = (("too low", "too high"), ("too narrow", "too wide"))[block][z < 0.0]
-        return Finding(kind, named, z, math.nan, direction, "invariance")
+        return Finding(kind, named, direction, z, source="invariance")
 
 
 def _largest_change(changes: Floats, cloud: _Cloud) -> tuple[int, float, float]:

@@ -21,246 +21,49 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, whole
 from steinkit.blind_spots import outlying, too_few_to_span
-from steinkit.chains import ChainDiagnostics, chain_diagnostics, smallest_bfmi
+from steinkit.chains import chain_diagnostics, smallest_bfmi
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.diagnosis.bias.estimate import BiasEstimate, bias_of, finite_or_none
+from steinkit.diagnosis.bias.estimate import bias_of
 from steinkit.diagnosis.bias.mode_weights import ModeWeights, bias_of_mixture, estimates_in_modes, weights_of_modes
 from steinkit.diagnosis.bias.quantities import varying
+from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.burn_in import burn_in_p_value, early_rows
 from steinkit.diagnosis.critic import critic_p_value
-from steinkit.diagnosis.findings import Finding, flagged, moment_faults, p_value_beyond, shape_faults
+from steinkit.diagnosis.findings import flagged, moment_faults, p_value_beyond, shape_faults
 from steinkit.diagnosis.invariance import InvarianceTest, invariance_of
-from steinkit.diagnosis.verdict_text import (
-    SHARES_BESIDE,
-    is_accused,
-    verdict_sentence,
-    verdict_statements,
-    verdict_table,
-)
+from steinkit.diagnosis.verdict_result import FEW_OF_SLOWEST, TestResult, Verdict, combined
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moments_of
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, slices_of
 from steinkit.draws import FEW_EFFECTIVE, Draws
-from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cautious, reservations
+from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cautious
+from steinkit.finding import Finding
 from steinkit.posterior import BatchScores, Posterior, batch_scores
-from steinkit.result import Result, cautioned, in_json, running_text
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
 from steinkit.sample import Floats, Sample
 from steinkit.scored_sample import ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target, require_target
-from steinkit.text import probability
 from steinkit.units import Units, require_variation
 
-_FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
-_SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
+_SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
+"""Shares of the level, by measured power; where the kernel test is not made, the others have its share."""
+
+_EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
+"""Level spent on the other tests, on top of the four main ones, which use less than theirs."""
+
 _EDGE = "Stein identities do not hold at an edge of the support that is no bound of a coordinate"
 _MOST_LOOKS = 1_000_000
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
-_OF_MODES = "mode weights that lie apart"
-_UNTESTED = "dependence that no pair of coordinates shows", _OF_MODES, "modes or regions that no draw has visited"
-
-
-@dataclass(frozen=True, eq=False)
-class Verdict(Result):
-    """What the tests say of a sample.
-
-    Attributes
-    ----------
-    p : float
-        Probability that the tests find as much in a right sample, times `looks`, at most 1.
-    p_moments, p_bounded, p_sliced : float
-        The p-values of moments, of bounded moments and of slices, from which `p` follows with `p_ksd`.
-    p_ksd : float or None
-        The p-value of the kernel test. None for weighted draws, which it does not take, or where a warning says so.
-    p_dependence : float or None
-        The p-value of the dependence of all pairs together, which lowers `p` where it is below a tenth of that. None
-        for one coordinate, bounds on all, weighted draws, or too few.
-    invariance : InvarianceTest or None
-        Whether an exact Markov kernel keeps the distribution of the draws. Its p-value, `p_invariance`, lowers `p`
-        where it is below two fifths of it. None without a target. Where the support has an edge near the draws that no
-        bound describes, Stein identities do not hold, and `p` rests on this test alone.
-    p_critic : float or None
-        The p-value of a critic that is fitted to one half of the draws and tested on the other. It lowers `p` where it
-        is below a fifth of it. None where the invariance test was made, and for weighted draws, fewer than a hundred,
-        or hundreds of coordinates.
-    modes : ModeWeights or None
-        Mode weights that lie apart, where the draws fall into such and the target has a log density; None as well
-        where they cannot be found, as a warning says. Its p-value lowers `p` where it is below a fifth of that.
-    ksd_equivalent_draws : float
-        Independent draws of which the expected squared kernel discrepancy is that of these, mean k0(x, x) / KSD^2 for
-        the Stein kernel k0; of more than 20,000 draws, of 20,000 evenly spread. It is large where this kernel hardly
-        sees the fault, and no verdict rests on it.
-    ess : float
-        Effective sample size of the chains, the smallest of the coordinates', and of the weights; blind to bias. NaN
-        where undefined.
-    effective_draws : float
-        Draws over the autocorrelation time of what the tests look at; or over that of the slowest change that is seen,
-        where these are fewer than thirty: a chain that has seldom crossed between modes or regions looks quick to the
-        tests. Kish's effective size of weighted draws.
-    diagnostics : ChainDiagnostics
-        R-hat and effective sizes of every coordinate. Where `ChainDiagnostics.mixed` is false, slow mixing may be the
-        whole explanation of what the tests find.
-    divergent : int or None
-        Number of divergent transitions; None where the sample does not record them.
-    bfmi : float or None
-        Smallest energy Bayesian fraction of missing information of the chains; None where the sample has no energies.
-    enough_draws : bool
-        Whether there are a hundred of these, below which right samples are accused too often.
-    findings : tuple of Finding
-        What is wrong, worst first; none where `p` is above `level`, or where only the kernel test, all pairs together
-        or mode weights accuse.
-    ksd_share : tuple of str and float, or None
-        Where only the kernel test accuses, the coordinate whose part of it is the largest multiple of what independent
-        draws would have, and that multiple; None on bounded supports.
-    burn_in : float or None
-        The p-value of all but the kernel test without the first tenth of every chain, where only that tenth is off;
-        None where it is not, or for weighted draws and bounded supports.
-    matters : float or None
-        The size asked for, in standard units, from which a moment that is off matters.
-    p_matters : float or None
-        Probability that moments which are off by at most that much show as much, times `looks`, at most 1.
-    level : float
-        The p-value from which draws are said not to come from the target.
-    looks : int
-        How often a growing run is looked at.
-    moments : MomentSteinDiscrepancy
-        What the test of moments found.
-    bounded : BoundedMoments
-        What the test of bounded moments found.
-    sliced : SlicedSteinTest
-        What the test of slices found.
-    names : tuple of str
-        Of the coordinates.
-    bias : BiasEstimate or None
-        How far means and standard deviations are off, by regression on Stein features; None where there are fewer draws
-        than coordinates, or the scores have the opposite sign.
-    draws : int
-        How many were judged.
-    score_noise : float or None
-        Of scores from batches, the largest share of the variance of a coordinate's score that is noise; None of others.
-    hiding : tuple of str
-        Those of the warnings that say what may hide a bias.
-    warnings : tuple of str
-        What a reader should know before the verdict.
-    """
-
-    p: float
-    p_moments: float
-    p_bounded: float
-    p_sliced: float
-    p_ksd: float | None
-    p_dependence: float | None
-    invariance: InvarianceTest | None
-    p_critic: float | None
-    modes: ModeWeights | None
-    ksd_equivalent_draws: float
-    ess: float
-    diagnostics: ChainDiagnostics
-    divergent: int | None
-    bfmi: float | None
-    effective_draws: float
-    enough_draws: bool
-    findings: tuple[Finding, ...]
-    ksd_share: tuple[str, float] | None
-    burn_in: float | None
-    matters: float | None
-    p_matters: float | None
-    level: float
-    looks: int
-    moments: MomentSteinDiscrepancy
-    bounded: BoundedMoments
-    sliced: SlicedSteinTest
-    names: tuple[str, ...]
-    bias: BiasEstimate | None
-    draws: int
-    score_noise: float | None
-    hiding: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    @property
-    def p_invariance(self) -> float | None:
-        """The p-value of the invariance test; None where it was not made."""
-        return None if self.invariance is None else self.invariance.p
-
-    @property
-    def units(self) -> Units:
-        """The standard units in which sizes are meant: the draws' own standard deviations."""
-        return self.moments.units
-
-    @property
-    def is_biased(self) -> bool:
-        """Whether the draws are said not to come from the target."""
-        return is_accused(self._entries)
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in a sentence or two."""
-        return verdict_sentence(self._entries)
-
-    def summary(self) -> str:
-        """Say in words whether the draws may be used, what is wrong if not, and what was not tested.
-
-        Returns
-        -------
-        str
-            Paragraphs, with a blank line between them.
-        """
-        said = running_text([*verdict_statements(self._entries), *cautioned(self.warnings)])
-        table = verdict_table(self._entries)
-        return f"{said}\n\n{table}" if table else said
-
-    def to_dict(self) -> dict[str, Any]:
-        """List what ``steinkit score --json`` prints as "verdict".
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        return {**self._entries, "sentence": self.sentence}
-
-    @property
-    def _entries(self) -> dict[str, Any]:
-        def taken(*names: str) -> dict[str, Any]:
-            return {name: getattr(self, name) for name in names}
-
-        return {
-            **taken("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance"),
-            "p_critic": self.p_critic,
-            "p_modes": self.modes and self.modes.p,
-            **taken("level", "looks"),
-            "ksd_equivalent_draws": finite_or_none(self.ksd_equivalent_draws),
-            "ess": finite_or_none(self.ess),
-            "r_hat": finite_or_none(self.diagnostics.max_r_hat),
-            "tail_ess": finite_or_none(self.diagnostics.min_tail_ess),
-            "mixed": self.diagnostics.mixed,
-            **taken("divergent", "bfmi"),
-            **taken("draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters"),
-            "findings": in_json([asdict(each) for each in self.findings]),
-            "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),
-            "bias": None if self.bias is None else self.bias.to_dict(),
-            "modes": self.modes and self.modes.to_dict(),
-            "not_tested": [each for each in _UNTESTED if each != _OF_MODES or not self.modes or self.modes.p is None],
-            "score_noise": self.score_noise,
-            "hiding": list(self.hiding),
-        }
-
-    def __repr__(self) -> str:
-        found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
-        return (
-            f"<Verdict on {self.draws} draws: {found}, {probability(self.p)}, ESS {self.ess:.3g}"
-            f"{reservations(self.warnings)}>"
-        )
 
 
 @cautious
@@ -335,7 +138,7 @@ def verdict(
     >>> import numpy as np, steinkit as sk
     >>> draws = np.random.default_rng(0).standard_normal((1000, 3)) * [1.0, 1.0, 1.2]
     >>> found = sk.verdict(draws, sk.targets.Normal(0.0, dim=3))
-    >>> found.p < 0.01, found.findings[0].coordinates, found.findings[0].direction
+    >>> found.p < 0.01, found.findings[0].parameters, found.findings[0].direction
     (True, ('x3',), 'too wide')
     """
     require_sensible(level, matters, looks)
@@ -356,15 +159,17 @@ def verdict(
     p_ksd, equivalent, untested = kernel_evidence(prepared, rng)
     require_time("the sample was judged")
     modes, unknown = _modes(prepared, rng)
-    by_modes = 1.0 if modes is None or modes.p is None else looks * modes.p / SHARES_BESIDE["p_modes"]
     invariance = None if target is None else _invariance(prepared, rng)
-    by_scores, by_moves = tests.p_value(p_ksd), 1.0
-    if invariance is not None and invariance.p is not None:
-        by_moves = invariance.p / (1.0 if invariance.has_edge else SHARES_BESIDE["p_invariance"])
-        by_scores = 1.0 if invariance.has_edge else by_scores
+    has_edge = invariance is not None and invariance.has_edge
     takes_critic = invariance is None or invariance.p is None
-    p_critic = critic_p_value(laid_out, units, prepared.bounds) if takes_critic else None
-    p = min(1.0, looks * by_scores, looks * by_moves, looks * _by_critic(p_critic), by_modes)
+    others = {
+        "ksd": p_ksd,
+        "invariance": None if invariance is None else invariance.p,
+        "critic": critic_p_value(laid_out, units, prepared.bounds) if takes_critic else None,
+        "modes": None if modes is None else modes.p,
+    }
+    results = tests.results(others, has_edge=has_edge)
+    by = {each.name: each.corrected for each in results}
     diagnosed = chain_diagnostics(prepared.given)
     enough = tests.effective >= FEW_EFFECTIVE
     findings, share = tuple[Finding, ...](), None
@@ -383,25 +188,21 @@ def verdict(
         *unknown,
         *_on_invariance(invariance),
     )
-    is_rejected = is_accused({"p": p, "level": level, "enough_draws": enough})
+    is_rejected = enough and combined(results, looks) <= level
     if is_rejected:
-        if by_scores < 1.0:
-            at_most = {test: max(_NAMED, level) * s for test, s in _shares(p_ksd).items()}
+        if not has_edge:
+            at_most = {each.name: max(_NAMED, level) * each.share for each in results}
             findings = tests.findings(units, prepared.bounds, at_most)
-        if invariance is not None and invariance.finding is not None and not findings and by_moves <= level:
+        if invariance is not None and invariance.finding is not None and not findings and by["invariance"] <= level:
             findings = (invariance.finding,)
         warnings += tuple(_turned_score(scored, tests.draws, prepared.bounds, level))
         if not findings and p_ksd is not None and prepared.bounds is None:
             share = largest_share(tests.draws, prepared.points.names)
     return Verdict(
-        p=p,
-        p_moments=tests.moments.p_value,
-        p_bounded=tests.bounded.p_value,
-        p_sliced=tests.sliced.p_value,
-        p_ksd=p_ksd,
-        p_dependence=tests.dependence,
+        tests=results,
+        level=level,
+        looks=int(looks),
         invariance=invariance,
-        p_critic=p_critic,
         modes=modes,
         ksd_equivalent_draws=equivalent,
         ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
@@ -413,12 +214,10 @@ def verdict(
         findings=findings,
         ksd_share=share,
         burn_in=None
-        if by_modes <= level
+        if looks * by.get("modes", 1.0) <= level
         else _without_burn_in(scored, tests.draws, prepared.bounds, level, looks, with_critic=takes_critic),
         matters=matters,
         p_matters=None if matters is None else min(1.0, looks * p_value_beyond(tests.moments, matters)),
-        level=level,
-        looks=int(looks),
         moments=tests.moments,
         bounded=tests.bounded,
         sliced=tests.sliced,
@@ -459,10 +258,25 @@ class _Tests(NamedTuple):
             shape_faults(self.bounded, self.sliced, self.draws, units, bounds, at_most),
         )
 
-    def p_value(self, ksd: float | None = None) -> float:
-        """Of all together, with the kernel test or without; or of all pairs together, where that is clearer."""
-        beside = 1.0 if self.dependence is None else self.dependence / SHARES_BESIDE["p_dependence"]
-        return min(beside, _together(self.moments.p_value, self.bounded.p_value, self.sliced.p_value, ksd))
+    def results(self, others: Mapping[str, float | None], *, has_edge: bool = False) -> tuple[TestResult, ...]:
+        """Give each test that was made, and `others`, its share of the level.
+
+        At an edge of the support that no bound describes, tests by scores have none, and the invariance test has all.
+        """
+        made = {
+            "moments": self.moments.p_value,
+            "bounded": self.bounded.p_value,
+            "sliced": self.sliced.p_value,
+            "ksd": None,
+            "dependence": self.dependence,
+            **others,
+        }
+        p_values = {name: p for name, p in made.items() if p is not None}
+        taken = sum(share for name, share in _SHARES.items() if name in p_values)
+        shares = {name: share / taken for name, share in _SHARES.items()} | _EXTRA_SHARES
+        if has_edge:
+            shares |= dict.fromkeys((*_SHARES, "dependence"), 0.0) | {"invariance": 1.0}
+        return tuple(TestResult(name, p, shares[name]) for name, p in p_values.items())
 
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:
@@ -472,18 +286,6 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
         raise UsageError(f"looks must be a whole number from 1 to {_MOST_LOOKS:,}; received {looks}")
     if matters is not None:
         number(matters, "matters", lambda size: 0.0 <= size < math.inf, "a size in standard units of at least 0")
-
-
-def _together(moments: float, bounded: float, sliced: float, ksd: float | None = None) -> float:
-    """Bonferroni over the tests taken, each with its share of the level."""
-    p_values = {"moments": moments, "bounded": bounded, "sliced": sliced, "ksd": ksd}
-    return min(1.0, *(p / share for test, share in _shares(ksd).items() if (p := p_values[test]) is not None))
-
-
-def _shares(ksd: float | None) -> dict[str, float]:
-    """Of the level, with the kernel test or without."""
-    taken = {test: share for test, share in _SHARES.items() if test != "ksd" or ksd is not None}
-    return {test: share / sum(taken.values()) for test, share in taken.items()}
 
 
 def _bias(
@@ -546,7 +348,7 @@ def _on_invariance(test: InvarianceTest | None) -> Iterator[str]:
         return
     if test.p is None:
         yield f"invariance was not tested: {test.reason}"
-    yield from test.notes
+    yield from test.warnings
     if test.has_edge:
         yield Caution(
             f"the support ends near the draws where no bound says so ({test.edge:.0%} of small moves leave it): "
@@ -557,11 +359,7 @@ def _on_invariance(test: InvarianceTest | None) -> Iterator[str]:
 def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:
     """What the tests find; or, where that is less than so few, the draws over the time of the slowest change."""
     slowest = draws.of_slowest_change
-    return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
-
-
-def _by_critic(p: float | None) -> float:
-    return 1.0 if p is None else p / SHARES_BESIDE["p_critic"]
+    return slowest if slowest < FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
 
 
 def _without_burn_in(
@@ -581,9 +379,8 @@ def _without_burn_in(
         tests = _Tests.of(prepared)
     except InputError:
         return None
-    p = min(
-        tests.p_value(), _by_critic(critic_p_value(prepared.draws, prepared.own_units, None) if with_critic else None)
-    )
+    critic = critic_p_value(prepared.draws, prepared.own_units, None) if with_critic else None
+    p = combined(tests.results({"critic": critic}))
     return p if p > level and tests.effective >= FEW_EFFECTIVE else None
 
 

@@ -75,6 +75,7 @@ MOMENTS = Measure(
     has_picture=True,
 )
 
+
 BIAS = Measure(
     "bias",
     "bias of means and standard deviations",

@@ -7,22 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
-from steinkit.diagnosis.verdict_text import (
-    WORST,
-    unjudged_sentence,
-    untested_sentence,
-    verdict_biases,
-    verdict_blocks,
-    verdict_headline,
-    verdict_statements,
-)
+from steinkit.diagnosis.verdict_text import WORST, unjudged_sentence, verdict_blocks
 from steinkit.measurement import CERTIFIED_BETWEEN, Measurement, Reference
 from steinkit.result import ESTIMATE, Origin, Result, Statement, running_text
 from steinkit.sample import Sample
 from steinkit.text import Table, count, filled, one_line, rounded_outwards, sentence, units_label, units_sentence
 
 if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict import Verdict
+    from steinkit.diagnosis.verdict_result import Verdict
     from steinkit.units import Units
 
 _ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
@@ -104,7 +96,7 @@ class Scores(Result):
     def headline(self) -> str:
         """Say the verdict, or without one the number of the first measure."""
         if self.verdict is not None:
-            return verdict_headline(self.verdict.to_dict())
+            return self.verdict.headline()
         first = self.measurements[0]
         head = f"{'No verdict; ' if self.unjudged else ''}{sentence(first.result.title)} {first.result.shown}"
         reference = self.reference(first)
@@ -122,7 +114,7 @@ class Scores(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """List biases, the measures side by side, and each by coordinate."""
-        biases = () if self.verdict is None else verdict_biases(self.verdict.to_dict())
+        biases = () if self.verdict is None else self.verdict.tables()
         return (*biases, self._side_by_side, *(table for each in self.measurements for table in self._tables(each)))
 
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -146,20 +138,19 @@ class Scores(Result):
         str
             Of several lines, as ``steinkit score`` prints it.
         """
-        verdict = None if self.verdict is None else self.verdict.to_dict()
         blocks = [
             one_line(self.subject or "The sample"),
-            *verdict_blocks(verdict, self.unjudged, everything=everything),
+            *verdict_blocks(self.verdict, self.unjudged, everything=everything),
         ]
-        if verdict and not everything:
-            blocks.append(filled(untested_sentence(verdict)))
+        if self.verdict is not None and not everything:
+            blocks.append(filled(self.verdict.untested_sentence))
         elif self.verdict is not None and not self.verdict.is_biased:
             blocks.append(filled(_CHANCE))
         if self.units is not None:
             blocks.append(filled(units_sentence(self.units.document)))
         if len(self.measurements) > 1:
             blocks.append(self._side_by_side.text(_ON_THE_LEFT))
-        left_out = set() if everything else {"draws", "method"} | ({"limits"} if verdict else set())
+        left_out = set() if everything else {"draws", "method"} | ({"limits"} if self.verdict else set())
         for each in self.measurements:
             blocks.append(running_text([said for said in self._said(each) if said.kind not in left_out]))
             blocks += [table.text(_ON_THE_LEFT, None if everything else WORST) for table in self._tables(each)]
@@ -177,7 +168,7 @@ class Scores(Result):
         """The verdict, and what follows from it for the measures where it does not reject; or why there is none."""
         if self.verdict is None:
             return [Statement("number", _MAY_BE_USED, unjudged_sentence(self.unjudged))] if self.unjudged else []
-        said = [*verdict_statements(self.verdict.to_dict())]
+        said = [*self.verdict.statements()]
         if self.verdict.is_biased:
             return said
         return [*said, Statement("limits", "What do the measures say, then?", _CHANCE)]

@@ -20,7 +20,7 @@ from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict import Verdict
+    from steinkit.diagnosis.verdict_result import Verdict
     from steinkit.discrepancy.reference import LongRun, Reference
 
 LEVEL = 0.01

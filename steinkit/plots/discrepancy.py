@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from steinkit.diagnosis.verdict import Verdict
+from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import UsageError
 from steinkit.measurement import Reference

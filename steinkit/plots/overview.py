@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +12,17 @@ import numpy as np
 
 from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
-from steinkit.diagnosis.bias.estimate import BiasEstimate
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
 from steinkit.diagnosis.bias.repair import Repaired
-from steinkit.diagnosis.bias.text import centre_clause
-from steinkit.diagnosis.verdict import Verdict
-from steinkit.diagnosis.verdict_text import NOTHING_STANDS_OUT, ess_of, fault, verdict_label
+from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.diagnosis.verdict_result import NOTHING_STANDS_OUT, Verdict
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
 from steinkit.errors import UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.scores import Scores
-from steinkit.plots.axes import axes_or_new, document_of, drawn, head, open_frame
+from steinkit.plots.axes import axes_or_new, drawn, head, open_frame
 from steinkit.plots.curves import comparison, curve, most_varied, selection, tuning
 from steinkit.plots.discrepancy import Standard, arranged
 from steinkit.plots.slices import moments, slice_function, slice_key, slices
@@ -168,8 +166,7 @@ def mode_weights(found: ModeWeights, ax: Any = None) -> Any:
         found.shares, rows + _SHIFT, xerr=found.margins, fmt="s", markersize=5, capsize=2.5, color=_AFTER,
         label="by the density",
     )  # fmt: skip
-    places = [dict(zip(found.reweighted.names, map(float, each), strict=True)) for each in found.centres]
-    ax.set_yticks(rows, [shortened(centre_clause(each), _LONGEST_PLACE) for each in places], parse_math=False)
+    ax.set_yticks(rows, [shortened(each, _LONGEST_PLACE) for each in found.places], parse_math=False)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(0.0, None)
     ax.xaxis.set_major_formatter(lambda value, place: f"{100.0 * value:.0f}%")
@@ -180,19 +177,19 @@ def mode_weights(found: ModeWeights, ax: Any = None) -> Any:
 
 
 _CHANCE = 2.0  # standard errors that chance makes of what is right
-_LONGEST_FAULT = 75  # letters of a fault
+_LONGEST_FINDING = 75  # letters
 _WIDTH = 25  # letters of a line
 
 
-def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
-    """Plot the faults of a sample, worst on top, in standard errors with their 95 % intervals.
+def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
+    """Plot the findings of a verdict, worst on top, in standard errors with their 95 % intervals.
 
-    The title holds the verdict and the effective sample size. The grey band is what chance makes of what is
-    right. Where nothing is flagged the Axes say so.
+    The title holds the verdict and the effective sample size. The grey band is the range of chance. Where nothing is
+    found the Axes say so.
 
     Parameters
     ----------
-    found : Verdict, or its document
+    found : Verdict
         From `steinkit.verdict`.
     ax : matplotlib Axes, optional
         Where to draw; Axes of a new figure of pyplot if not given.
@@ -203,28 +200,23 @@ def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
         Those given, or the new ones.
     """
     ax = axes_or_new(ax, (7.0, 2.8))
-    document = document_of(found)
-    findings = document["findings"]
+    findings = found.findings
     places = range(len(findings))
-    sizes = [abs(each["z"]) for each in findings]
+    sizes = [abs(each.z) for each in findings]
     ax.axvspan(0.0, _CHANCE, color="0.88", linewidth=0.0)
     ax.errorbar(sizes, places, xerr=_CHANCE, fmt="o", color="#b2182b", capsize=3.0)
     ax.set_yticks(
-        places, [textwrap.fill(shortened(fault(each), _LONGEST_FAULT), _WIDTH) for each in findings], parse_math=False
+        places, [textwrap.fill(shortened(str(each), _LONGEST_FINDING), _WIDTH) for each in findings], parse_math=False
     )
     if not findings:
         ax.text(0.5, 0.5, NOTHING_STANDS_OUT, transform=ax.transAxes, ha="center", va="center", fontsize=10)
     ax.set_ylim(len(findings) - 0.5 if findings else 0.5, -0.5)
     ax.set_xlim(left=0.0)
     ax.set_xlabel("standard errors from what the target asks for")
-    ax.set_title(_head(document), fontsize=10, parse_math=False)
+    ess = f", ESS {found.ess_text}" if found.ess_text else ""
+    ax.set_title(f"{found.label} ({probability(found.p)}{ess})", fontsize=10, parse_math=False)
     open_frame(ax)
     return ax
-
-
-def _head(document: Mapping[str, Any]) -> str:
-    ess = ess_of(document)
-    return f"{verdict_label(document)} ({probability(document['p'])}{f', ESS {ess}' if ess else ''})"
 
 
 def picture(result: Result, title: str = "", reference: Standard = None) -> Figure:
@@ -294,8 +286,8 @@ def scores(found: Scores, title: str = "") -> Figure:
     able = (each for each in found.measurements if find_measure(each.measure).has_picture)
     drawn = next(able, found.measurements[0])
     standard = found.references.get(drawn.measure) or found.verdict
-    off = found.verdict.bias if found.verdict and found.verdict.enough_draws else None
-    if isinstance(drawn.result, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off and off.reliable.any():
+    off = None if found.verdict is None else found.verdict.known_bias
+    if isinstance(drawn.result, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off is not None:
         return biases_and_slice(off, drawn.result, title, standard)
     return picture(drawn.result, title, standard)
 

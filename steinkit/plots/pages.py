@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
-from steinkit.diagnosis.verdict import Verdict
+from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
@@ -98,7 +98,7 @@ def _(found: Verdict, target: Target | None = None) -> tuple[Picture, ...]:
         return ()
     caption = "A line per finding: standard errors from the target, with 95% intervals. Chance explains the grey band."
     draw, height = partial(verdict, found), 1.6 + 0.4 * len(found.findings)
-    return (_picture("What is wrong", caption, str(found.to_dict()["sentence"]), draw, height),)
+    return (_picture("What is wrong", caption, found.sentence, draw, height),)
 
 
 @figures.register

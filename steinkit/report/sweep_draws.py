@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.diagnosis.verdict_text import modes_sentence, verdict_sentence
+from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.report.sources import Found
 from steinkit.result import FindMeasure
@@ -93,14 +93,13 @@ class JudgedDraws(NamedTuple):
 
     Parameters
     ----------
-    verdict : mapping
-        The document of a verdict on them.
+    verdict : Verdict
     seed : int
     missed : str
         Where chains of other settings found a mode that they missed; empty if none is seen.
     """
 
-    verdict: Mapping[str, Any]
+    verdict: Verdict
     seed: int
     missed: str
 
@@ -137,7 +136,7 @@ def judged_draws(found: Found, measure: str, target_of: FindTarget) -> JudgedDra
         raise InputError(f"there is no verdict: {judgement.unjudged}")
     mode = missed_mode(own, list(samples.values()), target) if target.has_log_density and samples else None
     missed = "" if mode is None else mode.described(setting_label(settings[list(samples)[mode.chain]]))
-    return JudgedDraws(judgement.verdict.to_dict(), record["seed"], missed)
+    return JudgedDraws(judgement.verdict, record["seed"], missed)
 
 
 def best_in_words(found: Found, find: FindMeasure, target_of: FindTarget) -> list[str]:
@@ -161,8 +160,8 @@ def best_in_words(found: Found, find: FindMeasure, target_of: FindTarget) -> lis
         return [f"{draws}, were not judged: {error}."]
     if judged is None:
         return [f"{draws}, were not judged: none were kept."]
-    said = f"{draws}, seed {judged.seed}: {verdict_sentence(judged.verdict)}"
-    return [said, *filter(None, (modes_sentence(judged.verdict), judged.missed))]
+    said = f"{draws}, seed {judged.seed}: {judged.verdict.sentence}"
+    return [said, *filter(None, (judged.verdict.modes_sentence, judged.missed))]
 
 
 def sweep_target(found: Found, target: Target | str | None, dim: int) -> Target:

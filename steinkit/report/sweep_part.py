@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from steinkit import plots
-from steinkit.diagnosis.verdict_text import chosen_statements, is_accused, verdict_biases
+from steinkit.diagnosis.verdict_text import chosen_statements
 from steinkit.errors import SteinkitError
 from steinkit.measurement import Term
 from steinkit.measures import find_measure
@@ -126,7 +125,7 @@ def tuning_part(found: Found) -> SweepPart:
         Of kind "tuning".
     """
     document, configuration = found.document, found.configuration
-    ranks, fresh = rungs_table(document), verdict_biases(document["verdict"])
+    ranks = rungs_table(document)
 
     def draw(ax: Any) -> None:
         tuning(document, ax)
@@ -141,7 +140,7 @@ def tuning_part(found: Found) -> SweepPart:
         tuning_statements(document, find_measure),
         document["warnings"],
         [_picture("From short chains to long ones", said, described, draw, 4.3)],
-        [ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)],
+        [ranks],
         [*([] if configuration is None else _configured(configuration)), *_made(found)],
     )
 
@@ -160,7 +159,7 @@ def _judged(judged: JudgedDraws | None) -> list[Statement]:
 
 def _of_the_best(judged: JudgedDraws | None) -> str:
     """The end of the headline: what is wrong with draws of the best setting."""
-    faults = ["is biased"] if judged is not None and is_accused(judged.verdict) else []
+    faults = ["is biased"] if judged is not None and judged.verdict.is_biased else []
     faults += ["missed a mode that others found"] if judged is not None and judged.missed else []
     return f"; its chain {' and '.join(faults)}" if faults else ""
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from steinkit.diagnosis.verdict_text import modes_sentence, unjudged_sentence, untested_sentence, verdict_sentence
+from steinkit.diagnosis.verdict_text import unjudged_sentence
 from steinkit.result import (
     UNVISITED,
     DescribedMeasure,
@@ -403,8 +403,7 @@ def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
     chosen = f"{sentence(setting_label(document['setting']))} is the best of {tried}. {known}"
     judged = unjudged_sentence(document["unjudged"]) if document["unjudged"] else ""
     if document["verdict"]:
-        said = (verdict_sentence, modes_sentence, untested_sentence)
-        judged = " ".join(filter(None, (say(document["verdict"]) for say in said)))
+        judged = f"{document['verdict']['sentence']} Not tested: {listed(document['verdict']['not_tested'])}."
     unit = _RESOURCES[document["resource"]]
     cost = (
         f"The choice took {document['spent']:,} {unit}, {document['spent'] / document['full']:.1%} of the "

@@ -45,7 +45,7 @@ from steinkit.target import Target
 from steinkit.text import setting_key
 
 if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict import Verdict
+    from steinkit.diagnosis.verdict_result import Verdict
 
 DEFAULT_COST, DEFAULT_SEEDS, DEFAULT_SETTINGS = 0.15, 3, 27
 MEASURES = ("bias", "sliced", "moments")

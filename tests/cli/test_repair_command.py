@@ -77,7 +77,7 @@ def test_two_modes_get_their_shares(steinkit, tmp_path):
     document = json.loads(answer.out)
     assert answer.code == 0
     assert document["method"] == document["after"]["method"] == "modes"
-    assert "the modes weighed by their shares" in answer.err
+    assert "modes reweighted to their shares" in answer.err
 
 
 def test_modes_that_are_wrong_within_are_refused_with_the_reason(steinkit, tmp_path):

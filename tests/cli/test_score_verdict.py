@@ -54,7 +54,7 @@ class TestHead:
         outcome = steinkit("score", drawn(shifted), *_NORMAL, "--seed", "7", "--matters", "0.2", "--json")
         alone = sk.verdict(sk.read_sample("draws.csv"), sk.targets.Normal(dim=2), matters=0.2, rng=7)
         assert outcome.document["verdict"] == json.loads(json.dumps(alone.to_dict()))
-        assert alone.to_dict()["findings"][0]["coordinates"] == ["a"]
+        assert alone.to_dict()["findings"][0]["parameters"] == ["a"]
 
     @pytest.mark.parametrize("command", ["score", "compare"])
     def test_looks_multiply_its_p_value(self, steinkit, drawn, command):

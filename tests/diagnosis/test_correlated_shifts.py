@@ -10,7 +10,7 @@ from steinkit.diagnosis.findings import moved
 
 
 def flagged_locations(found):
-    return {each.coordinates[0]: each.direction for each in found.findings if each.kind == "location"}
+    return {each.parameters[0]: each.direction for each in found.findings if each.kind == "location"}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -55,7 +55,7 @@ def test_faults_of_other_kinds_stay():
     x = np.random.default_rng(3).standard_normal((2000, 2)) * np.array([1.0, 1.3]) + np.array([0.3, 0.0])
     found = sk.verdict(x, scores=-x)
     assert flagged_locations(found) == {"x1": "too high"}
-    assert ("spread", ("x2",), "too wide") in {(each.kind, each.coordinates, each.direction) for each in found.findings}
+    assert ("scale", ("x2",), "too wide") in {(each.kind, each.parameters, each.direction) for each in found.findings}
 
 
 def scores_of(mean, loadings, n=400):

@@ -214,7 +214,7 @@ def test_the_shape_of_a_coordinate_that_did_not_move_is_not_named(seed):
     target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.9], [0.9, 1.0]])
     x = target.sample(1000, np.random.default_rng(seed))
     x[:, 0] += 0.3
-    assert {each.coordinates for each in sk.verdict(x, target).findings} == {("x1",)}
+    assert {each.parameters for each in sk.verdict(x, target).findings} == {("x1",)}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -225,7 +225,7 @@ def test_a_wrong_shape_is_named_beside_a_correlated_one_that_moved(seed):
     x = rng.standard_normal((1000, 2))
     x[:, 1] = 0.9 * rng.choice([-1.0, 1.0], 1000) + np.sqrt(0.19) * x[:, 1]
     x[:, 0] = 0.5 * x[:, 1] + np.sqrt(0.75) * x[:, 0] + 0.15
-    named = {(each.kind, each.coordinates) for each in sk.verdict(x, target).findings}
+    named = {(each.kind, each.parameters) for each in sk.verdict(x, target).findings}
     assert named >= {("location", ("x1",)), ("shape", ("x2",))}
 
 

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import t
 
 import steinkit as sk
-from steinkit.diagnosis.findings import Finding, flagged, mean_of, moment_faults, p_value_beyond, size_of
+from steinkit.diagnosis.findings import flagged, mean_of, moment_faults, p_value_beyond, size_of
 from steinkit.discrepancy.moments import Feature, features_of
+from steinkit.finding import Finding
 
 N = 100_000  # a mean of draws is known to 1/300 of their standard deviation
 
@@ -86,20 +87,20 @@ def test_faint_moments_are_not_named_beside_a_large_one():
     found = moment_faults(
         moments({("location", (0,)): -30.0, ("location", (1,)): 5.9, ("spread", (1,)): 6.1}), np.eye(2)
     )
-    assert [(each.kind, each.coordinates, each.direction) for each in found] == [
+    assert [(each.kind, each.parameters, each.direction) for each in found] == [
         ("location", ("a",), "too high"),
-        ("spread", ("b",), "too narrow"),
+        ("scale", ("b",), "too narrow"),
     ]
 
 
 def test_at_most_five_are_named():
     z = {("location", (j,)): 10.0 + j for j in range(6)}
     found = moment_faults(moments(z, 6), np.eye(6))
-    assert [each.coordinates for each in found] == [(name,) for name in "fedcb"]
+    assert [each.parameters for each in found] == [(name,) for name in "fedcb"]
     pairs = [
-        Finding("spread given", ("a", name), 9.0, 0.1, "too narrow where b is near its median") for name in "bcdef"
+        Finding("conditional scale", ("a", name), "too narrow where b is near its median", 9.0, 0.1) for name in "bcdef"
     ]
-    together = Finding("tails", tuple("abcdef"), -6.0, 0.2, "too heavy")
+    together = Finding("tails", tuple("abcdef"), "too heavy", -6.0, 0.2)
     assert flagged([together], pairs) == (*pairs[:4], together)
 
 
@@ -117,26 +118,26 @@ def test_an_axis_is_named_by_its_largest_loadings_where_no_coordinate_proves_any
     axes[:, :, 0] = [-0.2, 0.7, -0.6856]
     z = {("axis spread", (0,)): -12.0, ("spread", (1,)): -3.5}
     found = moment_faults(moments(z, 3, axes), np.eye(3))
-    assert [(each.kind, each.coordinates, each.direction) for each in found] == [
-        ("spread", ("b", "c"), "too wide"),
-        ("spread", ("b",), "too wide"),
+    assert [(each.kind, each.parameters, each.direction) for each in found] == [
+        ("scale", ("b", "c"), "too wide"),
+        ("scale", ("b",), "too wide"),
     ]
-    assert [each.coordinates for each in moment_faults(moments({**z, ("spread", (1,)): -5.0}, 3, axes), np.eye(3))] == [
+    assert [each.parameters for each in moment_faults(moments({**z, ("spread", (1,)): -5.0}, 3, axes), np.eye(3))] == [
         ("b",)
     ]
 
 
 def test_all_coordinates_together_and_their_tails():
     found = moment_faults(moments({("total spread", ()): 20.0, ("spread", (0,)): 3.5}, 3), np.eye(3))
-    assert [(each.kind, each.coordinates, each.direction) for each in found] == [
-        ("spread", ("a", "b", "c"), "too narrow"),
-        ("spread", ("a",), "too narrow"),
+    assert [(each.kind, each.parameters, each.direction) for each in found] == [
+        ("scale", ("a", "b", "c"), "too narrow"),
+        ("scale", ("a",), "too narrow"),
     ]
     alike = {("total spread", ()): -13.0} | {("spread", (j,)): -6.0 for j in range(3)}
-    assert [len(each.coordinates) for each in moment_faults(moments(alike, 3), np.eye(3))] == [3, 1, 1, 1]
+    assert [len(each.parameters) for each in moment_faults(moments(alike, 3), np.eye(3))] == [3, 1, 1, 1]
     assert len(moment_faults(moments(alike | {("spread", (0,)): -7.0}, 3), np.eye(3))) == 3
     (tails,) = moment_faults(moments({("tails", ()): -8.0}), np.eye(2))
-    assert (tails.kind, tails.coordinates, tails.direction) == ("tails", ("a", "b"), "too heavy")
+    assert (tails.kind, tails.parameters, tails.direction) == ("tails", ("a", "b"), "too heavy")
 
 
 def test_what_chance_finds_in_its_group_is_not_named():
@@ -152,36 +153,36 @@ def test_beside_a_moment_that_is_clear_others_need_less():
     both = moments(pair | clear, 20)
     both.names = coordinates
     assert moment_faults(moments(pair, 20), np.eye(20)) == []
-    assert [each.coordinates for each in moment_faults(both, np.eye(20))] == [("x5",), ("x0", "x1")]
+    assert [each.parameters for each in moment_faults(both, np.eye(20))] == [("x5",), ("x0", "x1")]
 
 
 def shape(z, *coordinates):
-    return Finding("shape", coordinates, z, 0.1, "too many draws above 1")
+    return Finding("shape", coordinates, "too many draws above 1", z, 0.1)
 
 
 def test_a_shape_is_named_where_no_moment_of_its_coordinate_is_about_as_clear():
-    shift = Finding("location", ("a",), 6.0, 0.2, "too low")
+    shift = Finding("location", ("a",), "too low", 6.0, 0.2)
     assert flagged([shift], [shape(8.0, "a")]) == (shift,)
     assert flagged([shift], [shape(13.0, "a")]) == (shape(13.0, "a"), shift)
     assert flagged([shift], [shape(5.0, "b")]) == (shift, shape(5.0, "b"))
 
 
 def test_the_furthest_from_zero_comes_first_on_either_side_of_it():
-    low = Finding("location", ("a",), -6.0, 0.2, "too high")
+    low = Finding("location", ("a",), "too high", -6.0, 0.2)
     assert flagged([low], [shape(5.0, "b")]) == (low, shape(5.0, "b"))
     assert flagged([low], [shape(7.0, "b")]) == (shape(7.0, "b"), low)
 
 
 def test_an_axis_is_named_where_nothing_else_is():
-    along = Finding("shape", ("a", "b"), 20.0, np.nan, "wrong")
+    along = Finding("shape", ("a", "b"), "wrong", 20.0, np.nan)
     assert flagged([], [along]) == (along,)
     assert flagged([], [along, shape(4.0, "c")]) == (shape(4.0, "c"),)
-    assert flagged([Finding("location", ("c",), 6.0, 0.2, "too low")], [along])[0].kind == "location"
+    assert flagged([Finding("location", ("c",), "too low", 6.0, 0.2)], [along])[0].kind == "location"
 
 
 def test_all_together_come_first_where_nothing_alone_is_clearer():
-    together = Finding("tails", ("a", "b", "c"), -6.0, 0.2, "too heavy")
-    pair = Finding("spread given", ("a", "b"), 7.0, 0.1, "too narrow where b is near its median")
+    together = Finding("tails", ("a", "b", "c"), "too heavy", -6.0, 0.2)
+    pair = Finding("conditional scale", ("a", "b"), "too narrow where b is near its median", 7.0, 0.1)
     assert flagged([together], [pair]) == (pair, together)
     assert flagged([together], [shape(5.0, "d")]) == (together, shape(5.0, "d"))
     shapes = [shape(z, name) for z, name in ((9.0, "a"), (8.0, "b"), (7.0, "c"))]
@@ -228,7 +229,7 @@ def test_a_correlation_that_the_target_lacks_has_no_wrong_sign():
 def test_one_coordinate_is_not_flagged_twice():
     x = 2.0 * normal(3, (1000, 1))
     (found,) = sk.verdict(x, scores=-x).findings
-    assert (found.kind, found.coordinates, found.direction) == ("spread", ("x1",), "too wide")
+    assert (found.kind, found.parameters, found.direction) == ("scale", ("x1",), "too wide")
 
 
 def test_heavy_and_light_tails_have_their_names():

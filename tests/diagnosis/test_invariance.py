@@ -50,7 +50,7 @@ def test_exact_draws_of_a_curved_ridge_pass_and_shifted_ones_do_not():
     shifted = [sk.invariance_test(ridge_draws(0.3, seed), RIDGE_TARGET, rng=seed) for seed in range(10)]
     assert rejections(exact, 0.05) <= 4  # binomial(24, .05) exceeds it with probability .006
     assert rejections([each.p for each in shifted], 0.01) >= 9
-    assert all("x1" in each.finding.coordinates for each in shifted)
+    assert all("x1" in each.finding.parameters for each in shifted)
 
 
 def test_a_score_function_takes_the_place_of_a_log_density():

@@ -38,7 +38,7 @@ def cut_off(rng):
 def test_a_skewed_coordinate_is_named_with_where_its_draws_are():
     found = accused(skewed, normal(5))
     assert len(found) >= 8
-    assert all(each.findings[0].coordinates == ("x4",) for each in found)
+    assert all(each.findings[0].parameters == ("x4",) for each in found)
     words = [fault.direction for each in found for fault in each.findings if fault.kind == "shape"]
     assert len(words) >= 8
     assert all(each.startswith(("too many draws", "too few draws")) for each in words)
@@ -65,14 +65,14 @@ def test_a_dependence_on_a_square_is_named_by_its_pair():
     assert len(found) >= 8
     for each in found:
         worst = each.findings[0]
-        assert (worst.kind, worst.coordinates) == ("location given", ("x5", "x3"))
+        assert (worst.kind, worst.parameters) == ("conditional location", ("x5", "x3"))
         assert worst.direction == "too high where x3 is near its median"
 
 
 def test_a_shift_is_no_shape():
     found = accused(lambda rng: rng.standard_normal((1000, 3)) + np.array([0.0, 0.25, 0.0]), normal(3))
     assert len(found) >= 8
-    assert all({fault.coordinates for fault in each.findings} <= {("x2",)} for each in found)
+    assert all({fault.parameters for fault in each.findings} <= {("x2",)} for each in found)
     assert sum({fault.kind for fault in each.findings} == {"location"} for each in found) >= len(found) - 1
 
 
@@ -110,7 +110,7 @@ def test_bounded_supports_have_shapes():
 
     found = accused(make, target, 4)
     assert found
-    assert all("x1" in each.findings[0].coordinates for each in found)
+    assert all("x1" in each.findings[0].parameters for each in found)
 
 
 def test_where_there_are_too_many_draws_does_not_depend_on_units():
@@ -120,7 +120,7 @@ def test_where_there_are_too_many_draws_does_not_depend_on_units():
     shares, scores = np.full(2000, 1.0 / 2000.0), 10.0 - x
     standard = SimpleNamespace(points=units.points(x), scores=units.scores(scores), shares=shares)
     raw = misplaced_mass(x[:, 0], scores[:, 0], shares, (10.0, np.inf))
-    assert _shape(5.0, np.ones(1), standard, units, limits).size == pytest.approx(abs(raw.excess))
+    assert _shape(5.0, np.ones(1), "sliced", standard, units, limits).size == pytest.approx(abs(raw.excess))
     assert abs(raw.excess) == pytest.approx(0.185, abs=0.03)  # of the half normal law .683 lie below 11, of draws .5
 
 
@@ -129,4 +129,4 @@ def test_pairs_that_are_faint_beside_another_are_not_named():
     of_none = SimpleNamespace(z=(), largest=())
     units, at_most = SimpleNamespace(names=("a", "b", "c")), {"bounded": 0.05, "sliced": 0.05}
     found = shape_faults(SimpleNamespace(largest=features), of_none, None, units, None, at_most)
-    assert [each.coordinates for each in found] == [("b", "a")]
+    assert [each.parameters for each in found] == [("b", "a")]

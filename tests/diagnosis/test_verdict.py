@@ -10,7 +10,8 @@ import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
-from steinkit.diagnosis.verdict import _effective_draws, _together
+from steinkit.diagnosis.verdict import _effective_draws, _Tests
+from steinkit.diagnosis.verdict_result import combined
 from steinkit.samplers import rwmh
 
 CORRELATION = np.array([[1.0, 0.9], [0.9, 1.0]])
@@ -47,7 +48,9 @@ def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
     ],
 )
 def test_p_is_bonferronis_with_shares_of_the_level(p_values, p):
-    assert _together(*p_values) == pytest.approx(p, rel=1e-12)
+    three = [SimpleNamespace(p_value=each) for each in p_values[:3]]
+    ksd = dict(zip(["ksd"], p_values[3:], strict=False))
+    assert combined(_Tests(*three, None, None, 100.0).results(ksd)) == pytest.approx(p, rel=1e-12)
 
 
 @pytest.mark.parametrize(("carrying", "enough"), [(99, False), (130, True)])
@@ -69,7 +72,7 @@ def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
     x = 0.5 * unit * normal(0, (1000, dim))
     found = sk.verdict(x, scores=-x / unit**2)
     assert found.is_biased
-    assert {(each.kind, each.direction) for each in found.findings} == {("spread", "too narrow")}
+    assert {(each.kind, each.direction) for each in found.findings} == {("scale", "too narrow")}
     assert found.p_ksd is not None
     assert found.ksd_share is None  # what is wrong is known without it
     assert found.ksd_equivalent_draws < 200.0 < found.ess
@@ -151,9 +154,9 @@ def test_what_is_wrong_under_correlation_is_named(wrong, kind, coordinates, dire
     assert found.is_biased
     worst = found.findings[0]
     assert (worst.kind, worst.direction) == (kind, direction)
-    assert set(worst.coordinates) <= coordinates
+    assert set(worst.parameters) <= coordinates
     if kind == "location":
-        assert worst.coordinates == ("x1",)  # the one that was moved
+        assert worst.parameters == ("x1",)  # the one that was moved
 
 
 def test_dependence_that_is_too_strong():
@@ -170,7 +173,7 @@ def test_units_of_the_coordinates_do_not_matter():
     one, other = sk.verdict(x, scores=-x), sk.verdict(x * scale, scores=-x / scale)
     assert other.p == pytest.approx(one.p, rel=1e-6)
     assert other.ksd_equivalent_draws == pytest.approx(one.ksd_equivalent_draws, rel=1e-8)
-    assert [each.coordinates for each in other.findings] == [each.coordinates for each in one.findings]
+    assert [each.parameters for each in other.findings] == [each.parameters for each in one.findings]
 
 
 def test_a_start_far_off_is_told_from_bias():
@@ -220,11 +223,11 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic", "p_modes",
-        "level", "looks", "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent", "bfmi", "draws",
-        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "findings", "ksd_share", "bias", "modes",
-        "not_tested", "score_noise", "hiding", "sentence",
+        "decided_by", "level", "looks", "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent",
+        "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "findings", "ksd_share",
+        "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
-    assert list(document["findings"][0]) == ["kind", "coordinates", "z", "size", "direction", "source", "explained_by"]
+    assert list(document["findings"][0]) == ["kind", "parameters", "direction", "z", "size", "source", "explained_by"]
 
 
 @pytest.mark.parametrize(("scale", "looks"), [(1.1, 6), (1.1, np.int64(3)), (1.0, 50)])
@@ -300,7 +303,7 @@ def test_what_would_accuse_by_itself_at_the_level_or_at_a_twentieth_is_named(see
     x[:, 0] += 0.13
     found = sk.verdict(x, scores=-x, level=level)
     assert found.is_biased
-    assert [(each.kind, each.coordinates) for each in found.findings] == [(kind, ("x1",))]
+    assert [(each.kind, each.parameters) for each in found.findings] == [(kind, ("x1",))]
 
 
 def test_a_level_that_is_none():
@@ -463,7 +466,7 @@ def test_wrong_shares_of_modes_are_accused_where_there_is_a_density():
     assert re.search(
         r"modes 7\d\.\d:2\d\.\d, right (49\.\d:50\.\d|50\.\d:49\.\d|50\.0:50\.0) ± 0\.\d points", found.sentence
     )
-    assert "`steinkit repair` weighs the modes" in found.sentence
+    assert "`steinkit repair` reweights the modes" in found.sentence
     assert found.bias.method == "modes"
     assert found.bias.reliable.all()
     assert abs(found.bias.mean[0] - 5.0) < found.bias.mean_margin[0] * found.bias.sd[0]

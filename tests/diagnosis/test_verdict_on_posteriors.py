@@ -29,7 +29,7 @@ def test_a_shift_of_a_quarter_of_a_standard_deviation_is_laid_to_the_coordinate_
     found = sk.verdict(posterior(name).shift)
     assert found.is_biased
     worst = found.findings[0]
-    assert (worst.kind, worst.coordinates, worst.direction) == ("location", (posterior(name).shifted,), "too high")
+    assert (worst.kind, worst.parameters, worst.direction) == ("location", (posterior(name).shifted,), "too high")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,7 +39,7 @@ def test_a_mean_field_approximation_has_lost_its_dependence(name):
     assert "dependence" in {each.kind for each in found.findings}
     assert found.ksd_equivalent_draws < 0.3 * found.ess  # bias, not slow mixing
     if name in MOST_CORRELATED:
-        assert (found.findings[0].kind, found.findings[0].coordinates) == ("dependence", MOST_CORRELATED[name])
+        assert (found.findings[0].kind, found.findings[0].parameters) == ("dependence", MOST_CORRELATED[name])
         assert found.findings[0].direction == "correlation too weak"
 
 

@@ -59,7 +59,7 @@ def judged(measure, x, scores, bounds=None, shape=None):
     if measure == "thin":
         return sk.thin(given, m=20, **settings).draw.tolist()
     found = sk.verdict(given, **settings)
-    findings = [(each.kind, each.coordinates, each.direction) for each in found.findings]
+    findings = [(each.kind, each.parameters, each.direction) for each in found.findings]
     assert findings
     return [
         found.p,

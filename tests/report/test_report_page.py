@@ -125,7 +125,6 @@ def test_a_tuning_is_told_from_its_file_and_memory(pages, tuning, tmp_path):
     assert page.text("td")[: len(found.rungs)] == [
         compact(rung.losses[setting_key(found.setting)]) for rung in found.rungs
     ]
-    assert "A fresh chain: Biases of means" in pages["tuning"]
     assert "Which setting is best?" in page.text("dt")
     write_report(found, tmp_path / "other.html")
     assert Page((tmp_path / "other.html").read_text(encoding="utf-8")).text("td") == page.text("td")

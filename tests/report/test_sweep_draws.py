@@ -91,7 +91,7 @@ def test_shares_of_modes_are_said_of_draws_that_are_too_few_to_be_judged(tmp_pat
     right, margin = map(float, re.search(r"right ([\d.]+):[\d.]+ ± ([\d.]+) points", shares).groups())
     upper = sk.targets.MixturePosterior().sample(100_000, 0)[:, 1] > 0.0  # exact draws
     assert min(abs(right - 100.0 * share) for share in (upper.mean(), 1.0 - upper.mean())) < 2.0 * margin + 0.5
-    assert "`steinkit repair` weighs the modes by the right shares" in shares
+    assert "`steinkit repair` reweights the modes" in shares
     assert shares in str(sweep_part(found, None).statements)
 
 
@@ -113,7 +113,7 @@ def test_draws_of_a_setting_are_judged_as_they_were_kept(swept):
     with Store(swept, writing=False) as store:
         sample = store.draws(record["cell"])
     assert (seed, missed) == (0, "")
-    assert verdict == sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).to_dict()
+    assert verdict.to_dict() == sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).to_dict()
     assert judged_draws(replace(found, file=None), "graph", partial(sweep_target, found, None)) is None
     with pytest.raises(InputError, match="not the one that the sweep was run with"):
         sweep_target(found, sk.targets.Normal([0.0, 1.0]), 2)

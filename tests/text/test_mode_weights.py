@@ -1,16 +1,24 @@
 """Mode weights in words."""
 
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
 import pytest
 
-from steinkit.diagnosis.bias.text import centre_clause, shares_clause, shares_sentence, shares_statements
+import steinkit as sk
 
 
-def document(had, right, margin=0.007, p=2e-9):
-    modes = [
-        {"share": w, "margin": margin, "draws_share": k, "centre": {"mu": float(i), "tau": -0.5}}
-        for i, (k, w) in enumerate(zip(had, right, strict=True))
-    ]
-    return {"modes": modes, "p": p, "draws": 1000, "effective_draws": 800.0, "evaluations": 3016}
+@cache
+def _real():
+    rng = np.random.default_rng(0)
+    target = sk.targets.GaussianMixture([[0.0], [9.0]], sd=1.0)
+    return sk.mode_weights(rng.standard_normal((400, 1)) + np.where(rng.random((400, 1)) < 0.5, 0.0, 9.0), target)
+
+
+def found(had, right, margin=0.007, p=2e-9):
+    numbers = {"draws_shares": np.array(had), "shares": np.array(right), "margins": np.full(len(had), margin)}
+    return replace(_real(), **numbers, p=p)
 
 
 @pytest.mark.parametrize(
@@ -23,23 +31,24 @@ def document(had, right, margin=0.007, p=2e-9):
     ],
 )
 def test_shares_are_percentages_with_their_margin(had, right, margin, said):
-    assert shares_clause(document(had, right, margin)) == said
+    assert found(had, right, margin).clause == said
 
 
 def test_the_probability_follows_or_why_there_is_none():
     shares = [0.72, 0.28], [0.5, 0.5]
-    assert shares_sentence(document(*shares)) == "Modes 72.0:28.0, right 50.0:50.0 ± 0.7 points (p = 2e-09)."
-    assert shares_sentence(document(*shares, p=None)) == (
-        "Modes 72.0:28.0, right 50.0:50.0 ± 0.7 points. The draws cross too seldom to test this; `steinkit repair` "
-        "weighs the modes by the right shares."
+    assert found(*shares).sentence.endswith("± 0.7 points (p = 2e-09).")
+    assert "too seldom to test this" in found(*shares, p=None).sentence
+
+
+def test_places_and_cost_are_reported():
+    modes = found([0.7, 0.3], [0.5, 0.5])
+    names = ("mu", "tau", "a", "b")
+    placed = replace(
+        modes,
+        centres=np.array([[0.0, -0.5, 3.0, 4.0], [1.0, -0.5, 3.0, 4.0]]),
+        reweighted=replace(modes.reweighted, points=np.zeros((400, 4)), scores=None, names=names),
     )
-
-
-def test_places_and_cost_are_said():
-    said = [each.text for each in shares_statements(document([0.7, 0.3], [0.5, 0.5]))]
-    assert said[1] == "Mode 1 about mu = 0, tau = -0.5; mode 2 about mu = 1, tau = -0.5."
-    assert said[-1] == "Shares by bridge sampling, with the log density at 3016 points."
-
-
-def test_long_places_are_cut():
-    assert centre_clause({"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}) == "a = 1, b = 2, c = 3, ..."
+    assert placed.places == ("mu = 0, tau = -0.5, a = 3, ...", "mu = 1, tau = -0.5, a = 3, ...")
+    _, where, _, how = placed.statements()
+    assert all(each in where.text.replace("Mode", "mode") for each in placed.places)
+    assert f"at {modes.evaluations} points" in how.text

@@ -8,8 +8,7 @@ is a log density (`steinkit.diagnosis.exact_run`): the same regression where the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,31 +18,19 @@ from steinkit.chains import LOW_BFMI, smallest_bfmi, touched_by_divergences
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias.drift import Drift
 from steinkit.diagnosis.bias.quantities import Quantities, location_and_scale, varying
-from steinkit.diagnosis.bias.stein_regression import Estimates, FeatureSet
-from steinkit.diagnosis.bias.text import (
-    AT_LEAST,
-    bias_statements,
-    bias_table,
-    biases_table,
-    measured_bias_statements,
-)
+from steinkit.diagnosis.bias.result import BiasEstimate, Method
+from steinkit.diagnosis.bias.stein_regression import Estimates
 from steinkit.diagnosis.exact_kernels import groups_of
 from steinkit.diagnosis.exact_run import ExactRun
 from steinkit.draws import Draws
-from steinkit.errors import InputError, UsageError, cautious, require_known, reservations
-from steinkit.measurement import MeasureResult, Reference
-from steinkit.result import Statement, cautioned, running_text
+from steinkit.errors import InputError, UsageError, cautious, require_known
 from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Functions, Seed, Target, as_functions
-from steinkit.text import Table
-
-Method = Literal["regression", "weights", "run", "modes"]
 
 _METHODS = ("auto", "regression", "weights", "run")
 _WIDEST = 0.3  # margin of a bias, or largest bias of a quantity that is called exact, in standard deviations
-_MOST_ROWS = 10  # of a table
 _MARGINS = 2.0  # claimed errors in a margin
 _WITNESS = 4  # moves whose drift a regression is compared with: 28 gradients per draw
 _MOVES = (4, 4, 6)  # of a run, from one estimate to the next: 28 to 98 gradients per draw
@@ -51,211 +38,9 @@ _LEAST_EXPLAINED = 0.2  # of a quantity's variance, below which features cannot 
 _CLIMB = 3.5  # standard errors by which the mean log density of a settled run changes, at most
 _UNSETTLED = "a short exact run still changes the log density"
 _DISAGREE = "the regression and an exact Markov kernel disagree"
+_TOO_WIDE = "the margin is too wide"
 _UNEXPLAINED = "its variation is not explained by the features, which cannot see its bias"
 _TOO_FEW = "too few draws for functions of all coordinates together; take six times as many as coordinates"
-
-
-@dataclass(frozen=True, eq=False)
-class BiasEstimate(MeasureResult):
-    """Means and standard deviations under the target, and how far those of the draws are off.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the m quantities: the d coordinates, then the functions.
-    mean, sd : ndarray, shape (m,)
-        Estimates of the mean and standard deviation under the target, in the quantity's own unit.
-    draws_mean, draws_sd : ndarray, shape (m,)
-        Those of the draws.
-    mean_bias : ndarray, shape (m,)
-        Mean of the draws less `mean`, in units of `sd`.
-    sd_bias : ndarray, shape (m,)
-        Logarithm of the draws' standard deviation over `sd`: -.3 where the draws are 26 % too narrow.
-    mean_margin, sd_margin : ndarray, shape (m,)
-        95 % margins of error of `mean_bias` and `sd_bias`, as far as the features see. That of `mean_bias` includes the
-        error of the standard deviation that is its unit.
-    reliable : ndarray of bool, shape (m,)
-        Whether the margins may be relied on; where not, `reason` says why.
-    reason : tuple of str
-        Empty where reliable.
-    weights : ndarray, shape (n,), or None
-        Weights of the draws, of sum one, under which Stein features have mean zero; None where there are too few draws.
-    worth : float
-        Kish's effective size of the weights; 0 where there are none.
-    method : {"regression", "weights", "run", "modes"}
-        By which the estimates were made; "modes" by regression within each mode, and by the modes' shares.
-    moved : Sample or None
-        Where the draws went in an exact run.
-    gradients : int
-        That the run took, a draw.
-    hidden : str
-        Why the shares of regions may be wrong, so that nothing is reliable; empty if nothing speaks for it.
-    unranked : str
-        Why samples must not be ordered by `value`, not even by its margin; empty where they may.
-    falls_apart : bool
-        Whether the draws fall into groups with a valley of the density between them.
-    draws : int
-        How many were given.
-    features : {"quadratic", "chosen", "affine", "pairs", "diagonal", "own4"}
-        Richest set of Stein features that was used; see `steinkit.diagnosis.bias.stein_regression`.
-    warnings : tuple of str
-        What a reader should know before the numbers.
-    """
-
-    measure: ClassVar[str] = "bias"
-    title: ClassVar[str] = "bias of means and standard deviations"
-
-    names: tuple[str, ...]
-    mean: Floats
-    sd: Floats
-    draws_mean: Floats
-    draws_sd: Floats
-    mean_bias: Floats
-    sd_bias: Floats
-    mean_margin: Floats
-    sd_margin: Floats
-    reliable: NDArray[np.bool_]
-    reason: tuple[str, ...]
-    weights: Floats | None
-    worth: float
-    method: Method
-    moved: Sample | None
-    gradients: int
-    hidden: str
-    unranked: str
-    falls_apart: bool
-    draws: int
-    features: FeatureSet
-    warnings: tuple[str, ...]
-
-    @property
-    def value(self) -> float:
-        """Root of the mean square of `mean_bias` plus that of `sd_bias`, over all quantities; reliable or not."""
-        return float(np.sqrt(np.mean(self.mean_bias**2 + self.sd_bias**2)))
-
-    @property
-    def margin(self) -> float:
-        """That of `value`, from the margins of the quantities."""
-        return float(np.sqrt(np.mean(self.mean_margin**2 + self.sd_margin**2)))
-
-    @property
-    def lower(self) -> float:
-        """`value` less its margin, or 0."""
-        return max(0.0, self.value - self.margin)
-
-    @property
-    def upper(self) -> float:
-        """`value` and its margin."""
-        return self.value + self.margin
-
-    def is_off_by(self, delta: float) -> bool:
-        """Tell whether a mean is off by more than a number of standard deviations for certain, beyond its margin.
-
-        Parameters
-        ----------
-        delta : float
-            That number.
-
-        Returns
-        -------
-        bool
-            False as well where nothing is reliable.
-        """
-        return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
-
-    def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Order the quantities: those clearly off first, largest bias first; the ones not reliable last.
-
-        Parameters
-        ----------
-        most : int, optional
-            How many to return; all by default.
-
-        Returns
-        -------
-        ndarray of int
-            Their places in `names`.
-        """
-        size = np.maximum(np.abs(self.mean_bias), np.abs(self.sd_bias))
-        beyond = (np.abs(self.mean_bias) > self.mean_margin) | (np.abs(self.sd_bias) > self.sd_margin)
-        order = np.lexsort((-np.nan_to_num(size), ~beyond, ~self.reliable))
-        return np.asarray(order[:most], dtype=np.int64)
-
-    def table(self, most: int | None = 10) -> str:
-        """List the biases, largest first.
-
-        Parameters
-        ----------
-        most : int or None
-            How many quantities; all for None.
-
-        Returns
-        -------
-        str
-            A row a quantity.
-        """
-        return bias_table(self.to_dict(), most)
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Not recorded."""
-        return {}
-
-    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say the size of all biases together, and the largest."""
-        return measured_bias_statements(self.title, self.to_dict())
-
-    def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the worst biases, if any is known."""
-        return (biases_table(self.to_dict(), _MOST_ROWS),) if self.reliable.any() else ()
-
-    def summary(self, reference: Reference | None = None) -> str:
-        """Say in words how far the means and standard deviations are off.
-
-        Returns
-        -------
-        str
-            Paragraphs, with a blank line between them.
-        """
-        return running_text([*bias_statements(self.to_dict()), *cautioned(self.warnings)])
-
-    def to_dict(self) -> dict[str, Any]:
-        """List the estimates as JSON documents hold them.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        columns = (
-            "mean", "sd", "draws_mean", "draws_sd", "mean_bias", "sd_bias", "mean_margin", "sd_margin",
-        )  # fmt: skip
-        rows = [
-            {
-                "name": self.names[k],
-                **{each: finite_or_none(getattr(self, each)[k]) for each in columns},
-                "reliable": bool(self.reliable[k]),
-                "reason": self.reason[k],
-            }
-            for k in self.worst()
-        ]
-        return {
-            "measure": "bias",
-            **{each: finite_or_none(getattr(self, each)) for each in ("value", "margin", "lower", "upper")},
-            "method": self.method,
-            "quantities": rows,
-            "worth": self.worth,
-            "draws": self.draws,
-            "features": self.features,
-            "gradients": self.gradients,
-            "hidden": self.hidden or None,
-            "unranked": self.unranked or None,
-            "falls_apart": self.falls_apart,
-        }
-
-    def __repr__(self) -> str:
-        said = f"{self.reliable.sum()} of {len(self.names)} quantities reliable"
-        return f"<BiasEstimate by {self.method}: {self.value:.2g} sd, {said}{reservations(self.warnings)}>"
 
 
 @cautious
@@ -393,9 +178,10 @@ def bias_of(
             drift = _drift(quantities.draws, run.move(_WITNESS).points)
         reason = _reason(found, quantities, hidden or dependence, _contradicted(found, quantities.draws, drift))
         unranked = hidden or dependence or next((why for why in reason if why == _TOO_FEW), "")
+        at_least = np.zeros(len(reason))
         if method == "run" or (method == "auto" and can_run and any(reason) and not hidden):
             moved = run or _start(quantities, target, rng)
-            found, reason = _by_run(quantities, moved, hidden)
+            found, reason, at_least = _by_run(quantities, moved, hidden)
             used, unranked = "run", next((why for why in reason if why), "")
     reason = tuple(map(str.__add__, reason, _missed(prepared, quantities, reason)))
     weights = None
@@ -416,6 +202,7 @@ def bias_of(
         sd_margin=_MARGINS * found.log_sd_error,
         reliable=np.array([not each for each in reason]),
         reason=reason,
+        at_least=at_least,
         weights=weights,
         worth=0.0 if tilted is None else 1.0 / float(tilted @ tilted),
         method=used,
@@ -443,7 +230,7 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
     finite = errors[np.isfinite(errors)]
     most = "the margins of most quantities are too wide" if len(finite) and np.median(finite) > _WIDEST else ""
     return tuple(
-        (_TOO_FEW if error == np.inf else f"the margin is too wide (+- {error:.2g} sd)")
+        (_TOO_FEW if error == np.inf else _TOO_WIDE)
         if error > _WIDEST
         else most or (_DISAGREE if disagree[k] else _UNEXPLAINED if found.explained[k] < _LEAST_EXPLAINED else "")
         for k, error in enumerate(errors)
@@ -494,8 +281,11 @@ def _drift(draws: Draws, moved: Floats) -> Drift:
     return Drift.of(draws.points, moved, moved**2, draws.shares, draws.chains)
 
 
-def _by_run(quantities: Quantities, moved: ExactRun, hidden: str) -> tuple[Estimates, tuple[str, ...]]:
-    """Move the draws until the regression where they have gone is reliable, or the run has been long enough."""
+def _by_run(quantities: Quantities, moved: ExactRun, hidden: str) -> tuple[Estimates, tuple[str, ...], Floats]:
+    """Move the draws until the regression where they have gone is reliable, or the run has been long enough.
+
+    Return as well how far the run has moved the means that are not known, in sd, where that is no noise; else 0.
+    """
     for times in _MOVES:
         before = replace(quantities.draws, points=moved.points)
         moved.move(times)
@@ -507,13 +297,10 @@ def _by_run(quantities: Quantities, moved: ExactRun, hidden: str) -> tuple[Estim
         reason = _reason(found, quantities, unknown, _contradicted(found, before, drift, moving=True))
         if not any(reason):
             break
-    if any(reason) and not hidden:
-        went = np.abs(there.means() - quantities.centre) / found.sd
-        seen = _MARGINS * math.sqrt(2.0 / len(there.draws.points))  # of paired draws, at most
-        reason = tuple(
-            f"{why}{AT_LEAST}{far:.2g} sd" if why and far > seen else why for why, far in zip(reason, went, strict=True)
-        )
-    return found, reason
+    went = np.abs(there.means() - quantities.centre) / found.sd
+    seen = _MARGINS * math.sqrt(2.0 / len(there.draws.points))  # of paired draws, at most
+    is_known = np.array([hidden != "" or not why for why in reason])
+    return found, reason, np.where(is_known | ~(went > seen), 0.0, went)
 
 
 def _sample_of(prepared: ScoredSample, rows: Integers, moved: ExactRun) -> Sample:
@@ -523,8 +310,3 @@ def _sample_of(prepared: ScoredSample, rows: Integers, moved: ExactRun) -> Sampl
     points, scores = moved.points[order], moved.scores()[order]
     names = prepared.points.names
     return replace(given, points=points, scores=scores, cost=None, divergent=None, energy=None, names=names)
-
-
-def finite_or_none(value: float) -> float | None:
-    """A number as JSON documents hold it."""
-    return float(value) if math.isfinite(value) else None

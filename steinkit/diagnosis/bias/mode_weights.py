@@ -21,6 +21,7 @@ of the shares, go into the sums by their derivatives.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,17 +32,17 @@ from steinkit.arguments import generator_from, require_unmasked
 from steinkit.autocorrelation import EFFECTIVE_PER_FREEDOM
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias import mode_groups
-from steinkit.diagnosis.bias.estimate import BiasEstimate, bias_of
+from steinkit.diagnosis.bias.estimate import bias_of
 from steinkit.diagnosis.bias.quantities import varying
-from steinkit.diagnosis.bias.text import centre_clause, shares_statements
+from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
-from steinkit.result import Result, cautioned, running_text
+from steinkit.result import Result, Statement
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target, is_inside, require_target
-from steinkit.text import count, probability
+from steinkit.text import compact, count, probability, sentence
 
 _MARGINS = 2.0  # standard errors
 _WIDEST = 0.1  # standard error of the logarithm of a mass, above which nothing is said
@@ -51,6 +52,9 @@ _FEWEST_CROSSING = 30.0  # effective draws of what region a draw is in, for a te
 _MOST_DRAWS = 10_000  # of a mode
 _PROPOSALS = (1000, 20_000)  # of a mode: twice as many as draws, within these; draws that are off then count less
 _STREAM = 33  # so that proposals of seed 0 are not the numbers that draws of seed 0 were made of
+_SHOWN = 3  # parameters of a centre in a sentence
+_FINEST_SHARE = 0.0001  # smallest margin that is printed
+_SELDOM = "The draws cross too seldom to test this; `steinkit repair` reweights the modes to their correct shares."
 _BLOCK = 1000  # points at which the log density is taken between looks at the clock
 
 
@@ -98,15 +102,50 @@ class ModeWeights(Result):
         """Of the draws, of sum one, shape (n,)."""
         return self.reweighted.probabilities
 
-    def summary(self) -> str:
-        """Say in words which shares the modes have and should have, and whether chance explains the difference.
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Centre of each mode in its first parameters: "mu = 0.3, tau = -2"."""
+        return tuple(_place(self.reweighted.names, each) for each in self.centres)
+
+    @property
+    def clause(self) -> str:
+        """Both shares, as fine as the margin: "modes 71.8:28.2, right 50.1:49.9 ± 0.7 points"."""
+        margin = 100.0 * max(_FINEST_SHARE, float(self.margins.max()))
+        digits = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
+        had, right = (":".join(f"{100.0 * each:.{digits}f}" for each in of) for of in (self.draws_shares, self.shares))
+        return f"modes {had}, right {right} ± {margin:.{digits}f} points"
+
+    @property
+    def sentence(self) -> str:
+        """Both shares, and the probability of a difference so large."""
+        clause = sentence(self.clause)
+        return f"{clause}. {_SELDOM}" if self.p is None else f"{clause} ({probability(self.p)})."
+
+    def headline(self) -> str:
+        """State both shares.
 
         Returns
         -------
         str
-            Paragraphs, with a blank line between them.
+            Without its full stop.
         """
-        return running_text([*shares_statements(self.to_dict()), *cautioned(self.warnings)])
+        return sentence(self.clause)
+
+    def statements(self) -> tuple[Statement, ...]:
+        """State both shares, the centres of the modes, what was not tested, and the method.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        places = "; ".join(f"mode {k} about {each}" for k, each in enumerate(self.places, 1))
+        how = f"Shares by bridge sampling, with the log density at {self.evaluations} points."
+        return (
+            Statement("number", "How much mass does each mode hold?", self.sentence),
+            Statement("draws", "Where are the modes?", f"{sentence(places)}."),
+            Statement("limits", "What was not tested?", "Draws within each mode, and modes that no draw visited."),
+            Statement("method", "How were the shares found?", how),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """List the shares as JSON documents hold them.
@@ -314,8 +353,7 @@ def _mass(
     """Logarithm of the mass of a mode's region and its variance, each half of the draws bridged in turn."""
     draws = cluster.operand.draws
     slowest = draws.of_slowest_change
-    centre = dict(zip(cluster.units.names, cluster.units.centre.tolist(), strict=True))
-    where = f"the mode about ({centre_clause(centre)})"
+    where = f"the mode about ({_place(cluster.units.names, cluster.units.centre)})"
     if slowest < _FEWEST_WITHIN:
         raise InputError(
             f"{where} has {slowest:.0f} effective draws of what changes slowest in it, where "
@@ -449,3 +487,8 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: boo
 def _together(shares: Floats, means: Floats, sds: Floats) -> tuple[Floats, Floats]:
     mean = (shares * means).sum(axis=0)
     return mean, np.sqrt((shares * (sds**2 + (means - mean) ** 2)).sum(axis=0))
+
+
+def _place(names: Sequence[str], centre: Floats) -> str:
+    shown = [f"{name} = {compact(float(value), 3)}" for name, value in zip(names, centre, strict=True)]
+    return ", ".join([*shown[:_SHOWN], *(["..."] if len(shown) > _SHOWN else [])])

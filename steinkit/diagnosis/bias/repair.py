@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import generator_from
 from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.diagnosis.bias.estimate import BiasEstimate, estimate_bias
+from steinkit.diagnosis.bias.estimate import estimate_bias
 from steinkit.diagnosis.bias.mode_weights import bias_of_mixture, estimates_in_modes, mode_weights
-from steinkit.diagnosis.bias.text import repair_statements
+from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.errors import Caution, InputError, UsageError, cautious, require_known, reservations
-from steinkit.result import Result, cautioned, running_text
+from steinkit.result import Result, Statement
 from steinkit.runtime.deadlines import within_time
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
@@ -24,7 +24,6 @@ from steinkit.target import Seed, Target
 _METHODS = ("auto", "weights", "run")
 _RUNS = 8  # an estimate is known before the draws are where it says; each run goes on where the last one ended
 _NOISES = 4.0  # standard errors of a mean of independent draws
-_LEAST_WORTH = 0.2  # of the draws, below which weights rest on too few of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +53,32 @@ class Repaired(Result):
     after: BiasEstimate
     warnings: tuple[str, ...]
 
-    def summary(self) -> str:
-        """Say in words how the draws were repaired, what they are worth, and how far off they are now.
+    def headline(self) -> str:
+        """State how the draws were repaired, and their effective size.
 
         Returns
         -------
         str
-            Paragraphs, with a blank line between them.
+            Without its full stop.
         """
-        return running_text([*repair_statements(self.to_dict()), *cautioned(self.warnings)])
+        n = len(self.sample)
+        if self.method == "run":
+            return f"Repaired: {n} draws, each moved by a short exact run"
+        how = f"{n} weighted draws" if self.method == "weights" else f"{n} draws, modes reweighted to their shares"
+        return f"Repaired: {how}, worth {self.worth:.0f}"
+
+    def statements(self) -> tuple[Statement, ...]:
+        """State how the draws were repaired, and the biases before and after.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        return (
+            Statement("number", "How were the draws repaired?", f"{self.headline()}."),
+            Statement("comparison", "How wrong were the numbers?", f"Before: {self.bias.sentence}"),
+            Statement("comparison", "How wrong are they now?", f"After: {self.after.sentence}"),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """List the repair as JSON documents hold it.
@@ -157,7 +173,7 @@ def repair(
         if method == "auto" and target is not None and target.has_log_density:
             return _by_shares(sample, target, bounds, bias, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")
-    enough = bias.weights is not None and bias.worth >= _LEAST_WORTH * len(sample)
+    enough = bias.has_useful_weights
     by_regression = bias.method == "regression" and bias.reliable.all()
     if method == "weights" or (method == "auto" and enough and by_regression):
         if not enough:

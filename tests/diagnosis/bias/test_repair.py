@@ -173,7 +173,7 @@ def test_modes_are_weighed_by_their_shares():
     assert mended.bias.mean_bias[0] < -0.5
     assert abs(mended.after.mean_bias[0]) < 0.05
     assert mended.worth == pytest.approx(1.0 / (mended.sample.probabilities**2).sum())
-    assert "the modes weighed by their shares, worth" in mended.summary()
+    assert "modes reweighted to their shares, worth" in mended.summary()
 
 
 def test_what_is_wrong_within_modes_stays_and_is_said():

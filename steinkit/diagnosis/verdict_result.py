@@ -1,0 +1,486 @@
+"""The verdict on a sample as a result: its tests, the decisions that follow from them, and how they are reported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steinkit.chains import LOW_BFMI, ChainDiagnostics
+from steinkit.diagnosis.bias.mode_weights import ModeWeights
+from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.diagnosis.invariance import InvarianceTest
+from steinkit.discrepancy.bounded_features import BoundedMoments
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy
+from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
+from steinkit.draws import FEW_EFFECTIVE
+from steinkit.errors import reservations
+from steinkit.finding import Finding, Kind
+from steinkit.result import ACCUSED, UNDECIDED, UNSUSPECTED, Result, Statement, cautioned, in_json, running_text
+from steinkit.text import Table, count, listed, probability, sentence
+from steinkit.units import Units
+
+FEW_OF_SLOWEST = 30.0
+"""Draws per autocorrelation time of the slowest change, below which chains look quick to the tests and are not."""
+
+NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
+
+_MAY_BE_USED = "May these draws be used?"
+_TIED = 0.9  # of the worst finding's |z|, from which another is as bad
+_NAMED = 3  # findings of a tie in a sentence
+_GIVEN = "Each is meant given the other coordinates:"
+_OF_MODES = "mode weights that lie apart"
+_UNTESTED = "dependence that no pair of coordinates shows", _OF_MODES, "modes or regions that no draw has visited"
+_TITLES = {
+    "moments": "moments",
+    "bounded": "bounded moments",
+    "sliced": "slices",
+    "ksd": "kernel",
+    "dependence": "all pairs together",
+    "invariance": "invariance",
+    "critic": "critic",
+    "modes": "mode weights",
+}
+"""What sentences call the tests, by the names that `TestResult` and JSON use."""
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One of the tests that a verdict combines.
+
+    Attributes
+    ----------
+    name : str
+        "moments", "bounded", "sliced", "ksd", "dependence", "invariance", "critic" or "modes".
+    p : float
+    share : float
+        Share of the level that the test spends; 0 for a test that does not count.
+    """
+
+    __test__ = False  # for pytest
+
+    name: str
+    p: float
+    share: float
+
+    @property
+    def corrected(self) -> float:
+        """The p-value over its share of the level, at most 1."""
+        return min(1.0, self.p / self.share) if self.share > 0.0 else 1.0
+
+
+def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
+    """Return Bonferroni's p-value of all tests, times a number of looks, at most 1."""
+    return min(1.0, looks * min(each.corrected for each in tests))
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict(Result):
+    """The verdict on a sample: whether its draws may be used, and what is wrong with them if not.
+
+    Attributes
+    ----------
+    tests : tuple of TestResult
+        The tests that were made, each with its p-value and its share of the level.
+    level : float
+        The p-value from which draws are rejected.
+    looks : int
+        Number of times that a growing run is tested.
+    invariance : InvarianceTest or None
+        Test of whether an exact Markov kernel keeps the distribution of the draws. None without a target. Where the
+        support has an edge near the draws that no bound describes, Stein identities do not hold, and the verdict rests
+        on this test alone.
+    modes : ModeWeights or None
+        Weights of separate modes, if the draws split into such and the target has a log density; None as well where
+        they cannot be found, as a warning says.
+    ksd_equivalent_draws : float
+        Number of independent draws with the same expected squared kernel discrepancy, mean k0(x, x) / KSD^2 for the
+        Stein kernel k0; for more than 20,000 draws, by 20,000 evenly spread ones. It is large where this kernel hardly
+        sees the problem, and no verdict rests on it.
+    ess : float
+        Effective sample size of the chains, the smallest over the coordinates, and of the weights; blind to bias. NaN
+        where undefined.
+    effective_draws : float
+        Draws over the autocorrelation time of the functions that the tests use; or over that of the slowest change, if
+        these are fewer than thirty: a chain that has seldom crossed between modes or regions looks quick to the tests.
+        For weighted draws Kish's effective size.
+    enough_draws : bool
+        True if there are a hundred of these, below which exact draws are rejected too often.
+    diagnostics : ChainDiagnostics
+        R-hat and effective sizes of every coordinate.
+    divergent : int or None
+        Number of divergent transitions; None where the sample does not record them.
+    bfmi : float or None
+        Smallest energy Bayesian fraction of missing information of the chains; None where the sample has no energies.
+    findings : tuple of Finding
+        What is wrong, worst first; none where draws are not rejected, or only by the kernel test, by all pairs together
+        or by the mode weights.
+    ksd_share : tuple of str and float, or None
+        Where nothing is found in rejected draws, the coordinate with the largest share of the kernel test's statistic
+        and the multiple of this share among independent draws; None on bounded supports.
+    burn_in : float or None
+        The p-value of all but the kernel test without the first tenth of every chain, if only that tenth is biased;
+        None if it is not, or for weighted draws and bounded supports.
+    matters : float or None
+        The size asked for, in standard units, from which a bias matters.
+    p_matters : float or None
+        Probability of moments as large as these if none is biased by more than that, times `looks`, at most 1.
+    moments : MomentSteinDiscrepancy
+        Result of the test of moments.
+    bounded : BoundedMoments
+        Result of the test of bounded moments.
+    sliced : SlicedSteinTest
+        Result of the test of slices.
+    names : tuple of str
+        The coordinates.
+    bias : BiasEstimate or None
+        Biases of means and standard deviations, by regression on Stein features; None where there are fewer draws than
+        coordinates, or the scores have the opposite sign.
+    draws : int
+        Number of draws.
+    score_noise : float or None
+        For scores from batches, the largest share of the variance of a coordinate's score that is noise; else None.
+    hiding : tuple of str
+        Those of the warnings that say what may hide a bias.
+    warnings : tuple of str
+        Reservations about the verdict.
+    """
+
+    tests: tuple[TestResult, ...]
+    level: float
+    looks: int
+    invariance: InvarianceTest | None
+    modes: ModeWeights | None
+    ksd_equivalent_draws: float
+    ess: float
+    effective_draws: float
+    enough_draws: bool
+    diagnostics: ChainDiagnostics
+    divergent: int | None
+    bfmi: float | None
+    findings: tuple[Finding, ...]
+    ksd_share: tuple[str, float] | None
+    burn_in: float | None
+    matters: float | None
+    p_matters: float | None
+    moments: MomentSteinDiscrepancy
+    bounded: BoundedMoments
+    sliced: SlicedSteinTest
+    names: tuple[str, ...]
+    bias: BiasEstimate | None
+    draws: int
+    score_noise: float | None
+    hiding: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def p(self) -> float:
+        """Probability that the tests find as much in exact draws, times `looks`, at most 1."""
+        return combined(self.tests, self.looks)
+
+    def p_of(self, test: str) -> float | None:
+        """Return the p-value of a test by its name.
+
+        Parameters
+        ----------
+        test : str
+            A name of a `TestResult`.
+
+        Returns
+        -------
+        float or None
+            None where the test was not made.
+        """
+        return next((each.p for each in self.tests if each.name == test), None)
+
+    @property
+    def p_moments(self) -> float:
+        """The p-value of moments."""
+        return self.moments.p_value
+
+    @property
+    def p_bounded(self) -> float:
+        """The p-value of bounded moments."""
+        return self.bounded.p_value
+
+    @property
+    def p_sliced(self) -> float:
+        """The p-value of slices."""
+        return self.sliced.p_value
+
+    @property
+    def p_ksd(self) -> float | None:
+        """The p-value of the kernel test; None for weighted draws, or where a warning says why."""
+        return self.p_of("ksd")
+
+    @property
+    def p_dependence(self) -> float | None:
+        """The p-value of all pairs together; None for one coordinate, bounds on all, weighted draws, or too few."""
+        return self.p_of("dependence")
+
+    @property
+    def p_invariance(self) -> float | None:
+        """The p-value of the invariance test; None where it was not made."""
+        return self.p_of("invariance")
+
+    @property
+    def p_critic(self) -> float | None:
+        """The p-value of a critic that is fitted to one half of the draws and tested on the other.
+
+        None where the invariance test was made, and for weighted draws, fewer than a hundred, or hundreds of
+        coordinates.
+        """
+        return self.p_of("critic")
+
+    @property
+    def units(self) -> Units:
+        """The standard units of sizes: the draws' own standard deviations."""
+        return self.moments.units
+
+    @property
+    def is_biased(self) -> bool:
+        """True if the draws are rejected: there are enough of them, and `p` is at most `level`."""
+        return bool(self.enough_draws and self.p <= self.level)
+
+    @property
+    def decided_by(self) -> str | None:
+        """Name of the test that rejects the draws; None where they are not rejected."""
+        return min(self.tests, key=lambda each: each.corrected).name if self.is_biased else None
+
+    @property
+    def is_large(self) -> bool | None:
+        """True if a moment is certainly biased by more than `matters`; None if that was not asked."""
+        return None if self.p_matters is None else self.p_matters <= self.level
+
+    @property
+    def mixed(self) -> bool | None:
+        """True if the chains have mixed; None for weighted draws, which are no chains."""
+        return None if self.diagnostics.weighted else self.diagnostics.mixed
+
+    @property
+    def known_bias(self) -> BiasEstimate | None:
+        """The biases, if there are enough draws and at least one of them is reliable."""
+        return self.bias if self.bias is not None and self.enough_draws and self.bias.reliable.any() else None
+
+    @property
+    def not_tested(self) -> tuple[str, ...]:
+        """What none of the tests sees."""
+        has_modes = self.p_of("modes") is not None
+        return tuple(each for each in _UNTESTED if each != _OF_MODES or not has_modes)
+
+    @property
+    def label(self) -> str:
+        """The verdict in a cell of a table: "biased", "no bias seen" or "too few draws"."""
+        return "too few draws" if not self.enough_draws else "biased" if self.is_biased else "no bias seen"
+
+    @property
+    def ess_text(self) -> str:
+        """The ESS of the draws; empty where it is undefined, or above their number, as for antithetic chains."""
+        return f"{self.ess:.0f}" if self.ess <= self.draws else ""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence or two, with mixing, sizes, and whether they matter if that was asked."""
+        return " ".join(filter(None, (self._trajectories, self._head, self._mixing, self._sizes, self._matters)))
+
+    @property
+    def modes_sentence(self) -> str:
+        """The mode weights, unless `sentence` states them; empty where there are none."""
+        return "" if self.modes is None or self.decided_by == "modes" else self.modes.sentence
+
+    @property
+    def untested_sentence(self) -> str:
+        """What none of the tests sees, as a sentence."""
+        return f"Not tested: {listed(self.not_tested)}."
+
+    def headline(self) -> str:
+        """State the verdict in one sentence.
+
+        Returns
+        -------
+        str
+            Without its full stop.
+        """
+        return self._head.split(". ")[0].removesuffix(".")
+
+    def statements(self) -> tuple[Statement, ...]:
+        """State the verdict, what is wrong, what was not tested, and the tests.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        found = [Statement("number", _MAY_BE_USED, self.sentence)]
+        said = self.burn_in is None and self.decided_by != "modes"  # the worst finding stands in the sentence
+        if len(self.findings) > said:
+            found.append(Statement("findings", "What is wrong with them?", self._all_findings))
+        if self.modes_sentence:
+            found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
+        found.append(Statement("limits", "What was not tested?", self.untested_sentence))
+        found.append(Statement("method", "How was it tested?", self._tests))
+        return tuple(found)
+
+    def tables(self) -> tuple[Table, ...]:
+        """List the worst ten biases; nothing where none is known.
+
+        Returns
+        -------
+        tuple of Table
+        """
+        return () if self.known_bias is None else self.known_bias.tables()
+
+    def summary(self) -> str:
+        """Report whether the draws may be used, what is wrong if not, and what was not tested.
+
+        Returns
+        -------
+        str
+            Paragraphs, with a blank line between them.
+        """
+        said = running_text([*self.statements(), *cautioned(self.warnings)])
+        return said if self.known_bias is None else f"{said}\n\n{self.known_bias.table()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """List what ``steinkit score --json`` prints as "verdict".
+
+        Returns
+        -------
+        dict
+            Strings, finite numbers, lists and dicts.
+        """
+        share = self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True))
+        found = {
+            "p": self.p,
+            **{f"p_{test}": self.p_of(test) for test in _TITLES},
+            **{name: getattr(self, name) for name in ("decided_by", "level", "looks", "ksd_equivalent_draws", "ess")},
+            "r_hat": self.diagnostics.max_r_hat,
+            "tail_ess": self.diagnostics.min_tail_ess,
+            "mixed": self.diagnostics.mixed,
+            **{name: getattr(self, name) for name in ("divergent", "bfmi", "draws", "effective_draws")},
+            **{name: getattr(self, name) for name in ("enough_draws", "burn_in", "matters", "p_matters", "findings")},
+            "ksd_share": share,
+            **{name: getattr(self, name) for name in ("bias", "modes", "not_tested", "score_noise", "hiding")},
+            "sentence": self.sentence,
+        }
+        return {name: in_json(each) for name, each in found.items()}
+
+    def __repr__(self) -> str:
+        found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
+        return (
+            f"<Verdict on {self.draws} draws: {found}, {probability(self.p)}, ESS {self.ess:.3g}"
+            f"{reservations(self.warnings)}>"
+        )
+
+    @property
+    def _head(self) -> str:
+        p, late = probability(self.p), "" if self.burn_in is None else probability(self.burn_in)
+        start = f" But the first draws are off: leave out the first tenth of every chain ({late} then)." if late else ""
+        if not self.enough_draws:
+            effective = math.floor(self.effective_draws)
+            slowest = f", and {FEW_OF_SLOWEST:.0f} of what changes slowest" if effective < FEW_OF_SLOWEST else ""
+            return (
+                f"{UNDECIDED}: {effective} of {count(self.draws, 'draw')}, where {FEW_EFFECTIVE:.0f} are wanted"
+                f"{slowest}. This says neither that they are right nor that they are wrong.{start}"
+            )
+        if not self.is_biased:
+            hidden = " The warnings say what may hide one." if self.hiding else ""
+            ess = f" with ESS {self.ess_text}" if self.ess_text else ""
+            return f"{UNSUSPECTED} that {count(self.draws, 'draw')}{ess} could show ({p}).{hidden}{start}"
+        if late:
+            return (
+                f"{ACCUSED} ({p}), but only the first draws are biased: without the first tenth of every chain no bias "
+                f"is seen ({late})."
+            )
+        return f"{ACCUSED} ({p}): {self._worst}."
+
+    @property
+    def _trajectories(self) -> str:
+        """Divergent transitions and a low E-BFMI: regions may be missing unseen."""
+        found = [f"{self.divergent} of {self.draws} transitions diverged"] if self.divergent else []
+        if self.bfmi is not None and self.bfmi < LOW_BFMI:
+            found.append(f"the E-BFMI is {self.bfmi:.2f}, where {LOW_BFMI} is wanted")
+        if not found:
+            return ""
+        missed = "the chains may have missed a region, which no test of these draws can show"
+        return f"{sentence(' and '.join(found))}: {missed}."
+
+    @property
+    def _worst(self) -> str:
+        """The worst finding, and those that are as bad; or the test that rejects without one."""
+        if self.decided_by == "modes" and self.modes is not None:
+            return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
+        if self.findings:
+            return _tied(_ties(self.findings)[0], _NAMED)
+        if self.decided_by == "dependence":
+            return "many correlations are off by a little, none clearly by itself"
+        if self.decided_by == "critic":
+            return f"{NOTHING_STANDS_OUT}; a function fitted to half of the draws rejects the other half"
+        if self.decided_by != "ksd":
+            return NOTHING_STANDS_OUT
+        said = f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects"
+        if self.ksd_share is None:  # as on bounded supports
+            return said
+        name, multiple = self.ksd_share
+        return f"{said} ({name} contributes most: {multiple:.1f} times what independent draws would give)"
+
+    @property
+    def _all_findings(self) -> str:
+        """All findings, largest first, with ties as ties."""
+        said = f"What is wrong: {'; '.join(_tied(group, len(group)) for group in _ties(self.findings))}."
+        if any(each.kind == Kind.DEPENDENCE for each in self.findings):
+            return f"{said} {_GIVEN} where the correlation of two is off, so is the spread of each given the other."
+        return f"{said} {_GIVEN} one that is right may be off given another that is not."
+
+    @property
+    def _mixing(self) -> str:
+        """The ESS of rejected draws, and whether slow mixing may explain the rejection."""
+        if not self.ess_text or not self.is_biased or self.burn_in is not None:
+            return ""
+        if self.mixed is None:
+            return f"Their ESS is {self.ess_text}."
+        if self.mixed:
+            return f"Their ESS is {self.ess_text}: slow mixing does not explain it."
+        r_hat = self.diagnostics.max_r_hat
+        known = "" if math.isnan(r_hat) else f"R-hat {r_hat:.2f}, "
+        return f"The chains have not mixed ({known}ESS {self.ess_text}), which may be the whole explanation."
+
+    @property
+    def _sizes(self) -> str:
+        """The biases of rejected draws; of others how accurate their numbers are."""
+        if self.bias is None or not self.enough_draws or self.burn_in is not None:
+            return ""
+        if self.decided_by == "modes" and self.bias.hidden:
+            return "`steinkit repair` reweights the modes to their correct shares."
+        return self.bias.rejected_sentence if self.is_biased else self.bias.accuracy_sentence
+
+    @property
+    def _matters(self) -> str:
+        if self.matters is None or self.p_matters is None or not self.enough_draws:
+            return ""
+        if self.bias is not None and (said := self.bias.matters_sentence(self.matters)):
+            return said
+        off = f"moment is off by more than {self.matters:g} standard units ({probability(self.p_matters)})"
+        return f"Some {off}." if self.is_large else f"There is no evidence that any {off}."
+
+    @property
+    def _tests(self) -> str:
+        tests = [f"{_TITLES[each.name]} {probability(each.p)}" for each in self.tests]
+        together = f"together, times {self.looks} looks," if self.looks > 1 else "together"
+        return f"Tests: {', '.join(tests)}; {together} {probability(self.p)}."
+
+
+def _tied(findings: Sequence[Finding], most: int) -> str:
+    """Findings about as bad as each other, each with its evidence."""
+    return listed([each.evidence for each in findings], most=most, of="more findings") + ", a tie" * (len(findings) > 1)
+
+
+def _ties(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings in groups of those about as bad as the first of the group; that of all coordinates may be fainter."""
+    groups: list[list[Finding]] = []
+    for each in findings:
+        if groups and _TIED <= abs(each.z / groups[-1][0].z) <= 1.0 / _TIED:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups

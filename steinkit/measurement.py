@@ -274,7 +274,8 @@ class MeasureResult(Result):
         str
             Paragraphs, with a blank line between them.
         """
-        return running_text([*self.statements(reference), *cautioned(self.warnings)])
+        said = [each for each in self.statements(reference) if each.kind != "method"]  # seconds differ each time
+        return running_text([*said, *cautioned(self.warnings)])
 
     def _method(self, *, continues: bool = False) -> list[Statement]:
         """How long it took."""

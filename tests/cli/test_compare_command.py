@@ -49,7 +49,7 @@ class TestJson:
         document = json.loads((folder / "out.json").read_text())
         assert outcome.code == 0
         assert set(document["ranking"]) == {"ksd", "ess"}
-        assert "kernel Stein discrepancy, smaller is better" in outcome.out
+        assert "Kernel Stein discrepancy, smaller is better" in outcome.out
 
     def test_a_built_in_target_comes_with_a_reference(self, steinkit, three):
         document = steinkit("compare", *three, "--target", "normal", "--measure", "ksd", "--json").document

@@ -89,7 +89,7 @@ def test_tracebacks_and_warnings_of_python():
 def test_results_in_a_terminal(capsys):
     rng = np.random.default_rng(0)
     samples = {f"first{CONTROLS}": rng.standard_normal(50), "second": rng.standard_normal(50)}
-    print(sk.compare(samples, sk.targets.Normal([0.0])).table())
+    print(sk.compare(samples, sk.targets.Normal([0.0])).summary())
     out = capsys.readouterr().out
     assert CONTROLS_SHOWN in out
     assert control_characters(out) == set()

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from page_runs import code_identity
 from public_names import escaped
 
-from steinkit.report.elements import drawing
+from steinkit.plots import svg
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -103,17 +103,15 @@ def arguments(gallery: dict[str, Any], script: dict[str, Any]) -> list[str]:
     return ["--small", "--output", SAVED]
 
 
-def keep_for_both_papers() -> None:
-    """Keep what scripts save for the gallery, from now on, as SVG for light and for dark paper besides, and a panel."""
+def keep_as_svg() -> None:
+    """Keep what scripts save for the gallery, from now on, as SVG besides, and a panel."""
     save = Figure.savefig
 
     @functools.wraps(save)
     def save_and_keep(figure: Figure, file: Any, **settings: Any) -> None:
         save(figure, file, **settings)
         if isinstance(file, Path) and file.parent.name == SAVED:
-            both = drawing(figure)
-            file.with_suffix(".light.svg").write_bytes(both.light)
-            file.with_suffix(".dark.svg").write_bytes(both.dark)
+            file.with_suffix(".svg").write_bytes(svg(figure))
             save_panel(figure, file.stem, file.with_suffix(".panel.png"), save)
 
     Figure.savefig = save_and_keep  # type: ignore[method-assign]
@@ -128,13 +126,10 @@ def saved_pictures(block: Any, variables: dict[str, Any], gallery: dict[str, Any
     path = Path(next(variables["image_path_iterator"]))
     saved.unlink()
     shutil.move(saved.with_suffix(".panel.png"), path)
-    shown, question = [], variables["example_globals"]["__doc__"].splitlines()[0]
-    for paper in ("light", "dark"):
-        own = path.with_suffix(f".{paper}.svg")
-        shutil.move(saved.with_suffix(f".{paper}.svg"), own)
-        address = f"/{own.relative_to(gallery['src_dir']).as_posix()}"
-        shown.append(f".. image:: {address}\n   :alt: {question}\n   :class: sphx-glr-single-img only-{paper}\n")
-    return "\n".join(["", *shown, ""])
+    question, own = variables["example_globals"]["__doc__"].splitlines()[0], path.with_suffix(".svg")
+    shutil.move(saved.with_suffix(".svg"), own)
+    address = f"/{own.relative_to(gallery['src_dir']).as_posix()}"
+    return f"\n.. image:: {address}\n   :alt: {question}\n   :class: sphx-glr-single-img\n\n"
 
 
-keep_for_both_papers()
+keep_as_svg()

@@ -22,7 +22,6 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 logger = logging.getLogger(__name__)
 LANGUAGES = ("bash", "python")
 COMMANDS = {"bash", "console", "python", "python3", "py", "pycon", "sh", "shell"}
-PAPERS = ("only-light", "only-dark")  # the theme's classes of pictures
 SUFFIXES = {".py": "python", ".toml": "toml", ".json": "json", ".stan": "stan", ".csv": "text", ".sh": "bash"}
 
 
@@ -183,13 +182,12 @@ def shown(
         lines = [*lines[: block["head"]], "..."]
     if lines and not block["hide-output"]:
         found.append(literal("\n".join(lines), "text", "block-output"))
-    for content, paper in zip(map(base64.b64decode, result["pictures"]), PAPERS, strict=False):
+    for content in map(base64.b64decode, result["pictures"]):
         kind = "svg" if b"<svg" in content[:1000] else "png"
-        path = Path(app.srcdir) / "_runs" / "pictures" / f"{page.replace('/', '.')}-{number}-{paper}.{kind}"
+        path = Path(app.srcdir) / "_runs" / "pictures" / f"{page.replace('/', '.')}-{number}.{kind}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         image = nodes.image(uri=f"/_runs/pictures/{path.name}", alt=block["alt"] or "")
-        image["classes"] += [paper] if len(result["pictures"]) > 1 else []
         image.source, image.line = mark.source, mark.line
         found.append(image)
     return found

@@ -78,10 +78,7 @@ def run(block: Block, number: int, namespace: dict[str, Any]) -> Block:
 
 
 def execute(source: str, name: str, namespace: dict[str, Any]) -> list[bytes]:
-    """Run a block; its last expression is shown, as in a notebook: as its repr, or a figure in two pictures.
-
-    The first is for light paper, the second for dark.
-    """
+    """Run a block; its last expression is shown, as in a notebook: as its repr, or a figure as SVG."""
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # for tracebacks and warnings
     tree = ast.parse(source, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -90,10 +87,9 @@ def execute(source: str, name: str, namespace: dict[str, Any]) -> list[bytes]:
     if value is None:
         return []
     if hasattr(value, "savefig"):
-        from steinkit.report.elements import drawing
+        from steinkit.plots import svg
 
-        both = drawing(value)
-        return [both.light, both.dark]
+        return [svg(value)]
     print(repr(value))
     return []
 

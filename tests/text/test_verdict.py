@@ -134,7 +134,7 @@ def test_the_tests_are_listed_with_their_p_values():
 def test_sizes_follow_the_verdict():
     off, right = quantity("tau", mean_bias=-0.9), quantity("mu")
     assert "tau: mean 0.90" in verdict(WRONG, [LOCATION], bias=estimate(off, right)).sentence
-    assert verdict(bias=estimate(right)).sentence.endswith("right to 0.02 sd, its sd to 2%.")
+    assert verdict(bias=estimate(right)).sentence.endswith("mean within 0.02 sd, sd within 2%.")
     assert verdict(bias=estimate(right)).tables()[0].rows[0][0] == "mu"
     few = verdict(bias=estimate(right), enough_draws=False)
     assert (few.known_bias, few.tables()) == (None, ())

@@ -78,9 +78,10 @@ class Quantity:
         return self.mean_is_off or self.sd_is_off
 
     @property
-    def size(self) -> tuple[bool, float]:
-        """Order by which the worst quantities come first: whether it is clearly biased, and by how much."""
-        return (self.is_off, max(abs(self.mean_bias), abs(self.sd_bias))) if self.reliable else (False, -1.0)
+    def order(self) -> tuple[bool, bool, float]:
+        """Key by which quantities are ordered: reliable ones first, of these the clearly biased ones, by their size."""
+        size = max(abs(self.mean_bias), abs(self.sd_bias))
+        return self.reliable, self.is_off, -math.inf if math.isnan(size) else size
 
     def __str__(self) -> str:
         """Return the biases as a clause, "mean 0.90 ± 0.10 sd too low, sd 26% ± 3% too small"; empty within margins."""
@@ -219,11 +220,10 @@ class BiasEstimate(MeasureResult):
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """The quantities, ordered as by `worst`."""
+        """The quantities: reliable ones first, of these the clearly biased ones, by the size of the bias."""
         columns = [getattr(self, name) for name in Quantity.__dataclass_fields__ if name not in ("name", "reason")]
         rows = zip(self.names, *(column.tolist() for column in columns), self.reason, strict=True)
-        quantities = [Quantity(*row) for row in rows]
-        return tuple(quantities[k] for k in self.worst())
+        return tuple(sorted((Quantity(*row) for row in rows), key=lambda each: each.order, reverse=True))
 
     @property
     def has_useful_weights(self) -> bool:
@@ -246,7 +246,7 @@ class BiasEstimate(MeasureResult):
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Order the quantities: those clearly biased first, largest bias first; the ones not reliable last.
+        """Return the positions of `quantities` in `names`.
 
         Parameters
         ----------
@@ -258,10 +258,7 @@ class BiasEstimate(MeasureResult):
         ndarray of int
             Their positions in `names`.
         """
-        size = np.maximum(np.abs(self.mean_bias), np.abs(self.sd_bias))
-        beyond = (np.abs(self.mean_bias) > self.mean_margin) | (np.abs(self.sd_bias) > self.sd_margin)
-        order = np.lexsort((-np.nan_to_num(size), ~beyond, ~self.reliable))
-        return np.asarray(order[:most], dtype=np.int64)
+        return np.array([self.names.index(each.name) for each in self.quantities[:most]], dtype=np.int64)
 
     def table(self, most: int | None = _MOST_ROWS) -> str:
         """List the biases, largest first.
@@ -277,16 +274,6 @@ class BiasEstimate(MeasureResult):
             A row per quantity.
         """
         return self._table(None).text(("quantity",), most)
-
-    def headline(self) -> str:
-        """State the largest bias, or how accurate the numbers are.
-
-        Returns
-        -------
-        str
-            Without its full stop.
-        """
-        return self.sentence.split(". ")[0].removesuffix(".")
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the size of all biases together, the largest ones, what is not known and why, and the method."""
@@ -311,65 +298,54 @@ class BiasEstimate(MeasureResult):
         return " ".join([*self._known(), *self._not_known()])
 
     @property
+    def accuracy_sentence(self) -> str:
+        """The accuracy of all quantities; empty where not all of it is known."""
+        return f"All quantities: {_within(self.quantities)}." if self.reliable.all() else ""
+
+    @property
     def rejected_sentence(self) -> str:
         """The same for draws that are not from their target, and what corrects them."""
         reliable = self._reliable
         if not reliable:
             return self.sentence
         if not any(each.is_off for each in reliable):
-            every = "all means" if len(reliable) > 1 else "the mean"
-            said = f"What is wrong does not show: {every} {self._that_are_known}{_right_to(reliable)}."
-            return " ".join([said, *self._not_known()])
-        sure = self.reliable.all() and self.has_useful_weights
-        corrects = f"{'corrects' if sure else 'may correct'} them"
+            return f"The problem does not show in means and sds. {self.sentence}"
+        corrects = "corrects them" if self.reliable.all() and self.has_useful_weights else "may correct them"
         if self.method == "modes":  # it leaves the draws within each as they are
             corrects = "reweights the modes to their correct shares"
         return f"{self.sentence} `steinkit repair` {corrects}."
 
-    @property
-    def accuracy_sentence(self) -> str:
-        """The accuracy of all quantities; empty where not all of it is known."""
-        if not self.reliable.all():
-            return ""
-        return f"{'All means' if len(self.names) > 1 else 'The mean'} {_right_to(self.quantities)}."
-
     def matters_sentence(self, delta: float) -> str:
         """State whether a mean is biased by more than `delta` sd, with its margin; empty where none is reliable."""
-        reliable = self._reliable
-        if not reliable:
+        if not self._reliable:
             return ""
         if self.is_off_by(delta):
-            worst = max(reliable, key=lambda each: abs(each.mean_bias) - each.mean_margin)
+            worst = max(self._reliable, key=lambda each: abs(each.mean_bias) - each.mean_margin)
             return f"The mean of {worst.name} is off by {worst.mean_bias_text(sign=False)} sd, more than {delta:g}."
-        widest = max(reliable, key=lambda each: abs(each.mean_bias) + each.mean_margin)
+        widest = max(self._reliable, key=lambda each: abs(each.mean_bias) + each.mean_margin)
+        is_within = abs(widest.mean_bias) + widest.mean_margin <= delta
+        whether = f"No{self._known_only} mean is" if is_within else "It is not known whether a mean is"
         far = f"{widest.name}'s is off by {widest.mean_bias_text(sign=False)}"
-        if abs(widest.mean_bias) + widest.mean_margin <= delta:
-            known = "" if self.reliable.all() else " that is known"
-            return f"No mean{known} is off by more than {delta:g} sd: {far}."
-        return f"It is not known whether a mean is off by more than {delta:g} sd: {far}."
+        return f"{whether} off by more than {delta:g} sd: {far}."
 
     @property
     def _reliable(self) -> list[Quantity]:
         return [each for each in self.quantities if each.reliable]
 
     @property
-    def _that_are_known(self) -> str:
-        return "" if self.reliable.all() else "that are known "
+    def _known_only(self) -> str:
+        return "" if self.reliable.all() else " known"
 
     def _known(self) -> list[str]:
         off = [each for each in self._reliable if each.is_off]
         right = [each for each in self._reliable if not each.is_off]
         said = []
         if off:
-            left = len(off) - _NAMED
-            more = f"; {left} more {'is' if left == 1 else 'are'} off" if left > 0 else ""
+            more = f"; {len(off) - _NAMED} more biased" if len(off) > _NAMED else ""
             said.append(f"{'; '.join(f'{each.name}: {each}' for each in off[:_NAMED])}{more}.")
-        if right and off:
-            who = listed([each.name for each in right])
-            said.append(f"The {'means' if len(right) > 1 else 'mean'} of {who} {_right_to(right)}.")
-        elif right:
-            who = "All means" if len(right) > 1 else "The mean"
-            said.append(f"{who} {self._that_are_known}{_right_to(right)}.")
+        if right:
+            who = listed([each.name for each in right]) if off else f"All{self._known_only} quantities"
+            said.append(f"{who}: {_within(right)}.")
         return said
 
     def _not_known(self) -> list[str]:
@@ -437,7 +413,7 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
     if not any(found.reliable.any() for found in estimates.values()):
         return None
     shown = None if most is None else max(_NAMED, most // len(estimates))
-    worst = sorted(rows.values(), key=lambda those: max(each.size for _, each in those), reverse=True)[:shown]
+    worst = sorted(rows.values(), key=lambda those: max(each.order for _, each in those), reverse=True)[:shown]
     cells = tuple((each.name, sample, *each.bias_cells) for those in worst for sample, each in those)
     return Table(_CAPTION, ("quantity", "sample", "bias (sd)", "sd bias"), cells)
 
@@ -446,13 +422,11 @@ def _is_beyond(off: float, margin: float) -> bool:
     return max(margin, _SMALLEST) < abs(off) < math.inf
 
 
-def _right_to(quantities: Sequence[Quantity]) -> str:
+def _within(quantities: Sequence[Quantity]) -> str:
     """The largest biases that the margins allow."""
     mean = max(abs(each.mean_bias) + each.mean_margin for each in quantities)
     sd = max(abs(each.sd_bias) + each.sd_margin for each in quantities)
-    several = len(quantities) > 1
-    sds = f"{'their sds' if several else 'its sd'} to {100.0 * math.expm1(max(sd, _FINEST)):.2g}%"
-    return f"{'are' if several else 'is'} right to {max(mean, _FINEST):.2g} sd, {sds}"
+    return f"mean within {max(mean, _FINEST):.2g} sd, sd within {100.0 * math.expm1(max(sd, _FINEST)):.2g}%"
 
 
 def _to_the_margin(value: float, quantity: Quantity) -> str:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import resource
 import signal
@@ -29,14 +28,15 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 import steinkit as sk
 from steinkit.errors import SteinkitError
-from steinkit.sweeps.store import Record, Store
+from steinkit.sweeps.cells import Cell
+from steinkit.sweeps.store import Store
 
 MODEL = """
 import time
@@ -111,12 +111,12 @@ class Sweep:
         )
 
     @property
-    def records(self) -> dict[str, Record]:
-        """Records that the file holds."""
+    def cells(self) -> dict[str, Cell]:
+        """Cells that the file holds."""
         if not self.file.exists() or not self.file.stat().st_size:
             return {}
         with Store(self.file) as store:
-            return store.records
+            return store.cells
 
 
 def main() -> None:
@@ -141,16 +141,16 @@ def main() -> None:
 
 def kills_table(folder: Path, kills: int, seed: int, on_dask: bool) -> int:
     """Print what came of the kills; how many went wrong."""
-    wanted: dict[str, str] = {}
+    wanted: dict[str, Cell] = {}
     seconds: dict[int, float] = {}
     for k, jobs in enumerate((1, 1, 2)):  # the first loads everything
         undisturbed = Sweep(folder / f"undisturbed-{k}", "--jobs", str(jobs))
         began = time.monotonic()
         if undisturbed.start().wait(LONG) != 0:
             raise SystemExit("the sweep fails without being disturbed")
-        seconds[jobs], found = time.monotonic() - began, timeless(undisturbed.records)
+        seconds[jobs], found = time.monotonic() - began, timeless(undisturbed.cells)
         if wanted and found != wanted:
-            raise SystemExit("records depend on the number of jobs")
+            raise SystemExit("cells depend on the number of jobs")
         wanted = found
     ended = []
     for k in range(kills):
@@ -171,7 +171,7 @@ def kills_table(folder: Path, kills: int, seed: int, on_dask: bool) -> int:
     return sum(each != Ended(each.case) for each in ended)
 
 
-def dask_kills(folder: Path, kills: int, wanted: dict[str, str], seconds: float, seed: int) -> list[Ended]:
+def dask_kills(folder: Path, kills: int, wanted: dict[str, Cell], seconds: float, seed: int) -> list[Ended]:
     """Kill workers of a cluster that outlives the sweeps, and sweeps on it."""
     ended = []
     for k in range(kills):
@@ -203,7 +203,7 @@ def killed_once(
     name: str,
     victim: str,
     seconds: float,
-    wanted: dict[str, str],
+    wanted: dict[str, Cell],
     rng: np.random.Generator,
     cluster: str | None = None,
 ) -> Ended:
@@ -219,16 +219,16 @@ def killed_once(
         process.kill()
         return Ended(case, failed=True)
     orphans = left_after(sweep.mark, END)
-    kept = sweep.records
+    kept = sweep.cells
     failed = victim == "worker" and process.returncode != 0
     if process.returncode != 0:
         failed |= sweep.start().wait(LONG) != 0
-    records = sweep.records
-    found = timeless(records)
+    cells = sweep.cells
+    found = timeless(cells)
     return Ended(
         case,
-        lost=sum(records.get(cell) != record for cell, record in kept.items()) + len(wanted.keys() - found.keys()),
-        different=sum(found[cell] != wanted.get(cell) for cell in found),
+        lost=sum(cells.get(name) != cell for name, cell in kept.items()) + len(wanted.keys() - found.keys()),
+        different=sum(found[name] != wanted.get(name) for name in found),
         orphans=orphans,
         failed=bool(failed),
     )
@@ -295,28 +295,24 @@ def left_after(mark: str, seconds: float) -> int:
     return left
 
 
-def timeless(records: dict[str, Record]) -> dict[str, str]:
-    """Records without what differs from run to run, by their cells."""
-    found = {}
-    for cell, record in records.items():
-        results = [{**entry, "seconds": None} for entry in record["results"]]
-        found[cell] = json.dumps({**record, "seconds": None, "results": results}, sort_keys=True)
-    return found
+def timeless(cells: dict[str, Cell]) -> dict[str, Cell]:
+    """Cells without what differs from run to run, by their names."""
+    return {name: replace(cell, sampling=0.0, scoring=0.0) for name, cell in cells.items()}
 
 
 def room_table(folder: Path) -> int:
     """Print what came of a full disk and of a read-only folder; how many went wrong."""
-    wanted = timeless(finished(folder / "whole").records)
+    wanted = timeless(finished(folder / "whole").cells)
     rows: dict[str, Counter[str]] = {}
     for size in (1, 30_000, 70_000, 75_000, 80_000, 90_000):
         sweep = Sweep(folder / f"full-{size}")
         process = sweep.start(size)
         said = process.communicate(timeout=LONG)[1].decode()
-        kept = sweep.records
+        kept = sweep.cells
         again = sweep.start().wait(LONG)
-        records = sweep.records
+        cells = sweep.cells
         right = process.returncode == 3 and "cannot be written" in said and again == 0
-        right &= timeless(records) == wanted and all(records[cell] == record for cell, record in kept.items())
+        right &= timeless(cells) == wanted and all(cells[name] == cell for name, cell in kept.items())
         rows.setdefault("full disk", Counter())["right" if right else "wrong"] += 1
         if not right:
             print(f"full at {size}: {process.returncode}, {again}, {len(kept)} kept, {said}", file=sys.stderr)
@@ -366,7 +362,7 @@ def damage_table(folder: Path) -> int:
 
 
 def raced(file: Path) -> sk.SweepResult:
-    """A race in a file, so that there are records of its rungs, too."""
+    """A race in a file, so that there are cells of its rungs, too."""
     grid = {"proposal_scale": [0.05, 1.0, 3.0]}
     given = {"seeds": 8, "measures": ("ksd", "ess"), "racing": True, "file": file}
     return sk.sweep(sk.targets.Normal([0.0]), "rwmh", grid=grid, options={"draws": 40}, **given)

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.sweeps.choice import choose, loss_of
+from steinkit.sweeps.choice import choose
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.run import sweep
 from steinkit.sweeps.scheduler import Stage, climb, race_stages
@@ -71,19 +71,15 @@ class Pool:
 
     def __init__(self, result: SweepResult) -> None:
         places = {setting["step_size"]: i for i, setting in enumerate(result.settings)}
-        self.records = {(places[record["settings"]["step_size"]], record["seed"]): record for record in result.records}
-        self.losses = {cell: loss_of(record, "graph") for cell, record in self.records.items()}
-        self.seconds = {part: self._medians(part) for part in ("solve", "graph")}
-
-    def _medians(self, part: str) -> list[float]:
-        seconds: list[list[float]] = [[] for _ in STEP_SIZES]
-        for (i, _), record in self.records.items():
-            seconds[i] += [entry["seconds"][part] for entry in record["results"] if entry["measure"] == "graph"]
-        return [median(column) for column in seconds]
+        self.records = {(places[cell.settings["step_size"]], cell.seed): cell for cell in result.records}
+        self.losses = {place: cell.loss("graph") for place, cell in self.records.items()}
+        self.seconds = [
+            median(cell.scoring for (k, _), cell in self.records.items() if k == i) for i in places.values()
+        ]
 
 
-def race(pool: Pool, seeds: list[int]) -> tuple[bool, int, dict[str, float]]:
-    """Whether a race keeps the winner, how many settings end it, and the share of each part of the time it saves."""
+def race(pool: Pool, seeds: list[int]) -> tuple[bool, int, float]:
+    """Whether a race keeps the winner, how many settings end it, and the share of the time of scores it saves."""
     settings = [{"step_size": step} for step in STEP_SIZES]
     done: set[tuple[int, int]] = set()
     left: list[int] = []
@@ -98,10 +94,7 @@ def race(pool: Pool, seeds: list[int]) -> tuple[bool, int, dict[str, float]]:
         pass
     full = choose([pool.records[i, seed] for i in range(len(settings)) for seed in seeds], "graph", settings)
     ours = choose([pool.records[i, seed] for i in left for seed in seeds], "graph", [settings[i] for i in left])
-    saved = {
-        part: 1.0 - sum(pool.seconds[part][i] for i, _ in done) / (len(seeds) * sum(pool.seconds[part]))
-        for part in ("solve", "graph")
-    }
+    saved = 1.0 - sum(pool.seconds[i] for i, _ in done) / (len(seeds) * sum(pool.seconds))
     return ours.best in (full.best, *full.ties), len(left), saved
 
 
@@ -109,18 +102,17 @@ def racing_table(folder: str, size: int, seeds: int, draws: int, repetitions: in
     """Print how often races keep the winner, and what they save."""
     pool = Pool(run(size, draws, n_jobs=jobs, tolerance=FINAL, file=Path(folder, "pool.sqlite")))
     print(f"\nRaces of {seeds} seeds out of {size}, {repetitions} repetitions")
-    print(f"Programs take {sum(pool.seconds['solve']) / len(STEP_SIZES):.3f} s a cell at tolerance {FINAL:g}")
-    print(f"{'winner kept':>13}{'settings left':>15}{'programs saved':>24}{'spanners saved':>16}")
+    print(f"Scores take {sum(pool.seconds) / len(STEP_SIZES):.3f} s a cell at tolerance {FINAL:g}")
+    print(f"{'winner kept':>13}{'settings left':>15}{'time saved':>24}")
     draw = [np.random.default_rng(k).permutation(size)[:seeds].tolist() for k in range(repetitions)]
     found = [race(pool, chosen) for chosen in draw]
-    saved = [parts["solve"] for _, _, parts in found]
+    saved = [share for _, _, share in found]
     print(
         f"{f'{sum(kept for kept, _, _ in found)} of {repetitions}':>13}"
         f"{mean(left for _, left, _ in found):15.1f}"
         f"{f'{mean(saved):.0%} ({min(saved):.0%} to {max(saved):.0%})':>24}"
-        f"{mean(parts['graph'] for _, _, parts in found):16.0%}"
     )
-    print("Aims: the winner kept in 19 of 20 races, half of the programs' time saved")
+    print("Aims: the winner kept in 19 of 20 races, half of the time saved")
 
 
 def main() -> None:

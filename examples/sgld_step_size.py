@@ -63,6 +63,8 @@ def main() -> None:
         progress=sys.stderr.isatty(),
     )
     print(result.summary())
+    for table in result.tables():
+        print(f"\n{table.caption}\n{table.text()}")
     for note in result.warnings:
         print(textwrap.fill(f"Note: {note}", 110))
 
@@ -129,9 +131,9 @@ def share_of_lower_mode(target: sk.targets.MixturePosterior) -> float:
 def first_chain(result: sk.SweepResult, file: Path, step_size: float) -> sk.Sample:
     """The draws that the sweep keeps of every setting: those of its first seed."""
     seed = result.seeds[0]
-    (cell,) = (r["cell"] for r in result.records if r["settings"] == {"step_size": step_size} and r["seed"] == seed)
+    query = "SELECT npz FROM draws JOIN cells USING (cell) WHERE json_extract(settings, '$.step_size') = ? AND seed = ?"
     with closing(sqlite3.connect(file)) as database:
-        (npz,) = database.execute("SELECT npz FROM draws WHERE cell = ?", (cell,)).fetchone()
+        (npz,) = database.execute(query, (step_size, seed)).fetchone()
     return sk.read_sample(io.BytesIO(npz), format="npz")
 
 

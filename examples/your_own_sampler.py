@@ -89,6 +89,8 @@ def main() -> None:
         target, gibbs, grid={"squares_about": ["current mean", "data mean"]}, options={"draws": draws}, seeds=seeds
     )
     print(f"3. Both samplers, {seeds} seeds\n\n{swept.summary()}")
+    for table in swept.tables():
+        print(f"\n{table.caption}\n{table.text()}")
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "your_own_sampler.png"

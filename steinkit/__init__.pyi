@@ -77,13 +77,15 @@ from .result import Result as Result
 from .sample import DistinctSample as DistinctSample
 from .sample import Sample as Sample
 from .saved_results import read_result as read_result
+from .sweeps.cells import Cell as Cell
+from .sweeps.cells import Measured as Measured
 from .sweeps.choice import Choice as Choice
 from .sweeps.choice import choose as choose
 from .sweeps.result import SweepResult as SweepResult
+from .sweeps.result import TuningResult as TuningResult
 from .sweeps.result import read_sweep as read_sweep
 from .sweeps.run import sweep as sweep
 from .sweeps.scheduler import Rung as Rung
-from .sweeps.tuning import TuningResult as TuningResult
 from .sweeps.tuning import tune as tune
 from .target import ScoreCheck as ScoreCheck
 from .target import Target as Target

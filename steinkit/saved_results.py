@@ -2,8 +2,8 @@
 
 The NPZ file has the JSON file's name with ``.npz`` added. Under "result" it holds a description of the result in JSON,
 with the version of its schema, the name of the type of every record, the names of the arrays, and the SHA-256 of the
-JSON file. Nothing is pickled: a restored result consists of arrays, numbers, texts, and records that are public or
-listed in `_RECORDS`. A user's functions, as in an operator, are kept as their texts.
+JSON file. Nothing is pickled: a restored result consists of arrays, numbers, texts and the records of `_RECORDS`.
+A user's functions, as in an operator, are kept as their texts.
 """
 
 from __future__ import annotations
@@ -33,23 +33,44 @@ _SCHEMA = 1
 """Version of the files; raise it when a saved record gains, loses or renames a field or changes its meaning."""
 
 _RECORDS = {
-    "BootstrapTest": "discrepancy.kernel.ksd",
-    "ChainMoments": "discrepancy.moments",
-    "Choice": "sweeps.choice",
-    "ComparedSample": "comparison_result",
-    "Drift": "diagnosis.bias.drift",
-    "Feature": "discrepancy.moments",
-    "LargeSlice": "discrepancy.sliced_goodness_of_fit",
-    "Measurement": "measurement",
-    "Origin": "result",
-    "Rate": "curves",
-    "Rung": "sweeps.scheduler",
-    "Scores": "measures.scores",
-    "SettingSummary": "sweeps.choice",
-    "Slice": "discrepancy.sliced",
-    "TestResult": "diagnosis.verdict_result",
+    name: f"steinkit.{module}"
+    for module, names in {
+        "chains": ("ChainDiagnostics",),
+        "comparison_result": ("ComparedSample", "Comparison"),
+        "curves": ("Curve", "Rate"),
+        "diagnosis.bias.drift": ("Drift",),
+        "diagnosis.bias.mode_weights": ("ModeWeights",),
+        "diagnosis.bias.repair": ("Repaired",),
+        "diagnosis.bias.result": ("BiasEstimate",),
+        "diagnosis.invariance": ("InvarianceTest",),
+        "diagnosis.verdict_result": ("TestResult", "Verdict"),
+        "discrepancy.bounded_features": ("BoundedFeature", "BoundedMoments"),
+        "discrepancy.classical": ("ClassicalSteinDiscrepancy",),
+        "discrepancy.graph.result": ("GraphSteinDiscrepancy",),
+        "discrepancy.graph.spanner.geometry": ("Graph",),
+        "discrepancy.kernel.base_kernels": ("GaussianKernel", "IMQ", "MaternKernel"),
+        "discrepancy.kernel.ksd": ("BootstrapTest", "KernelSteinDiscrepancy"),
+        "discrepancy.moments": ("ChainMoments", "Feature", "MomentSteinDiscrepancy"),
+        "discrepancy.operators": ("RiemannianLangevin",),
+        "discrepancy.sliced": ("Slice", "SlicedSteinDiscrepancy"),
+        "discrepancy.sliced_goodness_of_fit": ("LargeSlice", "SlicedSteinTest"),
+        "discrepancy.wasserstein": ("WassersteinDistance",),
+        "finding": ("Finding",),
+        "measurement": ("Measurement", "Reference"),
+        "measures.scores": ("Scores",),
+        "result": ("Origin",),
+        "sample": ("DistinctSample", "Sample"),
+        "sweeps.cells": ("Cell", "Measured"),
+        "sweeps.choice": ("Choice", "SettingSummary"),
+        "sweeps.modes": ("MissedMode",),
+        "sweeps.plan": ("Configuration",),
+        "sweeps.result": ("SweepResult", "TuningResult"),
+        "sweeps.scheduler": ("Race", "Rung"),
+        "units": ("Units",),
+    }.items()
+    for name in names
 }
-"""Modules of records that a file may hold beside the public ones, by the names of their types."""
+"""Module of every record that a file may hold, by the name of its type."""
 
 
 def save_result(result: Result, path: str | os.PathLike[str], text: str | None = None) -> None:
@@ -68,6 +89,13 @@ def save_result(result: Result, path: str | os.PathLike[str], text: str | None =
     OutputError
         If a file cannot be written.
     """
+    data, described = packed_result(result, text)
+    write_bytes(path, data, binary=True)
+    write_bytes(_beside(path), described, binary=True)
+
+
+def packed_result(result: Result, text: str | None = None) -> tuple[bytes, bytes]:
+    """Return what the two files hold; parameters of `save_result`."""
     data = f"{as_json(result.to_dict()) if text is None else text}\n".encode()
     arrays: dict[str, NDArray[Any]] = {}
     digest = hashlib.sha256(data).hexdigest()
@@ -75,8 +103,7 @@ def save_result(result: Result, path: str | os.PathLike[str], text: str | None =
     stream = io.BytesIO()
     arrays[_DESCRIBED] = np.frombuffer(state.encode(), dtype=np.uint8)
     np.savez(stream, allow_pickle=False, **arrays)
-    write_bytes(path, data, binary=True)
-    write_bytes(_beside(path), stream.getvalue(), binary=True)
+    return data, stream.getvalue()
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
@@ -109,8 +136,13 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 def restored(data: bytes, path: str | os.PathLike[str]) -> Result:
     """The result whose JSON file holds these bytes; parameters and errors of `read_result`."""
     name = _beside(path)
+    return unpacked_result(data, read_bytes(name, binary=True), str(name))
+
+
+def unpacked_result(data: bytes, described: bytes, name: str) -> Result:
+    """Return the result whose files hold these bytes; the second of them is called by a name in errors."""
     try:
-        archive = Archive(read_bytes(name, binary=True), str(name))
+        archive = Archive(described, name)
         state = json.loads(archive[_DESCRIBED].tobytes())
         if state.get("schema") != _SCHEMA:
             raise ValueError(f"expected schema {_SCHEMA}, got {state.get('schema')}; make the result again")
@@ -122,7 +154,7 @@ def restored(data: bytes, path: str | os.PathLike[str]) -> Result:
             f"{name} is not a result that this version of steinkit can read ({str(error) or repr(error)})"
         ) from None
     if state.get("sha256") != hashlib.sha256(data).hexdigest():
-        raise InputError(f"{name} belongs to another result than {path}; keep both files of a result together")
+        raise InputError(f"{name} belongs to another result than its document; keep both files of a result together")
     if not isinstance(found, Result):
         raise InputError(f"{name} holds a {type(found).__name__}, not a result")
     return found
@@ -162,7 +194,7 @@ def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         return {"mapping": [[_packed(key, arrays), _packed(each, arrays)] for key, each in value.items()]}
     name, module = type(value).__name__, type(value).__module__
     if is_dataclass(value) and module.startswith("steinkit."):
-        if _type_of(name) is not type(value):
+        if _RECORDS.get(name) != module:
             raise TypeError(f"{module}.{name} is no record of steinkit.saved_results; add it there")
         return {"record": [name, {each.name: _packed(getattr(value, each.name), arrays) for each in fields(value)}]}
     return repr(value)
@@ -187,18 +219,11 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
     if kind == "kind":
         return Kind(held)
     name, kept = held
-    if (made_of := _type_of(name)) is None:
+    if name not in _RECORDS:
         raise ValueError(f"{name} is no record of a result")
-    made = object.__new__(made_of)
+    made = object.__new__(getattr(importlib.import_module(_RECORDS[name]), name))
     if missing := {field.name for field in fields(made)} - kept.keys():
         raise ValueError(f"{name} has no field {min(missing)}; make the result again")
     for field in fields(made):
         object.__setattr__(made, field.name, _unpacked(kept[field.name], arrays))
     return made
-
-
-def _type_of(name: str) -> Any:
-    """Return the dataclass of this name that files may hold; None if there is none."""
-    module = f"steinkit.{_RECORDS[name]}" if name in _RECORDS else "steinkit"
-    found = getattr(importlib.import_module(module), name, None)
-    return found if isinstance(found, type) and is_dataclass(found) else None

@@ -88,18 +88,20 @@ def test_bounded_target_needs_its_bounds(tmp_path):
 
 
 def chosen(text, measure):
-    """The setting chosen by a measure, and the medians of all, as a sweep's summary says them."""
-    found = re.search(rf"^By {measure} \(.*?\): (\S.*), median .*\nsetting .*\n((?:\S.*\n)+)", text, flags=re.MULTILINE)
-    rows = re.findall(r"^(\S.*?) {2,}\S.*? {2,}([\d.]+) {2,}[\d.]+ to [\d.]+ ", found[2], flags=re.MULTILINE)
+    """The setting chosen by a measure, and the medians of all, as a sweep's table has them."""
+    found = re.search(
+        rf"^By {measure} \(.*?\): (\S.*), median .*\n *setting .*\n((?: *\S.*\n)+)", text, flags=re.MULTILINE
+    )
+    rows = re.findall(r"^ *(\S.*?) {2,}\S.*? {2,}([\d.]+) {2,}[\d.]+ to [\d.]+ ", found[2], flags=re.MULTILINE)
     return found[1], {name: float(median) for name, median in rows}
 
 
 def test_sgld_step_size_lies_between_too_small_and_too_large(tmp_path):
     text = run("sgld_step_size", tmp_path)
     best, medians = chosen(text, "graph Stein discrepancy")
-    assert best == "step_size 0.001"
-    assert medians[best] < 0.6 * min(medians["step_size 5e-05"], medians["step_size 0.05"])
-    assert chosen(text, "effective sample size")[0] == "step_size 0.05"
+    assert best == "step size 0.001"
+    assert medians[best] < 0.6 * min(medians["step size 5e-05"], medians["step size 0.05"])
+    assert chosen(text, "effective sample size")[0] == "step size 0.05"
     assert "Choose a step size of 1e-03: every other is worse" in text
     wrong, right = map(float, re.search(r"Modes ([\d.]+):[\d.]+, right ([\d.]+):", text).groups())
     assert abs(right - 51.7) < 1.5 < abs(wrong - 51.7)  # the upper mode's share, by the rule of rectangles
@@ -125,9 +127,9 @@ def test_your_own_sampler_is_found_wrong_where_effective_sample_size_prefers_it(
     assert re.search(r"^1 +right ", compared, flags=re.MULTILINE)
     assert re.search(r"^2 +with the slip ", compared, flags=re.MULTILINE)
     best, medians = chosen(swept, "graph Stein discrepancy")
-    assert best == "squares_about current mean"
-    assert medians["squares_about data mean"] > 1.3 * medians[best]
-    assert chosen(swept, "effective sample size")[0] == "squares_about data mean"
+    assert best == "squares about current mean"
+    assert medians["squares about data mean"] > 1.3 * medians[best]
+    assert chosen(swept, "effective sample size")[0] == "squares about data mean"
 
 
 def test_data_used_by_barkers_test_do_not_grow(tmp_path):

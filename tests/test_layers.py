@@ -116,6 +116,7 @@ MAY_IMPORT = {
         "samplers",
         "measurement",
         "result",
+        "saved_results",
         "text",
         "runtime",
     },

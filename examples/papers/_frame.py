@@ -32,6 +32,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from _cell_code import cell_code
+from _cells import CellFile
 from _ledger import Found, ledger, verdict
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
@@ -41,7 +42,6 @@ from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_resu
 from steinkit.files.streams import write_bytes
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.identity import digest, recordable
-from steinkit.sweeps.store import Store
 from steinkit.sweeps.workers import Lost, open_workers
 from steinkit.text import Table
 
@@ -56,6 +56,7 @@ STYLE = {
 }
 _WIDTH, _DPI = 6.4, 125  # a figure of 800 pixels; at half its width letters are still nine pixels tall
 _INTERRUPTED = 130
+_EXPERIMENT = "experiment"  # in the place of a cell's name, what the file is about
 _WRAP = 110
 
 
@@ -131,7 +132,7 @@ class Experiment:
             Numbers, words, and lists of them.
         """
         described = {digest(each): each for each in (self._described(function, cell) for cell in cells)}
-        with Store(self._cells) as store:
+        with CellFile(self._cells) as store:
             lacking = [name for name in described if name not in store.records]
             done = len(described) - len(lacking)
             self._compute(function, {name: described[name] for name in lacking}, store, done)
@@ -142,7 +143,7 @@ class Experiment:
         self._run += len(lacking)
         return [records[digest(self._described(function, cell))]["found"]["value"] for cell in cells]
 
-    def _compute(self, function: Callable[..., Any], described: Mapping[str, Any], store: Store, done: int) -> None:
+    def _compute(self, function: Callable[..., Any], described: Mapping[str, Any], store: CellFile, done: int) -> None:
         """Compute cells, in this process or others, and keep each as it is finished."""
         jobs = None if self.jobs == 1 or len(described) <= 1 else self.jobs
         called = function if jobs is None else _Called(str(self._script), function.__name__)
@@ -150,14 +151,14 @@ class Experiment:
         total, shown = done + len(tasks), sys.stderr.isatty()
         with (
             progress_bar(function.__name__, total, initial=done, unit=" cells", shown=shown) as bar,
-            open_workers("loky", jobs, None, None) as workers,
+            open_workers("loky", jobs) as workers,
         ):
-            for name, answer in workers.answers(_compute, tasks):
+            for name, answer in workers.answers(None, _compute, tasks):
                 if isinstance(answer, Lost):
                     raise SteinkitError(f"{function.__name__}({answer.arguments[1]}): {answer.reason}")
                 value, seconds = answer
                 found = {"value": value, "commit": commit()}
-                store.append({"cell": name, **described[name], "found": found, "seconds": seconds})
+                store.append(name, {**described[name], "found": found, "seconds": seconds})
                 bar.update()
 
     def result(
@@ -271,9 +272,9 @@ class Experiment:
             "data": None if self.data is None else digest_of_file(self.data),
         }
         self._cells = self.folder / f"{self.name}.cells.sqlite"
-        with Store(self._cells) as store:
-            there = store.document("experiment") or wanted
-            store.write_documents(experiment=there)
+        with CellFile(self._cells) as store:
+            there = store.records.get(_EXPERIMENT, wanted)
+            store.append(_EXPERIMENT, there)
         if there != wanted:
             differing = ", ".join(
                 f"{name} {there.get(name)} (now {wanted[name]})" for name in wanted if there.get(name) != wanted[name]
@@ -347,7 +348,7 @@ def _loaded(script: str) -> ModuleType:
     return module
 
 
-def _compute(shared: None, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[Any, float]:
+def _compute(shared: None, function: Callable[..., Any], cell: Mapping[str, Any]) -> list[tuple[Any, float]]:
     """One cell in one thread: its value as JSON keeps it, and its processor seconds."""
     began = time.process_time()
     try:
@@ -358,7 +359,7 @@ def _compute(shared: None, function: Callable[..., Any], cell: Mapping[str, Any]
         raise
     except Exception as error:  # of which another process sends the words only
         raise SteinkitError(f"{function.__name__}({cell}) failed:\n{traceback.format_exc()}") from error
-    return value, time.process_time() - began
+    return [(value, time.process_time() - began)]
 
 
 def _plain(value: Any) -> Any:

@@ -23,8 +23,7 @@ from steinkit.text import one_line
     "--target",
     metavar="PATH.PY:ATTRIBUTE",
     type=click.Path(),
-    help="Your own target, of a sweep or of a score. The file is run, to show the draws. Built-in targets "
-    "are known from the source.",
+    help="Your own target, of a score. The file is run, to show the draws. Built-in targets are known from the source.",
 )
 @output_option(
     "-o",
@@ -40,7 +39,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     \b
     steinkit report FILE.sqlite -o report.html
     steinkit report FILE.sqlite curve.json -o report.html --title "Step of SGLD"
-    steinkit report FILE.sqlite --target model.py:target -o report.html
+    steinkit report score.json --target model.py:target -o report.html
 
     RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that 'steinkit score', 'compare' or 'curve' wrote
     with -o, with the file of arrays beside it. The page is one file that needs no network and runs no script.

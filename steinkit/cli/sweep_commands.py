@@ -10,14 +10,12 @@ import click
 
 from steinkit.cli.help_screens import command, measure_option, output_option, solver_option
 from steinkit.cli.options import in_order, json_option, max_seconds_option
-from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
-from steinkit.errors import UsageError
+from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, tell, warn
 from steinkit.files.streams import as_json
 from steinkit.sweeps import BACKENDS
 
 if TYPE_CHECKING:
-    from steinkit.sweeps.plan import Plan
-    from steinkit.sweeps.result import SweepResult
+    from steinkit.result import Result
     from steinkit.sweeps.run import Workplace
 
 _NOTHING_SCORED = 4
@@ -58,12 +56,11 @@ _file = output_option(
     "--output",
     required=True,
     metavar="FILE",
-    help="SQLite file for records and draws. '.sqlite' is added to a name without it; the file of another sweep is "
-    "refused.",
+    help="SQLite file for cells and draws. '.sqlite' is added to a name without it.",
 )
 
 
-def _workplace(file: Path, options: Mapping[str, Any]) -> Workplace:
+def _workplace(file: str, options: Mapping[str, Any]) -> Workplace:
     """Where cells are computed and kept."""
     from steinkit.sweeps.run import Workplace
 
@@ -80,18 +77,6 @@ def _workplace(file: Path, options: Mapping[str, Any]) -> Workplace:
 )
 @_backend
 @_file
-@output_option(
-    "--resume",
-    is_flag=True,
-    help="Only resume: refuse FILE if it holds no sweep. Without this option the sweep resumes where FILE holds it, "
-    "and begins where it does not.",
-)
-@output_option(
-    "--force",
-    is_flag=True,
-    help="Take FILE even if it holds another sweep. Records of the other sweep stay and are not used; its result is "
-    "replaced.",
-)
 @output_option(
     "--init",
     type=click.Path(dir_okay=False),
@@ -132,59 +117,37 @@ def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
     Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, which
     is a function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start
     "normal" is a standard normal state from each seed. [run] takes max_seconds, racing and label, too, and the
-    settings of the measures: units, dilation, solver, and so on.
+    settings of the measures but operator: units, dilation, solver, and so on.
 
     Every finished cell is kept in FILE at once. The same command with the same FILE goes on where a run broke off, and
-    runs nothing twice, but for cells that failed, once more. The grid and the seeds may grow; with another target,
-    sampler, option or measure it is another sweep, and FILE is refused (--force). A value that the sampler does not
-    allow is reported before anything is run. Exit code 4 if no cell could be scored.
+    runs nothing twice, but for cells that failed. The grid and the seeds may grow. A cell of another target, sampler,
+    option or measure is another cell: such cells stay in FILE and are not used. A value that the sampler does not allow
+    is reported before anything is run. Exit code 4 if no cell could be scored.
     """
-    from steinkit.sweeps.configuration import read_configuration, require_file, require_runnable
+    from steinkit.sweeps.configuration import read_configuration
     from steinkit.sweeps.run import run_plan
 
-    resume, force = options["resume"], options["force"]
     with apart_from_results():
-        if resume and force:
-            raise UsageError("--resume goes on with the sweep in FILE, --force takes the file of another; give one")
         plan, asked_for_racing = read_configuration(config)
-        file = require_file(plan, output, resume=resume, force=force)
-        require_runnable(plan)
         try:
-            result = run_plan(plan, _workplace(file, options), options["racing"] or asked_for_racing)
+            result = run_plan(plan, _workplace(output, options), options["racing"] or asked_for_racing)
         except KeyboardInterrupt as interrupt:
             for note in getattr(interrupt, "__notes__", ()):
                 tell(note)
             raise
-    try:
-        say(as_json(result.to_dict()) if json_output else _said(result, plan, file))
-    finally:
-        for note in result.warnings:
-            warn(note)
-    if result.criteria:
-        own = _own_target(plan.identity["name"], Path(config))
-        page = str(file.with_suffix(".html"))
-        say_next(["report", str(file), "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
+    _report(result, output, json_output)
     return 0 if result.criteria else _NOTHING_SCORED
 
 
-def _said(result: SweepResult, plan: Plan, file: Path) -> str:
-    """What the result says, and first what is wrong with draws of the best setting."""
-    from steinkit.measures import find_measure
-    from steinkit.report.sources import read_sweep_source
-    from steinkit.report.sweep_draws import best_in_words
-    from steinkit.sweeps.text import text
+def _report(result: Result, output: str, json_output: bool) -> None:
+    """Print a result, warn, and say how to make a page of it."""
+    from steinkit.sweeps.store import sweep_file
 
-    with apart_from_results():
-        found = read_sweep_source(file)
-        assert found is not None  # it was just written
-        best = best_in_words(found, find_measure, lambda _: plan.target)
-    return text(result.to_dict(), find_measure, len(result.settings), len(result.seeds), best)
-
-
-def _own_target(name: str, config: Path) -> str | None:
-    """What names the target from here where it is code of the user's own, which the file names from its own folder."""
-    path, colon, attribute = name.rpartition(":") if ":" in name else (name, "", "")
-    return f"{config.parent / path}{colon}{attribute}" if path.endswith(".py") else None
+    file = sweep_file(output)
+    say(as_json(result.to_dict()) if json_output else result.summary())
+    for note in result.warnings:
+        warn(note)
+    say_next(["report", str(file), "-o", str(file.with_suffix(".html"))], "a page of it", json_output=json_output)
 
 
 @command()
@@ -223,17 +186,10 @@ def tune(config: str, output: str, json_output: bool, **options: Any) -> int:
     Every finished chain is kept in FILE at once; the same command goes on where a run broke off. Exit code as of
     'sweep'.
     """
-    from steinkit.sweeps.configuration import read_tuning, require_file, require_runnable
-    from steinkit.sweeps.store import TUNING
+    from steinkit.sweeps.configuration import read_tuning
     from steinkit.sweeps.tuning import run_tuning
 
     with apart_from_results():
-        plan = read_tuning(config)
-        file = require_file(plan, output, result=TUNING)
-        require_runnable(plan)
-        result = run_tuning(plan, options["cost"], _workplace(file, options), options["max_seconds"])
-    say(as_json(result.to_dict()) if json_output else result.summary())
-    for note in result.warnings:
-        warn(note)
-    say_next(["report", str(file), "-o", str(file.with_suffix(".html"))], "a page of it", json_output=json_output)
+        result = run_tuning(read_tuning(config), options["cost"], _workplace(output, options), options["max_seconds"])
+    _report(result, output, json_output)
     return 0

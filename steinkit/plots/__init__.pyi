@@ -3,7 +3,6 @@ from .axes import look as look
 from .axes import svg as svg
 from .curves import comparison as comparison
 from .curves import curve as curve
-from .curves import selection as selection
 from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import draws_with_density as draws_with_density
@@ -14,6 +13,7 @@ from .overview import mode_weights as mode_weights
 from .overview import picture as picture
 from .overview import verdict as verdict
 from .pages import figures as figures
+from .settings import selection as selection
 from .slices import moment_matrix as moment_matrix
 from .slices import slice_function as slice_function
 from .slices import slice_panels as slice_panels

@@ -23,12 +23,12 @@ from steinkit.errors import UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.scores import Scores
 from steinkit.plots.axes import axes_or_new, drawn, head, open_frame
-from steinkit.plots.curves import comparison, curve, most_varied, selection, tuning
+from steinkit.plots.curves import comparison, curve
 from steinkit.plots.discrepancy import Standard, arranged
+from steinkit.plots.settings import most_varied, selection, tuning
 from steinkit.plots.slices import moments, slice_function, slice_key, slices
 from steinkit.result import Result
-from steinkit.sweeps.result import SweepResult
-from steinkit.sweeps.tuning import TuningResult
+from steinkit.sweeps.result import SweepResult, TuningResult
 from steinkit.text import probability, shortened
 
 if TYPE_CHECKING:

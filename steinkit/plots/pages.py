@@ -20,8 +20,10 @@ from steinkit.plots.axes import coordinate_bars, drawn, heaviest
 from steinkit.plots.curves import comparison, curve
 from steinkit.plots.discrepancy import Standard, draws, draws_with_density, stein_function
 from steinkit.plots.overview import picture, verdict
+from steinkit.plots.settings import sweep_figures, tuning_figures
 from steinkit.plots.slices import moment_matrix, slice_function
 from steinkit.result import Picture, Result
+from steinkit.sweeps.result import SweepResult, TuningResult
 from steinkit.target import Target
 from steinkit.text import compact, count, sentence, shortened
 
@@ -129,6 +131,10 @@ def _(found: Curve, target: Target | None = None) -> tuple[Picture, ...]:
     caption = f"Both axes are logarithmic; the broken line is the rate fitted to the tail.{band}"
     heading = f"{sentence(find_measure(found.measure).title)} against {found.against}"
     return (_picture(heading, caption, f"From {ends}. {found.headline()}.", partial(curve, found), 4.3),)
+
+
+figures.register(SweepResult, sweep_figures)
+figures.register(TuningResult, tuning_figures)
 
 
 def _of_measure(result: Result, sample: str, standard: Standard, target: Target | None) -> list[Picture]:

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steinkit import __version__, plots
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
-from steinkit.errors import InputError, SteinkitError, UsageError, printable
+from steinkit.errors import SteinkitError, UsageError, printable
 from steinkit.files.streams import write_bytes
-from steinkit.report.sources import read_sweep_source
-from steinkit.report.sweep_part import sweep_part
 from steinkit.result import Picture, Result, Statement, answers
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
 from steinkit.saved_results import read_result
+from steinkit.sweeps.store import read_run
 from steinkit.target import Target
 from steinkit.targets import make_target
 from steinkit.targets.registry import load_target_or_model
@@ -64,8 +63,8 @@ def write_report(
     title : str, optional
         A line above the headline, and the name of the page in a browser.
     target : Target or str, optional
-        Target of the sweep or score, where that is code of your own (as ``path.py:attribute`` it is run): pictures of
-        the draws need it. Built-in targets are made from what the source says.
+        Target of the score, where that is code of your own (as ``path.py:attribute`` it is run): pictures of the draws
+        need it. Built-in targets are made from what the source says.
 
     Raises
     ------
@@ -127,20 +126,12 @@ class Part:
 
 def _part(source: Source, target: Target | str | None) -> Part:
     """A source that was read."""
-    if (swept := read_sweep_source(source)) is not None:
-        try:
-            return Part(*sweep_part(swept, target))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{swept.name} lacks what this version of steinkit ({__version__}) puts into it ({error!r}); make it "
-                "again"
-            ) from error
     if isinstance(source, Result):
         words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(source).__name__).lower()
         return Part.of(f"the {words}", source, _target_of(source, target))
     if not isinstance(source, str | os.PathLike):
         raise UsageError(f"a report is made of results and their files; received {type(source).__name__}")
-    result = read_result(source)
+    result = read_run(source) or read_result(source)
     return Part.of(Path(source).name, result, _target_of(result, target))
 
 

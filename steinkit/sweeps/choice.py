@@ -25,10 +25,10 @@ References
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,16 @@ from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.result import in_json
 from steinkit.sample import Floats, Integers
+from steinkit.sweeps.cells import Cell, Interval, Place, Setting
+from steinkit.sweeps.identity import digest
+from steinkit.text import setting_key
 
-Interval = tuple[float, float]
-Record = Mapping[str, Any]
-
+LEVEL = 0.95
 _SEED = 0  # of the resampling: the same cells give the same choice
 _MOST_SEEDS = 100  # 200 over 100 is beyond any number of settings
+_ENDS = 3  # values tried, from which one at their end may be beside a better one that was not
+
+BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
 
 class UnrankedError(InputError):
@@ -58,6 +62,7 @@ class SettingSummary:
     Attributes
     ----------
     settings : dict
+    standing : {"best", "not told apart", "worse", "not run"}
     scored, failed : int
         Cells with a value of the measure, and cells without.
     median : float
@@ -73,6 +78,7 @@ class SettingSummary:
     """
 
     settings: dict[str, Any]
+    standing: str
     scored: int
     failed: int
     median: float
@@ -80,6 +86,11 @@ class SettingSummary:
     lower: float
     upper: float
     cost_per_draw: float | None
+
+    @property
+    def cells(self) -> int:
+        """Cells that were run."""
+        return self.scored + self.failed
 
     def to_dict(self) -> dict[str, Any]:
         """List the row as JSON documents hold it; null for what is infinite or not known.
@@ -100,14 +111,6 @@ class Choice:
     ----------
     measure : str
         Its name.
-    best : dict
-        The best setting.
-    ties : tuple of dict
-        Settings that cannot be told from the best, in grid order.
-    median : float
-        Of the best setting's values over the seeds.
-    interval : tuple of two floats, or None
-        Of the best setting: see `SettingSummary`.
     rows : tuple of SettingSummary
         All settings, in grid order.
     level : float
@@ -117,13 +120,48 @@ class Choice:
     """
 
     measure: str
-    best: dict[str, Any]
-    ties: tuple[dict[str, Any], ...]
-    median: float
-    interval: Interval | None
     rows: tuple[SettingSummary, ...]
     level: float
     warnings: tuple[str, ...]
+
+    @property
+    def row(self) -> SettingSummary:
+        """The best setting over its seeds."""
+        return next(row for row in self.rows if row.standing == BEST)
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The best setting."""
+        return self.row.settings
+
+    @property
+    def ties(self) -> tuple[dict[str, Any], ...]:
+        """Settings that cannot be told from the best, in grid order."""
+        return tuple(row.settings for row in self.rows if row.standing == TIED)
+
+    @property
+    def median(self) -> float:
+        """Of the best setting's values over the seeds."""
+        return self.row.median
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the best setting: see `SettingSummary`."""
+        return self.row.interval
+
+    @property
+    def at_end(self) -> tuple[str, str] | None:
+        """An option whose best value is the "smallest" or "largest" of three or more numbers tried, and which."""
+        for name, value in self.best.items():
+            tried = sorted({row.settings[name] for row in self.rows if _is_number(row.settings.get(name))})
+            all_numbers = all(_is_number(row.settings.get(name)) for row in self.rows)
+            if all_numbers and len(tried) >= _ENDS and value in (tried[0], tried[-1]):
+                return name, "smallest" if value == tried[0] else "largest"
+        return None
+
+    def of(self, settings: Setting) -> SettingSummary:
+        """Return the row of a setting."""
+        return next(row for row in self.rows if row.settings == settings)
 
     def to_dict(self) -> dict[str, Any]:
         """List the choice as JSON documents hold it.
@@ -139,21 +177,20 @@ class Choice:
 
 @cautious
 def choose(
-    records: Sequence[Record],
+    records: Sequence[Cell],
     measure: str,
     settings: Sequence[Mapping[str, Any]],
     *,
     eligible: Collection[int] | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
     repeats: int = 2000,
 ) -> Choice:
     """Choose the best of several settings, and say which others cannot be told from it.
 
     Parameters
     ----------
-    records : iterable of mapping
-        Cells of a sweep, each with "settings", "seed", "results" (documents of measures) and "cost_per_draw". Cells of
-        settings that are not asked for are left aside.
+    records : sequence of Cell
+        Cells of a sweep. Those of settings that are not asked for are left aside.
     measure : str
         One that they were scored by: "graph", "sliced", "ess" and what else `steinkit score --measure` takes.
     settings : sequence of mapping
@@ -185,56 +222,99 @@ def choose(
     require_type(str, "the name of a measure", measure=measure)
     require_type((list, tuple), "a list", settings=settings, records=records)
     for record in records:
-        require_type(Mapping, "a mapping", record=record)
+        require_type(Cell, "a cell of a sweep", record=record)
     if not settings:
         raise UsageError("there is no setting to choose from; pass at least one")
     require_mappings(**{f"settings[{i}]": each for i, each in enumerate(settings)})
+    smaller_is_better = find_measure(measure).smaller_is_better
     lower, upper, cells = _losses(records, measure, settings)
-    rows = tuple(
-        SettingSummary(dict(settings[i]), **_summary(lower[i], upper[i], cells[i], measure, level, repeats))
-        for i in range(len(settings))
-    )
-    if not any(row.scored for row in rows):
-        failed = f"{sum(row.failed for row in rows)} failed, of {len(settings)} settings"
+    if not np.isfinite(lower).any():
+        failed = f"{np.isinf(lower).sum()} failed, of {len(settings)} settings"
         raise InputError(f"no cell has a value of measure {measure}: {failed}; see the reasons in the records")
-    medians = [_median(0.5 * each + 0.5 * other) for each, other in zip(lower, upper, strict=True)]
+    middle = 0.5 * lower + 0.5 * upper
+    medians = [_median(row) for row in middle]
     # where every setting fails with half of its seeds, the one that fails least often
-    scored = [row.scored / max(row.scored + row.failed, 1) for row in rows]
+    scored = [np.isfinite(row).sum() / max((~np.isnan(row)).sum(), 1) for row in lower]
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
-    require_ranked({i: cells[i] for i in candidates}, best, measure, settings)
+    if why := refusal({i: cells[i] for i in candidates}, best, measure):
+        raise UnrankedError(f"settings cannot be ordered by measure {measure}: {why}")
     error = (1.0 - level) / max(len(settings) - 1, 1)
-    ties = tuple(
-        dict(settings[i])
-        for i in candidates
-        if i != best
-        and (math.isfinite(medians[i]) or medians[i] == medians[best])
-        and not is_above(lower[i], upper[best], error=error, repeats=repeats)
-    )
-    median, interval = rows[best].median, rows[best].interval
-    return Choice(measure, dict(settings[best]), ties, median, interval, rows, level, _warnings(rows, level, error))
+
+    def turn(low: float, high: float) -> Interval:  # losses back into the measure
+        return (low, high) if smaller_is_better else (-high, -low)
+
+    rows = []
+    for i, setting in enumerate(settings):
+        standing = BEST if i == best else WORSE if cells[i] else NOT_RUN
+        tied = standing == WORSE and i in candidates and (math.isfinite(medians[i]) or medians[i] == medians[best])
+        if tied and not is_above(lower[i], upper[best], error=error, repeats=repeats):
+            standing = TIED
+        interval = _bootstrap_interval(lower[i], upper[i], level, repeats)
+        ends, costs = turn(_median(lower[i]), _median(upper[i])), [c.cost_per_draw for c in cells[i] if c.cost_per_draw]
+        counts = int(np.isfinite(lower[i]).sum()), int(np.isinf(lower[i]).sum())
+        center, cost = turn(medians[i], medians[i])[0], float(np.median(costs)) if costs else None
+        rows.append(SettingSummary(dict(setting), standing, *counts, center, interval and turn(*interval), *ends, cost))
+    return Choice(measure, tuple(rows), level, _warnings(rows, level, error))
 
 
-def require_ranked(
-    cells: Mapping[int, Sequence[Record]], best: int, measure: str, settings: Sequence[Mapping[str, Any]]
-) -> None:
-    """Raise UnrankedError if the best setting, or by an estimate any, has values that settings must not be ordered by.
+def refusal(cells: Mapping[int, Sequence[Cell]], best: int, measure: str) -> str:
+    """Say why settings must not be ordered by a measure: in half of the best one's cells, or by an estimate of any's.
 
     Parameters
     ----------
-    cells : mapping of int to sequence of mapping
-        Records by the numbers of their settings.
+    cells : mapping of int to sequence of Cell
+        By the numbers of their settings.
     best : int
         Number of the best one.
     measure : str
-    settings : sequence of mapping
+
+    Returns
+    -------
+    str
+        Empty where they may be ordered.
     """
     for i in [best] if find_measure(measure).has_bracket else cells:  # an estimate may be too large as well
-        found = [why for record in cells[i] if (why := why_unranked(record, measure, is_best=i == best))]
-        scored = sum(math.isfinite(loss_of(record, measure)[0]) for record in cells[i])
-        if found and 2 * len(found) >= scored:
-            where = f"{len(found)} of {scored} cells of {_show(settings[i])}"
-            raise UnrankedError(f"settings cannot be ordered by measure {measure}: in {where}, {found[0]}")
+        known = [cell.measures[measure] for cell in cells[i] if measure in cell.measures]
+        found = [why for each in known if (why := each.unknown if i == best else each.unranked)]
+        if found and 2 * len(found) >= len(known):
+            return f"in {len(found)} of {len(known)} cells of {setting_key(cells[i][0].settings)}, {found[0]}"
+    return ""
+
+
+def ranking(
+    cells: Mapping[int, Sequence[Cell]], measures: Sequence[str], wanted: int | None = None
+) -> tuple[str, dict[Place, Interval]]:
+    """Find the first measure by which settings may be ordered, and their losses by it.
+
+    Parameters
+    ----------
+    cells : mapping of int to sequence of Cell
+        By the numbers of their settings.
+    measures : sequence of str
+    wanted : int, optional
+        How many settings the order is to be known of; cells whose values order nothing then count as failed. By
+        default of all that have values.
+
+    Raises
+    ------
+    UnrankedError
+        If there is none.
+    """
+    refused = []
+    for name in measures:
+        halving = wanted is not None
+        losses = {(i, cell.seed): cell.loss(name, is_ranked=halving) for i, those in cells.items() for cell in those}
+        medians = {i: median(0.5 * sum(losses[i, cell.seed]) for cell in those) for i, those in cells.items()}
+        best = min(medians, key=medians.__getitem__)
+        why = refusal({best: cells[best]} if halving else cells, best, name)
+        if not why and wanted is not None and sum(map(math.isfinite, medians.values())) < wanted:
+            reasons = (cell.reason for those in cells.values() for cell in those)
+            why = f"too few settings have values in half of their cells: {next(filter(None, reasons), 'none is known')}"
+        if not why:
+            return name, losses
+        refused.append(f"by measure {name}, {why}")
+    raise UnrankedError(f"settings cannot be ordered by {', '.join(measures)}: {'; '.join(refused)}")
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:
@@ -264,81 +344,25 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
 
 
 def _losses(
-    records: Iterable[Record], measure: str, settings: Sequence[Mapping[str, Any]]
-) -> tuple[Floats, Floats, list[list[Record]]]:
+    records: Iterable[Cell], measure: str, settings: Sequence[Setting]
+) -> tuple[Floats, Floats, list[list[Cell]]]:
     """Brackets of the losses of k settings with S seeds, shape (k, S), NaN where there is no cell; and their cells."""
-    places = {_key(setting): i for i, setting in enumerate(settings)}
-    wanted = [record for record in records if _key(record["settings"]) in places]
-    seeds = {seed: j for j, seed in enumerate(sorted({record["seed"] for record in wanted}))}
+    places = {digest(setting): i for i, setting in enumerate(settings)}  # whatever the order of their names
+    wanted = [(places[name], cell) for cell in records if (name := digest(cell.settings)) in places]
+    seeds = {seed: j for j, seed in enumerate(sorted({cell.seed for _, cell in wanted}))}
     losses = np.full((2, len(settings), len(seeds)), np.nan)
-    cells: list[list[Record]] = [[] for _ in settings]
-    for record in wanted:
-        i, j = places[_key(record["settings"])], seeds[record["seed"]]
-        if not np.isnan(losses[0, i, j]):
-            given = f"two cells with settings {dict(record['settings'])} and seed {record['seed']}"
+    cells: list[list[Cell]] = [[] for _ in settings]
+    for i, cell in wanted:
+        if not np.isnan(losses[0, i, seeds[cell.seed]]):
+            given = f"two cells with settings {cell.settings} and seed {cell.seed}"
             raise InputError(f"{given}; pass records of one sweep, each cell once")
-        losses[:, i, j] = loss_of(record, measure)
-        cells[i].append(record)
+        losses[:, i, seeds[cell.seed]] = cell.loss(measure)
+        cells[i].append(cell)
     return losses[0], losses[1], cells
 
 
-def _summary(
-    lower: Floats, upper: Floats, cells: Sequence[Record], measure: str, level: float, repeats: int
-) -> dict[str, Any]:
-    """What the row of a setting says, its losses turned back into the measure."""
-    bracket = (_median(lower), _median(upper))
-    median, interval = _median(0.5 * lower + 0.5 * upper), _bootstrap_interval(lower, upper, level, repeats)
-    if not find_measure(measure).smaller_is_better:
-        bracket, median, interval = _turned(bracket), -median, interval and _turned(interval)
-    costs = [float(cost) for record in cells if (cost := record.get("cost_per_draw")) is not None]
-    counts = {"scored": int(np.isfinite(lower).sum()), "failed": int(np.isinf(lower).sum())}
-    known = {"median": median, "interval": interval, "lower": bracket[0], "upper": bracket[1]}
-    return counts | known | {"cost_per_draw": float(np.median(costs)) if costs else None}
-
-
-def why_unranked(record: Record, measure: str, *, is_best: bool) -> str:
-    """Why a measure's value in a cell must not put its setting first, or behind another; empty where it may.
-
-    All biases of the best setting must be known. Others may have margins that are too wide; or be slow, as long as no
-    draws fall into groups: then there are no regions whose shares, which the score does not know, may be wrong.
-    """
-    entry = entry_of(record, measure)
-    why = entry.get("unranked") or ""
-    if is_best:
-        whys = (f"biases are not known: {each['reason']}" for each in entry.get("quantities", ()) if each["reason"])
-        return why or next(whys, "")
-    return "" if entry.get("hidden") and not entry["falls_apart"] else why
-
-
-def bracket_of(record: Record, measure: str) -> Interval | None:
-    """The certified bracket of a cell; the value itself where the measure is an estimate, None where there is none."""
-    entry = entry_of(record, measure)
-    value = entry.get("value")
-    if value is None or not find_measure(measure).has_bracket:
-        return None if value is None else (value, value)
-    return entry.get("lower", value), entry.get("upper", value)
-
-
-def entry_of(record: Record, measure: str) -> Mapping[str, Any]:
-    """The document of a measure of a cell; empty where it was not taken."""
-    return next((entry for entry in record["results"] if entry["measure"] == measure), {})
-
-
-def loss_of(record: Record, measure: str) -> Interval:
-    """Bracket of the loss of one cell; infinite where it has no finite value."""
-    bracket = bracket_of(record, measure)
-    if bracket is None or not all(map(math.isfinite, bracket)):
-        return math.inf, math.inf
-    return bracket if find_measure(measure).smaller_is_better else _turned(bracket)
-
-
-def _turned(bracket: Interval) -> Interval:
-    return -bracket[1], -bracket[0]
-
-
-def _key(settings: Mapping[str, Any]) -> str:
-    """Equal for equal settings, whatever the order of their names, before and after a trip through JSON."""
-    return json.dumps(settings, sort_keys=True)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _median(row: Floats) -> float:
@@ -367,11 +391,11 @@ def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
 
 def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tuple[str, ...]:
     found = [
-        f"{row.failed} of {row.failed + row.scored} cells with {_show(row.settings)} failed; they count as worst"
+        f"{row.failed} of {row.cells} cells with {setting_key(row.settings)} failed; they count as worst"
         for row in rows
         if row.failed
     ]
-    cells = [row.scored + row.failed for row in rows if row.scored + row.failed]
+    cells = [row.cells for row in rows if row.cells]
     needed = next(m for m in range(1, _MOST_SEEDS) if math.comb(2 * m, m) * error >= 1.0)
     if len(rows) > 1 and min(cells) < needed:
         found.append(
@@ -379,7 +403,3 @@ def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tup
             f"ties may be missing; use at least {needed} seeds"
         )
     return tuple(map(Caution, found))
-
-
-def _show(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in settings.items())

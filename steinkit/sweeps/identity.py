@@ -4,18 +4,17 @@ A target is known by what it does and what it holds: its score and log density a
 names, the bytes of its data, and those of the file that it comes from. A function cannot be told from another by
 its code alone, which may call other code; its values can.
 
-A sampler that is a user's function is known by the bytes of its file, its place in it, and the values that it holds in
-its closure and defaults: numbers, words, arrays, targets, and other functions of files. Any edit of the file makes
-other cells. Modules that the file imports are not looked at. A function cannot be told if it comes from no file, as in
-a notebook, or if it holds anything else: an object, an open file, a random generator.
+A sampler that is a user's function is known by the SHA-256 of its file, its place in it, and the values that it holds
+in its closure and defaults: numbers, words, and lists of them. Any edit of the file makes other cells. Modules that the
+file imports are not looked at. A function cannot be told if it comes from no file, as in a notebook, or if it holds
+anything else: an array, another function, an object.
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,27 +140,10 @@ def _digits(values: ArrayLike) -> list[str]:
 
 def code_identity(function: Callable[..., Any]) -> str | None:
     """Hash a function's file, its place in it, and the values that it holds; None where they cannot be told."""
+    function = getattr(function, "py_func", function)  # where Numba keeps a function
     try:
-        return digest(_told(function))
-    except (InputError, TypeError, ValueError, RecursionError):
-        return None
-
-
-def _told(value: Any) -> Any:
-    """What tells a value from others, as JSON holds it; TypeError for one that another run would not have again."""
-    value = getattr(value, "py_func", value)  # where Numba keeps a function
-    if inspect.isfunction(value):
-        code, cells = value.__code__, value.__closure__ or ()
+        code, held = function.__code__, [cell.cell_contents for cell in function.__closure__ or ()]
         place = [file_digest(Path(code.co_filename)), code.co_code.hex(), list(code.co_positions())]
-        return place, _told([[cell.cell_contents for cell in cells], value.__defaults__, value.__kwdefaults__])
-    if isinstance(value, Target):
-        return target_fingerprint(value)
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        return array_digest(value)
-    if isinstance(value, Mapping):
-        return [[_told(key), _told(each)] for key, each in value.items()]
-    if isinstance(value, list | tuple):
-        return [type(value).__name__, *map(_told, value)]
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
-        return [type(value).__name__, repr(value)]
-    raise TypeError(f"{type(value).__name__} has no value that another run would have again")
+        return digest(place, held, function.__defaults__, function.__kwdefaults__)
+    except (InputError, AttributeError, TypeError, ValueError, RecursionError):
+        return None

@@ -1,21 +1,57 @@
-"""What a sweep found: its records, the choice by each measure, and how to read both from its file again."""
+"""What a sweep or tuning found: cells, choices and rungs, and how to read them from its file again."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from steinkit import __version__
+from steinkit.diagnosis import verdict_text
+from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
-from steinkit.result import Result, in_json
-from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
-from steinkit.sweeps.store import CONFIGURATION, RESULT, TUNING, Record, Store, sweep_file
-from steinkit.sweeps.text import text
-from steinkit.text import setting_key
+from steinkit.result import Result, Statement, in_json
+from steinkit.sweeps import text as words
+from steinkit.sweeps.cells import Cell
+from steinkit.sweeps.choice import Choice, UnrankedError, choose
+from steinkit.sweeps.modes import MissedMode
+from steinkit.sweeps.plan import Configuration, Plan
+from steinkit.sweeps.scheduler import Race, Rung
+from steinkit.sweeps.store import Store, sweep_file
+from steinkit.text import (
+    Table,
+    count,
+    listed,
+    seeds_label,
+    sentence,
+    setting_key,
+    setting_label,
+    units_label,
+    value_label,
+)
+
+_BEST_DRAWS = "May draws of the best setting be used?"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What failed and why: one for each reason that cells of a setting gave."""
+
+    settings: dict[str, Any]
+    seeds: tuple[int, ...]
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the failure as JSON documents hold it.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        return {name: in_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,78 +60,73 @@ class SweepResult(Result):
 
     Attributes
     ----------
-    records : tuple of dict
-        One a cell, settings in the order of the grid and seeds in theirs within; each says all that it depends on.
-        With racing, settings dropped early have cells with some of the seeds only.
+    records : tuple of Cell
+        Settings in the order of the grid and seeds in theirs within. With racing, settings dropped early have cells
+        with some of the seeds only.
     settings : tuple of dict
         Points of the grid.
     seeds : tuple of int
         With which each setting was run.
-    measures : tuple of str
-        By which each cell was scored.
+    configuration : Configuration
+        What was run.
+    text : str
+        The configuration file, where there is one.
     criteria : dict of str to Choice
         The best setting by each measure that at least one cell has a value of.
     refused : dict of str to str
         By measures whose values settings must not be ordered by: why not.
-    reused : int
-        Cells whose records were there before.
-    seconds : float
-        Wall time of the run.
-    racing : dict, optional
+    racing : Race or None
         What racing dropped and saved.
-    units : dict, optional
-        The one scale that all cells were scored in, as JSON keeps it; None where no measure has units.
+    reused : int
+        Cells that were there before.
     warnings : tuple of str
         What a reader should know before the choice.
+    seconds : float
+        Wall time of the run.
+    verdict : Verdict or None
+        On the first seed's draws of the best setting.
+    unjudged : str or None
+        Why there is none.
+    missed : MissedMode or None
+        A mode that these draws missed and those of other settings found.
     """
 
-    records: tuple[Record, ...]
+    records: tuple[Cell, ...]
     settings: tuple[dict[str, Any], ...]
     seeds: tuple[int, ...]
-    measures: tuple[str, ...]
+    configuration: Configuration
+    text: str
     criteria: dict[str, Choice]
     refused: dict[str, str]
+    racing: Race | None
     reused: int
-    seconds: float
-    racing: dict[str, Any] | None
-    units: dict[str, Any] | None
     warnings: tuple[str, ...]
+    seconds: float = 0.0
+    verdict: Verdict | None = None
+    unjudged: str | None = None
+    missed: MissedMode | None = None
 
     @classmethod
-    def of(cls, records: Sequence[Record], notes: Sequence[str], **known: Any) -> SweepResult:
-        """Choose by every measure, say why there is no choice by others, and warn of the cells and both.
-
-        Parameters
-        ----------
-        records : sequence of dict
-            What the cells have recorded.
-        notes : sequence of str
-            Warnings that come first.
-        **known
-            The other fields.
-
-        Returns
-        -------
-        SweepResult
-            With criteria, refusals and warnings.
-        """
+    def of(cls, plan: Plan, cells: Sequence[Cell], notes: Sequence[str], race: Race | None, reused: int) -> SweepResult:
+        """Choose by every measure, say why there is no choice by others, and warn of the cells and both."""
         criteria: dict[str, Choice] = {}
         refused: dict[str, str] = {}
-        settings, measures, dropped = known["settings"], known["measures"], (known["racing"] or {}).get("dropped", ())
-        running = [i for i, each in enumerate(settings) if setting_key(each) not in dropped]
-        warnings = [*notes, *_cell_warnings(records)]
-        for name in measures:
-            if all(bracket_of(record, name) is None for record in records):
+        running = [i for i, each in enumerate(plan.settings) if race is None or setting_key(each) not in race.dropped]
+        warnings = [*notes, *_cell_warnings(cells)]
+        for name in plan.measures:
+            if not any(name in cell.measures for cell in cells):
                 warnings.append(f"no cell has a value of measure {name}, so that no setting is chosen by it")
                 continue
             try:
-                criteria[name] = choose(records, name, settings, eligible=running if name == measures[0] else None)
+                eligible = running if name == plan.measures[0] else None
+                criteria[name] = choose(cells, name, plan.settings, eligible=eligible)
             except UnrankedError as error:
                 refused[name] = str(error)
                 warnings.append(Caution(refused[name]))
                 continue
             warnings += [about(name, note) for note in criteria[name].warnings]
-        return cls(tuple(records), criteria=criteria, refused=refused, warnings=tuple(warnings), **known)
+        known = plan.settings, plan.seeds, plan.configuration, plan.text
+        return cls(tuple(cells), *known, criteria, refused, race, reused, tuple(warnings))
 
     def __repr__(self) -> str:
         best = "; ".join(f"best by {name}: {setting_key(choice.best)}" for name, choice in self.criteria.items())
@@ -108,20 +139,140 @@ class SweepResult(Result):
         return len(self.records)
 
     @property
-    def failed(self) -> int:
-        """Cells that failed."""
-        return sum(record["status"] == "failed" for record in self.records)
+    def measures(self) -> tuple[str, ...]:
+        """By which each cell was scored."""
+        return self.configuration.measures
 
     @property
-    def failures(self) -> list[dict[str, Any]]:
-        """What failed and why: one entry for each reason that cells of a setting gave."""
-        grouped: dict[tuple[str, str], dict[str, Any]] = {}
-        for record in self.records:
-            if record["status"] == "failed":
-                key = (json.dumps(record["settings"]), record["reason"])
-                entry = {"settings": record["settings"], "seeds": [], "reason": record["reason"]}
-                grouped.setdefault(key, entry)["seeds"].append(record["seed"])
-        return list(grouped.values())
+    def units(self) -> dict[str, Any] | None:
+        """The one scale that all cells were scored in, as JSON keeps it; None where no measure has units."""
+        units: dict[str, Any] | None = self.configuration.measure_settings["units"]
+        return units
+
+    @property
+    def failed(self) -> int:
+        """Cells that failed."""
+        return sum(cell.reason is not None for cell in self.records)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What failed and why."""
+        grouped: dict[tuple[str, str], tuple[dict[str, Any], list[int]]] = {}
+        for cell in self.records:
+            if cell.reason is not None:
+                grouped.setdefault((setting_key(cell.settings), cell.reason), (cell.settings, []))[1].append(cell.seed)
+        return tuple(Failure(settings, tuple(seeds), reason) for (_, reason), (settings, seeds) in grouped.items())
+
+    @property
+    def leading(self) -> str | None:
+        """The measure that the sweep goes by: the first discrepancy, else the first; None without a choice."""
+        return next(
+            (name for name in self.criteria if find_measure(name).smaller_is_better), next(iter(self.criteria), None)
+        )
+
+    @property
+    def blind(self) -> str | None:
+        """The first measure of a choice that looks at the draws alone, and so does not see bias."""
+        return next((name for name in self.criteria if find_measure(name).needs == "draws"), None)
+
+    @property
+    def draws(self) -> int | None:
+        """Draws of each chain, if they all have the same number."""
+        lengths = {cell.draws for cell in self.records if cell.draws}
+        return lengths.pop() if len(lengths) == 1 else None
+
+    @property
+    def subject(self) -> str:
+        """The sampler and the target."""
+        return self.configuration.subject
+
+    def headline(self) -> str:
+        """Say the choice in one sentence, and what is wrong with draws of the best setting.
+
+        Returns
+        -------
+        str
+            Without its full stop.
+        """
+        name, faults = self.leading, ["is biased"] if self.verdict is not None and self.verdict.is_biased else []
+        faults += ["missed a mode that others found"] if self.missed is not None else []
+        said = f"No setting could be chosen: {self.failed} of {count(self.cells, 'cell')} failed"
+        if self.refused and name == self.blind:
+            titles = listed([find_measure(each).title for each in self.refused])
+            said = f"No setting is chosen by {titles}, which may prefer wrong ones here"
+        elif name is not None:
+            said = words.choice_headline(self.criteria[name])
+        return said + (f"; its chain {' and '.join(faults)}" if faults else "")
+
+    def statements(self) -> tuple[Statement, ...]:
+        """Say whether draws of the best setting may be used, which it is and how sure that is, and the limits.
+
+        Returns
+        -------
+        tuple of Statement
+            In the order in which they are read.
+        """
+        found: list[Statement] = []
+        if self.verdict is not None:
+            found += verdict_text.chosen_statements(self.verdict, self.seeds[0])
+        elif self.unjudged is not None:
+            found.append(Statement("number", _BEST_DRAWS, verdict_text.unjudged_sentence(self.unjudged)))
+        if self.missed is not None:
+            found.append(Statement("limits", "Did its chain visit all modes?", words.missed_sentence(self.missed)))
+        found += [
+            Statement("choice", "Which setting?", f"By {find_measure(name).title} none is chosen: {reason}.", True)
+            for name, reason in self.refused.items()
+        ]
+        choice = None if self.leading is None else self.criteria[self.leading]
+        if choice is not None:
+            found += words.choice_statements(choice)
+            blind, bias = None if self.blind is None else self.criteria[self.blind], self.criteria.get("bias")
+            if bias is not None and choice is not blind:
+                asked = "How wrong are its numbers?"
+                found.append(Statement("number", asked, words.sizes_sentence(choice, bias, blind)))
+            if blind is not None and choice is not blind:
+                asked = f"What would {find_measure(blind.measure).title} have picked?"
+                found.append(Statement("comparison", asked, words.blind_sentence(choice, blind)))
+        failures = [(setting_label(each.settings), each.seeds, each.reason) for each in self.failures]
+        found += words.failure_statements(failures, self.failed, self.cells)
+        found += [] if self.racing is None else words.race_statements(self.racing)
+        if choice is not None:
+            found.append(Statement("limits", "What does this not prove?", words.limits_sentence(choice, self.draws)))
+        run = f"{count(len(self.settings), 'setting')}, {count(len(self.seeds), 'seed')}: {count(self.cells, 'cell')}, "
+        run += f"{self.reused} of them from before, {self.failed} failed; {self.seconds:.1f} s"
+        return (*found, Statement("method", "What was run?", run))
+
+    def tables(self) -> tuple[Table, ...]:
+        """List the settings by each measure, the leading one first, and what failed.
+
+        Returns
+        -------
+        tuple of Table
+            The most telling one first.
+        """
+        choices = sorted(self.criteria.values(), key=lambda choice: choice.measure != self.leading)
+        rows = [(setting_label(each.settings), seeds_label(each.seeds), each.reason) for each in self.failures]
+        failed = [Table("Failures", ("setting", "seeds", "reason"), tuple(rows))] if rows else []
+        return (*map(words.choice_table, choices), *failed)
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """List what was run, and how long it took.
+
+        Returns
+        -------
+        tuple of pairs of str
+            Term and value.
+        """
+        return (
+            ("cells", f"{self.cells}: {self.failed} failed, {self.reused} were reused"),
+            *self.configuration.facts(),
+            ("seeds", seeds_label(self.seeds)),
+            ("racing", value_label(self.racing is not None)),
+            *([] if self.units is None else [("units", units_label(self.units))]),
+            ("wall time of the last run" if self.reused else "wall time", f"{self.seconds:.1f} s"),
+            ("work of all cells", f"{sum(cell.seconds for cell in self.records):.1f} s"),
+            *([("CONFIG.toml", self.text)] if self.text else []),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """List what ``steinkit sweep --json`` prints.
@@ -131,18 +282,145 @@ class SweepResult(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        names = ("criteria", "refused", "cells", "failed", "failures", "reused", "seconds", "racing", "units")
-        return {name: in_json(getattr(self, name)) for name in (*names, "warnings")} | {"version": __version__}
+        names = ["criteria", "refused", "verdict", "unjudged", "cells", "failed", "failures", "reused", "seconds"]
+        found = {name: in_json(getattr(self, name)) for name in (*names, "racing", "units", "warnings")}
+        missed = None if self.missed is None else vars(self.missed)
+        return found | {"missed": missed, "version": __version__}
 
-    def summary(self) -> str:
-        """The choice by each measure, the ties and the failures, in words.
+
+@dataclass(frozen=True, eq=False)
+class TuningResult(Result):
+    """The setting chosen, and what it rests on.
+
+    Attributes
+    ----------
+    setting : dict
+    bias, margin : float or None
+        Of the setting's chains on the last rung, medians over the seeds, in standard deviations; None if not known.
+    rungs : tuple of Rung
+    seeds : tuple of int
+    resource : str
+        In what lengths are counted: "budget", gradient or likelihood evaluations of single data, or "draws".
+    spent, full : int
+        In that, by the choice, and what the full grid of all settings and seeds would have cost.
+    seconds, full_seconds : float
+        Work of all processes together, sampling and scores; and that of the full grid, judged by the last rung.
+    verdict : Verdict or None
+        On a fresh chain of full length, from a seed that took no part in the choice.
+    unjudged : str or None
+        Why there is none.
+    configuration : Configuration
+        What was run.
+    warnings : tuple of str
+        What a reader should know before the choice.
+    """
+
+    setting: dict[str, Any]
+    bias: float | None
+    margin: float | None
+    rungs: tuple[Rung, ...]
+    seeds: tuple[int, ...]
+    resource: str
+    spent: int
+    full: int
+    seconds: float
+    full_seconds: float
+    verdict: Verdict | None
+    unjudged: str | None
+    configuration: Configuration
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<TuningResult: {setting_key(self.setting)}, at {self.share:.0%} of the full grid's cost>"
+
+    @property
+    def share(self) -> float:
+        """Share of the full grid's cost that was spent."""
+        return self.spent / self.full
+
+    @property
+    def tried(self) -> int:
+        """Settings tried."""
+        return len(self.rungs[0].losses)
+
+    @property
+    def subject(self) -> str:
+        """The sampler and the target."""
+        return self.configuration.subject
+
+    def headline(self) -> str:
+        """Say the setting in one sentence.
 
         Returns
         -------
         str
-            Of several lines, as ``steinkit sweep`` prints it.
+            Without its full stop.
         """
-        return text(self.to_dict(), find_measure, len(self.settings), len(self.seeds))
+        best = f"{setting_label(self.setting)} is the best of {count(self.tried, 'setting')}"
+        return sentence(f"{best}, at {self.share:.1%} of the full grid's cost")
+
+    def statements(self) -> tuple[Statement, ...]:
+        """Say the setting, its bias, the verdict on a fresh chain, the cost, and how each rung ordered settings.
+
+        Returns
+        -------
+        tuple of Statement
+            In the order in which they are read.
+        """
+        known, unit = "How far its draws are off is not known.", words.RESOURCES[self.resource]
+        if self.bias is not None and self.margin is not None:
+            of = f", the median of {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
+            known = f"Its bias is {self.bias:.2g} ± {max(self.margin, 0.001):.1g} sd{of}."
+        chosen = f"{sentence(setting_label(self.setting))} is the best of {count(self.tried, 'setting')}. {known}"
+        judged = verdict_text.unjudged_sentence(self.unjudged) if self.unjudged else ""
+        if self.verdict is not None:
+            said = self.verdict.sentence, self.verdict.modes_sentence, self.verdict.untested_sentence
+            judged = " ".join(filter(None, said))
+        cost = (
+            f"The choice took {self.spent:,} {unit}, {self.share:.1%} of the {self.full:,} of the full grid. Its work "
+            f"took {self.seconds:.0f} s, scores and any compilation included; that of the full grid would take about "
+            f"{self.full_seconds:.0f} s."
+        )
+        return (
+            Statement("choice", "Which setting is best?", chosen),
+            Statement("number", "May draws of a fresh chain be used?", judged and f"A fresh chain: {judged}"),
+            Statement("comparison", "What did the choice cost?", cost),
+            Statement("comparison", "How was it chosen?", words.ladder_sentence(self.rungs, self.resource)),
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """List what each setting lost on each rung, and the biases of the fresh chain.
+
+        Returns
+        -------
+        tuple of Table
+            The most telling one first.
+        """
+        fresh = () if self.verdict is None else self.verdict.tables()
+        ranks = words.rungs_table(self.rungs, self.resource)
+        return ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """List what was run.
+
+        Returns
+        -------
+        tuple of pairs of str
+            Term and value.
+        """
+        return (*self.configuration.facts(), ("seeds", seeds_label(self.seeds)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """List what ``steinkit tune --json`` prints.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        names = ["setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged"]
+        names += ["seeds", "rungs", "verdict", "warnings"]
+        return {name: in_json(getattr(self, name)) for name in names} | {"version": __version__}
 
 
 def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
@@ -156,7 +434,7 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
     Returns
     -------
     SweepResult
-        As the sweep returned it, from the cells in the file.
+        As the sweep returned it.
 
     Raises
     ------
@@ -166,39 +444,21 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
         If it holds no finished sweep, or is damaged.
     """
     with Store(sweep_file(file), writing=False) as store:
-        configuration, found, records = finished(store)
-    kept = {name: found[name] for name in ("racing", "reused", "seconds", "units")}
-    kept |= {name: tuple(configuration[name]) for name in ("settings", "seeds", "measures")}
-    return replace(SweepResult.of(records, (), **kept), warnings=tuple(found["warnings"]))
+        found = store.result()
+    if not isinstance(found, SweepResult):
+        raise InputError(f"{store.file} holds a {type(found).__name__}, not a sweep; run 'steinkit sweep' with it")
+    return found
 
 
-def finished(store: Store) -> tuple[dict[str, Any], dict[str, Any], list[Record]]:
-    """Return the configuration of a finished sweep, its JSON document, and its records.
-
-    Raises
-    ------
-    InputError
-        If the file holds no finished sweep.
-    """
-    configuration, result = store.document(CONFIGURATION), store.document(RESULT)
-    if configuration is None or result is None:
-        held = "a tuning" if store.document(TUNING) else "no finished sweep"
-        raise InputError(f"{store.file} holds {held}; run 'steinkit sweep CONFIG.toml -o {store.file}' to its end")
-    try:
-        return configuration, result["result"], [store.records[cell] for cell in result["records"]]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{store.file} lacks a record of its sweep ({error}); run the sweep again") from None
-
-
-def _cell_warnings(records: Sequence[Record]) -> list[str]:
+def _cell_warnings(cells: Sequence[Cell]) -> list[str]:
     """Warnings of the cells, each measure's with the first as an example."""
-    told: dict[str, list[tuple[str, Record]]] = {}  # by measures, a cell's first note
-    for record in records:
-        for measure in dict.fromkeys(note.partition(":")[0] for note in record["warnings"]):
-            note = next(each for each in record["warnings"] if each.startswith(f"{measure}:"))
-            told.setdefault(measure, []).append((note, record))
+    told: dict[str, list[tuple[str, Cell]]] = {}  # by measures, a cell's first note
+    for cell in cells:
+        first: Mapping[str, str] = {note.partition(":")[0]: note for note in reversed(cell.warnings)}
+        for measure, note in first.items():
+            told.setdefault(measure, []).append((note, cell))
     return [
-        f"{len(cells)} cell{'s' * (len(cells) > 1)} came with warnings of measure {cells[0][0]}"
-        f" ({setting_key(cells[0][1]['settings'])}, seed {cells[0][1]['seed']})"
-        for cells in told.values()
+        f"{len(those)} cell{'s' * (len(those) > 1)} came with warnings of measure {those[0][0]}"
+        f" ({setting_key(those[0][1].settings)}, seed {those[0][1].seed})"
+        for those in told.values()
     ]

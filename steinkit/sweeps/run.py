@@ -8,34 +8,33 @@ are computed. So a sweep may be interrupted and resumed, and spread over process
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
-import numpy as np
-
-from steinkit.arguments import number, positive, require_flags, require_mappings
-from steinkit.errors import UsageError, cautious, did_you_mean
-from steinkit.measures import all_options, default_measure, find_measure, require_taken
-from steinkit.sweeps.choice import UnrankedError, loss_of, require_ranked
-from steinkit.sweeps.execution import Execution, other_records, seconds_of
-from steinkit.sweeps.identity import recordable, target_fingerprint
-from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, in_fixed_units, seed_list
+from steinkit.arguments import require_flags
+from steinkit.errors import cautious
+from steinkit.measures import find_measure, require_taken
+from steinkit.runtime.progress import progress_bar
+from steinkit.sample import Sample
+from steinkit.sweeps.cells import Cell, Place
+from steinkit.sweeps.choice import ranking
+from steinkit.sweeps.modes import judge_best
+from steinkit.sweeps.plan import DEFAULT_SEEDS, Plan, make_plan
 from steinkit.sweeps.result import SweepResult
-from steinkit.sweeps.scheduler import Losses, Stage, climb, race_stages
-from steinkit.sweeps.store import Record, Store, sweep_file
-from steinkit.sweeps.tasks import Cell, swept_sampler
-from steinkit.sweeps.workers import Workers, open_workers
+from steinkit.sweeps.scheduler import Losses, Race, Stage, climb, race_stages
+from steinkit.sweeps.store import Store, sweep_file
+from steinkit.sweeps.tasks import run_cells
+from steinkit.sweeps.units import in_fixed_units
+from steinkit.sweeps.workers import Lost, Workers, open_workers
 from steinkit.target import Target
 from steinkit.text import setting_key
 
-DEFAULT_SEEDS = 20
+_TOGETHER = 10  # seeds whose chains run together, at most
+_TASKS = 4  # a worker, at least, where there are cells enough
 
 
 @cautious
@@ -88,8 +87,7 @@ def sweep(
         Widest relative bracket accepted. It is looser here than for a single score: seeds differ from each other by
         tens of percents, brackets of one percent leave the choice as it is, and they cost a fraction of the time.
     max_seconds : float, optional
-        Time for a measure of one cell; a cell that has no bracket of 10 % by then fails. A worker process that does
-        not answer soon after is ended, which clusters are not asked for; without `n_jobs` there is one process then.
+        Time for a measure of one cell; a cell that has no bracket of 10 % by then fails.
     file : path, optional
         SQLite file in which every finished cell is kept at once; a later run reuses the cells that are
         there; ``.sqlite`` is added to a name without an ending. Without one nothing is kept but the result.
@@ -123,8 +121,8 @@ def sweep(
     Raises
     ------
     UsageError
-        If an option is not one of the sampler's, a setting cannot be honoured or is read by none of the measures,
-        another process uses the file, or records are to be kept of something that cannot be told from another.
+        If the sampler does not take an option or does not allow its value, a setting is read by none of the measures,
+        another process uses the file, or cells are to be kept of something that cannot be told from another.
     InputError
         If the file is damaged, or not the file of a sweep.
     OutputError
@@ -134,14 +132,17 @@ def sweep(
 
     Notes
     -----
-    A cell that fails does not end the sweep: its record says why, and it counts as worst in the choice. When the sweep
-    is run again with its file, cells that failed are run once more, and a warning counts them.
+    A cell that fails does not end the sweep: it holds the reason, and counts as worst in the choice. When the sweep is
+    run again with its file, cells that failed are run again.
 
-    A record is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
+    A cell is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
     the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, its
-    file, and its score and log density at a few fixed points. Of a sampler of your own it covers the contents of its
-    file and the values that it holds. A function from no file, as in a notebook, or one that holds an object or a
-    random generator, cannot be told from another: its records are kept under a label only.
+    file, and its score and log density at a few fixed points. Of a sampler of your own it covers the SHA-256 of its
+    file and the numbers and words that it holds. A function from no file, as in a notebook, or one that holds an array,
+    an object or a random generator, cannot be told from another: its cells are kept under a label only.
+
+    At the end the draws of the best setting are judged, those of the first seed, and compared with draws of other
+    settings: no Stein discrepancy sees a mode that no draw has come near.
 
     References
     ----------
@@ -153,59 +154,6 @@ def sweep(
     plan = make_plan(target, sampler, grid=grid, target_options=target_options, **given, **measure_settings)
     require_taken(measure_settings, plan.measures)
     return run_plan(plan, Workplace(file, n_jobs, backend, scheduler, progress), racing)
-
-
-def make_plan(
-    target: Target | str,
-    sampler: str | Callable[..., Any],
-    folder: Path = Path(),
-    /,
-    *,
-    grid: Mapping[str, Sequence[Any]],
-    options: Mapping[str, Any] | None = None,
-    seeds: int | Sequence[int] = DEFAULT_SEEDS,
-    measures: Sequence[str] | None = None,
-    target_options: Mapping[str, Any] | None = None,
-    label: str = "",
-    **given: Any,
-) -> Plan:
-    """Hold what a user gave `sweep` together, and lay out the cells; files named in it are relative to the folder.
-
-    Raises
-    ------
-    UsageError
-        As `sweep` does.
-    """
-    require_mappings(options=options, target_options=target_options)
-    measure_settings, options = make_measure_settings(**given), options or {}
-    made, identity = _identified(target, target_options or {}, options, folder)
-    found = swept_sampler(sampler, folder)
-    if measures is None:
-        dim = made.dim or start_dimension(options)
-        operator = measure_settings.get("operator")
-        measures = (*([] if operator else ["bias"]), default_measure(dim, operator=operator), "ess")
-    listed = isinstance(measures, list | tuple) and all(isinstance(name, str) for name in measures)
-    if not listed or not measures or len(set(measures)) < len(measures):
-        raise UsageError(f"measures must be a list of different measures, ('graph', 'ess') say; received {measures!r}")
-    for name in measures:
-        find_measure(name)
-    if not isinstance(label, str):
-        raise UsageError(f"label must be words; received {label!r}")
-    fixed = {name: recordable(value, name) for name, value in options.items()}
-    settings, listed_seeds = grid_settings(grid, fixed), seed_list(seeds)
-    if (cells := len(settings) * len(listed_seeds)) > MOST_CELLS:
-        raise UsageError(f"a sweep may have {MOST_CELLS:,} cells at most; {cells:,} are asked for: give fewer values")
-    return Plan(
-        made,
-        identity,
-        found,
-        fixed,
-        settings,
-        listed_seeds,
-        tuple(measures),
-        measure_settings=measure_settings,
-        label=label,
-    )
 
 
 @dataclass(frozen=True)
@@ -220,24 +168,71 @@ class Workplace:
 
     @contextlib.contextmanager
     def open(self, plan: Plan, cells: int) -> Iterator[tuple[Store, Workers]]:
-        """Give records and workers; an interrupt is given a note that counts the cells kept and says how to go on."""
+        """Give a file and workers; an interrupt is given a note that counts the cells kept and says how to go on."""
         file = None if self.file is None else sweep_file(self.file)
-        if file is not None:
-            plan.require_identifiable()
-        timed = plan.measure_settings["max_seconds"] is not None
+        plan.require(is_kept=file is not None)
         with Store(file) as store:
             try:
-                with open_workers(self.backend, self.n_jobs, self.scheduler, plan.target, timed=timed) as workers:
+                with open_workers(self.backend, self.n_jobs, self.scheduler) as workers:
                     yield store, workers
             except KeyboardInterrupt as interrupt:
-                kept = f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {file}"
+                kept = f"{len(store.cells)} finished cells (of {cells} in the full sweep) are kept in {file}"
                 nothing = "nothing is kept of an interrupted sweep without a file; name one"
                 interrupt.add_note(f"{kept}; run the same sweep with that file to go on" if file else nothing)
                 raise
 
 
+class Execution:
+    """Cells computed, one after another kept in the store, with a bar that counts them.
+
+    Attributes
+    ----------
+    reused : set of str
+        Cells asked for that were there before.
+    """
+
+    def __init__(self, plan: Plan, store: Store, workers: Workers, progress: bool) -> None:
+        self._plan, self._store, self._workers, self._progress = plan, store, workers, progress
+        self._tried, self.reused = set[str](), set[str]()
+        store.begin(plan.run, plan.configuration)
+
+    def cells(self, places: Sequence[Place]) -> dict[Place, Cell]:
+        """Return cells; compute those that are missing, and those that failed before this run."""
+        names = {place: self._plan.fingerprint(*place) for place in places}
+        known = self._store.cells
+        lacking = {
+            place: name
+            for place, name in names.items()
+            if name not in self._tried and (name not in known or known[name].reason)
+        }
+        self.reused |= {*names.values()} - {*lacking.values()} - self._tried
+        there = len(names) - len(lacking)
+        with progress_bar("sweep", len(names), initial=there, unit=" cells", shown=self._progress) as bar:
+            for setting, cell, draws in self._computed(list(lacking)):
+                name = lacking[setting, cell.seed]
+                self._store.append(name, self._plan.run, cell, draws)
+                self._tried.add(name)
+                bar.update()
+        return {place: known[name] for place, name in names.items()}
+
+    def _computed(self, places: Sequence[Place]) -> Iterator[tuple[int, Cell, Sample | None]]:
+        """Cells as they are finished; the chains of some seeds of a setting run together."""
+        seeds: dict[int, list[int]] = {}
+        for setting, seed in places:
+            seeds.setdefault(setting, []).append(seed)
+        size = max(1, min(_TOGETHER, len(places) // (_TASKS * self._workers.count)))
+        tasks = {(i, k): (i, each[k : k + size]) for i, each in seeds.items() for k in range(0, len(each), size)}
+        # apart, the second time: one chain may have cost the others their process, or all their memory
+        answers = self._workers.answers(self._plan, run_cells, tasks, lambda whole: [(whole[0], [s]) for s in whole[1]])
+        for (setting, _), answer in answers:
+            if isinstance(answer, Lost):
+                seed = answer.arguments[1][0]
+                answer = Cell(dict(self._plan.settings[setting]), seed, reason=f"not run: {answer.reason}"), None
+            yield setting, *answer
+
+
 def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
-    """Compute the cells that have no record yet, and choose.
+    """Compute the cells that are not there yet, choose, and judge the draws of the best setting.
 
     Raises
     ------
@@ -247,158 +242,42 @@ def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
         With a note that says what is kept and how to go on.
     """
     began = time.perf_counter()
-    with place.open(plan, len(plan.cells)) as (store, workers):
-        plan, doubts = in_fixed_units(plan, store, workers)
-        # with the result, which may be that of another sweep than the configuration
-        store.write_documents(configuration=plan.document | {"racing": racing}, result=None)
-        others = other_records(plan, store)
+    with place.open(plan, len(plan.places)) as (store, workers):
+        plan, notes = in_fixed_units(plan, store, workers)
         execution = Execution(plan, store, workers, place.progress)
-        report = _race(plan, execution) if racing else None
-        found = execution.records(plan.cells) if report is None else report.pop("records")
-        known = {name: getattr(plan, name) for name in ("settings", "seeds", "measures")}
-        known |= {"reused": len(execution.reused), "seconds": time.perf_counter() - began, "racing": report}
-        records, units = [found[cell] for cell in plan.cells if cell in found], plan.measure_settings.get("units")
-        result = SweepResult.of(records, (*doubts, *others, *execution.notes), **known, units=units)
-        store.write_documents(result={"result": result.to_dict(), "records": [record["cell"] for record in records]})
+        found, race = _raced(plan, execution) if racing else (execution.cells(plan.places), None)
+        if others := len(store.cells.keys() - {plan.fingerprint(*each) for each in plan.places}):
+            said = "of another sweep, other data, other code or another version, and not reused"
+            notes = (*notes, f"{others} cell{'s' * (others > 1)} in {store.file}: {said}")
+        cells = [found[each] for each in plan.places if each in found]
+        result = SweepResult.of(plan, cells, notes, race=race, reused=len(execution.reused))
+        if result.leading is not None:
+            result = replace(result, **judge_best(plan, store, result.criteria[result.leading].best))
+        result = replace(result, seconds=time.perf_counter() - began)
+        store.keep(result)
     return result
 
 
-def _race(plan: Plan, execution: Execution) -> dict[str, Any]:
-    """Run a race, by the first measure by which settings may be ordered on a rung.
-
-    Returns
-    -------
-    dict
-        Records of the cells that were run, by their cells; the settings dropped; the work done and saved. The work
-        of the full sweep is an estimate: each setting's median over its cells, for all seeds, which leaves out the
-        time that workers need to warm up.
-    """
+def _raced(plan: Plan, execution: Execution) -> tuple[dict[Place, Cell], Race]:
+    """Run a race, by the first measure by which settings may be ordered on a rung."""
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
-    found: dict[Cell, Record] = {}
+    found: dict[Place, Cell] = {}
     dropped: dict[str, str] = {}
 
     def losses_of(stage: Stage, settings: Sequence[int]) -> tuple[str, Losses]:
-        computed = execution.records([(setting, seed) for setting in settings for seed in stage.seeds])
-        found.update(computed)
-        refused = []
-        for name in alike:
-            losses = {cell: loss_of(record, name) for cell, record in computed.items()}
-            medians = {i: statistics.median(sum(losses[i, s]) for s in stage.seeds) for i in settings}
-            cells = {i: [computed[i, s] for s in stage.seeds] for i in settings}
-            try:
-                require_ranked(cells, min(medians, key=medians.__getitem__), name, plan.settings)
-            except UnrankedError as error:
-                refused.append(str(error))
-            else:
-                return name, losses
-        raise UnrankedError(f"settings cannot race: {'; '.join(refused)}")
+        found.update(execution.cells([(setting, seed) for setting in settings for seed in stage.seeds]))
+        return ranking({i: [found[i, seed] for seed in stage.seeds] for i in settings}, alike)
 
     for _ in climb(plan.settings, race_stages(plan.seeds), losses_of, dropped, sign=1 if smaller_is_better else -1):
         pass
     seconds: dict[int, list[float]] = {}
-    for (setting, _), record in found.items():
-        seconds.setdefault(setting, []).append(seconds_of(record))
-    spent = math.fsum(map(math.fsum, seconds.values()))
-    full = len(plan.seeds) * math.fsum(map(statistics.median, seconds.values()))
-    return {
-        "records": found,
-        "dropped": {key: dropped[key] for key in map(setting_key, plan.settings) if key in dropped},
-        "cells_run": len(found),
-        "cells_full": len(plan.cells),
-        "seconds_spent": spent,
-        "seconds_full_estimate": full,
-        "saved": 1.0 - spent / full if full > 0.0 else 0.0,
-    }
-
-
-def named_target(
-    name: str, options: Mapping[str, Any], dim: int, folder: Path = Path()
-) -> tuple[Target, tuple[Path, ...]]:
-    """The target that a name means, and the files it was made from.
-
-    Parameters
-    ----------
-    name : str
-        A built-in name, or ``path.py:attribute``.
-    options : mapping
-        Options of a built-in target.
-    dim : int
-        Dimension, where the options fix none.
-    folder : Path
-        What the paths of files are relative to.
-    """
-    from steinkit.targets import load_target, make_target
-
-    if ":" in name or name.endswith(".py"):
-        if options:
-            raise UsageError("target options are for built-in targets; set them inside your Python file instead")
-        path, colon, attribute = name.rpartition(":")
-        reference = f"{folder / path}{colon}{attribute}" if colon else str(folder / name)
-        return load_target(reference), (folder / path,)
-    resolved, files = {key: recordable(value, f"target option {key}") for key, value in options.items()}, []
-    data = resolved.get("data")
-    if isinstance(data, str):
-        resolved["data"] = str(folder / data)
-        files.append(folder / data)
-    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in resolved.items()}
-    return make_target(name, texts, dim), tuple(files)
-
-
-def start_dimension(options: Mapping[str, Any]) -> int:
-    """Dimension that a sampler's start or proposal scale fixes; 1 where they fix none."""
-    for name in ("start", "proposal_scale"):
-        try:
-            shape = np.shape(options.get(name, ()))
-        except ValueError:
-            raise UsageError(f"{name} must be rows of the same length; received {options[name]!r}") from None
-        if not isinstance(options.get(name), str) and len(shape) and shape[-1]:
-            return int(shape[-1])
-    return 1
-
-
-def measure_setting_names() -> tuple[str, ...]:
-    """Settings of the measures that a sweep takes in addition to tolerance and max_seconds."""
-    taken = (name for name, option in all_options().items() if option.changes_value and not option.of_one_sample)
-    return tuple(sorted(set(taken) - {"tolerance", "max_seconds"}))
-
-
-def make_measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = None, **given: Any) -> dict[str, Any]:
-    """The measures' settings by their names.
-
-    Raises
-    ------
-    UsageError
-        If one is unknown, or tolerance or max_seconds is out of range.
-    """
-    known = measure_setting_names()
-    for name in given:
-        if name not in known:
-            wrong = f"sweep has no option {name!r}{did_you_mean(name, (*known, 'seeds'))}"
-            said = f"those of the measures are {', '.join(known)}; options of the sampler belong into grid= or options="
-            raise UsageError(f"{wrong}; {said}")
-    number(tolerance, "tolerance", lambda width: 0.0 < width < 1.0, "between 0 and 1")
-    if max_seconds is not None:
-        positive(max_seconds, "max_seconds")
-    options = all_options()
-    found = {
-        name: options[name].checked(value if options[name].may_be_object else recordable(value, name))
-        for name, value in given.items()
-    }
-    return found | {"tolerance": float(tolerance), "max_seconds": recordable(max_seconds, "max_seconds")}
-
-
-def _identified(
-    target: Target | str, target_options: Mapping[str, Any], options: Mapping[str, Any], folder: Path
-) -> tuple[Target, dict[str, Any]]:
-    """The target, and how records know it."""
-    if not isinstance(target, str | Target):
-        raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
-    if isinstance(target, str):
-        name, (made, files) = target, named_target(target, target_options, start_dimension(options), folder)
-    elif target_options:
-        raise UsageError("target_options are for a target given by its name; this one is made already")
-    else:
-        name, made, files = target.label, target, ()
-    described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
-    return made, {"name": name, "options": described, "fingerprint": target_fingerprint(made, files)}
+    for (setting, _), cell in found.items():
+        seconds.setdefault(setting, []).append(cell.seconds)
+    return found, Race(
+        {key: dropped[key] for key in map(setting_key, plan.settings) if key in dropped},
+        len(found),
+        len(plan.places),
+        sum(map(sum, seconds.values())),
+        len(plan.seeds) * sum(map(median, seconds.values())),
+    )

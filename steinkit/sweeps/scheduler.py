@@ -35,11 +35,11 @@ from steinkit.arguments import number
 from steinkit.errors import UsageError
 from steinkit.result import in_json
 from steinkit.sample import Floats
-from steinkit.sweeps.choice import Interval, is_above
-from steinkit.sweeps.tasks import Cell
+from steinkit.sweeps.cells import Interval, Place
+from steinkit.sweeps.choice import is_above
 from steinkit.text import setting_key
 
-Losses = Mapping[Cell, Interval]
+Losses = Mapping[Place, Interval]
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, on the rungs of a race before the last
 _ERROR = 0.05  # probability, at most, with which a race drops the setting whose true median is least
@@ -68,6 +68,11 @@ class Rung:
     losses: dict[str, float]
     kept: tuple[dict[str, Any], ...]
 
+    @property
+    def ranked(self) -> list[str]:
+        """The settings, best first."""
+        return sorted(self.losses, key=self.losses.__getitem__)
+
     def to_dict(self) -> dict[str, Any]:
         """List the rung as JSON documents hold it.
 
@@ -77,6 +82,43 @@ class Rung:
             Of strings, finite numbers, lists and dicts.
         """
         return {name: in_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Race:
+    """What a race dropped and saved.
+
+    Attributes
+    ----------
+    dropped : dict of str to str
+        Reasons, by settings in grid order.
+    cells_run, cells_full : int
+        Cells that were run, and those of the full sweep.
+    seconds_spent, seconds_full_estimate : float
+        Work done, and that of the full sweep: each setting's median over its cells, for all seeds, which leaves out
+        the time that workers need to warm up.
+    """
+
+    dropped: dict[str, str]
+    cells_run: int
+    cells_full: int
+    seconds_spent: float
+    seconds_full_estimate: float
+
+    @property
+    def saved(self) -> float:
+        """Share of the work."""
+        return 1.0 - self.seconds_spent / self.seconds_full_estimate if self.seconds_full_estimate > 0.0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the race as JSON documents hold it.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        return vars(self) | {"saved": self.saved}
 
 
 @dataclass(frozen=True)

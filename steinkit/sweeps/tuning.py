@@ -8,115 +8,45 @@ A chain goes on from its beginning: it is the chain of the same seed run longer,
 a seed however many they draw. So it is one long run to the last bit, whatever was interrupted and wherever it went on,
 and a rung is cells of a sweep, with records of their own. To draw the beginnings again is the price, a third at most.
 
-A rung goes by the first measure that knows its order: by which as many settings as go on have values in more than half
-of their seeds, and the best one has values that may be stated. (`steinkit.sweeps.choice.why_unranked`; biases between
-modes are none.)
+A rung goes by the first measure that knows its order (`steinkit.sweeps.choice.ranking`): by which as many settings as
+go on have values in more than half of their seeds, and the best one has values that may be stated. Biases between modes
+are none.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import Any
 
 import numpy as np
 
-from steinkit import __version__
 from steinkit.arguments import positive, require_mappings, whole
-from steinkit.errors import Caution, InputError, UsageError, cautious
-from steinkit.measures import find_measure
-from steinkit.measures.scoring import Judging
-from steinkit.result import Result, cautioned, in_json, running_text
+from steinkit.errors import Caution, UsageError, cautious
+from steinkit.measures.scoring import Judgement, Judging
 from steinkit.sample import Sample
-from steinkit.sweeps.choice import UnrankedError, entry_of, loss_of, why_unranked
-from steinkit.sweeps.execution import Execution, seconds_of
-from steinkit.sweeps.plan import Plan, in_fixed_units
-from steinkit.sweeps.run import Workplace, make_plan
+from steinkit.sweeps.cells import Cell
+from steinkit.sweeps.choice import ranking
+from steinkit.sweeps.plan import Plan, make_plan
+from steinkit.sweeps.result import TuningResult
+from steinkit.sweeps.run import Execution, Workplace
+from steinkit.sweeps.sampler import SweptSampler
 from steinkit.sweeps.scheduler import Losses, Rung, Stage, climb, ladder
-from steinkit.sweeps.store import Record
-from steinkit.sweeps.tasks import Chain, SweptSampler, run_chains
-from steinkit.sweeps.text import tuning_statements
+from steinkit.sweeps.tasks import run_chains
+from steinkit.sweeps.units import in_fixed_units
 from steinkit.target import Target
 from steinkit.text import setting_key
-
-if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict_result import Verdict
 
 DEFAULT_COST, DEFAULT_SEEDS, DEFAULT_SETTINGS = 0.15, 3, 27
 MEASURES = ("bias", "sliced", "moments")
 _LEFT_OUT = 0.2  # of each chain
 _SCORED, _LEAST = 1000, 200  # draws that are scored of the rest, at most: of full chains, and of short ones
 _FEW = 100  # scored draws of a first rung
-
-
-@dataclass(frozen=True, eq=False)
-class TuningResult(Result):
-    """The setting chosen, and what it rests on.
-
-    Attributes
-    ----------
-    setting : dict
-    bias, margin : float or None
-        Of the setting's chains on the last rung, medians over the seeds, in standard deviations; None if not known.
-    rungs : tuple of Rung
-    seeds : tuple of int
-    resource : str
-        In what lengths are counted: "budget", gradient or likelihood evaluations of single data, or "draws".
-    spent, full : int
-        In that, by the choice, and what the full grid of all settings and seeds would have cost.
-    seconds, full_seconds : float
-        Work of all processes together, sampling and scores; and that of the full grid, judged by the last rung.
-    verdict : Verdict or None
-        On a fresh chain of full length, from a seed that took no part in the choice.
-    unjudged : str or None
-        Why there is none.
-    warnings : tuple of str
-        What a reader should know before the choice.
-    """
-
-    setting: dict[str, Any]
-    bias: float | None
-    margin: float | None
-    rungs: tuple[Rung, ...]
-    seeds: tuple[int, ...]
-    resource: str
-    spent: int
-    full: int
-    seconds: float
-    full_seconds: float
-    verdict: Verdict | None
-    unjudged: str | None
-    warnings: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return f"<TuningResult: {setting_key(self.setting)}, at {self.spent / self.full:.0%} of the full grid's cost>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """List what ``steinkit tune --json`` prints.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        names = ["setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged"]
-        names += ["seeds", "rungs", "verdict", "warnings"]
-        return {name: in_json(getattr(self, name)) for name in names} | {"version": __version__}
-
-    def summary(self) -> str:
-        """Say which setting, its bias, what that cost, and whether a fresh chain may be used.
-
-        Returns
-        -------
-        str
-            Paragraphs, with a blank line between them.
-        """
-        return running_text([*tuning_statements(self.to_dict(), find_measure), *cautioned(self.warnings)])
 
 
 @cautious
@@ -217,8 +147,7 @@ def tune(
     plan = make_plan(target, sampler, grid=columns, target_options=target_options, **given)
     if ranges is not None:
         plan = replace(plan, settings=sobol_settings(ranges, settings))
-    place = Workplace(file, n_jobs, backend, scheduler, progress)
-    return run_tuning(plan, cost, place, max_seconds)
+    return run_tuning(plan, cost, Workplace(file, n_jobs, backend, scheduler, progress), max_seconds)
 
 
 def run_tuning(plan: Plan, cost: float, place: Workplace, max_seconds: float | None = None) -> TuningResult:
@@ -227,47 +156,54 @@ def run_tuning(plan: Plan, cost: float, place: Workplace, max_seconds: float | N
         positive(max_seconds, "max_seconds")
     began = time.monotonic()
     resource, full = _length_of(plan)
-    rungs_of = ladder(len(plan.settings), full, cost)
-    most = [*(count for count, _ in rungs_of[1:]), 1]
-    stages = [Stage(plan.seeds, length, left) for (_, length), left in zip(rungs_of, most, strict=True)]
-    done: dict[str, tuple[int, Record]] = {}
+    counts = ladder(len(plan.settings), full, cost)
+    most = [*(count for count, _ in counts[1:]), 1]
+    stages = [Stage(plan.seeds, length, left) for (_, length), left in zip(counts, most, strict=True)]
+    done: dict[str, tuple[int, Cell]] = {}
     rungs: list[Rung] = []
-    notes: list[str] = []
-    with place.open(plan, sum(count for count, _ in rungs_of) * len(plan.seeds)) as (store, workers):
+    with place.open(plan, sum(count for count, _ in counts) * len(plan.seeds)) as (store, workers):
         plan = replace(plan, sampler=_Latter(**vars(plan.sampler), full=full), label=f"{plan.label} tuned".strip())
         short = replace(plan, options=plan.options | {resource: stages[0].length})  # whose chains may fix the scale
-        scaled, doubts = in_fixed_units(short, store, workers)
-        store.write_documents(configuration=plan.document | {"racing": False}, tuning=None)
+        scaled, notes = in_fixed_units(short, store, workers)
 
         def losses_of(stage: Stage, settings: Sequence[int]) -> tuple[str, Losses]:
             longer = replace(scaled, options=plan.options | {resource: stage.length})
             execution = Execution(longer, store, workers, place.progress)
-            found = execution.records([(setting, seed) for setting in settings for seed in plan.seeds])
-            notes.extend(execution.notes)
-            done.update({record["cell"]: (stage.length, record) for record in found.values()})
-            return _order({i: [found[i, seed] for seed in plan.seeds] for i in settings}, plan, stage.most or 1)
+            found = execution.cells([(setting, seed) for setting in settings for seed in plan.seeds])
+            done.update({longer.fingerprint(*each): (stage.length, cell) for each, cell in found.items()})
+            return ranking({i: [found[i, seed] for seed in plan.seeds] for i in settings}, plan.measures, stage.most)
 
         for rung in climb(plan.settings, stages, losses_of, {}):
             rungs.append(rung)
             if len(rungs) < len(stages) and max_seconds is not None and time.monotonic() - began > max_seconds:
-                notes.append(Caution(f"time ran out after chains of {rung.length} of {full} {resource}"))
+                notes = (*notes, Caution(f"time ran out after chains of {rung.length} of {full} {resource}"))
                 break
         best, last = rungs[-1].kept[0], rungs[-1].length
-        cells = [record for length, record in done.values() if length == last and record["settings"] == best]
+        cells = [cell for length, cell in done.values() if length == last and cell.settings == best]
+        judged = _fresh(replace(plan, settings=(best,), options=plan.options | {resource: full}))
+        if last < full and len(rungs) == len(stages):
+            notes = (*notes, f"cost {cost:g} pays chains of {last} of {full} {resource} at most")
+        if min((cell.draws for length, cell in done.values() if length == stages[0].length), default=_FEW) < _FEW:
+            said = f"the first rung's chains have fewer than {_FEW} draws to be scored: its order is rough"
+            notes = (*notes, said)
         bias, margin = _bias_of(cells)
-        verdict, unjudged, said = _fresh(plan, best, resource, full)
-        if stages[-1].length < full:
-            notes.append(f"cost {cost:g} pays chains of {stages[-1].length} of {full} {resource} at most")
-        draws = (record["draws"] for length, record in done.values() if length == stages[0].length)
-        if min(draws, default=_FEW) < _FEW:
-            notes.append(f"the first rung's chains have fewer than {_FEW} draws to be scored: its order is rough")
-        spent = sum(length for length, _ in done.values()), full * len(plan.cells)
-        each = statistics.median(seconds_of(record) * full / last for record in cells)
-        seconds = math.fsum(seconds_of(record) for _, record in done.values()), each * len(plan.cells)
-        chosen = dict(best), bias, margin, tuple(rungs), plan.seeds, resource
-        warnings = (*doubts, *notes, *said)
-        result = TuningResult(*chosen, *spent, *seconds, verdict, unjudged, warnings)
-        store.write_documents(tuning=result.to_dict())
+        result = TuningResult(
+            dict(best),
+            bias,
+            margin,
+            tuple(rungs),
+            plan.seeds,
+            resource,
+            spent=sum(length for length, _ in done.values()),
+            full=full * len(plan.places),
+            seconds=math.fsum(cell.seconds for _, cell in done.values()),
+            full_seconds=median(cell.seconds * full / last for cell in cells) * len(plan.places),
+            verdict=judged.verdict,
+            unjudged=judged.unjudged,
+            configuration=scaled.configuration,
+            warnings=(*notes, *judged.notes),
+        )
+        store.keep(result)
     return result
 
 
@@ -277,10 +213,10 @@ class _Latter(SweptSampler):
 
     full: int
 
-    def run(self, target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Chain]:
+    def run(self, target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Sample]:
         length = options["budget"] if "budget" in options else options["draws"]
         most = max(_LEAST, _SCORED * length // self.full)
-        return [(_latter(sample, most), acceptance) for sample, acceptance in super().run(target, options, seeds)]
+        return [_latter(sample, most) for sample in super().run(target, options, seeds)]
 
 
 def _latter(sample: Sample, most: int) -> Sample:
@@ -324,41 +260,17 @@ def _length_of(plan: Plan) -> tuple[str, int]:
     return resource, full
 
 
-def _order(cells: Mapping[int, Sequence[Record]], plan: Plan, wanted: int) -> tuple[str, Losses]:
-    """The measure by which settings are ordered, and the losses by it: infinite where they may order nothing."""
-    for name in plan.measures:
-        losses = {i: statistics.median(_loss(record, name) for record in those) for i, those in cells.items()}
-        best = cells[min(losses, key=losses.__getitem__)]
-        is_known = math.isfinite(statistics.median(_loss(record, name, is_best=True) for record in best))
-        if is_known and sum(map(math.isfinite, losses.values())) >= wanted:
-            each = {(i, record["seed"]): _loss(record, name) for i, those in cells.items() for record in those}
-            return name, {cell: (loss, loss) for cell, loss in each.items()}
-    if not any(map(math.isfinite, losses.values())):
-        reasons = (record["reason"] for those in cells.values() for record in those if record["reason"])
-        raise InputError(f"no setting can be scored in half of its cells: {next(reasons, 'no value is known')}")
-    reason = next(filter(None, (why_unranked(record, name, is_best=True) for record in best)), "too few are scored")
-    raise UnrankedError(f"settings cannot be ordered by {', '.join(plan.measures)}: by measure {name}, {reason}")
-
-
-def _loss(record: Record, name: str, is_best: bool = False) -> float:
-    """Of a cell; infinite where it has none, or none by which settings may be ordered (or, if wanted, stated)."""
-    return math.inf if why_unranked(record, name, is_best=is_best) else 0.5 * sum(loss_of(record, name))
-
-
-def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
+def _bias_of(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
     """Median over the seeds of the bias, and of its margin, where more than half of them know it."""
-    known = [entry_of(record, "bias") for record in records if math.isfinite(_loss(record, "bias", is_best=True))]
-    if 2 * len(known) <= len(records):
+    known = [cell.measures["bias"] for cell in cells if "bias" in cell.measures and not cell.measures["bias"].unknown]
+    if 2 * len(known) <= len(cells):
         return None, None
-    return statistics.median(each["value"] for each in known), statistics.median(each["margin"] for each in known)
+    return median(each.value for each in known), median(each.margin or 0.0 for each in known)
 
 
-def _fresh(
-    plan: Plan, best: Mapping[str, Any], resource: str, full: int
-) -> tuple[Verdict | None, str | None, tuple[str, ...]]:
+def _fresh(plan: Plan) -> Judgement:
     """The verdict on a chain from another seed, or why there is none, and what to know of it."""
-    options = plan.options | dict(best) | {resource: full}
-    (run,) = run_chains(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
-    if run.sample is None:
-        return None, run.reason, ()
-    return Judging().judge(run.sample, plan.target, {}, rng=0)
+    (chain,) = run_chains(plan, 0, [max(plan.seeds) + 1])
+    if chain.sample is None:
+        return Judgement(None, chain.reason)
+    return Judging().judge(chain.sample, plan.target, {}, rng=0)

@@ -11,7 +11,7 @@ from steinkit.cli.options import flag_of
 from steinkit.cli.request import Request
 from steinkit.measures import all_options, takers_of
 from steinkit.sample import Sample
-from steinkit.sweeps.run import measure_setting_names
+from steinkit.sweeps.plan import measure_setting_names
 
 _TAKERS = ("score", "compare", "curve")
 

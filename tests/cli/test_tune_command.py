@@ -53,8 +53,8 @@ def test_a_file_may_ask_for_racing_which_tuning_is(steinkit, write_toml):
         ("settings = 9", "settings = 1", "settings must be a whole number of at least 2"),
         ("[1e-4, 1.0]", "[1e-4]", "the range of step_size must be two positive numbers"),
         ("[1e-4, 1.0]", '["a", "b"]', "the range of step_size must be two positive numbers"),
-        ("budget = 20000", "", "needs draws or budget"),
-        ("[ranges]\nstep_size = [1e-4, 1.0]", "", "expected [grid] to be a table, got none"),
+        ("budget = 20000", "", "must be a fixed option: budget"),
+        ("[ranges]\nstep_size = [1e-4, 1.0]", "", "grid must name at least one option"),
         ("step_size", "stepsize", "has no option 'stepsize'"),
     ],
 )
@@ -64,17 +64,15 @@ def test_what_is_refused(steinkit, write_toml, changed, new, message):
     assert message in answer.err
 
 
-def test_a_sweeps_file_is_refused(steinkit, write_toml, folder):
+def test_a_file_holds_the_result_of_the_last_run(steinkit, write_toml, folder):
     sweep = CONFIGURATION.replace("[ranges]\nstep_size = [1e-4, 1.0]", "[grid]\nstep_size = [0.01]")
     (folder / "sweep.toml").write_text(sweep.replace("settings = 9\n", ""))
     assert steinkit("sweep", "sweep.toml", "-o", "out").code == 0
-    answer = steinkit("tune", write_toml(), "-o", "out")
-    assert (answer.code, "out.sqlite holds a sweep; name another file" in answer.err) == (2, True)
-    assert steinkit("tune", "tune.toml", "-o", "other", "--cost", "0.5").code == 0
-    answer = steinkit("sweep", "sweep.toml", "-o", "other")
-    assert (answer.code, "other.sqlite holds a tuning; name another file" in answer.err) == (2, True)
-    with pytest.raises(sk.InputError, match="holds a tuning"):
-        sk.read_sweep("other")
+    assert steinkit("tune", write_toml(), "-o", "out", "--cost", "0.5").code == 0
+    with pytest.raises(sk.InputError, match="holds a TuningResult, not a sweep"):
+        sk.read_sweep("out")
+    assert steinkit("sweep", "sweep.toml", "-o", "out", "--json").document["reused"] == 1
+    assert sk.read_sweep("out").cells == 1
 
 
 def test_a_sweep_refuses_ranges(steinkit, write_toml):

@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from steinkit import UsageError, plots
+from steinkit.sweeps.cells import Cell, Measured
 from steinkit.sweeps.choice import choose
 
 _STEPS = (1e-3, 1e-2, 1e-1)
@@ -25,9 +26,9 @@ def _choice(measure, medians, spread=0.05, slack=0.0, failures=0, settings=None)
     for setting, median in zip(settings, medians, strict=True):
         for seed in range(10):
             value = float(median * (1.0 + spread * rng.standard_normal()))
-            found = [{"measure": measure, "value": value, "lower": value - slack, "upper": value + slack}]
             failed = setting is settings[-1] and seed < failures
-            records.append({"settings": setting, "seed": seed, "results": [] if failed else found})
+            found = {} if failed else {measure: Measured(measure, value, value - slack, value + slack)}
+            records.append(Cell(setting, seed, measures=found))
     return choose(records, measure, settings)
 
 
@@ -80,13 +81,6 @@ class TestSelection:
             "graph Stein discrepancy picks step size 0.01",
             "effective sample size picks step size 0.1",
         ]
-
-    def test_a_sweep_result_is_taken_by_its_criteria(self, choices, ax):
-        class Result:
-            criteria = choices
-
-        plots.selection(Result(), "step_size", ax)
-        assert len(ax.figure.axes) == 2
 
     def test_bands_are_the_bootstrap_intervals(self, choices, ax):
         plots.selection(choices, "step_size", ax, against=None)
@@ -152,8 +146,8 @@ class TestSelection:
         assert "graph" in ax.figure.axes[1].get_ylabel()
 
     def test_one_seed_makes_a_picture_without_bands(self, ax):
-        found = [{"measure": "graph", "value": 2.0, "lower": 1.9, "upper": 2.1}]
-        records = [{"settings": {"step_size": step}, "seed": 0, "results": found} for step in _STEPS]
+        found = {"graph": Measured("graph", 2.0, 1.9, 2.1)}
+        records = [Cell({"step_size": step}, 0, measures=found) for step in _STEPS]
         choice = choose(records, "graph", [{"step_size": step} for step in _STEPS])
         plots.selection({"graph": choice}, "step_size", ax)
         assert _saved(ax.figure).startswith(b"\x89PNG")

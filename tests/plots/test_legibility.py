@@ -23,6 +23,7 @@ from steinkit import plots
 from steinkit.measurement import Term
 from steinkit.measures import measure_names, take_measure
 from steinkit.plots.axes import coordinate_bars
+from steinkit.sweeps.cells import Cell, Measured
 from steinkit.sweeps.choice import choose
 
 MINUS = "\N{MINUS SIGN}"
@@ -128,7 +129,7 @@ def found():
 
 def choice(measure, settings):
     records = [
-        {"settings": setting, "seed": seed, "results": [{"measure": measure, "value": v, "lower": v, "upper": v}]}
+        Cell(setting, seed, measures={measure: Measured(measure, v, v, v)})
         for k, setting in enumerate(settings)
         for seed, v in enumerate(k + np.arange(1.0, 6.0))
     ]

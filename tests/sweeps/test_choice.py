@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from steinkit import InputError, UsageError
-from steinkit.sweeps.choice import UnrankedError, choose, is_above
+from steinkit import InputError, UsageError, estimate_bias
+from steinkit.measurement import Measurement
+from steinkit.sweeps.cells import Cell, Measured
+from steinkit.sweeps.choice import UnrankedError, choose, is_above, ranking
+from steinkit.targets import Normal
 
 _FAILED = None
 
 
-def _records(table, measure="graph", slack=0.0):
+def _records(table, measure="graph", slack=0.0, **said):
     """Cells of settings step = 0, 1, ...; a row of the table holds a value a seed, None where the cell failed."""
     records = []
     for step, row in enumerate(table):
         for seed, value in enumerate(row):
-            found = []
+            found = {}
             if value is not _FAILED:
-                entry = {"measure": measure, "value": float(value)}
-                if measure != "ess":
-                    entry |= {"lower": float(value) - slack, "upper": float(value) + slack}
-                found.append(entry)
-            status = "failed" if value is _FAILED else "ok"
-            records.append(
-                {"settings": {"step": step}, "seed": seed, "status": status, "results": found, "cost_per_draw": 5.0}
-            )
+                ends = (
+                    (float(value) - slack, float(value) + slack)
+                    if measure not in ("ess", "bias")
+                    else (float(value),) * 2
+                )
+                found = {measure: Measured(measure, float(value), *ends, **said)}
+            reason = "failed" if value is _FAILED else None
+            records.append(Cell({"step": step}, seed, reason, cost_per_draw=5.0, measures=found))
     return records
 
 
@@ -77,17 +81,10 @@ class TestBest:
 
     def test_the_order_of_records_and_of_names_in_them_does_not_matter(self):
         rng = np.random.default_rng(0)
-        records = _records(rng.random((3, 9)))
-        for record in records:
-            record["settings"] = {"step": record["settings"]["step"], "batch": 5}
+        records = [replace(each, settings={**each.settings, "batch": 5}) for each in _records(rng.random((3, 9)))]
         settings = [{"batch": 5, "step": step} for step in range(3)]
         shuffled = [records[i] for i in rng.permutation(len(records))]
         assert choose(records, "graph", settings) == choose(shuffled, "graph", settings)
-
-    def test_a_trip_through_json_changes_nothing(self):
-        table = [[0.1 + 0.2, 0.7], [1 / 3, 0.5]]
-        records = json.loads(json.dumps(_records(table)))
-        assert choose(records, "graph", _settings(table)) == _choose(table)
 
 
 class TestInterval:
@@ -193,8 +190,7 @@ class TestTies:
 
     def test_settings_without_a_common_seed_are_not_told_apart(self):
         records = _records([[1.0, 1.1, 1.2], [3.0, 3.1, 3.2]])
-        for record in records:
-            record["seed"] += 100 * record["settings"]["step"]
+        records = [replace(each, seed=each.seed + 100 * each.settings["step"]) for each in records]
         choice = choose(records, "graph", [{"step": 0}, {"step": 1}])
         assert (choice.best, choice.ties) == ({"step": 0}, ({"step": 1},))
 
@@ -217,7 +213,7 @@ class TestFailures:
         assert (choice.best, choice.ties) == ({"step": 1}, ())
         assert (choice.rows[0].scored, choice.rows[0].failed) == (6, 6)
         assert choice.rows[0].median == (math.inf if measure == "graph" else -math.inf)
-        assert choice.warnings == ("6 of 12 cells with step = 0 failed; they count as worst",)
+        assert choice.warnings == ("6 of 12 cells with step 0 failed; they count as worst",)
 
     def test_survivors_alone_would_have_won(self):
         table = [[0.1] * 6, [5.0 + 0.01 * seed for seed in range(12)]]
@@ -242,13 +238,6 @@ class TestFailures:
         assert choice.best == {"step": 1}
         assert choice.median == math.inf
 
-    def test_a_measure_without_a_finite_value_counts_as_failed(self):
-        records = _records([[1.0] * 4, [2.0] * 4], "ess")
-        for record in records[4:]:
-            record["results"][0]["value"] = None
-        choice = choose(records, "ess", [{"step": 0}, {"step": 1}])
-        assert (choice.best, choice.rows[1].failed) == ({"step": 0}, 4)
-
 
 class TestDocument:
     def test_is_strict_json_with_all_that_was_found(self):
@@ -263,6 +252,7 @@ class TestDocument:
         second = document["table"][1]
         assert (second["settings"], second["scored"], second["failed"]) == ({"step": 1}, 2, 2)
         assert (second["median"], second["interval"][1]) == (None, None)
+        assert [row["standing"] for row in document["table"]] == ["best", "worse", "not told apart"]
 
     def test_one_seed_has_no_interval(self):
         assert _choose([[1.0]]).to_dict()["interval"] is None
@@ -301,15 +291,13 @@ class TestErrors:
 class TestUnranked:
     """Cells whose values may be small for the wrong reason order nothing."""
 
-    def _records(self, unranked, table=((1.0, 1.1, 1.2), (2.0, 2.1, 2.2))):
-        records = _records(table)
-        for step, seed in unranked:
-            (record,) = [each for each in records if (each["settings"]["step"], each["seed"]) == (step, seed)]
-            record["results"][0]["unranked"] = "it is at its ceiling: take sliced"
-        return records
+    def _records(self, unranked, table=((1.0, 1.1, 1.2), (2.0, 2.1, 2.2)), measure="graph", **said):
+        said = said or {"unranked": "it is at its ceiling: take sliced", "unknown": "it is at its ceiling: take sliced"}
+        plain, told = _records(table, measure), _records(table, measure, **said)
+        return [b if (a.settings["step"], a.seed) in unranked else a for a, b in zip(plain, told, strict=True)]
 
     def test_a_best_setting_with_half_of_its_cells_unranked_is_refused_with_their_reason(self):
-        with pytest.raises(UnrankedError, match="in 2 of 3 cells of step = 0, it is at its ceiling"):
+        with pytest.raises(UnrankedError, match="in 2 of 3 cells of step 0, it is at its ceiling"):
             choose(self._records([(0, 0), (0, 2)]), "graph", _settings("ab"))
 
     def test_half_of_an_even_number_of_cells_is_enough_to_refuse(self):
@@ -318,35 +306,49 @@ class TestUnranked:
             choose(self._records([(0, 0), (0, 2)], table), "graph", _settings("ab"))
         assert choose(self._records([(0, 0)], table), "graph", _settings("ab")).best == {"step": 0}
 
-    def _biases(self, parts, **said):
-        """Cells by bias, of which some say this of themselves."""
-        records = _records(((1.0, 1.1, 1.2), (2.0, 2.1, 2.2)))
-        for record in records:
-            entry = {"measure": "bias", "value": record["results"][0]["value"], "quantities": []}
-            entry |= said if (record["settings"]["step"], record["seed"]) in parts else {}
-            record["results"] = [entry]
-        return records
-
     def test_by_an_estimate_another_setting_is_enough_to_refuse(self):
         """One that is not known may be too large as well as too small, so that the other may be better."""
-        records = self._biases([(1, 0), (1, 2)], unranked="the dependence is off")
-        with pytest.raises(UnrankedError, match="by measure bias: in 2 of 3 cells of step = 1, the dependence is off"):
+        records = self._records([(1, 0), (1, 2)], measure="bias")
+        with pytest.raises(UnrankedError, match="by measure bias: in 2 of 3 cells of step 1, it is at its ceiling"):
             choose(records, "bias", _settings("ab"))
         assert choose(records, "bias", _settings("ab"), eligible=[0]).best == {"step": 0}
 
-    def test_slow_chains_do_no_harm_where_no_draws_fall_into_groups(self):
-        slow = {"unranked": "it is slow", "hidden": "it is slow"}
+    def test_what_is_unknown_of_the_best_setting_refuses_and_of_others_does_not(self):
+        slow = {"unknown": "it is slow"}
         behind, first = [(1, 0), (1, 2)], [(0, 0), (0, 2)]
-        assert choose(self._biases(behind, **slow, falls_apart=False), "bias", _settings("ab")).best == {"step": 0}
-        for of in (self._biases(behind, **slow, falls_apart=True), self._biases(first, **slow, falls_apart=False)):
-            with pytest.raises(UnrankedError, match=r"in 2 of 3 cells of step = \d, it is slow"):
-                choose(of, "bias", _settings("ab"))
+        assert choose(self._records(behind, measure="bias", **slow), "bias", _settings("ab")).best == {"step": 0}
+        with pytest.raises(UnrankedError, match="in 2 of 3 cells of step 0, it is slow"):
+            choose(self._records(first, measure="bias", **slow), "bias", _settings("ab"))
 
-    def test_all_biases_of_the_best_setting_must_be_known_and_not_those_of_others(self):
-        wide = {"quantities": [{"reason": ""}, {"reason": "the margin is too wide"}]}
-        assert choose(self._biases([(1, 0), (1, 1)], **wide), "bias", _settings("ab")).best == {"step": 0}
-        with pytest.raises(UnrankedError, match="step = 0, biases are not known: the margin is too wide"):
-            choose(self._biases([(0, 0), (0, 1)], **wide), "bias", _settings("ab"))
+    @pytest.mark.parametrize(
+        ("said", "unranked", "unknown"),
+        [
+            ({"unranked": "slow", "hidden": "slow", "falls_apart": False}, "", "slow"),
+            ({"unranked": "slow", "hidden": "slow", "falls_apart": True}, "slow", "slow"),
+            ({"unranked": "off", "hidden": "", "falls_apart": False}, "off", "off"),
+            ({"reason": ("", "too wide")}, "", "biases are not known: too wide"),
+        ],
+    )
+    def test_slow_chains_are_unranked_only_where_draws_fall_into_groups(self, said, unranked, unknown):
+        draws = np.random.default_rng(0).standard_normal(400)
+        bias = estimate_bias(draws, Normal([0.0]))
+        assert not any(bias.reason)
+        found = Measured.of(Measurement(replace(bias, **said), ()))
+        assert (found.unranked, found.unknown, found.margin) == (unranked, unknown, bias.margin)
+        assert found.lower == found.value == found.upper
+
+    @pytest.mark.parametrize(("wanted", "chosen"), [(None, "sliced"), (1, "bias"), (2, "sliced")])
+    def test_the_first_measure_by_which_as_many_settings_as_wanted_may_be_ordered(self, wanted, chosen):
+        """Of the second setting biases are not known: by them one setting can be found, and two cannot be ordered."""
+        biases = self._records([(1, 0), (1, 1)], measure="bias")
+        sliced = _records(((3.0, 3.1, 3.2), (2.0, 2.1, 2.2)), "sliced")
+        cells = [replace(a, measures=a.measures | b.measures) for a, b in zip(biases, sliced, strict=True)]
+        by_setting = {0: cells[:3], 1: cells[3:]}
+        name, losses = ranking(by_setting, ["bias", "sliced"], wanted)
+        assert name == chosen
+        assert math.isfinite(losses[0, 0][0])
+        with pytest.raises(UnrankedError, match="cannot be ordered by bias"):
+            ranking(by_setting, ["bias"], 2)
 
     def test_fewer_cells_or_another_setting_do_no_harm(self):
         assert choose(self._records([(0, 1)]), "graph", _settings("ab")).best == {"step": 0}

@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from support.records import whoever_sampled
+from support.records import timeless
 
 import steinkit as sk
 from steinkit.errors import SteinkitError, UsageError
@@ -80,7 +80,7 @@ def kill_all(process):
 
 def finished(file):
     with Store(file, writing=False) as store:
-        return list(store.records)
+        return list(store.cells)
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_a_dask_cluster_may_lose_a_worker_and_its_scheduler(cluster, tmp_path):
     straight = small(acting(tmp_path))
     killed = small(acting(str(tmp_path), kill_at=2.0), backend="dask", scheduler=cluster.address)
     assert (tmp_path / "killed").exists()
-    assert whoever_sampled(killed.records) == whoever_sampled(straight.records)
+    assert timeless(killed.records) == timeless(straight.records)
 
     (tmp_path / "wait").touch()
     out = tmp_path / "out.sqlite"
@@ -104,15 +104,15 @@ def test_a_dask_cluster_may_lose_a_worker_and_its_scheduler(cluster, tmp_path):
     assert 0 < len(kept) < 12
     resumed = small(acting(str(tmp_path), wait_at=6.0), file=out)
     assert resumed.reused == len(kept)
-    assert whoever_sampled(resumed.records) == whoever_sampled(straight.records)
+    assert timeless(resumed.records) == timeless(straight.records)
 
 
 @pytest.mark.slow
 def test_a_cell_that_costs_worker_after_worker_fails_alone(cluster, tmp_path):
     """Joblib's own back end for Dask would wait for it forever."""
     found = small(acting(str(tmp_path), kill_at=2.0, always=True), seeds=1, backend="dask", scheduler=cluster.address)
-    assert {record["settings"]["scale"] for record in found.records if record["status"] == "failed"} == {2.0}
-    assert all("twice" in entry["reason"] for entry in found.failures)
+    assert {record.settings["scale"] for record in found.records if record.reason} == {2.0}
+    assert all("twice" in entry.reason for entry in found.failures)
 
 
 def wait_until(reached):

@@ -5,6 +5,7 @@ import json
 import math
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,9 @@ from support.records import timeless
 
 import steinkit as sk
 from steinkit.errors import MissingDependencyError, SteinkitError, UsageError
-from steinkit.measures import find_measure, take_measure
+from steinkit.measures import take_measure
 from steinkit.samplers import Draws, MetropolisTest, rwmh
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.text import headline, statements
 
 TARGET = sk.targets.Normal([0.0])
 GRID = {"proposal_scale": [0.2, 2.5]}
@@ -30,20 +30,20 @@ def small(target=TARGET, sampler="rwmh", **changes):
 
 def test_a_cell_is_the_samplers_chain_scored():
     result = small(measures=("graph", "ess"))
-    assert [(r["settings"]["proposal_scale"], r["seed"]) for r in result.records] == list(
+    assert [(r.settings["proposal_scale"], r.seed) for r in result.records] == list(
         itertools.product(GRID["proposal_scale"], range(3))
     )
     for record in result.records:
-        draws = rwmh(TARGET, **record["settings"], **OPTIONS, seed=[record["seed"]])
-        for entry in record["results"]:
-            alone = take_measure(entry["measure"], draws.to_sample(), TARGET, tolerance=1e-2, units=result.units)
-            assert entry["value"] == alone.value
-        assert record["status"] == "ok"
-        assert record["draws"] == 40
-        assert record["acceptance"] == draws.acceptance[0]
-        assert record["cost_per_draw"] == draws.cost[0, -1] / 40
+        draws = rwmh(TARGET, **record.settings, **OPTIONS, seed=[record.seed])
+        assert list(record.measures) == ["graph", "ess"]
+        for name, measured in record.measures.items():
+            alone = take_measure(name, draws.to_sample(), TARGET, tolerance=1e-2, units=result.units)
+            assert measured.value == alone.value
+        assert record.reason is None
+        assert record.draws == 40
+        assert record.cost_per_draw == draws.cost[0, -1] / 40
     medians = [
-        np.median([r["results"][0]["value"] for r in result.records if r["settings"]["proposal_scale"] == scale])
+        np.median([r.measures["graph"].value for r in result.records if r.settings["proposal_scale"] == scale])
         for scale in GRID["proposal_scale"]
     ]
     assert result.criteria["graph"].best == {"proposal_scale": GRID["proposal_scale"][int(np.argmin(medians))]}
@@ -55,8 +55,8 @@ def test_seeds_given_are_the_chains_own():
     by_list, by_count = small(seeds=[2, 1]), small(seeds=3)
     assert by_list.seeds == (2, 1)
     assert small(seeds=iter([2, 1]), grid={"proposal_scale": iter(GRID["proposal_scale"])}).seeds == (2, 1)
-    wanted = {(r["settings"]["proposal_scale"], r["seed"]): r for r in timeless(by_count.records)}
-    assert all(r == wanted[r["settings"]["proposal_scale"], r["seed"]] for r in timeless(by_list.records))
+    wanted = {(r.settings["proposal_scale"], r.seed): r for r in timeless(by_count.records)}
+    assert all(r == wanted[r.settings["proposal_scale"], r.seed] for r in timeless(by_list.records))
 
 
 def test_a_normal_start_differs_by_seed_and_is_standard_normal():
@@ -95,7 +95,7 @@ def test_a_users_sampler_may_return_draws_a_sample_or_an_array():
 
     results = [small(sampler=each, grid={"scale": [0.3, 1.0]}, options={}) for each in (as_array, as_sample, as_draws)]
     assert results[0].criteria["graph"].best == {"scale": 1.0}
-    values = [[r["results"][0]["value"] for r in result.records] for result in results]
+    values = [[r.measures["graph"].value for r in result.records] for result in results]
     assert values[0] == values[1] == values[2]
 
 
@@ -116,15 +116,15 @@ def test_a_chain_that_fails_fails_alone():
             fails.add(seed)
     assert 0 < len(fails) < 8
     result = small(target, grid={"proposal_scale": [1.0]}, options={"draws": 60}, seeds=8)
-    failed = {r["seed"]: r for r in result.records if r["status"] == "failed"}
+    failed = {r.seed: r for r in result.records if r.reason}
     assert set(failed) == fails
-    assert all("gives nan" in r["reason"] and not r["results"] for r in failed.values())
+    assert all("gives nan" in r.reason and not r.measures for r in failed.values())
     assert result.failed == len(fails)
     for record in result.records:
-        if record["seed"] not in fails:
-            draws = rwmh(target, proposal_scale=1.0, draws=60, seed=[record["seed"]])
+        if record.seed not in fails:
+            draws = rwmh(target, proposal_scale=1.0, draws=60, seed=[record.seed])
             assert (
-                record["results"][0]["value"]
+                record.measures["graph"].value
                 == sk.graph_stein_discrepancy(draws.to_sample(), target, tolerance=1e-2).value
             )
 
@@ -139,11 +139,10 @@ def test_a_setting_that_diverges_costs_itself_only():
         seeds=2,
         measures=("graph",),
     )
-    assert [r["status"] for r in result.records] == ["ok", "ok", "failed", "failed"]
-    assert "step" in result.failures[0]["reason"]
-    assert [entry["seeds"] for entry in result.failures] == [[0], [1]]  # each for a reason of its own
+    assert [bool(r.reason) for r in result.records] == [False, False, True, True]
+    assert "step" in result.failures[0].reason
+    assert [entry.seeds for entry in result.failures] == [(0,), (1,)]  # each for a reason of its own
     assert result.criteria["graph"].best == {"step_size": 0.01}
-    assert "step_size 10.0, seeds 0, 1: chain 1, step" in result.summary()
 
 
 def test_code_that_raises_and_time_that_runs_out_are_reasons():
@@ -157,7 +156,7 @@ def test_code_that_raises_and_time_that_runs_out_are_reasons():
     target = sk.targets.Normal([0.0, 0.0, 0.0])
     result = small(target, raising, grid={"scale": [1.0]}, options={}, seeds=3, max_seconds=1e-6, solver="highs")
     assert result.failed == 3
-    reasons = {r["seed"]: r["reason"] for r in result.records}
+    reasons = {r.seed: r.reason for r in result.records}
     assert reasons[1] == "ZeroDivisionError: one over nothing"
     assert reasons[2] == "SystemExit: gone"
     assert reasons[0].startswith("graph: no certified answer: time ran out")
@@ -172,7 +171,7 @@ def test_draws_of_another_dimension_than_the_target_fail_with_every_measure():
 
     result = sweep(sk.targets.Normal([0.0]), draw, grid={"columns": [1, 2]}, seeds=5, measures=("ess",))
     assert result.criteria["ess"].best == {"columns": 1}
-    reasons = {(r["settings"]["columns"], r["reason"]) for r in result.records}
+    reasons = {(r.settings["columns"], r.reason) for r in result.records}
     assert reasons == {
         (1, None),
         (2, "the target 'normal' has 1 coordinates, the sampler's draws have 2; return an array of shape (draws, "
@@ -187,8 +186,8 @@ def test_a_measure_that_fails_does_not_cost_the_other():
     )
     assert result.failed == 3
     for record in result.records:
-        assert record["reason"].startswith("graph: no certified answer")
-        assert [entry["measure"] for entry in record["results"]] == ["ess"]
+        assert record.reason.startswith("graph: no certified answer")
+        assert list(record.measures) == ["ess"]
     assert set(result.criteria) == {"ess"}
 
 
@@ -232,35 +231,36 @@ def test_racing_drops_what_cannot_win_and_keeps_the_winner():
     full = small(sampler=scaled, grid=grid, options={}, seeds=24)
     raced = small(sampler=scaled, grid=grid, options={}, seeds=24, racing=True)
     report = raced.racing
-    assert set(report["dropped"]) == {"scale 0.01", "scale 0.02"}
-    assert report["cells_full"] == 96
-    assert report["cells_run"] == raced.cells < 96
+    assert set(report.dropped) == {"scale 0.01", "scale 0.02"}
+    assert report.cells_full == 96
+    assert report.cells_run == raced.cells < 96
     assert raced.criteria["graph"].best == full.criteria["graph"].best
-    wanted = {(r["settings"]["scale"], r["seed"]): r for r in timeless(full.records)}
-    assert all(r == wanted[r["settings"]["scale"], r["seed"]] for r in timeless(raced.records))
+    wanted = {(r.settings["scale"], r.seed): r for r in timeless(full.records)}
+    assert all(r == wanted[r.settings["scale"], r.seed] for r in timeless(raced.records))
     seconds = {scale: [] for scale in grid["scale"]}
     for record in raced.records:
-        seconds[record["settings"]["scale"]].append(sum(record["seconds"].values()))
-    assert report["seconds_full_estimate"] == pytest.approx(24 * sum(map(np.median, seconds.values())))
-    assert report["saved"] == pytest.approx(1.0 - report["seconds_spent"] / report["seconds_full_estimate"])
-    assert "Racing ran" in raced.summary()
+        seconds[record.settings["scale"]].append(record.seconds)
+    assert report.seconds_full_estimate == pytest.approx(24 * sum(map(np.median, seconds.values())))
+    assert report.saved == pytest.approx(1.0 - report.seconds_spent / report.seconds_full_estimate)
+    assert any("72 cells" in each.text or "96" in each.text for each in raced.statements())
 
 
-def test_summary_says_what_effective_sample_size_would_have_chosen():
-    def shrunk(target, *, seed, scale):
+def test_effective_sample_size_would_have_chosen_another():
+    def shifted(target, *, seed, scale):
         rng = np.random.default_rng(seed)
         noise = rng.standard_normal(80)
-        return 0.2 * noise if scale == "small and independent" else 0.5 * np.cumsum(noise) / np.sqrt(10)
+        return 5.0 + noise if scale == "far and independent" else 0.5 * np.cumsum(noise) / np.sqrt(10)
 
     result = small(
-        sampler=shrunk,
-        grid={"scale": ["small and independent", "wandering"]},
+        sampler=shifted,
+        grid={"scale": ["far and independent", "wandering"]},
         options={},
         seeds=8,
         measures=("graph", "ess"),
     )
-    assert result.criteria["ess"].best == {"scale": "small and independent"}
-    assert "Effective sample size, which does not see bias" in result.summary()
+    assert result.criteria["ess"].best == {"scale": "far and independent"}
+    assert (result.leading, result.blind) == ("graph", "ess")
+    assert result.criteria["graph"].of(result.criteria["ess"].best).standing == "worse"
 
 
 @pytest.mark.parametrize(
@@ -275,9 +275,9 @@ def test_summary_says_what_effective_sample_size_would_have_chosen():
         ({"grid": {"proposal_scale": list(range(1001)), "thin": list(range(1000))}}, "1,000,000 settings at most"),
         ({"grid": {"proposal_scale": list(range(1, 1002))}, "seeds": 1000}, "1,000,000 cells at most"),
         ({"options": {"draws": 10, "proposal_scale": 1.0}}, "fixed too"),
-        ({"options": {}}, "draws or budget"),
+        ({"options": {}}, "give draws, budget, or both"),
         ({"options": {"draws": 10, "seed": 1}}, "is not an option of a sweep's"),
-        ({"options": {"draws": 10, "start": "anywhere"}}, "standard normal state"),
+        ({"options": {"draws": 10, "start": "anywhere"}}, "got .anywhere."),
         ({"options": {"draws": 10, "temperature": lambda n: n}}, "which a record can keep"),
         ({"sampler": "rwhm"}, 'did you mean "rwmh".*your own is named path.py:function'),
         ({"sampler": "own.py"}, "a sampler from a file is written path.py:attribute"),
@@ -286,6 +286,7 @@ def test_summary_says_what_effective_sample_size_would_have_chosen():
         ({"sampler": lambda target, *, seed, step, **others: [0.0]}, "missing a required argument: 'step'"),
         ({"sampler": 3}, "a name or a function"),
         ({"seeds": 0}, "positive number of seeds"),
+        ({"seeds": [2**63]}, "below 2.63"),
         ({"seeds": [1, 1]}, "twice"),
         ({"seeds": [-1]}, "at least 0"),
         ({"seeds": True}, "positive number of seeds"),
@@ -327,14 +328,14 @@ def test_a_sampler_without_chance_takes_one_seed():
 
 def test_more_seeds_than_anybody_can_run_are_refused():
     for seeds in (10**7, 99999999999999999999999):
-        with pytest.raises(sk.UsageError, match="seeds may be 1,000,000 at most"):
+        with pytest.raises(sk.UsageError, match="1,000,000 cells at most"):
             sk.sweep("normal", "iid", grid={"draws": [5]}, seeds=seeds)
 
 
 def test_scrambled_points_of_several_seeds_differ():
     box = sk.targets.Uniform([0.0], [1.0])
     result = sweep(box, "sobol", grid={"draws": [16]}, options={"scramble": True}, seeds=3, measures=("graph",))
-    assert len({r["results"][0]["value"] for r in result.records}) == 3
+    assert len({r.measures["graph"].value for r in result.records}) == 3
 
 
 def test_a_test_is_given_by_its_name():
@@ -365,7 +366,7 @@ def test_a_measure_at_its_ceiling_chooses_nothing_and_says_by_what_to_choose():
         seeds=4,
         measures=("graph", "sliced", "ess"),
     )
-    values = np.array([record["results"][0]["value"] for record in result.records]).reshape(2, 4)
+    values = np.array([record.measures["graph"].value for record in result.records]).reshape(2, 4)
     medians = np.median(values, axis=1)
     assert medians[0] < medians[1]  # it would have chosen the narrow one
     assert set(result.criteria) == {"sliced", "ess"}
@@ -373,11 +374,10 @@ def test_a_measure_at_its_ceiling_chooses_nothing_and_says_by_what_to_choose():
     assert "take the sliced discrepancy" in result.refused["graph"]
     assert result.refused["graph"] in result.warnings
     assert result.to_dict()["refused"] == result.refused
-    assert "By graph Stein discrepancy no setting is chosen: settings cannot be ordered" in result.summary()
-    assert headline(result.to_dict(), find_measure).startswith("Width 1 is the best of 2 settings by sliced")
-    blind = {**result.to_dict(), "criteria": {"ess": result.criteria["ess"].to_dict()}}
-    assert headline(blind, find_measure).startswith("No setting is chosen by graph Stein discrepancy")
-    assert statements(blind, find_measure, 60)[0].text.startswith("By graph Stein discrepancy none is chosen")
+    assert result.leading == "sliced"
+    assert result.headline().startswith("Width 1 is the best of 2 settings by sliced")
+    blind = replace(result, criteria={"ess": result.criteria["ess"]})
+    assert blind.headline().startswith("No setting is chosen by graph Stein discrepancy")
 
 
 def two_modes(target, *, seed, width):
@@ -394,7 +394,7 @@ def test_bias_chooses_by_default_but_not_between_modes():
     assert by_bias.measures == ("bias", "graph", "ess")
     assert next(iter(by_bias.criteria)) == "bias"
     assert by_bias.criteria["bias"].best == {"width": 1.0}
-    assert "Means and sds of draws with width 1.0 are off by 0.0" in by_bias.summary()
+    assert 0.0 < by_bias.criteria["bias"].median < 0.3
     mixture = sk.targets.GaussianMixture([[0.0], [8.0]], sd=1.0)
     for racing in (False, True):
         apart = small(mixture, two_modes, grid={"width": [1.0, 1.4]}, options={}, seeds=6, measures=None, racing=racing)
@@ -403,7 +403,7 @@ def test_bias_chooses_by_default_but_not_between_modes():
 
 
 def test_a_race_by_a_measure_at_its_ceiling_is_refused():
-    with pytest.raises(sk.InputError, match=r"settings cannot race: .*measure graph.*take the sliced discrepancy"):
+    with pytest.raises(sk.InputError, match=r"settings cannot be ordered by graph: .*take the sliced discrepancy"):
         small(
             sk.targets.Normal(0.0, dim=3),
             of_width,
@@ -427,12 +427,12 @@ def test_a_sampler_is_named_with_its_file(tmp_path):
         return proposal_scale * np.random.default_rng(seed).standard_normal(draws)
 
     named, given = small(sampler=f"{file}:normal"), small(sampler=normal)
-    assert [r["results"] for r in timeless(named.records)] == [r["results"] for r in timeless(given.records)]
-    assert {r["sampler"]["name"] for r in named.records} == {f"{file}:normal"}
+    assert timeless(named.records) == timeless(given.records)
+    assert named.configuration.sampler == f"{file}:normal"
     assert timeless(small(sampler=f"{file}:rwmh").records) == timeless(small().records)
     with pytest.raises(sk.InputError, match=r"there is no file .*none\.py; the sampler"):
         small(sampler=f"{tmp_path / 'none.py'}:normal")
-    with pytest.raises(UsageError, match=r"must be a function .*; it is module"):
+    with pytest.raises(UsageError, match=r"a name or a function .*, got module"):
         small(sampler=f"{file}:np")
 
 
@@ -446,7 +446,7 @@ def test_other_measures_may_choose_what_racing_by_the_first_dropped():
     raced = small(
         sampler=scaled, grid={"scale": [0.01, 1.0]}, options={}, seeds=24, racing=True, measures=("graph", "ess")
     )
-    assert set(raced.racing["dropped"]) == {"scale 0.01"}
+    assert set(raced.racing.dropped) == {"scale 0.01"}
     assert {name: choice.best["scale"] for name, choice in raced.criteria.items()} == {"graph": 1.0, "ess": 0.01}
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,14 +57,14 @@ def test_a_second_run_computes_nothing(file):
 def test_any_sqlite_tool_reads_settings_cells_and_measurements(file):
     result = small(file, measures=("ksd", "ess"))
     query = (
-        "SELECT json_extract(options, '$.proposal_scale'), seed, measure, value FROM cells "
-        "JOIN settings USING (setting) JOIN measurements USING (cell)"
+        "SELECT json_extract(settings, '$.proposal_scale'), seed, measure, value FROM cells "
+        "JOIN measurements USING (cell)"
     )
     found = {tuple(row[:3]): row[3] for row in rows(file, query)}
     assert found == {
-        (record["settings"]["proposal_scale"], record["seed"], entry["measure"]): entry["value"]
+        (record.settings["proposal_scale"], record.seed, measured.measure): measured.value
         for record in result.records
-        for entry in record["results"]
+        for measured in record.measures.values()
     }
     assert os.listdir(file.parent) == ["out.sqlite"]
 
@@ -76,20 +77,10 @@ def test_an_ending_is_added_to_a_name_without_one(given, file, tmp_path):
     assert sweep_file(tmp_path / given) == tmp_path / file
 
 
-def test_an_old_folder_is_refused(tmp_path):
-    (tmp_path / "records.jsonl").touch()
+def test_a_folder_is_refused(tmp_path):
     for act in (small, read_sweep):
         with pytest.raises(UsageError, match=r"got the folder .*name a file, such as .*sweep\.sqlite"):
             act(tmp_path)
-
-
-def test_failures_are_kept_and_tried_once_more_when_the_sweep_goes_on(file):
-    first, second, third = (small(file, grid={"proposal_scale": [1.0, -1.0]}) for _ in range(3))
-    assert [each.failed for each in (first, second, third)] == [3, 3, 3]
-    assert [each.reused for each in (first, second, third)] == [0, 3, 6]
-    assert first.failures == second.failures == third.failures
-    assert "3 cells had failed before and were run once more, 3 failed again" in second.warnings
-    assert not any("once more" in note for each in (first, third) for note in each.warnings)
 
 
 def test_a_cell_that_failed_for_a_passing_reason_is_whole_when_the_sweep_goes_on(file, monkeypatch):
@@ -104,20 +95,20 @@ def test_a_cell_that_failed_for_a_passing_reason_is_whole_when_the_sweep_goes_on
     monkeypatch.delenv("FULL_DISK")
     again = small(file, **given)
     assert (again.failed, again.reused) == (0, 2)
-    assert "1 cell had failed before and was run once more, 0 failed again" in again.warnings
-    assert [record["attempts"] for record in again.records] == [1, 2, 1]
     assert small(file, **given).reused == 3
 
 
 def test_a_cell_that_failed_on_an_early_rung_of_a_race_is_not_tried_again_on_a_later_one(file):
     def sampler(target, *, seed, unused):
+        runs.append((unused, seed))
         if seed == 1:
             raise OSError("no space left")
         return np.random.default_rng(seed).standard_normal(20)
 
-    given = {"sampler": sampler, "grid": {"unused": [0, 1]}, "options": {}, "seeds": 10}
+    runs = []
+    given = {"sampler": sampler, "grid": {"unused": [0, 1]}, "options": {}, "seeds": 10, "label": "same"}
     raced = small(file, racing=True, **given)
-    assert [record["attempts"] for record in raced.records] == [1] * 20
+    assert runs.count((0, 1)) <= 2  # with others, and alone
     assert len(rows(file)) == 20
     assert raced.failed == 2
 
@@ -126,23 +117,16 @@ def test_the_first_seeds_draws_are_kept(file):
     target = sk.targets.GaussianMean(DATA)
     result = small(file, target)
     with Store(file, writing=False) as store:
-        assert store.with_draws == {record["cell"] for record in result.records if record["seed"] == 0}
+        names = {(cell.settings["proposal_scale"], cell.seed): name for name, cell in store.cells.items()}
+        assert store.with_draws == {names[0.2, 0], names[1.0, 0]}
         for record in result.records[::3]:
-            wanted, kept = (
-                rwmh(target, **record["settings"], draws=30, seed=[0]).to_sample(),
-                store.draws(record["cell"]),
-            )
+            wanted = rwmh(target, **record.settings, draws=30, seed=[0]).to_sample()
+            kept = store.draws(names[record.settings["proposal_scale"], 0])
             np.testing.assert_array_equal(kept.points, wanted.points)
             np.testing.assert_array_equal(kept.cost, wanted.cost)
             assert kept.names == wanted.names
         with pytest.raises(InputError, match="keeps no draws of cell"):
-            store.draws(result.records[1]["cell"])
-
-
-def test_draws_of_another_first_seed_are_run_for(file):
-    small(file, seeds=[1, 2])
-    assert small(file, seeds=[2, 1]).reused == 2
-    assert small(file, seeds=[2, 1]).reused == 4
+            store.draws(names[0.2, 1])
 
 
 def test_the_result_can_be_read_again(file, tmp_path):
@@ -184,12 +168,12 @@ def test_jobs_and_racing_make_the_same_cells(file):
     small(file, seeds=6)
     assert small(file, seeds=6, n_jobs=2).reused == 12
     raced = small(file, seeds=6, racing=True)
-    assert raced.reused == raced.racing["cells_run"]
+    assert raced.reused == raced.racing.cells_run
     assert len(rows(file)) == 12
 
 
 def test_other_data_and_other_versions_are_counted_and_not_reused(file, monkeypatch):
-    said = f"records in {file}: of another sweep, other data, other code or another version, and not reused"
+    said = f"cells in {file}: of another sweep, other data, other code or another version, and not reused"
     assert not any("not reused" in note for note in small(file).warnings)
     moved = DATA.copy()
     moved[3] = np.nextafter(moved[3], 1.0)
@@ -218,11 +202,11 @@ def test_the_result_of_another_sweep_is_not_taken_for_an_interrupted_ones(file):
 def test_a_full_or_readonly_disk_is_said_and_costs_no_finished_cell(file, monkeypatch, pragma, said):
     whole, calls, append = small(None), itertools.count(), Store.append
 
-    def failing(store, record, draws=None):
+    def failing(store, name, run, cell, draws=None):
         if next(calls) == 2:
             store._database.execute(f"PRAGMA {pragma}")
-            record = record | {"reason": "x" * 100_000}
-        append(store, record, draws)
+            cell = replace(cell, reason="x" * 100_000)
+        append(store, name, run, cell, draws)
 
     monkeypatch.setattr(Store, "append", failing)
     with pytest.raises(OutputError, match=rf"{said}.*; make room.* Finished cells are kept"):
@@ -307,12 +291,11 @@ def test_every_page_that_is_overwritten_is_named_or_of_no_account(file, tmp_path
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE cells SET record = '{' WHERE rowid = 1",
-        "UPDATE cells SET record = '[]' WHERE rowid = 1",
-        "UPDATE measurements SET document = 'x' WHERE rowid = 1",
+        "UPDATE cells SET settings = '{' WHERE rowid = 1",
+        "UPDATE cells SET warnings = NULL WHERE rowid = 1",
         "UPDATE measurements SET cell = 'nobody' WHERE rowid = 1",
-        "UPDATE documents SET document = '{}' WHERE name = 'result'",
-        "DELETE FROM cells WHERE seed = 1",
+        "UPDATE result SET document = '{}'",
+        "UPDATE result SET npz = 'x'",
         "DROP TABLE draws",
     ],
 )
@@ -340,7 +323,7 @@ def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(file, monkeyp
     assert "run the same sweep" in interrupt.value.__notes__[0]
     monkeypatch.setenv("INTERRUPTED_AT", "nowhere")
     resumed = small(file, **given)
-    assert resumed.reused == 15
+    assert resumed.reused == 16
     assert timeless(resumed.records) == timeless(small(None, **given).records)
 
 
@@ -350,17 +333,17 @@ def test_a_process_that_is_killed_within_a_transaction_loses_that_cell_alone(fil
     script = (
         "import os, sys, steinkit as sk; from pathlib import Path; from steinkit.sweeps.store import Store\n"
         "store = Store(Path(sys.argv[1]))\n"
-        "cells = [{'cell': c, 'settings': {'s': 1}, 'results': [{'measure': 'ksd', 'value': 1.0}]} for c in 'abc']\n"
-        "for cell in cells[:2]: store.append(cell, sk.Sample([[1.0], [2.0]]))\n"
+        "cell = sk.Cell({'s': 1}, 0, measures={'ksd': sk.Measured('ksd', 1.0, 1.0, 1.0)})\n"
+        "for name in 'ab': store.append(name, 'run', cell, sk.Sample([[1.0], [2.0]]))\n"
         "store._database.set_trace_callback(lambda said: said.startswith(sys.argv[2]) and os._exit(9))\n"
-        "store.append(cells[2], sk.Sample([[1.0], [2.0]]))\n"
+        "store.append('c', 'run', cell, sk.Sample([[1.0], [2.0]]))\n"
     )
     assert subprocess.run([sys.executable, "-c", script, file, at], check=False).returncode == 9
     with Store(file, writing=False) as store:
-        assert set(store.records) == store.with_draws == {"a", "b"}
-        assert all(len(record["results"]) == 1 for record in store.records.values())
+        assert set(store.cells) == store.with_draws == {"a", "b"}
+        assert all(set(cell.measures) == {"ksd"} for cell in store.cells.values())
     with Store(file) as store:
-        store.append({"cell": "c", "settings": {"s": 1}, "results": []})
+        store.append("c", "run", sk.Cell({"s": 1}, 0))
     assert len(rows(file)) == 3
 
 
@@ -417,8 +400,8 @@ def test_a_killed_sweep_goes_on_where_it_was(file, tmp_path):
         _, errors = process.communicate()
         assert process.returncode == -signal.SIGKILL, errors
         with Store(file, writing=False) as store:
-            assert seen <= set(store.records)
-            seen = set(store.records)
+            assert seen <= set(store.cells)
+            seen = set(store.cells)
     assert 0 < len(seen) < 12, "the sweep was done before it was killed"
     plan, _ = read_configuration(tmp_path / "sweep.toml")
     resumed = run_plan(plan, Workplace(file, n_jobs=1))

@@ -8,7 +8,6 @@ import pytest
 import steinkit as sk
 from steinkit.errors import SteinkitWarning
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.tasks import score_again
 
 _SD = np.array([3.0, 0.2])
 DRAWN = sk.targets.Normal([0.0, 0.0], covariance=np.diag(_SD**2))
@@ -29,7 +28,7 @@ def test_are_the_targets_where_it_can_be_drawn_from():
     found = swept(DRAWN)
     assert found.units["kind"] == "reference"
     assert list(found.units["scale"].values()) == pytest.approx(_SD, rel=0.03)  # of 10,000 draws: .007
-    assert all(record["measure_settings"]["units"] == found.units for record in found.records)
+    assert found.configuration.measure_settings["units"] == found.units
     assert found.to_dict()["units"] == found.units
 
 
@@ -57,7 +56,7 @@ def test_cells_in_other_units_are_other_cells(tmp_path):
     raw = swept(file=tmp_path / "out", units="raw")
     assert (raw.reused, raw.units) == (0, {"kind": "raw", "scale": {"a": 1.0, "b": 1.0}})
     alone = sk.graph_stein_discrepancy(spread(None, seed=0, times=0.1), UNDRAWN, units="raw", tolerance=1e-2)
-    assert raw.records[0]["results"][0]["lower"] == alone.lower
+    assert raw.records[0].measures["graph"].lower == alone.lower
     given = swept(file=tmp_path / "out", units=_SD)
     assert given.units == {"kind": "given", "scale": {"a": 3.0, "b": 0.2}}
 
@@ -66,7 +65,7 @@ def test_records_in_other_units_are_counted(tmp_path):
     swept(times=(0.9,), file=tmp_path / "out", units="raw")
     again = swept(times=(0.9,), file=tmp_path / "out")
     assert again.reused == 0
-    assert any(note.startswith(f"2 records in {tmp_path / 'out.sqlite'}") for note in again.warnings)
+    assert any(note.startswith(f"2 cells in {tmp_path / 'out.sqlite'}") for note in again.warnings)
 
 
 def test_raw_ones_are_not_taken_in_silence_where_no_chain_moves():
@@ -75,13 +74,12 @@ def test_raw_ones_are_not_taken_in_silence_where_no_chain_moves():
     assert found.units == {"kind": "raw", "scale": {}}
 
 
-def test_racing_and_scoring_again_use_the_same(tmp_path):
+def test_racing_scores_all_cells_in_the_same(tmp_path):
     raced = swept(times=(0.9, 3.0), seeds=12, measures=("sliced",), racing=True, file=tmp_path / "out")
-    assert "times 3.0" in raced.racing["dropped"]
-    assert {json.dumps(record["measure_settings"]["units"]) for record in raced.records} == {json.dumps(raced.units)}
-    record = raced.records[0]
-    again = score_again(UNDRAWN, sk.Sample(spread(None, seed=0, times=0.9)), "sliced", record)
-    assert again.value == record["results"][0]["value"]
+    assert "times 3.0" in raced.racing.dropped
+    draws = sk.Sample(spread(None, seed=11, times=0.9))
+    alone = sk.sliced_stein_discrepancy(draws, UNDRAWN, units=raced.units, tolerance=1e-2)
+    assert alone.value == raced.records[11].measures["sliced"].value
 
 
 def test_with_an_operator_they_are_raw():

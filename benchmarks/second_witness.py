@@ -3,6 +3,7 @@
     python benchmarks/second_witness.py                      # 100 exact samples per family, 30 per fault
     python benchmarks/second_witness.py --samples 30 --seeds 30
     python benchmarks/second_witness.py --final              # seeds 1000, 1001, ..., for the last run
+    python benchmarks/second_witness.py --shares .2 .4 .6    # compare shares of the level for the invariance test
     python benchmarks/second_witness.py --quick
 
 A sample has a thousand draws unless its name says otherwise, and the verdict gets the target with score and log
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import approximations
 import numpy as np
@@ -32,6 +34,7 @@ from known_faults import funnel
 from records import add_option, keep
 
 import steinkit as sk
+from steinkit.diagnosis.verdict_text import SHARES_BESIDE
 from steinkit.errors import SteinkitError
 
 Case = tuple[Array | sk.Sample, sk.Target]
@@ -226,6 +229,33 @@ def judge(make: Make, name: str, seed: int) -> Found:
     return Found(verdict.p, p_invariance, verdict.enough_draws, seconds=time.process_time() - began)
 
 
+def judge_apart(make: Make, name: str, seed: int) -> tuple[float, float, bool] | None:
+    """Return the p-value without the invariance test, that test's, and whether it decides alone; None if not judged."""
+    draws, target = make(np.random.default_rng([seed, zlib.crc32(name.encode())]))
+    with warnings.catch_warnings(), patch.dict(SHARES_BESIDE, p_invariance=1e-300):
+        warnings.simplefilter("ignore")
+        verdict = sk.verdict(draws, target)
+    p = verdict.p_invariance
+    return (verdict.p, 1.0 if p is None else p, verdict.invariance.has_edge) if verdict.enough_draws else None
+
+
+def compare_shares(shares: list[float], chosen: dict[str, dict[str, Make]], seeds: dict[str, range], jobs: int) -> None:
+    """Print what shares of the level for the invariance test reject, all from the same p-values."""
+    for title, catalogue in chosen.items():
+        tasks = (delayed(judge_apart)(make, name, seed) for name, make in catalogue.items() for seed in seeds[title])
+        found, rows = Parallel(jobs, return_as="generator")(tasks), {}
+        for name in catalogue:
+            row = [each for each in (next(found) for _ in seeds[title]) if each is not None]
+            p_values = [[own if alone else min(p, own / share) for p, own, alone in row] for share in shares]
+            rows[name] = [each for p in p_values for each in _shares(p)]
+        rows["mean"] = np.nanmean(list(rows.values()), axis=0).tolist()
+        width = max(map(len, [*rows, title]))
+        print(f"\n{title:{width}}" + "".join(f"{'share ' + format(share, 'g'):>14}" for share in shares))
+        for name, row in rows.items():
+            cells = (f"{first:8.3f}{second:6.3f}" for first, second in zip(row[::2], row[1::2], strict=True))
+            print(f"{name:{width}}{''.join(cells)}")
+
+
 def _shares(p_values: list[float]) -> list[float]:
     return [float(np.mean([p <= level for p in p_values])) if p_values else float("nan") for level in LEVELS]
 
@@ -276,6 +306,7 @@ def run(exact: dict[str, Make], faults: dict[str, Make], name: str, about: str |
     parser.add_argument("--seeds", type=int, default=30, help="samples per fault")
     parser.add_argument("--final", action="store_true", help=f"seeds from {FINAL}, for the last run")
     parser.add_argument("--only", default="", help="families whose name contains this")
+    parser.add_argument("--shares", type=float, nargs="+", help="of the level for the invariance test, to compare")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--name", default=name, help="of the record")
     add_option(parser)
@@ -289,8 +320,12 @@ def run(exact: dict[str, Make], faults: dict[str, Make], name: str, about: str |
         counts, arguments.jobs = dict.fromkeys(counts, 1), 1
         chosen = {title: dict(list(catalogue.items())[:2]) for title, catalogue in chosen.items()}
     first, began, rows = FINAL if arguments.final else 0, time.perf_counter(), []
+    seeds = {title: range(first, first + count) for title, count in counts.items()}
+    if arguments.shares:
+        compare_shares(arguments.shares, chosen, seeds, arguments.jobs)
+        return
     for title, catalogue in chosen.items():
-        rows += table(title, catalogue, range(first, first + counts[title]), arguments.jobs)
+        rows += table(title, catalogue, seeds[title], arguments.jobs)
     goals = f"at most {ALLOWED[0]:g} and {ALLOWED[1]:g} of exact samples, at least {POWER:g} of faults at {LEVELS[1]:g}"
     print(f"\ngoals: {goals}; missed by: {', '.join(missed(rows, exempt)) or 'none'}")
     print(f"({time.perf_counter() - began:.0f} s)")

@@ -105,15 +105,23 @@ class Density:
     def at(self, state: State, points: Floats, nodes: int = NODES) -> Floats:
         """Return the log density at points that are proposed in a state, shape (n,); -inf outside the support."""
         if self._target.has_log_density:
-            self.evaluations += len(points)
-            values = self._target.proposal_log_density(points)
-        else:
-            values = state.log_density.copy()
-            step = points - state.points
-            for place, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
-                scores = self.score(state.points + 0.5 * (1.0 + place) * step)
-                values += 0.5 * weight * np.einsum("nj,nj->n", scores, step)
+            return self.of(points)
+        values, step = state.log_density.copy(), points - state.points
+        for place, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
+            scores = self.score(state.points + 0.5 * (1.0 + place) * step)
+            values += 0.5 * weight * np.einsum("nj,nj->n", scores, step)
         return values if self._bounds is None else np.where(self.inside(points), values, -np.inf)
+
+    def of(self, points: Floats) -> Floats:
+        """Return the log density at any points, shape (n,); -inf outside the support, and where it is not a number."""
+        self.evaluations += len(points)
+        values = self._target.proposal_log_density(points)
+        return values if self._bounds is None else np.where(self.inside(points), values, -np.inf)
+
+    def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
+        """Return the log density at draws, shape (n,); InputError names one, of these rows, where it is not finite."""
+        self.evaluations += len(points)
+        return self._target.log_density_of_draws(points, draws=rows)
 
     def inside(self, points: Floats) -> NDArray[np.bool_]:
         """Return which points lie strictly within the bounds, shape (n,)."""

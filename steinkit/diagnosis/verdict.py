@@ -18,10 +18,8 @@ the number of looks.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +60,6 @@ _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0
 
 _EDGE = "Stein identities do not hold at an edge of the support that is no bound of a coordinate"
 _MOST_LOOKS = 1_000_000
-_TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
 
 
@@ -195,9 +192,11 @@ def verdict(
             findings = tests.findings(units, prepared.bounds, at_most)
         if invariance is not None and invariance.finding is not None and not findings and by["invariance"] <= level:
             findings = (invariance.finding,)
-        warnings += tuple(_turned_score(scored, tests.draws, prepared.bounds, level))
         if not findings and p_ksd is not None and prepared.bounds is None:
             share = largest_share(tests.draws, prepared.points.names)
+    bias, unknown_bias = _bias(prepared, functions, tests.draws, modes, invariance, rng if is_rejected else None)
+    if is_rejected:
+        warnings += unknown_bias
     return Verdict(
         tests=results,
         level=level,
@@ -222,7 +221,7 @@ def verdict(
         bounded=tests.bounded,
         sliced=tests.sliced,
         names=prepared.points.names,
-        bias=_bias(prepared, functions, tests.draws, modes, invariance, rng if is_rejected else None),
+        bias=bias,
         draws=len(prepared.given),
         score_noise=None if batches is None else batches.noise,
         hiding=hiding,
@@ -295,8 +294,8 @@ def _bias(
     modes: ModeWeights | None,
     invariance: InvarianceTest | None,
     rng: Seed,
-) -> BiasEstimate | None:
-    """Estimate the biases of all draws; of separate modes within each, put together by the modes' shares.
+) -> tuple[BiasEstimate | None, tuple[str, ...]]:
+    """Estimate biases; of separate modes within each, put together by the modes' shares. Or say why that fails.
 
     The short exact run is taken for draws that are rejected, for which `rng` is given.
     """
@@ -304,10 +303,9 @@ def _bias(
     target = prepared.target
     try:
         if modes is not None and target is not None:
-            return bias_of_mixture(
-                estimates_in_modes(prepared.carried, target, prepared.bounds, modes), modes, weighted=False
-            )
-        return bias_of(
+            parts = estimates_in_modes(prepared.carried, target, prepared.bounds, modes)
+            return bias_of_mixture(parts, modes, weighted=False), ()
+        found = bias_of(
             prepared,
             functions=functions,
             left_out=left_out,
@@ -317,8 +315,9 @@ def _bias(
             drift=None if invariance is None else invariance.drift,
             unusable=_EDGE if invariance is not None and invariance.has_edge else "",
         )
-    except InputError:  # too few draws, or the sign of the scores, of which a warning tells
-        return None
+    except InputError as error:  # as of too few draws, or of scores of the opposite sign
+        return None, (Caution(f"biases are not known: {error}"),)
+    return found, ()
 
 
 def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple[str, ...]]:
@@ -382,32 +381,3 @@ def _without_burn_in(
     critic = critic_p_value(prepared.draws, prepared.own_units, None) if with_critic else None
     p = combined(tests.results({"critic": critic}))
     return p if p > level and tests.effective >= FEW_EFFECTIVE else None
-
-
-def _turned_score(scored: Sample, standardised: Draws, bounds: Floats | None, level: float) -> Iterator[str]:
-    """A warning, if moments and slices accuse the draws by their scores and not by the scores' negatives.
-
-    Parameters
-    ----------
-    scored : Sample
-        Draws with the scores given, which are accused.
-    standardised : Draws
-        The same in standard units.
-    bounds : ndarray, shape (d, 2), optional
-        Bounds of the support.
-    level : float
-        The p-value from which draws are accused.
-    """
-    deviations = standardised.points - standardised.shares @ standardised.points
-    along = standardised.shares @ np.einsum("nj,nj->n", deviations, standardised.scores)
-    if not along > _TURNED * deviations.shape[1]:
-        return
-    turned = replace(scored, scores=-np.asarray(scored.scores))
-    with contextlib.suppress(InputError):
-        sample = ScoredSample.of(turned, bounds=bounds)
-        moments, sliced = moments_of(sample), slices_of(sample)
-        if 2.0 * min(moments.p_value, sliced.p_value) > level:
-            yield Caution(
-                "with the sign of the score reversed nothing is found wrong with these draws: is the score the "
-                "gradient of the log density, or that of its negative?"
-            )

@@ -35,14 +35,15 @@ from steinkit.diagnosis.bias import mode_groups
 from steinkit.diagnosis.bias.estimate import bias_of
 from steinkit.diagnosis.bias.quantities import varying
 from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.diagnosis.exact_kernels import Density
 from steinkit.draws import Draws
-from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
+from steinkit.errors import InputError, UsageError, cautious, reservations
 from steinkit.result import Result, Statement
-from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, within_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.scored_sample import ScoredSample
-from steinkit.target import Seed, Target, is_inside, require_target
-from steinkit.text import compact, count, probability, sentence
+from steinkit.target import Seed, Target, require_target
+from steinkit.text import compact, probability, sentence
 
 _MARGINS = 2.0  # standard errors
 _WIDEST = 0.1  # standard error of the logarithm of a mass, above which nothing is said
@@ -55,7 +56,6 @@ _STREAM = 33  # so that proposals of seed 0 are not the numbers that draws of se
 _SHOWN = 3  # parameters of a centre in a sentence
 _FINEST_SHARE = 0.0001  # smallest margin that is printed
 _SELDOM = "The draws cross too seldom to test this; `steinkit repair` reweights the modes to their correct shares."
-_BLOCK = 1000  # points at which the log density is taken between looks at the clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,8 +268,11 @@ def weights_of_modes(prepared: ScoredSample, labels: ArrayLike | None = None, rn
         elif len(groups := mode_groups.separate_groups(draws, prepared.bounds, names)) < 2:
             return None
         assert prepared.target is not None
-        density = _Density(prepared.target, prepared.bounds)
-        values = density.at_draws(draws, groups)
+        density = Density(prepared.target, prepared.bounds)
+        values = np.full(len(draws.points), np.nan)
+        for rows in groups:
+            some = rows[:: -(-len(rows) // _MOST_DRAWS)]
+            values[some] = density.at_draws(draws.points[some], draws.rows[some])
         peaks = np.array([rows[np.nanargmax(values[rows])] for rows in groups])
         passes = mode_groups.connections(draws.points[peaks], density.of)
         groups, linked = mode_groups.joined(groups, values[peaks], passes)
@@ -288,43 +291,6 @@ def weights_of_modes(prepared: ScoredSample, labels: ArrayLike | None = None, rn
             stream = np.random.default_rng([_STREAM, int(rng)])
         masses = np.array([_mass(k, each, values, bounding, density, stream) for k, each in enumerate(clusters)])
     return _result(prepared, draws, clusters, masses, density)
-
-
-class _Density:
-    """A log density that counts, looks at the clock, and is minus infinity off the support."""
-
-    def __init__(self, target: Target, bounds: Floats | None) -> None:
-        self._target, self._bounds = target, bounds
-        self.evaluations, self.undefined = 0, 0
-
-    def of(self, points: Floats) -> Floats:
-        """Where it is not a number it counts as none, and so many are counted."""
-        values = np.full(len(points), -np.inf)
-        rows = np.flatnonzero(is_inside(points, self._bounds))
-        for some in blocks(len(rows), _BLOCK, "the log density was taken"):
-            with np.errstate(all="ignore"):
-                values[rows[some]] = self._target.log_density(points[rows[some]])
-        self.evaluations += len(rows)
-        self.undefined += int(np.isnan(values).sum())
-        values[np.isnan(values)] = -np.inf
-        if (values == np.inf).any():
-            raise InputError("the log density is infinite at a proposal: mode weights need one that is bounded")
-        return values
-
-    def at_draws(self, draws: Draws, groups: list[Integers]) -> Floats:
-        """At evenly spread draws of each group; NaN at the others."""
-        values = np.full(len(draws.points), np.nan)
-        for rows in groups:
-            some = rows[:: -(-len(rows) // _MOST_DRAWS)]
-            distinct, place = np.unique(draws.points[some], axis=0, return_inverse=True)
-            values[some] = self.of(distinct)[place.ravel()]
-            if not np.isfinite(values[some]).all():
-                bad = draws.rows[some[~np.isfinite(values[some])]]
-                raise InputError(
-                    f"the log density is not finite at {count(len(bad), 'draw')}, draw {bad[0] + 1} for one; drop "
-                    "them, or mend the log density"
-                )
-        return values
 
 
 def _groups_given(labels: ArrayLike, draws: Draws) -> tuple[list[Integers], list[str]]:
@@ -347,7 +313,7 @@ def _mass(
     cluster: mode_groups.Cluster,
     values: Floats,
     bounding: list[mode_groups.Proposal],
-    density: _Density,
+    density: Density,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Logarithm of the mass of a mode's region and its variance, each half of the draws bridged in turn."""
@@ -388,7 +354,7 @@ def _mass(
 
 
 def _result(
-    prepared: ScoredSample, draws: Draws, clusters: list[mode_groups.Cluster], masses: Floats, density: _Density
+    prepared: ScoredSample, draws: Draws, clusters: list[mode_groups.Cluster], masses: Floats, density: Density
 ) -> ModeWeights:
     from scipy.special import fdtrc
 
@@ -413,7 +379,6 @@ def _result(
     for k, each in enumerate(clusters):
         labels[draws.rows[each.rows]] = k
     weights = (shares / own)[labels] / n
-    undefined = f"the log density is not a number at {density.undefined} proposals, which count as off the support"
     return ModeWeights(
         shares=shares,
         draws_shares=own,
@@ -424,7 +389,7 @@ def _result(
         reweighted=prepared.given.with_columns(weights=weights, names=prepared.points.names),
         effective_draws=effective,
         evaluations=density.evaluations,
-        warnings=(*prepared.notes, *draws.disorder, *([Caution(undefined)] if density.undefined else [])),
+        warnings=(*prepared.notes, *draws.disorder),
     )
 
 

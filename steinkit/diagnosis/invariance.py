@@ -243,7 +243,7 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     density = Density(target, bounds)
     try:
         with one_thread_in_libraries():
-            cloud, note = _affordable(_Cloud.of(prepared.draws, target, bounds), target, density)
+            cloud, note = _affordable(_distinct(prepared.draws, target, bounds), target, density)
             known = target.has_log_density
             heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
             start, generator = State(cloud.points, heights), generator_from(rng)
@@ -253,40 +253,19 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     return replace(found, warnings=(*note, *found.warnings), evaluations=density.evaluations)
 
 
-@dataclass(frozen=True, eq=False)
-class _Cloud:
-    """Distinct draws, chain after chain in their order, with their total weights."""
-
-    points: Floats
-    shares: Floats
-    chains: tuple[slice, ...]
-
-    @classmethod
-    def of(cls, draws: Draws, target: Target, bounds: Floats | None) -> _Cloud:
-        """Merge equal draws; coarsely rounded ones are first moved to random places that are rounded to them."""
-        points = draws.points
-        if draws.is_coarse.any():
-            places = draws.unrounded(bounds)
-            inside = (
-                np.isfinite(target.proposal_log_density(places)) if target.has_log_density else np.ones(len(places))
-            )
-            points = np.where(inside[:, None] > 0, places, points)
-        first, group = first_occurrences(points)
-        ends = [np.searchsorted(first, (chain.start, chain.stop)).tolist() for chain in draws.chains]
-        shares = np.asarray(np.bincount(group, weights=draws.shares), dtype=np.float64)
-        return cls(points[first], shares, tuple(slice(*each) for each in ends if each[1] > each[0]))
-
-    def thinned(self, step: int) -> _Cloud:
-        """Every so many-th draw."""
-        if step == 1:
-            return self
-        rows = np.arange(0, len(self.points), step)
-        ends = [np.searchsorted(rows, (chain.start, chain.stop)).tolist() for chain in self.chains]
-        shares = self.shares[rows] / self.shares[rows].sum()
-        return _Cloud(self.points[rows], shares, tuple(slice(*each) for each in ends if each[1] > each[0]))
+def _distinct(draws: Draws, target: Target, bounds: Floats | None) -> Draws:
+    """Merge equal draws; coarsely rounded ones are first moved to random places that are rounded to them."""
+    points = draws.points
+    if draws.is_coarse.any():
+        places = draws.unrounded(bounds)
+        inside = np.isfinite(target.proposal_log_density(places)) if target.has_log_density else np.ones(len(places))
+        points = np.where(inside[:, None] > 0, places, points)
+    first, group = first_occurrences(points)
+    shares = np.asarray(np.bincount(group, weights=draws.shares), dtype=np.float64)
+    return replace(draws.only(first), points=points[first], shares=shares)
 
 
-def _affordable(cloud: _Cloud, target: Target, density: Density) -> tuple[_Cloud, tuple[str, ...]]:
+def _affordable(cloud: Draws, target: Target, density: Density) -> tuple[Draws, tuple[str, ...]]:
     """Leave out draws where there are more than the density has time for; InputError if too few are left."""
     n, dim = cloud.points.shape
     some = State(cloud.points[:_PROBED], np.zeros(min(n, _PROBED)))
@@ -304,7 +283,7 @@ def _affordable(cloud: _Cloud, target: Target, density: Density) -> tuple[_Cloud
     slow = 1
     while n / (step * slow) * seconds > allowed and n / (step * slow) >= 2 * _FEWEST:
         slow *= 2
-    moved = cloud.thinned(step * slow)
+    moved = cloud.only(slice(None, None, step * slow)) if step * slow > 1 else cloud
     if len(moved.points) * seconds > _PATIENCE * allowed:
         raise InputError(f"the log density takes {once:.2g} s per draw")
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
@@ -313,7 +292,7 @@ def _affordable(cloud: _Cloud, target: Target, density: Density) -> tuple[_Cloud
 
 
 def _moved(
-    cloud: _Cloud,
+    cloud: Draws,
     start: State,
     target: Target,
     density: Density,
@@ -393,7 +372,7 @@ class _Functions:
     correlation: Floats
 
     @classmethod
-    def of(cls, cloud: _Cloud, heights: Floats, has_heights: bool) -> _Functions:
+    def of(cls, cloud: Draws, heights: Floats, has_heights: bool) -> _Functions:
         """Fix centre and scale by quantiles of the draws."""
         points, shares = cloud.points, cloud.shares
         middle, scale = robust_units(points, shares)
@@ -439,7 +418,7 @@ class _Functions:
         return Finding(kind, named, direction, z, source="invariance")
 
 
-def _largest_change(changes: Floats, cloud: _Cloud) -> tuple[int, float, float]:
+def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
     """Return the function whose mean changes most clearly, its z-score, and the p-value corrected for all of them."""
     mean = cloud.shares @ changes
     parts = (changes - mean) * cloud.shares[:, None]

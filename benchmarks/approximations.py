@@ -61,7 +61,7 @@ def _variational(model: Model, n: int, rng: Rng, full: bool) -> Array:
         mu, root = unpacked(values)
         x = mu + z @ root.T
         with np.errstate(all="ignore"):
-            height, slope = model.target.log_density(x).mean(), model.target.unchecked_score(x) * scale
+            height, slope = model.target.log_density(x).mean(), model.target.proposal_score(x) * scale
         if not (np.isfinite(height) and np.isfinite(slope).all()):
             return 1e100, np.zeros(len(values))
         by_root = ((slope.T @ z) / len(z))[rows, columns]

@@ -258,7 +258,7 @@ def _hamiltonian_run(
             momentum = momentum + 0.5 * steps * there
             at = at + steps * momentum @ root.T
             with np.errstate(over="ignore", invalid="ignore"):  # of paths that leave for good, which are refused
-                there = target.unchecked_score(at) @ root
+                there = target.proposal_score(at) @ root
                 momentum = momentum + 0.5 * steps * there
         with np.errstate(over="ignore", invalid="ignore"):
             new = np.array(target.log_density(np.where(np.isfinite(at), at, points)))

@@ -522,7 +522,7 @@ class Target:
         points = self._points(points)
         if self.bounds is not None:
             require_inside(points, self.bounds, names or self.names, draws)
-        values = self.unchecked_score(points)
+        values = call_checked(self._score, points, points.shape, "score")
         bad = np.argwhere(~np.isfinite(values))
         if bad.size:
             row, column = bad[0]
@@ -533,26 +533,6 @@ class Target:
                 + ("it lies on the bound of the support; drop that draw" if on_bound else "is it inside the support?")
             )
         return values
-
-    def unchecked_score(self, points: Floats) -> Floats:
-        """Score wherever a chain proposes to go, without a look at its values.
-
-        Parameters
-        ----------
-        points : ndarray, shape (n, d)
-            Where to evaluate it.
-
-        Returns
-        -------
-        ndarray, shape (n, d)
-            Not finite where there is no score.
-
-        Raises
-        ------
-        InputError
-            If the score function fails or returns another shape.
-        """
-        return call_checked(self._score, points, points.shape, "score")
 
     def log_density(self, points: ArrayLike) -> Floats:
         """Log density up to a constant.

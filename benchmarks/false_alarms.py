@@ -1,6 +1,7 @@
 """How often `steinkit.verdict`, and each of its tests, rejects raw chains of exact samplers.
 
     python benchmarks/false_alarms.py                   # half an hour on two processors: 100 samples of each family
+    python benchmarks/false_alarms.py --target          # by the target, so that the invariance test is made
     python benchmarks/false_alarms.py --quick
     python benchmarks/false_alarms.py --only "AR(-0.9)" # families whose name contains that
 
@@ -27,7 +28,7 @@ import steinkit as sk
 
 LEVELS = (0.05, 0.01)
 MANY = 100  # coordinates, from which a verdict takes seconds, and a quarter as many are asked for
-TESTS = ("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence")
+TESTS = ("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic")
 HEAD = f"{'family':44} {'tried':>5} {'judged':>6}   " + "   ".join(f"{test:>12}" for test in TESTS)
 
 
@@ -38,15 +39,15 @@ class Found(NamedTuple):
     judged: bool
 
 
-def found_in(draws: np.ndarray, scores: np.ndarray) -> Found:
+def found_in(draws: np.ndarray, scores: np.ndarray, target: sk.Target | None = None) -> Found:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        verdict = sk.verdict(draws, scores=scores)
+        verdict = sk.verdict(draws, target, scores=scores if target is None else None)
     p_values = [getattr(verdict, test) for test in TESTS]
     return Found(tuple(np.nan if p is None else p for p in p_values), verdict.enough_draws)
 
 
-def of_family(base: str, repeats: int) -> tuple[str, list[Found]]:
+def of_family(base: str, repeats: int, by_target: bool = False) -> tuple[str, list[Found]]:
     """Verdicts on samples of one family, its layouts in turn."""
     layouts = [family for name, family in families().items() if base_of(name) == base]
     if layouts[0].dim >= MANY:
@@ -55,7 +56,8 @@ def of_family(base: str, repeats: int) -> tuple[str, list[Found]]:
     found = []
     for k, family in enumerate(layouts):
         count = repeats // len(layouts) + (k < repeats % len(layouts))
-        found += [found_in(*sample) for sample in family.samples(rng, count)]
+        target = family.target() if by_target else None
+        found += [found_in(*sample, target) for sample in family.samples(rng, count)]
     return base, found
 
 
@@ -76,8 +78,14 @@ def row(name: str, found: list[Found]) -> str:
     judged = np.array([each.p_values for each in found if each.judged])
     if not len(judged):
         return f"{name:44} {len(found):5} samples, none judged"
-    counts = [" ".join(f"{(judged[:, k] <= level).mean():.2f}" for level in LEVELS) for k in range(len(TESTS))]
+    counts = [" ".join(f"{each:.2f}" for each in rejected) for rejected in _rejected(judged)]
     return f"{name:44} {len(found):5} {len(judged):6}   " + "   ".join(f"{each:>12}" for each in counts)
+
+
+def _rejected(p_values: np.ndarray) -> list[list[float]]:
+    """Shares at both levels of the tests that were made, "p_critic" without a target and "p_invariance" with one."""
+    made = (column[~np.isnan(column)] for column in p_values.T)
+    return [[float((p <= level).mean()) if len(p) else np.nan for level in LEVELS] for p in made]
 
 
 def report(rows: dict[str, list[Found]]) -> None:
@@ -86,8 +94,11 @@ def report(rows: dict[str, list[Found]]) -> None:
     print(f"\nall together, {len(judged)} judged of {sum(map(len, rows.values()))}")
     if not len(judged):
         return
-    for k, test in enumerate(TESTS):
-        counts = (share(int((judged[:, k] <= level).sum()), len(judged)) for level in LEVELS)
+    for test, column in zip(TESTS, judged.T, strict=True):
+        made = column[~np.isnan(column)]
+        if not len(made):
+            continue
+        counts = (share(int((made <= level).sum()), len(made)) for level in LEVELS)
         print(f"{test:12}", "   ".join(f"at {level}: {count}" for level, count in zip(LEVELS, counts, strict=True)))
 
 
@@ -96,6 +107,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="four samples of five small families")
     parser.add_argument("--repeats", type=int, default=100, help="samples of each family")
     parser.add_argument("--only", default="", help="families whose name contains this")
+    parser.add_argument("--target", action="store_true", help="judge by score and log density, not by scores alone")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     bases = [base for base in dict.fromkeys(map(base_of, families())) if arguments.only in base]
@@ -103,7 +115,7 @@ def main() -> None:
         bases, arguments.repeats = [base for base in bases if "d = 2" in base and "normal" not in base][:5], 4
     began, rows = time.perf_counter(), {}
     print(HEAD)
-    tasks = (delayed(of_family)(base, arguments.repeats) for base in bases)
+    tasks = (delayed(of_family)(base, arguments.repeats, arguments.target) for base in bases)
     for name, found in Parallel(arguments.jobs, return_as="generator")(tasks):
         rows[name] = found
         print(row(name, found), flush=True)

@@ -2,6 +2,7 @@
 
     python benchmarks/nuts_chains.py --judge --seeds 20 --keep FOLDER  # sample, keep the draws and judge them
     python benchmarks/nuts_chains.py --judge --kept FOLDER             # judge again what was kept, without sampling
+    python benchmarks/nuts_chains.py --judge --kept FOLDER --target    # by the score function: with invariance test
     python benchmarks/nuts_chains.py --write tests/data/nuts           # the small samples that the tests judge
 
 NUTS with the packages' own defaults, nothing thinned: one chain of 1000 draws, and four of 500. Such draws are
@@ -24,6 +25,8 @@ import numpy as np
 from false_alarms import HEAD, Found, found_in, report, row
 from nuts_models import MODELS, PACKAGES, Model, sampled, software
 from right_chains import LAYOUTS
+
+import steinkit as sk
 
 UNIT = 2.0**-10  # of the whole numbers that are written for the tests
 WRITTEN = {  # model: how many samples of one chain, and of four
@@ -105,6 +108,7 @@ def write(folder: Path, package: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--judge", action="store_true", help="count accusations")
+    parser.add_argument("--target", action="store_true", help="judge by the score function, not by stored scores")
     parser.add_argument("--seeds", type=int, default=20, help="samples of each model by each package")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), metavar="MODEL")
     parser.add_argument("--packages", nargs="+", choices=PACKAGES, default=list(PACKAGES), metavar="PACKAGE")
@@ -132,7 +136,8 @@ def main() -> None:
                 if fits is not None and arguments.keep:
                     fits.keep(arguments.keep)
                 if fits is not None and arguments.judge:
-                    rows[str(fits)] = [found_in(*sample) for sample in fits.each()]
+                    target = sk.Target(model.score, dim=model.dim) if arguments.target else None
+                    rows[str(fits)] = [found_in(*sample, target) for sample in fits.each()]
                     print(row(str(fits), rows[str(fits)]), flush=True)
     if rows:
         report(rows)

@@ -22,6 +22,8 @@ from itertools import product
 
 import numpy as np
 
+import steinkit as sk
+
 Draws = tuple[np.ndarray, np.ndarray]
 Run = Callable[[int, int, int, np.random.Generator], Draws]
 
@@ -48,6 +50,8 @@ class Family:
         The sampler's draws for each that is kept: 1, or 2 where the chain is thinned.
     run : callable, (chains, draws, every, rng) -> (points, scores)
         Arrays of shape (chains, draws, d).
+    density : Density
+        Of the target.
     """
 
     name: str
@@ -56,6 +60,12 @@ class Family:
     draws: int
     every: int
     run: Run
+    density: Density
+
+    def target(self) -> sk.Target:
+        """The target with its score and log density."""
+        at = self.density.at
+        return sk.Target(lambda x: at(x)[1], log_density=lambda x: at(x)[0], dim=self.dim)
 
     def samples(self, rng: np.random.Generator, count: int) -> Iterator[Draws]:
         """Independent samples.
@@ -233,15 +243,15 @@ def families() -> dict[str, Family]:
         Autoregressions with coefficients -.9 to .9 in 2, 5, 20 and 50 dimensions, and Hamiltonian chains with path
         lengths 1, 2, 2.5 and 3 of normal distributions in 2 to 200 dimensions and of logistic regressions in 10, 100.
     """
-    runs: dict[str, tuple[int, Run]] = {}
+    runs: dict[str, tuple[Density, Run]] = {}
     for rho, dim in product((-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9), (2, 5, 20, 50)):
-        runs[f"AR({rho:g}), d = {dim}"] = dim, partial(autoregression, rho, dim)
+        runs[f"AR({rho:g}), d = {dim}"] = normal(dim), partial(autoregression, rho, dim)
     densities = [*(normal(dim) for dim in (2, 5, 20, 50, 200)), *(logistic(dim) for dim in (10, 100))]
     for length, density in product((1.0, 2.0, 2.5, 3.0), densities):
         run = partial(hamiltonian, density, length)
-        runs[f"HMC of length {length:g}, {density.name}"] = len(density.scale), run
+        runs[f"HMC of length {length:g}, {density.name}"] = density, run
     found = {}
-    for (name, (dim, run)), (chains, draws), every in product(runs.items(), LAYOUTS.items(), (1, 2)):
+    for (name, (density, run)), (chains, draws), every in product(runs.items(), LAYOUTS.items(), (1, 2)):
         full = f"{name}, {chains} chain{'s' if chains > 1 else ''}{', thinned' if every > 1 else ''}"
-        found[full] = Family(full, dim, chains, draws, every, run)
+        found[full] = Family(full, len(density.scale), chains, draws, every, run, density)
     return found

@@ -39,7 +39,7 @@ from steinkit.diagnosis.findings import flagged, moment_faults, p_value_beyond, 
 from steinkit.diagnosis.invariance import InvarianceTest, invariance_of
 from steinkit.diagnosis.verdict_result import FEW_OF_SLOWEST, TestResult, Verdict, combined
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
-from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
+from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, thinning_notes
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moments_of
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, slices_of
 from steinkit.draws import FEW_EFFECTIVE, Draws
@@ -169,7 +169,7 @@ def verdict(
     by = {each.name: each.corrected for each in results}
     diagnosed = chain_diagnostics(prepared.given)
     enough = tests.effective >= FEW_EFFECTIVE
-    findings, share = tuple[Finding, ...](), None
+    findings: tuple[Finding, ...] = ()
     hiding = (
         *standard.cautions,
         *(outlying(prepared.points, units) if enough else ()),
@@ -192,8 +192,6 @@ def verdict(
             findings = tests.findings(units, prepared.bounds, at_most)
         if invariance is not None and invariance.finding is not None and not findings and by["invariance"] <= level:
             findings = (invariance.finding,)
-        if not findings and p_ksd is not None and prepared.bounds is None:
-            share = largest_share(tests.draws, prepared.points.names)
     bias, unknown_bias = _bias(prepared, functions, tests.draws, modes, invariance, rng if is_rejected else None)
     if is_rejected:
         warnings += unknown_bias
@@ -211,7 +209,6 @@ def verdict(
         effective_draws=tests.effective,
         enough_draws=enough,
         findings=findings,
-        ksd_share=share,
         burn_in=None
         if looks * by.get("modes", 1.0) <= level
         else _without_burn_in(scored, tests.draws, prepared.bounds, level, looks, with_critic=takes_critic),

@@ -116,9 +116,6 @@ class Verdict(Result):
     findings : tuple of Finding
         What is wrong, worst first; none where draws are not rejected, or only by the kernel test, by all pairs together
         or by the mode weights.
-    ksd_share : tuple of str and float, or None
-        Where nothing is found in rejected draws, the coordinate with the largest share of the kernel test's statistic
-        and the multiple of this share among independent draws; None on bounded supports.
     burn_in : float or None
         The p-value of all but the kernel test without the first tenth of every chain, if only that tenth is biased;
         None if it is not, or for weighted draws and bounded supports.
@@ -160,7 +157,6 @@ class Verdict(Result):
     divergent: int | None
     bfmi: float | None
     findings: tuple[Finding, ...]
-    ksd_share: tuple[str, float] | None
     burn_in: float | None
     matters: float | None
     p_matters: float | None
@@ -349,7 +345,6 @@ class Verdict(Result):
         dict
             Strings, finite numbers, lists and dicts.
         """
-        share = self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True))
         found = {
             "p": self.p,
             **{f"p_{test}": self.p_of(test) for test in _TITLES},
@@ -359,7 +354,6 @@ class Verdict(Result):
             "mixed": self.diagnostics.mixed,
             **{name: getattr(self, name) for name in ("divergent", "bfmi", "draws", "effective_draws")},
             **{name: getattr(self, name) for name in ("enough_draws", "burn_in", "matters", "p_matters", "findings")},
-            "ksd_share": share,
             **{name: getattr(self, name) for name in ("bias", "modes", "not_tested", "score_noise", "hiding")},
             "sentence": self.sentence,
         }
@@ -418,11 +412,7 @@ class Verdict(Result):
             return f"{NOTHING_STANDS_OUT}; a function fitted to half of the draws rejects the other half"
         if self.decided_by != "ksd":
             return NOTHING_STANDS_OUT
-        said = f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects"
-        if self.ksd_share is None:  # as on bounded supports
-            return said
-        name, multiple = self.ksd_share
-        return f"{said} ({name} contributes most: {multiple:.1f} times what independent draws would give)"
+        return f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects"
 
     @property
     def _all_findings(self) -> str:

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.kernel.goodness_of_fit import largest_share
-from steinkit.scored_sample import ScoredSample
 
 
 def parts(x, s):
@@ -22,17 +20,6 @@ def parts(x, s):
             pairs += part
             diagonal += part * (i == k)
     return pairs, diagonal
-
-
-@pytest.mark.parametrize("wrong", [0, 1, 2])
-def test_the_largest_share_is_that_of_the_definition(wrong):
-    x = np.random.default_rng(wrong).standard_normal((40, 3))
-    x[:, wrong] += 1.0
-    draws = ScoredSample.of(x, scores=-x).draws
-    pairs, diagonal = parts(x, -x)
-    name, multiple = largest_share(draws, ("a", "b", "c"))
-    assert name == "abc"[wrong] == "abc"[int(np.argmax(pairs / diagonal))]
-    assert multiple == pytest.approx(pairs[wrong] / diagonal[wrong], rel=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

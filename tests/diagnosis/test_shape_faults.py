@@ -80,10 +80,10 @@ def test_no_accusation_but_the_kernels_is_without_a_fault():
     rng = np.random.default_rng(9)
     for make in (skewed, cut_off):
         for each in accused(make, normal(make(rng).shape[1]), 6):
-            assert each.findings or (each.ksd_share is not None and each.p_ksd <= each.level)
+            assert each.findings or each.p_ksd <= each.level
 
 
-def test_the_kernel_names_the_share_that_is_largest_for_its_expectation():
+def test_what_the_kernel_alone_sees_has_no_name():
     """Signs of three coordinates together, which no pair shows."""
 
     def make(rng):
@@ -93,11 +93,7 @@ def test_the_kernel_names_the_share_that_is_largest_for_its_expectation():
 
     found = [each for each in accused(make, normal(5)) if not each.findings]
     assert len(found) >= 5
-    for each in found:
-        name, multiple = each.ksd_share
-        assert name in ("x1", "x2", "x3")
-        assert multiple > 1.0
-        assert f"{name} contributes most" in each.sentence
+    assert all("only the kernel test" in each.sentence for each in found)
 
 
 def test_bounded_supports_have_shapes():

@@ -74,7 +74,6 @@ def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
     assert found.is_biased
     assert {(each.kind, each.direction) for each in found.findings} == {("scale", "too narrow")}
     assert found.p_ksd is not None
-    assert found.ksd_share is None  # what is wrong is known without it
     assert found.ksd_equivalent_draws < 200.0 < found.ess
 
 
@@ -224,7 +223,7 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic", "p_modes",
         "decided_by", "level", "looks", "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent",
-        "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "findings", "ksd_share",
+        "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "findings",
         "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["findings"][0]) == ["kind", "parameters", "direction", "z", "size", "source", "explained_by"]

@@ -47,7 +47,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -450,7 +450,6 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
 
 
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
-_MOST_SHARED = 1000  # draws that tell the coordinates' shares
 _MOST_SUMMED = 20_000  # draws that enter the number of equivalent ones, which is no larger
 # Seconds a pair of draws and coordinate where kernels are not compiled; in coordinates, what else a pair takes.
 _INTERPRETED, _RADIAL = 1e-8, 4
@@ -497,43 +496,6 @@ def _choice(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tu
     said = "the draws look chosen, as by thinning or weights that fit the score: their kernel discrepancy is that of "
     said += f"{equivalent:.3g} independent draws. Chosen draws are not independent, and no p-value holds for them"
     return (Caution(said),)
-
-
-def largest_share(standardised: Draws, names: Sequence[str]) -> tuple[str, float]:
-    """The coordinate whose part of the squared KSD is the largest multiple of what independent draws make it.
-
-    The Stein kernel is a sum over coordinates, and so is n^-2 sum_ij k0(x_i, x_j); for independent draws of the target
-    each part has the mean n^-2 sum_i k0(x_i, x_i) of that coordinate.
-
-    Parameters
-    ----------
-    standardised : Draws
-        In standard units, without weights.
-    names : sequence of str
-        Of the coordinates.
-
-    Returns
-    -------
-    str, float
-        The coordinate, and the multiple.
-    """
-    rows = _spread(np.arange(len(standardised.points)), _MOST_SHARED)
-    x, s = standardised.points[rows], standardised.scores[rows]
-    base = np.zeros((len(x), len(x)))
-    for column in x.T:
-        require_time("shares of the kernel test were found")
-        base += (column[:, None] - column) ** 2
-    base = 1.0 / np.sqrt(1.0 + base)
-    square = base * base  # powers would take a hundred times as long
-    cubed, fifth = square * base, 3.0 * square * square * base
-    multiples = []
-    for column, pull in zip(x.T, s.T, strict=True):
-        require_time("shares of the kernel test were found")
-        apart = column[:, None] - column
-        total = pull @ base @ pull + 2.0 * pull @ (cubed * apart).sum(axis=1) + (cubed - fifth * apart**2).sum()
-        multiples.append(total / (pull @ pull + len(x)))
-    largest = int(np.argmax(multiples))
-    return names[largest], float(multiples[largest])
 
 
 def _spread(rows: Integers, most: int) -> Integers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import ClassVar
@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, outwards, require_ordered, tolerance_of
-from steinkit.discrepancy.classical_bounds import lower_bound, upper_bound
-from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer
+from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, outwards, tolerance_of
+from steinkit.discrepancy.classical_bounds import prove
+from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.errors import TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import interruptible, require_time, seconds_left, within_time
@@ -167,8 +167,6 @@ def classical_stein_discrepancy(
     height = round(math.log2(factors.value))
     program = given.in_units(length, height)
     scored = time.perf_counter()
-    from steinkit.discrepancy.classical_solver import solve_cone
-
     try:
         require_time("the program was written down", _SECONDS_TO_SET_UP * len(order))
         answer = interruptible(partial(solve_cone, program, seconds_left()), Event(), "the program was solved")
@@ -198,26 +196,6 @@ def classical_stein_discrepancy(
     )
     remedy = "Allow more time, rescale the coordinate, thin the sample, or use graph_stein_discrepancy"
     return accepted(result, "the discrepancy", f" (Clarabel ended with {answer.status})", remedy)
-
-
-def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
-    """Bracket the optimum by any answer, right or wrong, and give the gamma and Gamma that attain its lower end.
-
-    Entries that are not finite count as zero.
-
-    Raises
-    ------
-    CrossedBracketError
-        If the two ends contradict each other.
-    """
-    numbers = {name: values for name, values in vars(answer).items() if name != "status"}
-    numbers = {name: np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for name, values in numbers.items()}
-    finite = ConeAnswer(**numbers, status=answer.status)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite proves nothing
-        lower, value, slope = lower_bound(program, finite)
-        upper = upper_bound(program, finite)
-    require_ordered(lower, upper, stein_factors=astuple(program.factors), **numbers)
-    return lower, upper, value, slope
 
 
 def _trivial_bound(program: ClassicalProgram, factors: SteinFactors) -> float:

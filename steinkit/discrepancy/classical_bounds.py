@@ -5,12 +5,11 @@ a slope and a value to start from, *define* gamma and Gamma by the equations of 
 
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,
 
-so nothing is lost over short gaps, where u computed from gamma and Gamma would be noise. From a bound at distance a the
-start is gamma = a Gamma + c3 a^2 u. Between two bounds a linear function is added, which changes no u and no v, so that
-the sum vanishes at both: a change of the slope to start from. Near the second bound the integral from there is the more
-accurate one. The functions admitted are a convex set around zero, so each component of the program is scaled down until
-every restriction holds, with an allowance for rounding: the sums run in extended precision, where the machine has it,
-with a bound on their error.
+so nothing is lost over short gaps, where u computed from gamma and Gamma would be noise. At a bound at distance a the
+value is gamma = a Gamma + c3 a^2 u. Between two bounds a linear function is added, which changes no u and no v, so that
+the sum vanishes at both. All this is done in whole numbers, of units small enough that no gap is rounded. The functions
+admitted are a convex set around zero, so each component of the program is scaled down until every restriction holds,
+with an allowance for rounding.
 
 **From above** any multipliers prove a bound, by weak duality. For any lambda, mu of the equations of
 `classical_program` for gamma and Gamma, and any rho >= 0 of its rows for t_+, t_-, the optimum is at most
@@ -31,141 +30,117 @@ and the best S is found by bisection. So no multipliers are wrong: bad ones only
 
 from __future__ import annotations
 
-import itertools
 import math
-from functools import partial
+from dataclasses import astuple
+from fractions import Fraction
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, pointwise_optimum
 from steinkit.sample import Floats
 
-LongFloats = NDArray[np.longdouble]
-_Bound = tuple[np.longdouble, np.longdouble]  # its distance a, and c3 a^2 u
-
-_LONG = float(np.finfo(np.longdouble).eps)
 _ROUNDING = 2.0**-48  # relative; covers the operations on a term in double precision, and an exact sum's rounding
-_TINY = 2.0**-1000  # more than what is lost below the normal range
+_TINY = 2.0**-900  # more than all terms lose that fall below the normal range
 _HALVINGS = 60
 _MARGIN = 1e-14  # of cones whose left-hand sides are sums of four terms of about one
+_BITS = 800  # of the unit of lengths and slopes, 2^-800; that of values is 2^-1601
+
+
+def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
+    """Bracket the optimum by any answer, right or wrong, and give the gamma and Gamma that attain its lower end.
+
+    Entries that are not finite count as zero.
+
+    Raises
+    ------
+    CrossedBracketError
+        If the two ends contradict each other.
+    """
+    numbers = {name: values for name, values in vars(answer).items() if name != "status"}
+    numbers = {name: np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for name, values in numbers.items()}
+    finite = ConeAnswer(**numbers, status=answer.status)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite proves nothing
+        lower, value, slope = lower_bound(program, finite)
+        upper = upper_bound(program, finite)
+    require_ordered(lower, upper, stein_factors=astuple(program.factors), **numbers)
+    return lower, upper, value, slope
 
 
 def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, Floats, Floats]:
-    """Lower bound of the optimum by any answer, and the gamma and Gamma that attain it.
-
-    Returns
-    -------
-    lower : float
-        Not negative, as zero is admitted.
-    value, slope : ndarray, shape (n,)
-    """
-    path = function_of(program, answer)
-    scale = _largest_multiples(program, path, answer)
-    value, slope = np.asarray(scale * path[:2], dtype=np.float64)
-    terms = program.weights * (program.scores * value + slope)
-    value_error, slope_error = path[2:] + _ROUNDING * np.abs([value, slope]) + _TINY
-    loss = program.weights * (abs(program.scores) * value_error + slope_error) + _TINY
-    total = float(np.sum(terms - loss, dtype=np.longdouble))
-    lower = total - (len(terms) * _LONG + _ROUNDING) * float((np.abs(terms) + loss).sum())
-    return (lower, value, slope) if lower > 0.0 else (0.0, *np.zeros((2, len(terms))))
+    """Return a lower bound of the optimum by any answer, and the gamma and Gamma that attain it, each of shape (n,)."""
+    c = program.factors
+    limits = {"value": c.value, "slope": program.steepest, "bend": 0.5, "turn": 1.0}
+    value, slope, bend, turn = (np.clip(getattr(answer, name), -most, most) for name, most in limits.items())
+    value, slope = function_of(program, value, slope, bend, turn)
+    scale = _largest_multiples(program, value, slope, bend, turn)
+    value, slope = scale * value, scale * slope
+    parts = np.concatenate([program.weights * (program.scores * value), program.weights * slope])
+    lower = math.fsum(parts) - _ROUNDING * math.fsum(np.abs(parts)) - _TINY
+    return (lower, value, slope) if lower > 0.0 else (0.0, *np.zeros((2, len(value))))
 
 
-def function_of(program: ClassicalProgram, answer: ConeAnswer) -> LongFloats:
-    """The function that an answer defines, at the points, and how far rounding may have taken it from that.
-
-    Returns
-    -------
-    ndarray, shape (4, n)
-        Values, slopes, errors of the values, errors of the slopes.
-    """
-    c3 = np.longdouble(program.factors.smoothness)
-    path = np.zeros((4, len(program.points)), dtype=np.longdouble)
-    path[:2] = answer.value, answer.slope
-    bounds: dict[float, _Bound] = {}
-    for number, (point, _, sign) in enumerate(program.ends, start=len(program.inner)):
-        distance = abs(np.longdouble(program.points[point]) - np.longdouble(program.bounds[0 if sign > 0.0 else 1]))
-        bounds[sign] = distance, c3 * distance * distance * answer.bend[number]
-    for first, stop in itertools.pairwise(program.starts.tolist()):
-        left = bounds.get(1.0) if first == 0 else None
-        right = bounds.get(-1.0) if stop == len(program.points) else None
-        offset = int(np.searchsorted(program.inner, first))
-        between, at = slice(offset, offset + stop - first - 1), slice(first, stop)
-        h = np.diff(program.points[at].astype(np.longdouble))
-        u, v = (each[between].astype(np.longdouble) for each in (answer.bend, answer.turn))
-        turns, bends = c3 * h * v, 0.5 * c3 * h * h * u
-        from_left = partial(_integrated, h, turns, bends, left)
-        from_right = partial(_integrated, h[::-1], -turns[::-1], bends[::-1], right)
-        if right is None:
-            path[:, at] = from_left(path[:, first])
-        elif left is None:
-            path[:, at] = _reflected(from_right(_reflected(path[:, at])[:, 0]))
+def function_of(
+    program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats
+) -> tuple[Floats, Floats]:
+    """Return values and slopes, shape (n,), of the function that an answer defines: exact, and rounded once."""
+    c3, n, inner = Fraction(program.factors.smoothness), len(value), program.inner.tolist()
+    x, low, high = _whole(program.points, _BITS), *(_whole(np.nan_to_num([end]), _BITS)[0] for end in program.bounds)
+    h = [x[k + 1] - x[k] for k in inner]
+    h += [2 * (x[0] - low if sign > 0.0 else high - x[-1]) for _, _, sign in program.ends]
+    turns = [math.floor(c3 * k * Fraction(v)) for k, v in zip(h, turn.tolist(), strict=True)]
+    bends = [math.floor(c3 * k * k * Fraction(u)) for k, u in zip(h, bend.tolist(), strict=True)]
+    starts, heights = _whole(slope, _BITS), _whole(value, 2 * _BITS + 1)
+    ends = {end[2]: (h[k] // 2, bends[k] // 2) for k, end in enumerate(program.ends, start=len(inner))}  # a, c3 a^2 u
+    value, slope = value.copy(), slope.copy()
+    for first, stop in pairwise(program.starts.tolist()):
+        left, right = ends.get(1.0) if first == 0 else None, ends.get(-1.0) if stop == n else None
+        begin = int(np.searchsorted(program.inner, first))
+        gaps = slice(begin, begin + stop - first - 1)
+        slopes = list(accumulate([starts[first], *turns[gaps]]))
+        rises = zip(h[gaps], pairwise(slopes), bends[gaps], strict=True)
+        origin = heights[first] if left is None else 2 * left[0] * slopes[0] + left[1]
+        values = list(accumulate([origin, *(k * (s + t) + rise for k, (s, t), rise in rises)]))
+        miss = 0 if right is None else values[-1] + 2 * right[0] * slopes[-1] + right[1]
+        length = high - low if left and right else 0
+        if length:
+            slopes = [2 * length * each - miss for each in slopes]
+            values = [length * each - miss * (place - low) for each, place in zip(values, x, strict=True)]
         else:
-            one = from_left(_balanced(from_left(path[:, first]), h, left, right))
-            other = _reflected(from_right(_reflected(one)[:, 0]))
-            path[:, at] = np.where(np.tile(one[2:] <= other[2:], (2, 1)), one, other)
-    return path
+            values = [each - miss for each in values]
+        slope[first:stop] = [each / (max(2 * length, 1) << _BITS) for each in slopes]
+        value[first:stop] = [each / (max(length, 1) << 2 * _BITS + 1) for each in values]
+    return value, slope
 
 
-def _integrated(
-    h: LongFloats, turns: LongFloats, bends: LongFloats, bound: _Bound | None, start: LongFloats
-) -> LongFloats:
-    """Integrate over gaps of these lengths from the value, the slope and their errors at the first point, (4,)."""
-    value, slope, value_error, slope_error = start
-    slopes = np.cumsum(np.append(slope, turns))
-    slope_errors = slope_error + 2.0 * _LONG * np.cumsum(np.abs(slopes) + 4.0 * np.append(0.0, np.abs(turns)))
-    if bound is not None:
-        distance, bend = bound
-        value = distance * slope + bend
-        value_error = distance * slope_errors[0] + 8.0 * _LONG * (np.abs(distance * slope) + np.abs(bend))
-    values = np.cumsum(np.append(value, 0.5 * h * (slopes[1:] + slopes[:-1]) + bends))
-    sizes = 0.5 * h * (np.abs(slopes[1:]) + np.abs(slopes[:-1])) + np.abs(bends)
-    rounding = 2.0 * _LONG * (np.abs(values) + 8.0 * np.append(0.0, sizes))
-    value_errors = value_error + np.cumsum(rounding + np.append(0.0, h * slope_errors[1:]))
-    return np.array([values, slopes, value_errors, slope_errors])
+def _whole(numbers: Floats, bits: int) -> list[int]:
+    """Return numbers in units of 2^-bits, rounded down."""
+    return [math.floor(Fraction(number) * 2**bits) for number in numbers.tolist()]
 
 
-def _balanced(path: LongFloats, h: LongFloats, left: _Bound, right: _Bound) -> LongFloats:
-    """The start of a path from the left bound, (4,), from which it vanishes at the right one, too."""
-    start, (value, slope, value_error, slope_error) = path[:, 0].copy(), path[:, -1]
-    parts = np.array([value, right[0] * slope, right[1]])
-    length = h.sum() + left[0] + right[0]
-    change = parts.sum() / length
-    start[1] -= change
-    start[3] = (value_error + right[0] * slope_error + 8.0 * _LONG * np.abs(parts).sum()) / length
-    start[3] += 2.0 * _LONG * ((len(h) + 4) * np.abs(change) + np.abs(start[1]))
-    return start
-
-
-def _reflected(path: LongFloats) -> LongFloats:
-    """The same seen from the other side."""
-    return np.concatenate([-path[:1, ::-1], path[1:, ::-1]])
-
-
-def _largest_multiples(program: ClassicalProgram, path: LongFloats, answer: ConeAnswer) -> Floats:
-    """For each point, the largest multiple of its component's function that is surely admitted, by bisection."""
+def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats) -> Floats:
+    """Return for each point the largest multiple of its component's function that is surely admitted, by bisection."""
     c, n_inner = program.factors, len(program.inner)
     at_ends = np.array([end[0] for end in program.ends], dtype=np.int64)
     left, right = np.concatenate([program.inner, at_ends]), np.concatenate([program.inner + 1, at_ends])
     count = len(program.starts) - 1
     component = np.repeat(np.arange(count), np.diff(program.starts))
     real = program.lengths > 0.0  # of a draw on a bound nothing else is asked
-    width = np.where(real, c.smoothness * program.lengths.astype(np.longdouble), 1.0)
-    value, slope, value_error, slope_error = path
-    height, steepness = np.abs(value) + value_error, np.abs(slope) + slope_error
-    mean, mean_error = 0.5 * (slope[left] + slope[right]), np.maximum(slope_error[left], slope_error[right])
-    turn = np.where(np.arange(len(left)) < n_inner, answer.turn, 0.0)
+    width = np.where(real, c.smoothness * program.lengths, 1.0)
+    mean, turn = 0.5 * (slope[left] + slope[right]), np.where(np.arange(len(left)) < n_inner, turn, 0.0)
 
     def fails(scale: Floats) -> NDArray[np.bool_]:
         at_points, at_gaps = scale[component], scale[component[left]]
-        steep = at_points * steepness
-        top = at_points * height / c.value + 0.5 * (steep / c.value) * (steep / c.smoothness)
+        steep = at_points * np.abs(slope)
+        top = at_points * np.abs(value) / c.value + 0.5 * (steep / c.value) * (steep / c.smoothness)
         bad_points = ~((steep <= c.gradient * (1.0 - _MARGIN)) & (top <= 1.0 - _MARGIN))
         bad_gaps = np.zeros(len(left), dtype=bool)
         for sign in (1.0, -1.0):  # the upper and the lower envelope
-            peak = at_gaps * (sign * mean + mean_error) + 4.0 * _LONG * c.gradient
+            peak = at_gaps * sign * mean + 2.0**-50 * c.gradient
             cut = np.maximum(0.5 + (peak - c.gradient) / width, 0.0)
-            full = (at_gaps * turn) ** 2 + 4.0 * cut**2 + 2.0 * sign * at_gaps * answer.bend
+            full = (at_gaps * turn) ** 2 + 4.0 * cut**2 + 2.0 * sign * at_gaps * bend
             bad_gaps |= real & ~(full <= 1.0 - _MARGIN)
         bad = np.concatenate([component[bad_points], component[left[bad_gaps]]])
         return np.bincount(bad, minlength=count) > 0
@@ -196,15 +171,13 @@ def _bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut: Floa
     beta_size = program.weights + M.T @ (h * abs(tension) + cuts) + abs(E).T @ abs(torque)
     value, slope = pointwise_optimum(program, alpha, beta)
     at_points = alpha * value + beta * slope + _ROUNDING * (alpha_size * c.value + beta_size * program.steepest)
-    at_points += _TINY * (1.0 + c.value + program.steepest)
     width = c.smoothness * h
     at_gaps = (1.0 + _ROUNDING) * _gap_maximum(0.5 * width * (h * tension), width * torque, width * cut)
     at_gaps += cuts * (c.gradient - 0.5 * width) + _ROUNDING * cuts * (c.gradient + width)
-    at_gaps += _TINY * (1.0 + width) * (1.0 + h * abs(tension) + abs(torque) + cuts)
     terms = np.concatenate([at_points, at_gaps])
     if not np.isfinite(terms).all():
         return math.inf
-    return math.fsum(terms) + _ROUNDING * math.fsum(np.abs(terms))
+    return math.fsum(terms) + _ROUNDING * math.fsum(np.abs(terms)) + _TINY
 
 
 def _gap_maximum(A: Floats, B: Floats, C: Floats) -> Floats:

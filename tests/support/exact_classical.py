@@ -55,14 +55,6 @@ def exact_function(program, answer):
 
     for first, stop in pairwise(program.starts.tolist()):
         left, right = first == 0 and 1.0 in bounds, stop == n and -1.0 in bounds
-        if right and not left:
-            a, rise = from_bound(-1.0)
-            value[-1] = -(a * slope[-1] + rise)
-            for i in range(n - 2, first - 1, -1):
-                h, gap = x[i + 1] - x[i], gap_after[i]
-                slope[i] = slope[i + 1] - c3 * h * turn[gap]
-                value[i] = value[i + 1] - h * (slope[i] + slope[i + 1]) / 2 - c3 * h * h / 2 * bend[gap]
-            continue
         for _ in range(2 if left and right else 1):
             if left:
                 a, rise = from_bound(1.0)
@@ -75,6 +67,10 @@ def exact_function(program, answer):
                 after, rise = from_bound(-1.0)
                 missed = value[-1] + after * slope[-1] + rise
                 slope[first] -= missed / (a + x[-1] - x[0] + after)
+        if right and not left:
+            after, rise = from_bound(-1.0)
+            missed = value[-1] + after * slope[-1] + rise
+            value[first:stop] = [each - missed for each in value[first:stop]]
         assert not (left and right) or missed == 0
     return value, slope
 

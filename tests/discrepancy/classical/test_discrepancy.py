@@ -11,9 +11,9 @@ from scipy import sparse, special
 from scipy.optimize import linprog
 
 import steinkit as sk
-from steinkit.discrepancy.classical import classical_stein_discrepancy, prove
-from steinkit.discrepancy.classical_program import ClassicalProgram
-from steinkit.discrepancy.classical_solver import solve_cone
+from steinkit.discrepancy.classical import classical_stein_discrepancy
+from steinkit.discrepancy.classical_bounds import prove
+from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 UNIFORM = {"target": sk.targets.Uniform(), "stein_factors": (0.5, 0.5, 1.0)}
@@ -218,7 +218,7 @@ def test_a_lying_solver_only_widens_the_bracket(lie, bounds):
 
 
 def test_proofs_that_contradict_each_other_are_no_answer(monkeypatch):
-    monkeypatch.setattr("steinkit.discrepancy.classical.upper_bound", lambda *_: 0.125)
+    monkeypatch.setattr("steinkit.discrepancy.classical_bounds.upper_bound", lambda *_: 0.125)
     with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as raised:
         classical_stein_discrepancy([0.8, 1.1], scores=[-2.0, -1.0])
     with np.load(raised.value.instance) as saved:

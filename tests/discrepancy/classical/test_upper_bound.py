@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from support.exact_classical import SUPPORTS, dual_value, random_classical
 
-from steinkit.discrepancy.classical import prove
-from steinkit.discrepancy.classical_bounds import _bound, _gap_maximum, upper_bound
-from steinkit.discrepancy.classical_program import ClassicalProgram
-from steinkit.discrepancy.classical_solver import solve_cone
+from steinkit.discrepancy.classical_bounds import _bound, _gap_maximum, prove, upper_bound
+from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 

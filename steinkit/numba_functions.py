@@ -119,9 +119,10 @@ class NumbaFunctions:
     def _loop(self, name: str) -> Any:
         """A compiled loop; None for a gradient that is not given."""
         if name not in self._loops:
-            from steinkit.runtime.compilation import announced_compilation
+            from steinkit.runtime.compilation import NOT_KEPT, announce, announced_compilation
 
             with announced_compilation():
+                announce(NOT_KEPT)
                 self._loops[name] = _compiled_loop(name, self._makers, self.data)
         return self._loops[name]
 

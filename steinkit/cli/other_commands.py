@@ -79,8 +79,6 @@ def warm() -> None:
     An installer, or whoever builds an image, runs it once. The code stands beside the modules where their folder can be
     written, and serves all users then; else in the user's own cache folder, or in that which NUMBA_CACHE_DIR names.
     """
-    from numba.core.dispatcher import Dispatcher
-
     steps = _steps()
     for k, (what, work) in enumerate(steps.items(), start=1):
         say_aside(f"{k} of {len(steps)}: {what}")
@@ -88,7 +86,8 @@ def warm() -> None:
             warnings.simplefilter("ignore", SteinkitWarning)  # of so few draws
             work()
     modules = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("steinkit.")]
-    kernels = {id(each): each.stats for found in modules for each in found.values() if isinstance(each, Dispatcher)}
+    compiled_ones = {each.compiled for found in modules for each in found.values() if hasattr(each, "compiled")}
+    kernels = {id(each): each.stats for each in compiled_ones}
     compiled = sum(sum(each.cache_misses.values()) for each in kernels.values() if each.cache_path is not None)
     folders = [each.cache_path for each in kernels.values() if each.cache_path is not None]
     where = f"kept under {os.path.commonpath(folders)}" if folders else "nowhere kept: no cache folder can be written"

@@ -43,6 +43,7 @@ _RECORDS = {
         "diagnosis.bias.repair": ("Repaired",),
         "diagnosis.bias.result": ("BiasEstimate",),
         "diagnosis.invariance": ("InvarianceTest",),
+        "diagnosis.missed_modes": ("MissedMode",),
         "diagnosis.verdict_result": ("TestResult", "Verdict"),
         "discrepancy.bounded_features": ("BoundedFeature", "BoundedMoments"),
         "discrepancy.classical": ("ClassicalSteinDiscrepancy",),
@@ -62,10 +63,9 @@ _RECORDS = {
         "sample": ("DistinctSample", "Sample"),
         "sweeps.cells": ("Cell", "Measured"),
         "sweeps.choice": ("Choice", "SettingSummary"),
-        "sweeps.modes": ("MissedMode",),
         "sweeps.plan": ("Configuration",),
         "sweeps.result": ("SweepResult", "TuningResult"),
-        "sweeps.scheduler": ("Race", "Rung"),
+        "sweeps.scheduler": ("Rung",),
         "units": ("Units",),
     }.items()
     for name in names

@@ -37,7 +37,7 @@ _jobs = solver_option(
     "--jobs",
     type=int,
     metavar="N",
-    help="Worker processes, -1 for all processors. By default none with loky, the whole cluster with dask or ray.",
+    help="Worker processes of loky, -1 for all processors. By default none: the work is done in this process.",
 )
 _backend = in_order(
     solver_option(
@@ -46,8 +46,8 @@ _backend = in_order(
         type=click.Choice(BACKENDS),
         default="loky",
         show_default=True,
-        help="loky, processes here; dask or ray, a cluster. Without --scheduler it is started on this "
-        "machine. A cluster unpickles what it is sent: use one that you trust.",
+        help="loky, processes here; dask or ray, a cluster at --scheduler. A cluster unpickles what it is sent: use one "
+        "that you trust.",
     ),
     solver_option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster."),
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 from steinkit import __version__
 from steinkit.diagnosis import verdict_text
+from steinkit.diagnosis.missed_modes import MissedMode
 from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
@@ -16,9 +17,8 @@ from steinkit.result import Result, Statement, in_json
 from steinkit.sweeps import text as words
 from steinkit.sweeps.cells import Cell
 from steinkit.sweeps.choice import Choice, UnrankedError, choose
-from steinkit.sweeps.modes import MissedMode
 from steinkit.sweeps.plan import Configuration, Plan
-from steinkit.sweeps.scheduler import Race, Rung
+from steinkit.sweeps.scheduler import Rung
 from steinkit.sweeps.store import Store, sweep_file
 from steinkit.text import (
     Table,
@@ -75,8 +75,8 @@ class SweepResult(Result):
         The best setting by each measure that at least one cell has a value of.
     refused : dict of str to str
         By measures whose values settings must not be ordered by: why not.
-    racing : Race or None
-        What racing dropped and saved.
+    racing : dict of str to str, or None
+        With racing: the settings that were dropped, and why.
     reused : int
         Cells that were there before.
     warnings : tuple of str
@@ -88,7 +88,7 @@ class SweepResult(Result):
     unjudged : str or None
         Why there is none.
     missed : MissedMode or None
-        A mode that these draws missed and those of other settings found.
+        A mode that these draws missed and those of another setting found, whose number it holds.
     """
 
     records: tuple[Cell, ...]
@@ -98,7 +98,7 @@ class SweepResult(Result):
     text: str
     criteria: dict[str, Choice]
     refused: dict[str, str]
-    racing: Race | None
+    racing: dict[str, str] | None
     reused: int
     warnings: tuple[str, ...]
     seconds: float = 0.0
@@ -107,11 +107,13 @@ class SweepResult(Result):
     missed: MissedMode | None = None
 
     @classmethod
-    def of(cls, plan: Plan, cells: Sequence[Cell], notes: Sequence[str], race: Race | None, reused: int) -> SweepResult:
+    def of(
+        cls, plan: Plan, cells: Sequence[Cell], notes: Sequence[str], racing: dict[str, str] | None, reused: int
+    ) -> SweepResult:
         """Choose by every measure, say why there is no choice by others, and warn of the cells and both."""
         criteria: dict[str, Choice] = {}
         refused: dict[str, str] = {}
-        running = [i for i, each in enumerate(plan.settings) if race is None or setting_key(each) not in race.dropped]
+        running = [i for i, each in enumerate(plan.settings) if setting_key(each) not in (racing or ())]
         warnings = [*notes, *_cell_warnings(cells)]
         for name in plan.measures:
             if not any(name in cell.measures for cell in cells):
@@ -126,7 +128,7 @@ class SweepResult(Result):
                 continue
             warnings += [about(name, note) for note in criteria[name].warnings]
         known = plan.settings, plan.seeds, plan.configuration, plan.text
-        return cls(tuple(cells), *known, criteria, refused, race, reused, tuple(warnings))
+        return cls(tuple(cells), *known, criteria, refused, racing, reused, tuple(warnings))
 
     def __repr__(self) -> str:
         best = "; ".join(f"best by {name}: {setting_key(choice.best)}" for name, choice in self.criteria.items())
@@ -137,6 +139,11 @@ class SweepResult(Result):
     def cells(self) -> int:
         """Cells in all."""
         return len(self.records)
+
+    @property
+    def full(self) -> int:
+        """Cells of the whole grid with all seeds."""
+        return len(self.settings) * len(self.seeds)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -166,9 +173,8 @@ class SweepResult(Result):
     @property
     def leading(self) -> str | None:
         """The measure that the sweep goes by: the first discrepancy, else the first; None without a choice."""
-        return next(
-            (name for name in self.criteria if find_measure(name).smaller_is_better), next(iter(self.criteria), None)
-        )
+        names = [*self.criteria]
+        return next((name for name in names if find_measure(name).smaller_is_better), names[0] if names else None)
 
     @property
     def blind(self) -> str | None:
@@ -218,9 +224,10 @@ class SweepResult(Result):
         elif self.unjudged is not None:
             found.append(Statement("number", _BEST_DRAWS, verdict_text.unjudged_sentence(self.unjudged)))
         if self.missed is not None:
-            found.append(Statement("limits", "Did its chain visit all modes?", words.missed_sentence(self.missed)))
+            said = words.missed_sentence(self.missed, self.settings[self.missed.chain])
+            found.append(Statement("limits", "Did its chain visit all modes?", said))
         found += [
-            Statement("choice", "Which setting?", f"By {find_measure(name).title} none is chosen: {reason}.", True)
+            Statement("choice", "Which setting?", f"By {find_measure(name).title} none is chosen: {reason}.")
             for name, reason in self.refused.items()
         ]
         choice = None if self.leading is None else self.criteria[self.leading]
@@ -235,7 +242,7 @@ class SweepResult(Result):
                 found.append(Statement("comparison", asked, words.blind_sentence(choice, blind)))
         failures = [(setting_label(each.settings), each.seeds, each.reason) for each in self.failures]
         found += words.failure_statements(failures, self.failed, self.cells)
-        found += [] if self.racing is None else words.race_statements(self.racing)
+        found += [] if self.racing is None else words.race_statements(self.racing, self.cells, self.full)
         if choice is not None:
             found.append(Statement("limits", "What does this not prove?", words.limits_sentence(choice, self.draws)))
         run = f"{count(len(self.settings), 'setting')}, {count(len(self.seeds), 'seed')}: {count(self.cells, 'cell')}, "
@@ -283,9 +290,10 @@ class SweepResult(Result):
             Of strings, finite numbers, lists and dicts.
         """
         names = ["criteria", "refused", "verdict", "unjudged", "cells", "failed", "failures", "reused", "seconds"]
-        found = {name: in_json(getattr(self, name)) for name in (*names, "racing", "units", "warnings")}
-        missed = None if self.missed is None else vars(self.missed)
-        return found | {"missed": missed, "version": __version__}
+        found = {name: in_json(getattr(self, name)) for name in (*names, "units", "warnings")}
+        raced = {"dropped": self.racing, "cells_run": self.cells, "cells_full": self.full}
+        missed = None if self.missed is None else {"settings": self.settings[self.missed.chain], **vars(self.missed)}
+        return found | {"racing": None if self.racing is None else raced, "missed": missed, "version": __version__}
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,20 +12,21 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 from steinkit.arguments import require_flags
-from steinkit.errors import cautious
+from steinkit.diagnosis.missed_modes import missed_mode
+from steinkit.errors import SteinkitError, cautious
 from steinkit.measures import find_measure, require_taken
+from steinkit.measures.scoring import Judging
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample
 from steinkit.sweeps.cells import Cell, Place
 from steinkit.sweeps.choice import ranking
-from steinkit.sweeps.modes import judge_best
 from steinkit.sweeps.plan import DEFAULT_SEEDS, Plan, make_plan
 from steinkit.sweeps.result import SweepResult
-from steinkit.sweeps.scheduler import Losses, Race, Stage, climb, race_stages
+from steinkit.sweeps.sampler import quiet
+from steinkit.sweeps.scheduler import Losses, Stage, climb, race_stages
 from steinkit.sweeps.store import Store, sweep_file
 from steinkit.sweeps.tasks import run_cells
 from steinkit.sweeps.units import in_fixed_units
@@ -92,14 +93,13 @@ def sweep(
         SQLite file in which every finished cell is kept at once; a later run reuses the cells that are
         there; ``.sqlite`` is added to a name without an ending. Without one nothing is kept but the result.
     n_jobs : int, optional
-        Worker processes; by default none with backend loky, which then works in this process, and all of the
-        cluster's with the others. A process that is killed, for instance for want of memory, is started again, and a
-        cell that costs two processes fails; the sweep goes on.
+        Worker processes of loky; by default none, so that work is done in this process. A process that is killed, for
+        instance for want of memory, is started again, and a cell that costs two processes fails; the sweep goes on.
     backend : str
         loky: processes of this machine. dask, ray: a cluster. Its workers unpickle, and so run, whatever they are
         sent, and this process what they send back: it must be trusted.
     scheduler : str, optional
-        Address of the cluster; without one the cluster in use, or one started on this machine.
+        Address of the cluster; without one the cluster in use.
     racing : bool
         Score in rounds, with few seeds first, and drop settings that certainly do not win.
     progress : bool
@@ -245,21 +245,19 @@ def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
     with place.open(plan, len(plan.places)) as (store, workers):
         plan, notes = in_fixed_units(plan, store, workers)
         execution = Execution(plan, store, workers, place.progress)
-        found, race = _raced(plan, execution) if racing else (execution.cells(plan.places), None)
+        found, dropped = _raced(plan, execution) if racing else (execution.cells(plan.places), None)
         if others := len(store.cells.keys() - {plan.fingerprint(*each) for each in plan.places}):
             said = "of another sweep, other data, other code or another version, and not reused"
             notes = (*notes, f"{others} cell{'s' * (others > 1)} in {store.file}: {said}")
         cells = [found[each] for each in plan.places if each in found]
-        result = SweepResult.of(plan, cells, notes, race=race, reused=len(execution.reused))
-        if result.leading is not None:
-            result = replace(result, **judge_best(plan, store, result.criteria[result.leading].best))
+        result = _judged(plan, store, SweepResult.of(plan, cells, notes, dropped, len(execution.reused)))
         result = replace(result, seconds=time.perf_counter() - began)
         store.keep(result)
     return result
 
 
-def _raced(plan: Plan, execution: Execution) -> tuple[dict[Place, Cell], Race]:
-    """Run a race, by the first measure by which settings may be ordered on a rung."""
+def _raced(plan: Plan, execution: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
+    """Run a race, by the first measure by which settings may be ordered on a rung; what it drops, and why."""
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
     found: dict[Place, Cell] = {}
@@ -271,13 +269,22 @@ def _raced(plan: Plan, execution: Execution) -> tuple[dict[Place, Cell], Race]:
 
     for _ in climb(plan.settings, race_stages(plan.seeds), losses_of, dropped, sign=1 if smaller_is_better else -1):
         pass
-    seconds: dict[int, list[float]] = {}
-    for (setting, _), cell in found.items():
-        seconds.setdefault(setting, []).append(cell.seconds)
-    return found, Race(
-        {key: dropped[key] for key in map(setting_key, plan.settings) if key in dropped},
-        len(found),
-        len(plan.places),
-        sum(map(sum, seconds.values())),
-        len(plan.seeds) * sum(map(median, seconds.values())),
-    )
+    return found, {key: dropped[key] for key in map(setting_key, plan.settings) if key in dropped}
+
+
+def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
+    """The result with what the draws are worth that were kept of the best setting, those of the first seed."""
+    if result.leading is None:
+        return result
+    names = [plan.fingerprint(i, plan.seeds[0]) for i in range(len(plan.settings))]
+    kept = {i: store.draws(name) for i, name in enumerate(names) if name in store.with_draws}
+    own = kept.pop(plan.settings.index(result.criteria[result.leading].best), None)
+    if own is None:
+        return replace(result, unjudged="no draws of the best setting were kept")
+    mode = None
+    with quiet():
+        judged = Judging().judge(own, plan.target, plan.measure_settings, rng=0)
+        if plan.target.has_log_density:
+            with contextlib.suppress(SteinkitError):  # of a density that fails at draws of another setting
+                mode = missed_mode(own, kept, plan.target)
+    return replace(result, verdict=judged.verdict, unjudged=judged.unjudged, missed=mode)

@@ -85,43 +85,6 @@ class Rung:
 
 
 @dataclass(frozen=True)
-class Race:
-    """What a race dropped and saved.
-
-    Attributes
-    ----------
-    dropped : dict of str to str
-        Reasons, by settings in grid order.
-    cells_run, cells_full : int
-        Cells that were run, and those of the full sweep.
-    seconds_spent, seconds_full_estimate : float
-        Work done, and that of the full sweep: each setting's median over its cells, for all seeds, which leaves out
-        the time that workers need to warm up.
-    """
-
-    dropped: dict[str, str]
-    cells_run: int
-    cells_full: int
-    seconds_spent: float
-    seconds_full_estimate: float
-
-    @property
-    def saved(self) -> float:
-        """Share of the work."""
-        return 1.0 - self.seconds_spent / self.seconds_full_estimate if self.seconds_full_estimate > 0.0 else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """List the race as JSON documents hold it.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        return vars(self) | {"saved": self.saved}
-
-
-@dataclass(frozen=True)
 class Stage:
     """What a rung costs.
 

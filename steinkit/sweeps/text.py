@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from steinkit.diagnosis.missed_modes import MissedMode
 from steinkit.measures import find_measure
 from steinkit.result import Statement, bracket_column, claimed
+from steinkit.sweeps.cells import Setting
 from steinkit.sweeps.choice import TIED, Choice, SettingSummary
-from steinkit.sweeps.modes import MissedMode
-from steinkit.sweeps.scheduler import Race, Rung
+from steinkit.sweeps.scheduler import Rung
 from steinkit.text import Table, bracket, compact, count, listed, seeds_label, sentence, setting_label, within
 
 _FAILURES_SHOWN = 4
@@ -79,26 +80,23 @@ def sizes_sentence(choice: Choice, bias: Choice, blind: Choice | None) -> str:
     return f"{said}."
 
 
-def missed_sentence(mode: MissedMode) -> str:
+def missed_sentence(mode: MissedMode, finder: Setting) -> str:
     """Say where other settings found a mode that the best one's chain missed."""
     place = [f"{name} {compact(value)}" for name, value in mode.place.items()]
     shown = ", ".join([*place[:_SHOWN_NUMBERS], *(["..."] if len(place) > _SHOWN_NUMBERS else [])])
     return (
         f"The chain of the best setting missed a mode that others found: {mode.draws} of "
-        f"{count(mode.of, 'draw')} looked at of {setting_label(mode.settings)} lie where the target is denser than at "
+        f"{count(mode.of, 'draw')} looked at of {setting_label(finder)} lie where the target is denser than at "
         "a tenth of its own draws, but beyond a valley of less than half their density, seen from its draws that are "
         f"about as dense; the densest at {shown}. A Stein discrepancy does not see what no draw has come near: run "
         "longer chains, or start them in all modes."
     )
 
 
-def race_statements(race: Race) -> list[Statement]:
-    """Say what racing saved, and what it dropped and why."""
-    saved = (
-        f"Racing ran {race.cells_run} cells where the full sweep has {race.cells_full}, in {race.seconds_spent:.1f} s "
-        f"of work instead of about {race.seconds_full_estimate:.1f} s ({race.saved:.0%} saved)."
-    )
-    lines = [saved, *(f"Dropped {name}: {reason}." for name, reason in race.dropped.items())]
+def race_statements(dropped: Mapping[str, str], run: int, full: int) -> list[Statement]:
+    """Say how many of all cells racing ran, and what it dropped and why."""
+    lines = [f"Racing ran {run} cells where the full sweep has {full}."]
+    lines += [f"Dropped {name}: {reason}." for name, reason in dropped.items()]
     return [Statement("limits", "Was every cell run?", each) for each in lines]
 
 

@@ -155,10 +155,9 @@ def open_workers(backend: str, n_jobs: int | None, scheduler: str | None = None)
     backend : str
         One of `BACKENDS`. loky: processes of this machine. dask, ray: a cluster, which must be trusted.
     n_jobs : int, optional
-        Number of worker processes; by default none with loky, which then works in this process, and all of the
-        cluster's with the others.
+        Number of worker processes of loky; by default none, so that work is done in this process.
     scheduler : str, optional
-        Address of the cluster; without one the cluster in use, or else one on this machine, of ``n_jobs`` processes.
+        Address of the cluster; without one the cluster in use.
 
     Raises
     ------
@@ -173,7 +172,7 @@ def open_workers(backend: str, n_jobs: int | None, scheduler: str | None = None)
     if scheduler is not None and backend not in _CLUSTERS:
         raise UsageError(f"a scheduler ({scheduler}) is for backends {' and '.join(_CLUSTERS)}; name one of them")
     if backend in _CLUSTERS:
-        with (_dask if backend == "dask" else _ray)(n_jobs, scheduler) as workers:
+        with (_dask if backend == "dask" else _ray)(scheduler) as workers:
             yield workers
     elif n_jobs is None:
         yield Workers()
@@ -201,38 +200,32 @@ def _begin(parent: int) -> None:
 
 
 @contextlib.contextmanager
-def _dask(n_jobs: int | None, scheduler: str | None) -> Iterator[Workers]:
-    """A Dask cluster: at an address, or of the client in use, or one started on this machine."""
-    dask, distributed = (imported(name, "Dask", "dask") for name in ("dask", "distributed"))
+def _dask(scheduler: str | None) -> Iterator[Workers]:
+    """A Dask cluster: at an address, or that of the client in use."""
+    distributed = imported("distributed", "Dask", "dask")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}))
-        client = None
-        if scheduler is None:
-            with contextlib.suppress(ValueError):
-                client = distributed.get_client()
-        if client is None:
-            here = {"threads_per_worker": 1, "dashboard_address": ":0"} if scheduler is None else {}
-            here |= {"n_workers": joblib.effective_n_jobs(n_jobs or -1)} if scheduler is None else {}
-            try:
-                client = stack.enter_context(distributed.Client(scheduler, set_as_default=False, **here))
-            except (OSError, ValueError) as error:
-                raise UsageError(f"no Dask scheduler answers at {scheduler}: {error}") from None
+        try:
+            client = (
+                distributed.get_client() if scheduler is None else distributed.Client(scheduler, set_as_default=False)
+            )
+        except (OSError, ValueError) as error:
+            raise UsageError(f"no Dask scheduler answers at {scheduler or 'no address'}: {error}") from None
+        if scheduler is not None:
+            stack.callback(client.close, timeout=1.0)
         count = max(1, sum(client.nthreads().values()))
         yield Workers(count, functools.partial(client.submit, pure=False), (distributed.KilledWorker,))
 
 
 @contextlib.contextmanager
-def _ray(n_jobs: int | None, scheduler: str | None) -> Iterator[Workers]:
-    """A Ray cluster: at an address, or the one in use, or one started on this machine."""
+def _ray(scheduler: str | None) -> Iterator[Workers]:
+    """A Ray cluster: at an address, or the one in use."""
     ray, exceptions = (imported(name, "Ray", "ray") for name in ("ray", "ray.exceptions"))
     with contextlib.ExitStack() as stack:
         if not ray.is_initialized():
-            processes = None if scheduler else joblib.effective_n_jobs(n_jobs or -1)
             try:
-                ray.init(address=scheduler, num_cpus=processes, include_dashboard=None if scheduler else False)
+                stack.enter_context(ray.init(address=scheduler or "auto"))
             except ConnectionError as error:
-                raise UsageError(f"no Ray cluster answers at {scheduler}: {error}") from None
-            stack.callback(ray.shutdown)
+                raise UsageError(f"no Ray cluster answers at {scheduler or 'no address'}: {error}") from None
         call = ray.remote(max_retries=0)(lambda function: function())
         deaths = (exceptions.WorkerCrashedError, exceptions.NodeDiedError, exceptions.OutOfMemoryError)
         count = int(ray.cluster_resources().get("CPU", 1))

@@ -76,8 +76,9 @@ def test_a_rungs_chain_is_the_beginning_of_the_next(found):
 
 def test_jobs_and_dask_change_nothing(found):
     assert without_times(tuned(n_jobs=2)) == without_times(found)
-    pytest.importorskip("distributed")
-    assert without_times(tuned(backend="dask", n_jobs=1)) == without_times(found)
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+        assert without_times(tuned(backend="dask", scheduler=cluster.scheduler_address)) == without_times(found)
 
 
 def test_it_goes_on_where_it_was_killed(found, tmp_path):

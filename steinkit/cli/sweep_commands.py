@@ -46,8 +46,8 @@ _backend = in_order(
         type=click.Choice(BACKENDS),
         default="loky",
         show_default=True,
-        help="loky, processes here; dask or ray, a cluster at --scheduler. A cluster unpickles what it is sent: use one "
-        "that you trust.",
+        help="loky, processes here; dask or ray, a cluster at --scheduler. A cluster unpickles what it is sent: use "
+        "one that you trust.",
     ),
     solver_option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster."),
 )

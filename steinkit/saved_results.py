@@ -2,8 +2,8 @@
 
 The NPZ file has the JSON file's name with ``.npz`` added. Under "result" it holds a description of the result in JSON,
 with the version of its schema, the name of the type of every record, the names of the arrays, and the SHA-256 of the
-JSON file. Nothing is pickled: a restored result consists of arrays, numbers, texts and the records of `_RECORDS`.
-A user's functions, as in an operator, are kept as their texts.
+JSON file. Nothing is pickled: a restored result consists of arrays, numbers, texts, and records that are public or
+listed in `_RECORDS`. A user's functions, as in an operator, are kept as their texts.
 """
 
 from __future__ import annotations
@@ -33,44 +33,27 @@ _SCHEMA = 1
 """Version of the files; raise it when a saved record gains, loses or renames a field or changes its meaning."""
 
 _RECORDS = {
-    name: f"steinkit.{module}"
-    for module, names in {
-        "chains": ("ChainDiagnostics",),
-        "comparison_result": ("ComparedSample", "Comparison"),
-        "curves": ("Curve", "Rate"),
-        "diagnosis.bias.drift": ("Drift",),
-        "diagnosis.bias.mode_weights": ("ModeWeights",),
-        "diagnosis.bias.repair": ("Repaired",),
-        "diagnosis.bias.result": ("BiasEstimate",),
-        "diagnosis.invariance": ("InvarianceTest",),
-        "diagnosis.missed_modes": ("MissedMode",),
-        "diagnosis.verdict_result": ("TestResult", "Verdict"),
-        "discrepancy.bounded_features": ("BoundedFeature", "BoundedMoments"),
-        "discrepancy.classical": ("ClassicalSteinDiscrepancy",),
-        "discrepancy.graph.result": ("GraphSteinDiscrepancy",),
-        "discrepancy.graph.spanner.geometry": ("Graph",),
-        "discrepancy.kernel.base_kernels": ("GaussianKernel", "IMQ", "MaternKernel"),
-        "discrepancy.kernel.ksd": ("BootstrapTest", "KernelSteinDiscrepancy"),
-        "discrepancy.moments": ("ChainMoments", "Feature", "MomentSteinDiscrepancy"),
-        "discrepancy.operators": ("RiemannianLangevin",),
-        "discrepancy.sliced": ("Slice", "SlicedSteinDiscrepancy"),
-        "discrepancy.sliced_goodness_of_fit": ("LargeSlice", "SlicedSteinTest"),
-        "discrepancy.wasserstein": ("WassersteinDistance",),
-        "finding": ("Finding",),
-        "measurement": ("Measurement", "Reference"),
-        "measures.scores": ("Scores",),
-        "result": ("Origin",),
-        "sample": ("DistinctSample", "Sample"),
-        "sweeps.cells": ("Cell", "Measured"),
-        "sweeps.choice": ("Choice", "SettingSummary"),
-        "sweeps.plan": ("Configuration",),
-        "sweeps.result": ("SweepResult", "TuningResult"),
-        "sweeps.scheduler": ("Rung",),
-        "units": ("Units",),
-    }.items()
-    for name in names
+    "BootstrapTest": "discrepancy.kernel.ksd",
+    "ChainMoments": "discrepancy.moments",
+    "Cell": "sweeps.cells",
+    "Choice": "sweeps.choice",
+    "ComparedSample": "comparison_result",
+    "Configuration": "sweeps.plan",
+    "Drift": "diagnosis.bias.drift",
+    "Feature": "discrepancy.moments",
+    "LargeSlice": "discrepancy.sliced_goodness_of_fit",
+    "Measured": "sweeps.cells",
+    "Measurement": "measurement",
+    "MissedMode": "diagnosis.missed_modes",
+    "Origin": "result",
+    "Rate": "curves",
+    "Rung": "sweeps.scheduler",
+    "Scores": "measures.scores",
+    "SettingSummary": "sweeps.choice",
+    "Slice": "discrepancy.sliced",
+    "TestResult": "diagnosis.verdict_result",
 }
-"""Module of every record that a file may hold, by the name of its type."""
+"""Modules of records that a file may hold beside the public ones, by the names of their types."""
 
 
 def save_result(result: Result, path: str | os.PathLike[str], text: str | None = None) -> None:
@@ -194,7 +177,7 @@ def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         return {"mapping": [[_packed(key, arrays), _packed(each, arrays)] for key, each in value.items()]}
     name, module = type(value).__name__, type(value).__module__
     if is_dataclass(value) and module.startswith("steinkit."):
-        if _RECORDS.get(name) != module:
+        if _type_of(name) is not type(value):
             raise TypeError(f"{module}.{name} is no record of steinkit.saved_results; add it there")
         return {"record": [name, {each.name: _packed(getattr(value, each.name), arrays) for each in fields(value)}]}
     return repr(value)
@@ -219,11 +202,18 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
     if kind == "kind":
         return Kind(held)
     name, kept = held
-    if name not in _RECORDS:
+    if (made_of := _type_of(name)) is None:
         raise ValueError(f"{name} is no record of a result")
-    made = object.__new__(getattr(importlib.import_module(_RECORDS[name]), name))
+    made = object.__new__(made_of)
     if missing := {field.name for field in fields(made)} - kept.keys():
         raise ValueError(f"{name} has no field {min(missing)}; make the result again")
     for field in fields(made):
         object.__setattr__(made, field.name, _unpacked(kept[field.name], arrays))
     return made
+
+
+def _type_of(name: str) -> Any:
+    """Return the dataclass of this name that files may hold; None if there is none."""
+    module = f"steinkit.{_RECORDS[name]}" if name in _RECORDS else "steinkit"
+    found = getattr(importlib.import_module(module), name, None)
+    return found if isinstance(found, type) and is_dataclass(found) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from steinkit.chains import LOW_BFMI, ChainDiagnostics
@@ -30,6 +31,11 @@ _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst finding's |z|, from which another is as bad
 _NAMED = 3  # findings of a tie in a sentence
 _GIVEN = "Each is meant given the other coordinates:"
+_WITHOUT_FINDINGS = {
+    "dependence": "many correlations are off by a little, none clearly by itself",
+    "critic": f"{NOTHING_STANDS_OUT}; a function fitted to half of the draws rejects the other half",
+    "ksd": f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects",
+}
 _OF_MODES = "mode weights that lie apart"
 _UNTESTED = "dependence that no pair of coordinates shows", _OF_MODES, "modes or regions that no draw has visited"
 _TITLES = {
@@ -245,6 +251,12 @@ class Verdict(Result):
         return min(self.tests, key=lambda each: each.corrected).name if self.is_biased else None
 
     @property
+    def strongest(self) -> tuple[Finding, ...]:
+        """The first finding, and those next to it whose evidence is within a tenth of its own."""
+        first = self.findings[0].z if self.findings else 1.0
+        return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
+
+    @property
     def is_large(self) -> bool | None:
         """True if a moment is certainly biased by more than `matters`; None if that was not asked."""
         return None if self.p_matters is None else self.p_matters <= self.level
@@ -401,23 +413,17 @@ class Verdict(Result):
 
     @property
     def _worst(self) -> str:
-        """The worst finding, and those that are as bad; or the test that rejects without one."""
+        """The strongest findings, or the test that rejects without one."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:
-            return _tied(_ties(self.findings)[0], _NAMED)
-        if self.decided_by == "dependence":
-            return "many correlations are off by a little, none clearly by itself"
-        if self.decided_by == "critic":
-            return f"{NOTHING_STANDS_OUT}; a function fitted to half of the draws rejects the other half"
-        if self.decided_by != "ksd":
-            return NOTHING_STANDS_OUT
-        return f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects"
+            named = listed([each.evidence for each in self.strongest], most=_NAMED, of="more findings")
+            return f"{named}{', a tie' * (len(self.strongest) > 1)}"
+        return _WITHOUT_FINDINGS.get(self.decided_by or "", NOTHING_STANDS_OUT)
 
     @property
     def _all_findings(self) -> str:
-        """All findings, largest first, with ties as ties."""
-        said = f"What is wrong: {'; '.join(_tied(group, len(group)) for group in _ties(self.findings))}."
+        said = f"What is wrong: {'; '.join(each.evidence for each in self.findings)}."
         if any(each.kind == Kind.DEPENDENCE for each in self.findings):
             return f"{said} {_GIVEN} where the correlation of two is off, so is the spread of each given the other."
         return f"{said} {_GIVEN} one that is right may be off given another that is not."
@@ -427,10 +433,8 @@ class Verdict(Result):
         """The ESS of rejected draws, and whether slow mixing may explain the rejection."""
         if not self.ess_text or not self.is_biased or self.burn_in is not None:
             return ""
-        if self.mixed is None:
-            return f"Their ESS is {self.ess_text}."
-        if self.mixed:
-            return f"Their ESS is {self.ess_text}: slow mixing does not explain it."
+        if self.mixed is not False:
+            return f"Their ESS is {self.ess_text}{': slow mixing does not explain it' * bool(self.mixed)}."
         r_hat = self.diagnostics.max_r_hat
         known = "" if math.isnan(r_hat) else f"R-hat {r_hat:.2f}, "
         return f"The chains have not mixed ({known}ESS {self.ess_text}), which may be the whole explanation."
@@ -458,19 +462,3 @@ class Verdict(Result):
         tests = [f"{_TITLES[each.name]} {probability(each.p)}" for each in self.tests]
         together = f"together, times {self.looks} looks," if self.looks > 1 else "together"
         return f"Tests: {', '.join(tests)}; {together} {probability(self.p)}."
-
-
-def _tied(findings: Sequence[Finding], most: int) -> str:
-    """Findings about as bad as each other, each with its evidence."""
-    return listed([each.evidence for each in findings], most=most, of="more findings") + ", a tie" * (len(findings) > 1)
-
-
-def _ties(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings in groups of those about as bad as the first of the group; that of all coordinates may be fainter."""
-    groups: list[list[Finding]] = []
-    for each in findings:
-        if groups and _TIED <= abs(each.z / groups[-1][0].z) <= 1.0 / _TIED:
-            groups[-1].append(each)
-        else:
-            groups.append([each])
-    return groups

@@ -87,8 +87,12 @@ def test_ties_are_reported_as_ties():
     found = verdict(WRONG, [LOCATION, SCALE, PAIR])
     tied = f"{LOCATION.evidence} and {SCALE.evidence}, a tie"
     assert f"{tied}." in found.sentence
-    assert f"{tied}; {PAIR.evidence}." in text(found)
-    assert "tie" not in text(verdict(WRONG, [LOCATION, replace(SCALE, z=8.1)]))
+    assert f"{LOCATION.evidence}; {SCALE.evidence}; {PAIR.evidence}." in text(found)
+    assert found.strongest == (LOCATION, SCALE)
+    apart = verdict(WRONG, [LOCATION, replace(SCALE, z=8.1)])
+    assert apart.strongest == (LOCATION,)
+    assert "tie" not in apart.sentence
+    assert verdict(WRONG).strongest == ()
 
 
 def test_first_draws_that_are_biased():

@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, cautious, reservations
-from steinkit.measurement import MeasureResult, Reference, Term
+from steinkit.measurement import Measurement, Reference, Term
 from steinkit.result import Statement, in_json
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.text import Table, compact, sentence
@@ -73,7 +73,7 @@ _AT_ONCE = 2**20  # draws of coordinates that are worked on together
 
 
 @dataclass(frozen=True, eq=False)
-class ChainDiagnostics(MeasureResult):
+class ChainDiagnostics(Measurement):
     """Effective sample sizes, R-hat and moments of a sample's coordinates.
 
     NaN stands wherever a number is not defined: for R-hat of one chain, for a coordinate that never changes, for chains

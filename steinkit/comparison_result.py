@@ -13,7 +13,7 @@ from steinkit.errors import SteinkitError, reservations
 from steinkit.measurement import Measurement, Reference, Term
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
-from steinkit.result import UNVISITED, Origin, Result, Statement, better, bracket_column, preference
+from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column
 from steinkit.sample import Sample
 from steinkit.text import (
     Table,
@@ -294,8 +294,8 @@ class Comparison(Result):
         for each in self.standings(measure):
             taken = each.measurement
             ends = {proof: " and ".join(rounded_outwards(taken.lower, taken.upper))} if proof else {}
-            row = {"rank": each.rank or "-", "sample": each.name, "draws": str(each.draws), "value": taken.result.shown}
-            rows.append(row | ends | _by_coordinate(known, taken.result.terms))
+            row = {"rank": each.rank or "-", "sample": each.name, "draws": str(each.draws), "value": taken.shown}
+            rows.append(row | ends | _by_coordinate(known, taken.terms))
         for reference in self.references.get(measure, ()):
             n = len(reference.lower)
             what = f"{count(n, 'block')} of the long run" if reference.run else count(n, "independent sample")
@@ -304,7 +304,7 @@ class Comparison(Result):
         first = ("rank", "sample", "draws", "value", *([proof] if proof else []))
         columns = tuple(dict.fromkeys((*first, *(name for row in rows for name in row))))
         cells = tuple(tuple(row.get(column, "") for column in columns) for row in rows)
-        return Table(f"{sentence(known.title)}, {preference(known)}", columns, cells)
+        return Table(f"{sentence(known.title)}, {known.preference}", columns, cells)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List the samples, their units, and how they were compared."""
@@ -409,12 +409,12 @@ class Comparison(Result):
             return f"None of {count(len(self.samples), 'sample')} could be ranked by {title}"
         best, others = groups[0], sum(map(len, groups[1:]))
         if len(best) > 1:
-            rest = f", and {better(measure.claim)} than the other {others}" if others else ""
+            rest = f", and {measure.better} than the other {others}" if others else ""
             return f"{listed(best)} are tied for best by {title}{rest}"
         if not others:
             return f"{best[0]} is the only sample ranked by {title}"
         whom = groups[1][0] if others == 1 else f"the other {others} samples"
-        return f"{best[0]} is {better(measure.claim)} than {whom} by {title}"
+        return f"{best[0]} is {measure.better} than {whom} by {title}"
 
     def _against(self, measure: Measure, best: Standing) -> str:
         """The best sample beside independent ones of its size."""
@@ -422,7 +422,7 @@ class Comparison(Result):
         lowest, highest = map(compact, reference.range)
         beside = f"{reference.samples().rstrip(',')}{reference.times_median(taken.value)}"
         return (
-            f"By {measure.title}, {best.name} has {taken.result.shown}, {reference.place(taken.lower, taken.upper)} "
+            f"By {measure.title}, {best.name} has {taken.shown}, {reference.place(taken.lower, taken.upper)} "
             f"the range {lowest} to {highest} of {beside}."
         )
 

@@ -94,15 +94,6 @@ def printable(text: str, *, lines: bool = False) -> str:
     return "".join(each.encode("unicode_escape").decode("ascii") if _is_shapeless(each) else each for each in text)
 
 
-def printable_document(part: Any) -> Any:
-    """A JSON document, or a part of one, with all its texts and names printable, lines kept."""
-    if isinstance(part, str):
-        return printable(part, lines=True)
-    if isinstance(part, dict):
-        return {printable_document(key): printable_document(value) for key, value in part.items()}
-    return list(map(printable_document, part)) if isinstance(part, list | tuple) else part
-
-
 class SteinkitError(Exception):
     """Base class of every error that steinkit raises on purpose."""
 

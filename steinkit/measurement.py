@@ -184,7 +184,7 @@ class Reference(Brief):
         return f"{said} This sample is {rank} of the {n + 1} together{self.times_median(value)}{end}."
 
 
-class MeasureResult(Result):
+class Measurement(Result):
     """What a measure found of a sample.
 
     Attributes
@@ -193,6 +193,8 @@ class MeasureResult(Result):
         By which users ask for the measure, and by which sentences call it.
     value, lower, upper : float
         The number and its bracket; of an estimate both ends are the value, or its margin.
+    unranked : str
+        Why samples must not be ordered by the value; empty where they may.
     seconds : dict
         Wall time by the work that it went to.
     """
@@ -216,6 +218,13 @@ class MeasureResult(Result):
         @property
         def seconds(self) -> dict[str, float]:
             """Wall time by the work that it went to."""
+
+        @property
+        def unranked(self) -> str:
+            """Why samples must not be ordered by the value; empty where they may."""
+
+    else:
+        unranked = ""
 
     @property
     def claims(self) -> Claim:
@@ -287,7 +296,7 @@ class MeasureResult(Result):
         return ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
 
 
-class BracketResult(MeasureResult):
+class BracketResult(Measurement):
     """A number of a sample with a bracket.
 
     Attributes
@@ -307,7 +316,7 @@ class BracketResult(MeasureResult):
         return "proved"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say the number, its proof, where it lies among right samples, and what it means; see `MeasureResult`."""
+        """Say the number, its proof, where it lies among right samples, and what it means; see `Measurement`."""
         title = self.full_title
         what, asked = f"What is its {title}?", f"What does the {title} say?"
         number = f"The {title} is {self.shown}, {claimed(self.claims, self.lower, self.upper)}."
@@ -399,53 +408,3 @@ class BracketResult(MeasureResult):
         if reference is None or len(reference.lower) < 2:
             return "" if is_biased else _NOISE_UNKNOWN
         return "" if reference.place(self.lower, self.upper) == "above" else _NOISE
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """A measure of a sample.
-
-    Attributes
-    ----------
-    result : MeasureResult
-        What the measure's own function returned.
-    warnings : tuple of str
-        Its warnings, and those on how it was taken.
-    """
-
-    result: MeasureResult
-    warnings: tuple[str, ...]
-
-    @property
-    def measure(self) -> str:
-        """Name of the measure."""
-        return self.result.measure
-
-    @property
-    def value(self) -> float:
-        """The number."""
-        return self.result.value
-
-    @property
-    def lower(self) -> float:
-        """Lower end of its bracket; of an estimate the value, or less by its margin."""
-        return self.result.lower
-
-    @property
-    def upper(self) -> float:
-        """Upper end of its bracket; of an estimate the value, or more by its margin."""
-        return self.result.upper
-
-    @property
-    def unranked(self) -> str:
-        """Why samples must not be ordered by the value; empty where they may."""
-        return getattr(self.result, "unranked", "")
-
-    @property
-    def coordinate_values(self) -> list[float] | None:
-        """What each coordinate carries of the value; None where it is no sum over them."""
-        return [each.value for each in self.result.terms] or None
-
-    def to_dict(self) -> dict[str, Any]:
-        """List the measurement as JSON documents hold it."""
-        return self.result.to_dict()

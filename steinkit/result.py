@@ -13,8 +13,8 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from steinkit.errors import Caution
 from steinkit.text import Table, files_label, filled, one_line, rounded_outwards
@@ -279,9 +279,6 @@ def _brief(value: Any) -> str:
     return repr(value)
 
 
-Document: TypeAlias = Mapping[str, Any]
-"""A result as JSON holds it, or a part of it."""
-
 Kind = Literal["number", "comparison", "findings", "draws", "choice", "limits", "method"]
 
 
@@ -362,39 +359,6 @@ ESTIMATE = "an estimate"
 """Said in place of a bracket where there is none."""
 
 
-@dataclass(frozen=True)
-class DescribedMeasure:
-    """What must be known of a measure to speak of its values.
-
-    Attributes
-    ----------
-    name, title : str
-        By which users ask for it, and by which sentences call it.
-    smaller_is_better : bool
-        Whether it is a distance from the target.
-    claim : {"proved", "found", "estimated"}
-        What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
-    needs : {"draws", "scores", "target"}
-        What it looks at. One that looks at the draws alone cannot see bias.
-    """
-
-    name: str
-    title: str
-    _: KW_ONLY
-    smaller_is_better: bool = True
-    claim: Claim = "proved"
-    needs: Literal["draws", "scores", "target"] = "scores"
-
-    @property
-    def has_bracket(self) -> bool:
-        """Whether its values come with a bracket."""
-        return self.claim != "estimated"
-
-
-FindMeasure: TypeAlias = Callable[[str], DescribedMeasure]
-"""The measure of a name that documents mention."""
-
-
 def claimed(claim: Claim, lower: float, upper: float) -> str:
     """The claim and the bracket, as in a sentence: "proved to lie between 1.2 and 1.3"."""
     if claim == "estimated":
@@ -405,13 +369,3 @@ def claimed(claim: Claim, lower: float, upper: float) -> str:
 def bracket_column(claim: Claim) -> str:
     """Heading of a table's column of brackets; empty where there are none."""
     return "" if claim == "estimated" else f"{claim} between"
-
-
-def better(claim: Claim) -> str:
-    """The claim of one value against another whose bracket lies apart: "proved better"."""
-    return "better" if claim == "estimated" else f"{claim} better"
-
-
-def preference(measure: DescribedMeasure) -> str:
-    """Which values of a measure are wanted."""
-    return f"{'smaller' if measure.smaller_is_better else 'larger'} is better"

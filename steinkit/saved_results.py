@@ -43,7 +43,6 @@ _RECORDS = {
     "Feature": "discrepancy.moments",
     "LargeSlice": "discrepancy.sliced_goodness_of_fit",
     "Measured": "sweeps.cells",
-    "Measurement": "measurement",
     "MissedMode": "diagnosis.missed_modes",
     "Origin": "result",
     "Rate": "curves",

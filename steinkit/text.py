@@ -46,11 +46,6 @@ def within(value: float | None, lower: float | None, upper: float | None) -> str
     return _rounded(value, _digits(lower, upper), ROUND_HALF_EVEN)
 
 
-def value_of(entry: Mapping[str, Any]) -> str:
-    """The value of a measure's entry, or of a coordinate's, as `within` its bracket where it has one."""
-    return within(entry["value"], entry.get("lower"), entry.get("upper"))
-
-
 def bracket(lower: float, upper: float) -> str:
     """A certified bracket, rounded outwards, as "LOWER to UPPER"."""
     return " to ".join(rounded_outwards(lower, upper)) if math.isfinite(lower) and math.isfinite(upper) else UNDEFINED
@@ -175,12 +170,6 @@ def files_label(files: Sequence[str]) -> str:
     if len(files) > 1:
         return f"{files[0]} and {len(files) - 1} more as its chains"
     return "standard input" if files[0] == "-" else files[0]
-
-
-def target_label(target: Mapping[str, Any]) -> str:
-    """A target of a document by its name, with the options that it was made with."""
-    options = ", ".join(f"{name}={value_label(value)}" for name, value in target["options"].items())
-    return f"{target['name']} ({options})" if options else str(target["name"])
 
 
 _WIDTH = 100

@@ -233,7 +233,7 @@ class TestUnits:
         found = compare({"a": 10.0 * LINE, "b": 20.0 * LINE}, target, measures=("graph", "moments"))
         assert found.units.kind == "pilot"
         assert found.units.scale == pytest.approx([10.0 * LINE.std()])
-        assert all(each.measurements["graph"].result.units.scale == found.units.scale for each in found.samples)
+        assert all(each.measurements["graph"].units.scale == found.units.scale for each in found.samples)
         assert found.ranking["graph"][0] == found.ranking["moments"][0] == ("b",)
 
     def test_a_sample_that_stands_still_gives_none(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import steinkit as sk
-from steinkit.errors import look_alikes, printable, printable_document
+from steinkit.errors import look_alikes, printable
 
 
 def test_what_is_printable_stays():
@@ -13,9 +13,6 @@ def test_what_is_printable_stays():
     assert tuple(map(printable, texts)) == texts
     assert printable("a\nb", lines=True) == "a\nb"
     assert printable("a\nb") == r"a\nb"
-    assert printable_document({"\x1b": ["\x07", 1.0, None, {"a": ("b\x00",)}]}) == {
-        r"\x1b": [r"\x07", 1.0, None, {"a": [r"b\x00"]}]
-    }
 
 
 @pytest.mark.parametrize(

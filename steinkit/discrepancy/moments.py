@@ -49,7 +49,7 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.operators import boundary_factor
 from steinkit.draws import Draws
 from steinkit.errors import InputError, cautious, reservations
-from steinkit.measurement import MeasureResult, Reference
+from steinkit.measurement import Measurement, Reference
 from steinkit.result import Statement
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
@@ -317,7 +317,7 @@ class NamedMoment:
 
 
 @dataclass(frozen=True, eq=False)
-class MomentSteinDiscrepancy(MeasureResult):
+class MomentSteinDiscrepancy(Measurement):
     """Means of features that are zero under the target, in standard units, and what they prove against it.
 
     Attributes

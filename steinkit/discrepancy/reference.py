@@ -174,6 +174,6 @@ def _of_right_samples(
         with shares.one():
             results.append(score(next(samples)))
     lower, upper = (np.array([float(getattr(each, side)) for each in results]) for side in ("lower", "upper"))
-    found = [getattr(each, "coordinate_values", None) for each in results]
-    known = None if any(each is None for each in found) else np.array(found, dtype=np.float64)
+    found = [[term.value for term in getattr(each, "terms", ())] for each in results]
+    known = np.array(found, dtype=np.float64) if all(found) else None
     return Reference(lower=lower, upper=upper, n=n, coordinates=known)

@@ -291,7 +291,7 @@ class SlicedSteinDiscrepancy(Bracketed):
         return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(places)])
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say the number, and where each direction has too many draws; see `MeasureResult.statements`."""
+        """Say the number, and where each direction has too many draws; see `Measurement.statements`."""
         where = self._where(reference, is_biased, [*map(_too_many, self.regions, self.terms)])
         return (*super().statements(reference), Statement("findings", "Where is it off?", where))
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from steinkit.errors import UsageError, require_known
 from steinkit.measurement import Measurement
-from steinkit.measures.options import Measure, Option, measured, shared, units_of_one
+from steinkit.measures.options import Measure, Option, shared, units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
 from steinkit.text import listed
@@ -129,7 +129,7 @@ def _kernel(sample: Sample, target: Target | None, settings: Mapping[str, Any]) 
     if bootstrap:
         test = kernel_stein_test(sample, target, n_bootstrap=bootstrap, rng=seed, **given)
         result = replace(result, test=BootstrapTest(test.p_value, test.flip_probability, bootstrap))
-    return measured(result)
+    return result
 
 
 KSD = Measure(
@@ -174,7 +174,7 @@ KSD = Measure(
 def _ess(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
     from steinkit.chains import chain_diagnostics
 
-    return measured(chain_diagnostics(sample))
+    return chain_diagnostics(sample)
 
 
 ESS = Measure(
@@ -269,19 +269,6 @@ def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def restored_settings(record: Mapping[str, Any], measure: str) -> dict[str, Any]:
-    """The settings of a measure that such a record holds.
-
-    Raises
-    ------
-    UsageError
-        If it was taken with an operator.
-    """
-    return {
-        name: option.restored(record[name]) for name, option in find_measure(measure).options.items() if name in record
-    }
-
-
 def takers_of(setting: str) -> tuple[str, ...]:
     """Names of the measures that have a setting."""
     return tuple(name for name, measure in _MEASURES.items() if setting in measure.options)
@@ -322,4 +309,4 @@ def take_measure(
     if "units" in measure.options:
         given["units"], notes = units_of_one(sample, target, given)
     found = measure.take(sample, target, measure.settings_from(given))
-    return replace(found, warnings=(*found.warnings, *notes)) if notes else found
+    return replace(found, warnings=(*found.warnings, *notes)) if notes else found  # type: ignore[type-var]

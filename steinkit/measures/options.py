@@ -13,15 +13,15 @@ import dataclasses
 import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.files.streams import parse_json, read_bytes
-from steinkit.measurement import Measurement, MeasureResult
-from steinkit.result import DescribedMeasure
+from steinkit.measurement import Measurement
+from steinkit.result import Claim
 from steinkit.sample import Sample
 from steinkit.target import Target, as_bounds, require_target
 
@@ -67,8 +67,8 @@ class Option:
         True of what ``--help`` shows, and not only ``--help-all``.
     may_be_object : bool
         Whether values may be more than numbers, words and lists of them.
-    checked, recorded, restored : callable
-        Give a value in its usual form, or a UsageError if it has none; as JSON keeps it; and from what JSON kept.
+    checked, recorded : callable
+        Give a value in its usual form, or a UsageError if it has none; and as JSON keeps it.
     """
 
     default: Any = None
@@ -87,7 +87,6 @@ class Option:
     may_be_object: bool = False
     checked: Callable[[Any], Any] = _as_it_is
     recorded: Callable[[Any], Any] = _as_it_is
-    restored: Callable[[Any], Any] = _as_it_is
 
 
 def _bounds(value: Any) -> Any:
@@ -100,25 +99,12 @@ def _recorded_bounds(value: Any) -> Any:
     return [[end if np.isfinite(end) else None for end in pair] for pair in pairs] or None
 
 
-def _restored_bounds(value: Any) -> Any:
-    if value is None:
-        return None
-    ends = [[np.nan if end is None else end for end in pair] for pair in value]
-    return np.where(np.isnan(ends), [-np.inf, np.inf], ends)
-
-
 def _stein_factors(value: Any) -> tuple[float, float, float]:
     try:
         first, second, third = map(float, value)
     except (TypeError, ValueError, OverflowError):
         raise UsageError(f"stein_factors must be three numbers; received {value!r}") from None
     return first, second, third
-
-
-def _restored_operator(value: Any) -> None:
-    """None where there was none; what an operator does cannot be had from its fingerprint."""
-    if value is not None:
-        raise UsageError("the diffusion operator of the sweep is an object of a Python program, not kept with it")
 
 
 def _units(value: Any) -> Any:
@@ -145,7 +131,6 @@ _SHARED = {
         may_be_object=True,
         checked=_bounds,
         recorded=_recorded_bounds,
-        restored=_restored_bounds,
         everyday=True,
         metavar="LOWER,UPPER",
         help="Bounds of the support; repeatable. Once for all coordinates, or once for each in order, or "
@@ -169,14 +154,12 @@ _SHARED = {
         read=lambda text: _stein_factors(text.split(",")),
         checked=_stein_factors,
         recorded=lambda value: [float(factor) for factor in value],
-        restored=tuple,
         metavar="C1,C2,C3",
         help="Bounds on g, its gradient, and the gradient's Lipschitz constant",
     ),
     "operator": Option(
         read=str,
         may_be_object=True,
-        restored=_restored_operator,
         metavar="PATH.PY:ATTRIBUTE",
         help="An operator other than Langevin's. A RiemannianLangevin of a Python file, which is then run",
     ),
@@ -211,25 +194,28 @@ def shared(*names: str) -> dict[str, Option]:
     return {name: _SHARED[name] for name in names}
 
 
-def measured(result: MeasureResult) -> Measurement:
-    """The measurement that a measure's own function returned as its result."""
-    return Measurement(result, result.warnings)
-
-
 Take = Callable[[Sample, Target | None, Mapping[str, Any]], Measurement]
 
 
 @dataclass(frozen=True)
-class Measure(DescribedMeasure):
-    """All that is known of a measure, by what words are made of it and besides.
+class Measure:
+    """All that is known of a measure.
 
     Attributes
     ----------
+    name, title : str
+        By which users ask for it, and by which sentences call it.
     function : str or callable, (sample, target, settings) -> Measurement
         Takes the measure of a sample against a target, with the measure's own settings by their names; or the name of
-        a function within `steinkit.discrepancy` that does, imported when first called.
+        a function within `steinkit` that does, imported when first called.
     options : mapping of str to Option
         What it can be told.
+    smaller_is_better : bool
+        Whether it is a distance from the target.
+    claim : {"proved", "found", "estimated"}
+        What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
+    needs : {"draws", "scores", "target"}
+        What it looks at. One that looks at the draws alone cannot see bias.
     reuses_scores : bool
         Whether scores of all draws, evaluated once, serve for the first n of them as well.
     max_dim : int, optional
@@ -243,13 +229,34 @@ class Measure(DescribedMeasure):
         What the function is told besides, whatever the settings.
     """
 
+    name: str
+    title: str
     function: str | Take
     options: Mapping[str, Option] = field(default_factory=dict)
+    _: KW_ONLY
+    smaller_is_better: bool = True
+    claim: Claim = "proved"
+    needs: Literal["draws", "scores", "target"] = "scores"
     reuses_scores: bool = False
     max_dim: int | None = None
     has_picture: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_bracket(self) -> bool:
+        """Whether its values come with a bracket."""
+        return self.claim != "estimated"
+
+    @property
+    def preference(self) -> str:
+        """Which values are wanted."""
+        return f"{'smaller' if self.smaller_is_better else 'larger'} is better"
+
+    @property
+    def better(self) -> str:
+        """The claim of one value against another whose bracket lies apart: "proved better"."""
+        return f"{self.claim} better" if self.has_bracket else "better"
 
     def take(self, sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
         """Take it of a sample against a target, with its own settings by their names."""
@@ -258,7 +265,8 @@ class Measure(DescribedMeasure):
         module, _, name = self.function.rpartition(".")
         function = getattr(importlib.import_module(f"steinkit.{module}"), name)
         given = {name: value for name, value in settings.items() if value is not None}  # else the function's default
-        return measured(function(sample, target, **self.fixed, **given))
+        found: Measurement = function(sample, target, **self.fixed, **given)
+        return found
 
     @property
     def refused(self) -> Mapping[str, str]:

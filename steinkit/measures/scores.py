@@ -60,7 +60,7 @@ class Scores(Result):
     @property
     def units(self) -> Units | None:
         """The units of the measures; None where none of them has any."""
-        return next((each.result.units for each in self.measurements if hasattr(each.result, "units")), None)
+        return next((each.units for each in self.measurements if hasattr(each, "units")), None)
 
     @property
     def sample_name(self) -> str:
@@ -98,7 +98,7 @@ class Scores(Result):
         if self.verdict is not None:
             return self.verdict.headline()
         first = self.measurements[0]
-        head = f"{'No verdict; ' if self.unjudged else ''}{sentence(first.result.title)} {first.result.shown}"
+        head = f"{'No verdict; ' if self.unjudged else ''}{sentence(first.title)} {first.shown}"
         reference = self.reference(first)
         if reference is None:
             return head
@@ -158,10 +158,10 @@ class Scores(Result):
 
     def _said(self, each: Measurement) -> tuple[Statement, ...]:
         is_biased = self.verdict is not None and self.verdict.is_biased
-        return each.result.statements(self.reference(each), is_biased=is_biased)
+        return each.statements(self.reference(each), is_biased=is_biased)
 
     def _tables(self, each: Measurement) -> tuple[Table, ...]:
-        return each.result.tables(self.reference(each))
+        return each.tables(self.reference(each))
 
     @property
     def _judged(self) -> list[Statement]:
@@ -179,10 +179,10 @@ class Scores(Result):
         rows = []
         for each in self.measurements:
             proof, reference = ESTIMATE, self.reference(each)
-            if each.result.claims != "estimated":
+            if each.claims != "estimated":
                 proof = " and ".join(rounded_outwards(each.lower, each.upper))
             others = "" if reference is None else "{:.4g} to {:.4g}".format(*reference.range)
-            row = (each.result.full_title, each.result.shown, proof, others)
+            row = (each.full_title, each.shown, proof, others)
             rows.append(row if self.references else row[:3])
         columns = ("measure", "value", "between", *(["independent samples"] if self.references else []))
         return Table("Measures of the sample", columns, tuple(rows))

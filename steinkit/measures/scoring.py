@@ -156,7 +156,7 @@ def score_sample(
             except SolverError as error:  # the sample's own answer stands
                 notes.append(f"the reference samples were not scored: {error}")
         judgement = Judgement() if judging is None else judging.judge(sample, target, settings, rng=rng)
-    points = (getattr(each.result, "sample", None) for each in taken.values())
+    points = (getattr(each, "sample", None) for each in taken.values())
     names = next((each.names for each in points if each is not None), sample.names)
     found, unjudged, said = judgement
     return Scores(replace(sample, names=names), tuple(taken.values()), references, found, unjudged, (*notes, *said))
@@ -199,9 +199,9 @@ def measured_reference(
 
     options = all_options()
     alike = {name: value for name, value in settings.items() if not options[name].of_one_sample}
-    reached = [getattr(each.result, "tolerance", 0.0) for each in measured]
+    reached = [getattr(each, "tolerance", 0.0) for each in measured]
     alike |= {"tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
-    units = getattr(measured[0].result, "units", None)
+    units = getattr(measured[0], "units", None)
     if units is not None:  # independent samples are in their own beside a sample in its own
         alike["units"] = "own" if units.kind == "own" else units
     take = partial(take_measure, measured[0].measure, settings=alike)

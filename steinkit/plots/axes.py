@@ -86,12 +86,6 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
     return below
 
 
-def document_of(result: Any) -> Mapping[str, Any]:
-    """The JSON document of a result, or what is one already."""
-    found: Mapping[str, Any] = result if isinstance(result, Mapping) else result.to_dict()
-    return found
-
-
 def legend_below(ax: Axes, handles: Sequence[Any]) -> None:
     """A legend below the horizontal axis, where it hides nothing."""
     from matplotlib.transforms import ScaledTranslation

@@ -13,7 +13,6 @@ from steinkit.errors import printable
 from steinkit.measurement import Reference
 from steinkit.measures import find_measure
 from steinkit.plots.axes import axes_or_new, logarithmic, open_frame, told_apart
-from steinkit.result import preference
 from steinkit.text import compact
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | Non
     left, _ = ax.get_xlim()
     if ax.get_xscale() == "linear" and left < 0.0 <= min((lower for lower, _ in ends), default=left):
         ax.set_xlim(left=0.0)
-    ax.set_xlabel(f"{known.title}\n({preference(known)})")
+    ax.set_xlabel(f"{known.title}\n({known.preference})")
     handles, told = ax.get_legend_handles_labels()
     if told:
         once = dict(zip(told, handles, strict=True))

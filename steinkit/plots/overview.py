@@ -287,9 +287,9 @@ def scores(found: Scores, title: str = "") -> Figure:
     drawn = next(able, found.measurements[0])
     standard = found.references.get(drawn.measure) or found.verdict
     off = None if found.verdict is None else found.verdict.known_bias
-    if isinstance(drawn.result, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off is not None:
-        return biases_and_slice(off, drawn.result, title, standard)
-    return picture(drawn.result, title, standard)
+    if isinstance(drawn, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off is not None:
+        return biases_and_slice(off, drawn, title, standard)
+    return picture(drawn, title, standard)
 
 
 def comparisons(found: Comparison) -> Figure:

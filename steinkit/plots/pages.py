@@ -75,7 +75,7 @@ def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
 def _(found: Scores, target: Target | None = None) -> tuple[Picture, ...]:
     shown = [] if found.verdict is None else [*figures(found.verdict)]
     for each in found.measurements:
-        shown += _of_measure(each.result, found.sample_name, found.reference(each) or found.verdict, target)
+        shown += _of_measure(each, found.sample_name, found.reference(each) or found.verdict, target)
     return tuple(shown)
 
 
@@ -111,14 +111,14 @@ def _(found: Comparison, target: Target | None = None) -> tuple[Picture, ...]:
         if not samples:
             continue
         values = "; ".join(
-            f"{each.name}: {each.measurement.result.shown}, {f'rank {each.rank}' if each.rank else 'not ranked'}"
+            f"{each.name}: {each.measurement.shown}, {f'rank {each.rank}' if each.rank else 'not ranked'}"
             for each in samples
         )
         brackets = " Bars are brackets; samples whose bars overlap share a rank (=)." if measure.has_bracket else ""
         draw, height = partial(comparison, found, measure=measure.name), 1.5 + 0.42 * len(samples)
         title = sentence(measure.title)
         shown.append(_picture(f"{title}, best first", f"A line per sample.{brackets}", f"{values}.", draw, height))
-        terms = {each.name: each.measurement.result.terms for each in samples if measure.has_bracket}
+        terms = {each.name: each.measurement.terms for each in samples if measure.has_bracket}
         if not bars and len(terms) <= _MOST_SAMPLES:
             bars = _bars(measure.title, terms)
     return *shown, *bars

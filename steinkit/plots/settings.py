@@ -13,7 +13,7 @@ import numpy as np
 from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import find_measure
 from steinkit.plots.axes import axes_or_new, drawn, legend_below, logarithmic, strip_below
-from steinkit.result import Picture, preference
+from steinkit.result import Picture
 from steinkit.sample import Floats
 from steinkit.sweeps.choice import BEST, TIED, Choice, SettingSummary
 from steinkit.sweeps.result import SweepResult, TuningResult
@@ -148,7 +148,7 @@ def _criterion(ax: Axes, choice: Choice, parameter: str, look: tuple[str, str]) 
 def _label_along(ax: Axes, name: str) -> str:
     """The name of a measure in lines no longer than its panel is high: longer ones run into those of the other."""
     measure = find_measure(name)
-    preferred = f"({preference(measure)})"
+    preferred = f"({measure.preference})"
     height = ax.get_window_extent().height / ax.figure.dpi
     return f"{textwrap.fill(measure.title, max(len(preferred), int(height / _LETTER)))}\n{preferred}"
 
@@ -236,7 +236,7 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Pic
         return ()
     measure, against = find_measure(name), found.blind if found.blind != name else None
     caption = (
-        f"The solid line is the median {measure.title} over the seeds, {preference(measure)}, in the band of its "
+        f"The solid line is the median {measure.title} over the seeds, {measure.preference}, in the band of its "
         "bootstrap interval. The star marks the best setting, rings those that cannot be told from it."
     )
     if against is not None:

@@ -46,12 +46,11 @@ class Measured:
     def of(cls, found: Measurement) -> Measured:
         """Keep what choices look at."""
         ends = (found.lower, found.upper) if find_measure(found.measure).has_bracket else (found.value, found.value)
-        bias = found.result
-        if not isinstance(bias, BiasEstimate):
+        if not isinstance(found, BiasEstimate):
             return cls(found.measure, found.value, *ends, unranked=found.unranked, unknown=found.unranked)
-        unknown = next((f"biases are not known: {why}" for why in bias.reason if why), "")
-        unranked = "" if bias.hidden and not bias.falls_apart else found.unranked
-        margin = bias.margin if math.isfinite(bias.margin) else None
+        unknown = next((f"biases are not known: {why}" for why in found.reason if why), "")
+        unranked = "" if found.hidden and not found.falls_apart else found.unranked
+        margin = found.margin if math.isfinite(found.margin) else None
         return cls(found.measure, found.value, *ends, margin, unranked, found.unranked or unknown)
 
 

@@ -186,7 +186,7 @@ def of_its_kind(found, name):
     function = getattr(plots, name)
     parameters = inspect.signature(function).parameters
     kind = next(iter(parameters.values())).annotation.partition(" |")[0]
-    measured = (take_measure(each, found["line_draws"], sk.targets.Normal(dim=1)).result for each in measure_names())
+    measured = (take_measure(each, found["line_draws"], sk.targets.Normal(dim=1)) for each in measure_names())
     result = next(each for each in chain(found.values(), measured) if type(each).__name__ == kind)
     return function(result, **({"ax": new_axes()} if "ax" in parameters else {}))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import steinkit as sk
 from steinkit.comparison_result import ComparedSample, Comparison
-from steinkit.measurement import BracketResult, Measurement, Reference, terms_of
+from steinkit.measurement import BracketResult, Reference, terms_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,6 @@ def comparison(brackets, measure="graph", *, references=(), ranking=None, unrank
     for name, (lower, upper) in brackets.items():
         reason = "it is at its ceiling" if name in unranked else ""
         result = Bracket(measure, "", lower, upper, unranked=reason)
-        samples.append(ComparedSample(name, sample, {measure: Measurement(result, ())}, {}, **more.get(name, {})))
+        samples.append(ComparedSample(name, sample, {measure: result}, {}, **more.get(name, {})))
     groups = tuple(map(tuple, ranking))
     return Comparison(tuple(samples), (measure,), {measure: groups}, {measure: tuple(references)}, None, ())

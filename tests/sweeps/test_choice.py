@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import bootstrap
 
 from steinkit import InputError, UsageError, estimate_bias
-from steinkit.measurement import Measurement
 from steinkit.sweeps.cells import Cell, Measured
 from steinkit.sweeps.choice import UnrankedError, choose, is_above, ranking
 from steinkit.targets import Normal
@@ -333,7 +332,7 @@ class TestUnranked:
         draws = np.random.default_rng(0).standard_normal(400)
         bias = estimate_bias(draws, Normal([0.0]))
         assert not any(bias.reason)
-        found = Measured.of(Measurement(replace(bias, **said), ()))
+        found = Measured.of(replace(bias, **said))
         assert (found.unranked, found.unknown, found.margin) == (unranked, unknown, bias.margin)
         assert found.lower == found.value == found.upper
 

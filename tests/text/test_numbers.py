@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from steinkit.text import compact, listed, ratio, rounded_outwards, shortened, value_of, within
+from steinkit.text import compact, listed, ratio, rounded_outwards, shortened, within
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,6 @@ def test_a_printed_value_lies_inside_the_printed_bracket():
         value = min(max(value, lower), upper)
         low, high = map(float, rounded_outwards(lower, upper))
         assert low <= float(within(value, lower, upper)) <= high
-        assert low <= float(value_of({"value": lower, "lower": lower, "upper": upper})) <= high
     assert not 0.69278414 <= float(compact(0.69278415, 6)) <= 0.69278417  # six digits alone do not do
 
 

@@ -5,7 +5,6 @@ import pytest
 from support.results import Bracket, reference
 
 import steinkit as sk
-from steinkit.measurement import Measurement
 from steinkit.measures.scores import Scores
 from steinkit.result import answers
 
@@ -13,8 +12,7 @@ DRAWS = np.random.default_rng(0).standard_normal((400, 1))
 
 
 def scores(*results, references=None, verdict=None, unjudged=None):
-    taken = tuple(Measurement(each, ()) for each in results)
-    return Scores(sk.Sample(DRAWS), taken, references or {}, verdict, unjudged, ())
+    return Scores(sk.Sample(DRAWS), results, references or {}, verdict, unjudged, ())
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steinkit.diagnosis.bias.stein_regression import FeatureSet
 from steinkit.errors import reservations
-from steinkit.measurement import MeasureResult, Reference
+from steinkit.measurement import Measurement, Reference
 from steinkit.result import Statement, in_json
 from steinkit.sample import Floats, Sample
 from steinkit.text import Table, compact, listed
@@ -117,7 +117,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, eq=False)
-class BiasEstimate(MeasureResult):
+class BiasEstimate(Measurement):
     """Means and standard deviations under the target, and the biases of those of the draws.
 
     Attributes
@@ -187,7 +187,7 @@ class BiasEstimate(MeasureResult):
     moved: Sample | None
     gradients: int
     hidden: str
-    unranked: str
+    unranked: str = field()
     falls_apart: bool
     draws: int
     features: FeatureSet

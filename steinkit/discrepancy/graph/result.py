@@ -251,7 +251,7 @@ class GraphSteinDiscrepancy(Measured):
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """Say the number, the comparison, the coordinates, the draws, the limits and the method.
 
-        See `MeasureResult.statements`.
+        See `Measurement.statements`.
         """
         beside = _BESIDE_NOTHING if reference is None else self._beside(reference)
         hints = [DIRECTIONS.get(each, "") for each in self.directions]

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import cloup
 from json_keys import key_tables
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 from steinkit.cli import EXIT_CODES, commands
-from steinkit.cli.help_screens import GroupedOption
 from steinkit.discrepancy.graph.solvers.registry import SOLVERS
 from steinkit.files import FORMATS, streams
 
@@ -49,26 +49,21 @@ def command_line() -> Iterator[str]:
     """A section for each command: what it does, its usage, and its options by group."""
     for name in commands.list_commands(click.Context(commands)):
         command = commands.get_command(None, name)
-        assert command is not None
-        context = click.Context(command, info_name=f"steinkit {name}")
+        assert isinstance(command, cloup.Command)
+        context = command.make_context(f"steinkit {name}", [], resilient_parsing=True)
         yield f"## `steinkit {name}`\n"
         yield from help_text(command.help or "")
         usage = " ".join(["steinkit", name, *command.collect_usage_pieces(context)])
         yield f"```text\n{usage}\n```\n"
-        groups: dict[str, list[GroupedOption]] = {}  # in the order in which they are met, as --help-all has them
-        for parameter in command.params:
-            if isinstance(parameter, GroupedOption) and not parameter.hidden:
-                groups.setdefault(parameter.group, []).append(parameter)
-        for group, options in groups.items():
-            yield f"**{group}**\n"
-            for option in options:
-                term, said = option.get_help_record(context) or ("", "")
+        for group in [*command.option_groups, command.get_default_option_group(context, not command.option_groups)]:
+            yield f"**{group.title}**\n"
+            for term, said in group.get_help_records(context):
                 yield f"`` {term} ``\n: {escaped(said)}\n"
 
 
 def help_text(text: str) -> Iterator[str]:
     """A command's help: sentences as paragraphs, and lines that click is told not to wrap as they stand."""
-    for paragraph in text.replace("\f", "").strip().split("\n\n"):
+    for paragraph in text.replace("\f", "\n").strip().split("\n\n"):
         lines = paragraph.strip("\n").splitlines()
         if lines and lines[0].strip() == "\b":
             kept = "\n".join(line.strip() for line in lines[1:])

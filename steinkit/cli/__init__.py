@@ -6,7 +6,7 @@ are `EXIT_CODES`; those of errors are the `exit_code` of their classes.
 
 from __future__ import annotations
 
-import io
+import importlib
 import os
 import sys
 import traceback
@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from steinkit import __version__
-from steinkit.cli.help_screens import CommandGroup
 from steinkit.cli.terminal import (
     INTERRUPTED,
     comes_of_interrupt,
@@ -51,43 +51,69 @@ EXIT_CODES = {
 """What each means: ``steinkit --help`` prints them."""
 
 _COMMANDS = {
-    "verdict": ("score", "Judge samples, and say how wrong their numbers are."),
-    "repair": ("draws", "Mend draws that are off, by weights or by a short exact run."),
-    "score": ("score", "Score a sample: a verdict, and certified discrepancies."),
+    "verdict": ("score", "Judge samples and estimate the bias of their means and sds."),
+    "repair": ("draws", "Correct biased draws by reweighting or a short exact run."),
+    "score": ("score", "Score a sample: a verdict and certified discrepancies."),
     "compare": ("compare", "Rank several samples of the same target."),
-    "curve": ("compare", "How the score falls with the number of draws, and at what rate."),
+    "curve": ("compare", "Measure how fast the score falls with the number of draws."),
     "thin": ("draws", "Choose the draws that together represent a target best."),
     "sample": ("draws", "Draw from a target with a sampler."),
-    "sweep": ("sweep", "Score a sampler's settings over many seeds, and choose."),
-    "tune": ("sweep", "Choose a sampler's setting at a part of a sweep's cost."),
-    "design": ("sampler", "Design the austerity test of approximate-mh."),
-    "report": ("other", "Write a page of HTML about results."),
-    "targets": ("other", "List the built-in targets, with the options that -p sets."),
-    "samplers": ("sampler", "List the samplers, with the options that each takes."),
-    "warm": ("other", "Compile the numerical kernels once, for all later uses."),
-    "completion": ("other", "Print the script that makes a shell complete words."),
+    "sweep": ("sweep", "Score a sampler's settings over many seeds and choose one."),
+    "tune": ("sweep", "Choose a sampler's setting at a fraction of a sweep's cost."),
+    "design": ("sampler", "Design the sequential test of approximate-mh."),
+    "report": ("other", "Write an HTML page about results."),
+    "targets": ("other", "List the built-in targets and their options."),
+    "samplers": ("sampler", "List the samplers and their options."),
+    "warm": ("other", "Compile all kernels once, for later use."),
+    "completion": ("other", "Print a shell's completion script."),
 }
-"""By name: in which file, ``FILE_commands.py``, the function of this name stands, and what the list says of it."""
-_BEGINNING = """\
-Are these draws from the target that they claim to represent? To begin:
-  steinkit sample iid --target normal --draws 500 -o x.csv  # or take your own
-  steinkit verdict x.csv --target normal                    # may they be used?
-  steinkit targets                                          # other targets
-  steinkit --help                                           # all commands"""
+"""The module, ``MODULE_commands.py``, that defines each command, and its summary."""
+
+
+class CommandGroup(click.Group):
+    """Imports each command when it is used: `_COMMANDS` names its module, so that help and completion need none."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: click.Command(name, short_help=summary) for name, (_, summary) in _COMMANDS.items()}
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        """Return the command of this name, or None."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"{__package__}.{_COMMANDS[cmd_name][0]}_commands")
+        found: click.Command = getattr(module, cmd_name)
+        return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command, or an option of the group."""
+        found = [
+            CompletionItem(name, help=each.short_help)
+            for name, each in self.commands.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.short_help or "") for name, each in self.commands.items()])
 
 
 @click.group(
     cls=CommandGroup,
-    described=_COMMANDS,
-    beginning=_BEGINNING,
     help=f"""Is this sample any good? Certified Stein discrepancies, bias included.
-    Exit codes: {"; ".join(f"{code} {said}" for code, said in EXIT_CODES.items())}.
+
+    \b
+    steinkit verdict draws.csv --target normal
+
+    Exit codes: {"; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())}.
     """,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="steinkit")
 def commands() -> None:
-    """Run the command named."""
+    """Run the named command."""
 
 
 def main() -> NoReturn:
@@ -98,9 +124,8 @@ def main() -> NoReturn:
             warnings.showwarning = _shown_as_ours(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
-        shown = io.StringIO()
-        error.show(shown)
-        tell(shown.getvalue().rstrip())
+        is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
+        tell(error.format_message() if is_help else f"error: {error.format_message()}")
         code = error.exit_code
     except SteinkitError as error:
         tell(f"error: {error}")

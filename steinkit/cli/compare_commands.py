@@ -6,9 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from cloup import option, option_group
 
-from steinkit.cli.help_screens import command, measure_option
-from steinkit.cli.options import measure_options, output_options, read_as, sample_options, scoring_options, seed_option
+from steinkit.cli.options import (
+    Parsed,
+    all_option,
+    command,
+    files_argument,
+    input_options,
+    measure_option,
+    measure_options,
+    output_options,
+    reference_options,
+    seed_option,
+    verdict_options,
+)
 from steinkit.cli.request import Request, deliver, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import compare as compare_samples
@@ -19,24 +31,24 @@ from steinkit.sample import Sample
 
 
 @command()
-@sample_options
-@measure_options()
-@scoring_options
+@files_argument
+@option_group("Input", input_options)
+@option_group("Measures", measure_option, measure_options())
+@option_group("Solver", measure_options(of_solver=True))
+@option_group("Verdict", verdict_options)
+@option_group("Reference samples", reference_options)
+@option_group("Output", output_options, all_option)
 def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare the draws in several FILEs against a target ('-' is standard input).
 
     \b
     steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
-    steinkit compare a.csv b.csv --target model.py:target --plot ranks.png
     \f
-    \b
-    steinkit compare a.csv b.csv --target model.py:target --measure graph --measure ess --no-verdict
-
-    Every sample is judged, and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
-    tied. A FILE that cannot be read or measured is reported, does not end the comparison, and its error is the exit
+    Every sample is judged and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
+    tied. A FILE that cannot be read or measured is reported and does not end the comparison; its error is the exit
     code. A built-in target takes its dimension from the first FILE that can be read.
     """
-    request = Request(files, options, "a comparison takes each file once")
+    request = Request(files, options)
     judging = request.judging
     with apart_from_results():
         samples, unread = _read(request)
@@ -97,51 +109,40 @@ def _with_unread(
     return replace(found, samples=tuple(entries[file] for file in files), warnings=(*doubts, *failed, *found.warnings))
 
 
-def _grid(text: str) -> list[float]:
-    """Numbers between commas."""
-    return [float(word) for word in text.split(",") if word.strip()]
-
-
-_GRID = read_as(_grid, "numbers between commas are wanted, such as 10,20,50")
+_GRID = Parsed(lambda text: [float(word) for word in text.split(",") if word.strip()], "numbers such as 10,20,50")
 
 
 @command()
-@sample_options
-@measure_option("--n", type=_GRID, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
-@measure_option(
-    "--budget",
-    type=_GRID,
-    metavar="B,B...",
-    help="Budgets instead, in the unit of the column cost. That of the files; the chains of one sample share a budget.",
+@files_argument
+@option_group("Input", input_options)
+@option_group(
+    "Curve",
+    option("--n", type=_GRID, metavar="N,N...", show_default="12 from 10 to all", help="Numbers of draws."),
+    option("--budget", type=_GRID, metavar="B,B...", help="Budgets instead, in the unit of the files' column cost."),
+    option(
+        "--tail-from",
+        type=float,
+        metavar="N",
+        show_default="upper half of the logarithm",
+        help="Fit the rate over N and more draws or budget.",
+    ),
+    seed_option,
 )
-@measure_option(
-    "--tail-from",
-    type=float,
-    metavar="N",
-    help="Fit the rate over N draws and more. Or over budgets of N and more; by default over the upper half of the "
-    "logarithm.",
-)
-@measure_options()
-@seed_option("Of the bootstrap over several FILEs.")
-@output_options
+@option_group("Measures", measure_option, measure_options())
+@option_group("Solver", measure_options(of_solver=True))
+@option_group("Output", output_options)
 def curve(files: tuple[str, ...], **options: Any) -> int:
-    """Measure the first draws of FILE, for several numbers of draws, and fit the rate at which the measure falls.
+    """Measure the first draws of FILE for several numbers of draws, and fit the rate at which the measure falls.
 
     \b
-    steinkit curve draws.csv --target normal -p mean=0,0
     steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
     \f
-    \b
-    steinkit curve run1.csv run2.csv run3.csv --target normal --n 100,200,400,800 --plot curve.png
-    steinkit curve draws.csv --target model.py:target --budget 1e4,1e5,1e6
-
     Several FILEs are replicates of one sampler: the curve is their median. The first n draws of K chains are the first
-    n/K of each; a budget is shared alike.
+    n/K of each; a budget is shared in the same way.
     """
-    request = Request(files, options, "replicates are different samples, each a FILE of its own")
+    request = Request(files, options)
     if len(request.measures) > 1:
-        names = " --measure ".join(measure.name for measure in request.measures)
-        raise UsageError(f"a curve is of one measure; received --measure {names}")
+        raise UsageError(f"expected one measure, got {', '.join(measure.name for measure in request.measures)}")
     with apart_from_results():
         task = request.task({file: request.read(file) for file in files}, files[0])
         (measure,) = task.measures

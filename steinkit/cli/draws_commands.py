@@ -13,22 +13,21 @@ from typing import Any
 import click
 import numpy as np
 from click.shell_completion import CompletionItem
+from cloup import option, option_group
 
 from steinkit import __version__
-from steinkit.cli.help_screens import MEASURE, command, measure_option, option, output_option
 from steinkit.cli.options import (
-    Decorator,
-    in_order,
+    command,
+    files_argument,
+    input_options,
     json_option,
     max_seconds_option,
-    pairs_option,
-    sample_options,
     seed_option,
     setting_option,
-    target_option,
+    target_options,
 )
-from steinkit.cli.request import NamedTarget, key_values, read_with_target, units_for
-from steinkit.cli.sampler_commands import options_given, sampler_options
+from steinkit.cli.request import NamedTarget, read_with_target
+from steinkit.cli.sampler_commands import CHAIN_OPTIONS, SAMPLER_OPTIONS, options_given, sampler_options
 from steinkit.cli.terminal import (
     apart_from_results,
     on_terminal,
@@ -55,44 +54,27 @@ from steinkit.text import count
 _SAMPLE_FORMATS = ("csv", "npz")
 
 
-def draws_options(format_flag: str) -> Decorator:
-    """``-o``, and the format by a flag of this name: "output" and "output_format"."""
-    return in_order(
-        output_option(
-            "-o",
-            "--output",
-            required=True,
-            type=click.Path(dir_okay=False, allow_dash=True),
-            help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
-        ),
-        output_option(
-            format_flag,
-            "output_format",
-            everyday=False,
-            type=click.Choice(_SAMPLE_FORMATS),
-            help="Format of the output. By default the ending decides.",
-        ),
-    )
+_draws_option = option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help=".csv or .npz file for the draws; '-' is standard output, as CSV.",
+)
 
 
-def draws_place(
-    options: Mapping[str, Any], sources: Sequence[str] = ("-",), format_flag: str = "--format"
-) -> tuple[str, str]:
-    """Where `draws_options` send draws, and in which format: the one asked for, or that of the file's ending.
+def draws_place(options: Mapping[str, Any], sources: Sequence[str] = ("-",)) -> tuple[str, str]:
+    """Return the file of ``-o`` and its format.
 
     Raises
     ------
     UsageError, OutputError
-        Before any work is done: if the ending is that of no format, the file cannot be written, or draws are read from
-        it.
+        Before any work is done: if the ending names no format, the file cannot be written, or draws are read from it.
     """
-    file, form = options["output"], options["output_format"]
-    if form is None:
-        form = "csv" if file == "-" else Path(file.lower().removesuffix(".gz")).suffix.removeprefix(".")
-        if form not in _SAMPLE_FORMATS:
-            raise UsageError(
-                f"-o {file}: the ending must be .csv or .npz; rename the file, or pass {format_flag} csv or npz"
-            )
+    file = options["output"]
+    form = "csv" if file == "-" else Path(file.lower().removesuffix(".gz")).suffix.removeprefix(".")
+    if form not in _SAMPLE_FORMATS:
+        raise UsageError(f"-o: expected a name that ends in .csv or .npz, got {file}")
     if file == "-":
         if options["json_output"]:
             raise UsageError("--json and -o - would both write to standard output; give -o a file")
@@ -134,29 +116,23 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
 
 @command()
 @click.argument("sampler", shell_complete=complete_sampler)
-@target_option("What to draw from; minibatches need a posterior.", required=True)
-@pairs_option("pairs")
-@sampler_options()
-@draws_options("--format")
-@json_option("Print settings and seeds as JSON. And acceptance and cost, which the draws do not hold.")
-def sample(sampler: str, target: str, **settings: Any) -> None:
+@option_group("Target", target_options(required=True))
+@option_group("Sampler", sampler_options(*(name for name in SAMPLER_OPTIONS if name not in CHAIN_OPTIONS)))
+@option_group("Chains", sampler_options(*CHAIN_OPTIONS))
+@option_group("Output", _draws_option, json_option)
+def sample(sampler: str, **settings: Any) -> None:
     """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
 
     \b
-    steinkit sample iid --target normal -p mean=0,0 --draws 500 -o draws.csv
     steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
 
-    Every sampler takes some of the options below; 'steinkit samplers' lists which, with their defaults.
-    \f
-    \b
-    steinkit sample sgld --target mixture-posterior --step-size 5e-3 --batch-size 5 --draws 1000 --chains 4 -o draws.npz
-    steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score - --target model.py:target
+    Every sampler takes some of the options below; 'steinkit samplers' lists them, with their defaults.
     """
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
     place = draws_place(settings)
     with apart_from_results():
-        found = _target(target, settings["pairs"], options)
+        found = _target(settings, options)
         _require_ready(chosen, found, options, place[1])
         began = time.perf_counter()
         draws = chosen.run(found, options, progress=on_terminal())
@@ -165,25 +141,26 @@ def sample(sampler: str, target: str, **settings: Any) -> None:
         raise InputError("the run ended without a draw; give it a larger --budget, or a smaller --burn-in or --thin")
     document = {
         "sampler": sampler,
-        "target": target,
-        "target_options": key_values(settings["pairs"]),
+        "target": settings["target"],
+        "target_options": settings["target_options"],
         **run_document(draws, options.get("start")),
         "seconds": seconds,
     }
     deliver_sample(draws.to_sample(), place, run_text(document), document if settings["json_output"] else None)
     if place[0] != "-":
-        pairs = list(settings["pairs"])
+        pairs = settings["target_options"]
         if settings["temperature"] is not None and isinstance(found, Posterior):
-            pairs.append(f"temperature={settings['temperature']:g}")
-        words = ["score", place[0], *target_words(target, pairs)]
+            pairs = {**pairs, "temperature": f"{settings['temperature']:g}"}
+        words = ["score", place[0], *target_words(settings["target"], pairs)]
         say_next(words, "judge the draws", json_output=settings["json_output"])
 
 
-def _target(name: str, pairs: tuple[str, ...], options: Mapping[str, Any]) -> Target:
+def _target(settings: Mapping[str, Any], options: Mapping[str, Any]) -> Target:
     """The target; where nothing else fixes its dimension, the length of --start or --proposal-scale does."""
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
-    return NamedTarget({"target": name, "options": pairs}).target(dim)
+    named = {name: settings[name] for name in ("target", "target_options")}
+    return NamedTarget(named).target(dim)
 
 
 def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file_format: str) -> None:
@@ -262,43 +239,43 @@ def _fact(what: str, values: Sequence[float | None] | None, unit: str = "") -> s
 
 
 @command()
-@sample_options
-@measure_option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
-@setting_option("bounds", names_measures=False)
-@setting_option("units", names_measures=False)
-@setting_option("kernel", names_measures=False)
-@setting_option("kernel_scale", names_measures=False)
-@measure_option(
-    "--moment-weight",
-    type=click.FloatRange(min=0.0),
-    default=0.3,
-    show_default=True,
-    metavar="R",
-    help="Weight of location and spread beside the kernel. Of every coordinate; 0 is the paper's algorithm.",
+@files_argument
+@option_group("Input", input_options, setting_option("bounds", names_measures=False))
+@option_group(
+    "Thinning",
+    option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="Number of draws to choose."),
+    setting_option("units", names_measures=False),
+    setting_option("kernel", names_measures=False),
+    setting_option("kernel_scale", names_measures=False),
+    option(
+        "--moment-weight",
+        type=click.FloatRange(min=0.0),
+        default=0.3,
+        metavar="R",
+        help="Weight of means and sds relative to the Stein kernel; 0 is the published algorithm.",
+    ),
+    max_seconds_option,
 )
-@max_seconds_option("Give up after S seconds; exit code 4. Reading and both discrepancies included.")
-@draws_options("--output-format")
-@json_option("Print what was chosen and what it scores as JSON.")
+@option_group("Output", _draws_option, json_option)
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
-    """Choose the draws of FILE ('-' for standard input) that together represent a target best. Several FILEs are
+    """Choose the draws of FILE ('-' for standard input) that together represent a target best; several FILEs are
     chains of one sample.
 
     \b
     steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
-    steinkit thin draws_with_scores.csv --draws 50 -o thinned.csv
     \f
-    Stein thinning (Riabiz et al. 2022): draw after draw, repeats allowed, the one that makes the kernel Stein
-    discrepancy smallest, with moments that keep location and spread of every coordinate. It takes out burn-in, and bias
-    as far as the draws allow; the mode weights far apart it cannot see.
+    Stein thinning (Riabiz et al. 2022) chooses the next draw, with repeats, that makes the kernel Stein discrepancy
+    smallest, with moments that keep the mean and sd of every coordinate. It removes burn-in, and bias as far as the
+    draws allow. It cannot correct the weights of separate modes.
     """
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.kernel.ksd import thin as thin_sample
 
-    place = draws_place(settings, files, "--output-format")
+    place = draws_place(settings, files)
     with apart_from_results(), time_limit(settings["max_seconds"]):
         sample, target, bounds, doubts = read_with_target(settings, *files)
-        units, why = units_of_one(sample, target, {"units": units_for(settings["units"])})
+        units, why = units_of_one(sample, target, {"units": settings["units"]})
         kernel = scaled_kernel(settings["kernel"], settings["kernel_scale"])
         before = kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=kernel)
         same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
@@ -321,43 +298,41 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     )
     deliver_sample(chosen, place, said, document if settings["json_output"] else None, notes)
     if place[0] != "-" and files != ("-",):
-        words = ["compare", files[0], place[0], *target_words(settings["target"], settings["options"])]
+        words = ["compare", files[0], place[0], *target_words(settings["target"], settings["target_options"])]
         words += ["--measure", "ksd", "--no-verdict"]
         say_next(words, "what the choice gained", json_output=settings["json_output"])
 
 
 @command()
-@sample_options
-@setting_option("bounds", names_measures=False)
-@measure_option(
-    "--method",
-    type=click.Choice(("auto", "weights", "run")),
-    default="auto",
-    show_default=True,
-    help="How to mend. auto takes weights where they are worth a fifth of the draws, else a run; of modes the shares.",
+@files_argument
+@option_group("Input", input_options, setting_option("bounds", names_measures=False))
+@option_group(
+    "Repair",
+    option(
+        "--method",
+        type=click.Choice(("auto", "weights", "run")),
+        default="auto",
+        help="auto: weights if they are worth a fifth of the draws, else a short exact run.",
+    ),
+    option("--resample", is_flag=True, help="Resample by the weights instead of writing them as a column."),
+    seed_option,
+    max_seconds_option,
 )
-@option(
-    MEASURE, "--resample", is_flag=True, help="Draw as many draws by their weights. By default weights are a column."
-)
-@seed_option("Of the run, and of --resample.")
-@max_seconds_option("Give up after S seconds; exit code 4.")
-@draws_options("--output-format")
-@json_option("Print the biases before and after as JSON.")
+@option_group("Output", _draws_option, json_option)
 def repair(files: tuple[str, ...], **options: Any) -> None:
-    """Mend the draws in FILE ('-' for standard input). Several FILEs are chains of one sample.
+    """Correct the draws in FILE ('-' for standard input); several FILEs are chains of one sample.
 
     \b
     steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
-    steinkit repair laplace.csv --target model.py:target -o repaired.csv
     \f
-    Weights of largest entropy make the means of Stein features zero. Where these would be worth less than a fifth of
-    the draws, every draw is moved by a short run of Hamiltonian Monte Carlo, if the target has a log density. Neither
-    puts draws where there are none: in a mode that none has visited, or in a tail that was cut. Modes that lie apart
-    get their shares, if the target has a log density.
+    The weights of largest entropy make the means of Stein features zero. If they are worth less than a fifth of the
+    draws, a short run of Hamiltonian Monte Carlo moves every draw, if the target has a log density. Neither adds draws
+    in a mode that no draw visited, or in a truncated tail. Separate modes get their correct weights if the target has
+    a log density.
     """
     from steinkit.diagnosis.bias.repair import repair as mend
 
-    place = draws_place(options, files, "--output-format")
+    place = draws_place(options, files)
     with apart_from_results(), time_limit(options["max_seconds"]):
         sample, target, bounds, notes = read_with_target(options, *files)
         found = mend(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])
@@ -365,7 +340,7 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
     document = found.to_dict() if options["json_output"] else None
     deliver_sample(mended, place, f"{found.summary()}\n", document, (*notes, *found.warnings))
     if place[0] != "-":
-        words = ["verdict", place[0], *target_words(options["target"], options["options"])]
+        words = ["verdict", place[0], *target_words(options["target"], options["target_options"])]
         say_next(words, "judge them again", json_output=options["json_output"])
 
 

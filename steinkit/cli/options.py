@@ -1,6 +1,6 @@
-"""Options that several commands take, as decorators, and what a shell offers for them.
+"""Options that several commands share, each declared once, and the types of their values.
 
-Those of the measures follow from what the measures declare.
+Options of the measures follow from the settings that the measures declare.
 """
 
 from __future__ import annotations
@@ -12,186 +12,178 @@ from typing import Any, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
+from cloup import argument, option
+from cloup import command as cloup_command
 
-from steinkit.cli.help_screens import (
-    INPUT,
-    MEASURE,
-    SOLVER,
-    input_option,
-    measure_option,
-    option,
-    output_option,
-    solver_option,
-)
 from steinkit.diagnosis.verdict_text import WORST
+from steinkit.errors import InputError
 from steinkit.files import format_names
-from steinkit.measures import all_options, find_measure, measure_names, takers_of
-from steinkit.text import alternatives, listed
+from steinkit.measures import all_options, measure_names, takers_of
+from steinkit.text import alternatives
 
 Decorator: TypeAlias = Callable[[Any], Any]
 
+_SETTINGS = {"show_default": True, "help_option_names": ["-h", "--help"], "max_content_width": 100}
+_NAMED_TAKERS = 3  # at most; settings of more measures count as general
 
-def in_order(*options: Decorator) -> Decorator:
-    """Decorators as one, which the help lists in the order written."""
+
+def command() -> Decorator:
+    """Declare a command that lists its options in groups."""
+    return cloup_command(context_settings=_SETTINGS)
+
+
+def combined(*options: Decorator) -> Decorator:
+    """Combine options into one decorator; help lists them in this order."""
     return lambda command: reduce(lambda made, each: each(made), reversed(options), command)
 
 
-def complete_target(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Names of built-in targets, and files, in which a target of one's own may be."""
-    from steinkit.targets import target_table
-
-    names = [CompletionItem(name, help=summary) for name, _, summary in target_table() if name.startswith(word)]
-    return [CompletionItem(word, type="file"), *names]  # files first, for bash drops what stands before them
-
-
-def read_as(read: Callable[[str], Any], wanted: str = "") -> Callable[[str], Any]:
-    """A type for click: what a function makes of the text given; the function raises ValueError where it cannot.
-
-    Parameters
-    ----------
-    read : callable
-    wanted : str
-        That something is wanted, to refuse other words with; by default what the ValueError says.
-    """
-
-    def convert(text: str) -> Any:
-        try:
-            return read(text)
-        except (ValueError, OverflowError) as error:
-            raise click.BadParameter(f"{wanted}; received {text!r}" if wanted else str(error)) from None
-
-    return convert
-
-
-def between_commas(text: str) -> list[str]:
-    """Words between commas."""
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-class Threshold(click.FloatRange):
-    """A number that something may exceed, which nothing does of NaN: it would let everything pass."""
-
-    name = "float"
-
-    def _describe_range(self) -> str:
-        return "" if self.min is None and self.max is None else super()._describe_range()
+class Number(click.FloatRange):
+    """A number in a range. NaN is refused: it exceeds no threshold, so every check would pass."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number."""
         found = float(super().convert(value, param, ctx))
         if math.isnan(found):
-            self.fail("a number is wanted; received nan", param, ctx)
+            self.fail("expected a number, got nan", param, ctx)
         return found
 
 
-def target_option(said: str, **settings: Any) -> Decorator:
-    """``--target``, with what it is to the command."""
-    return option(
-        settings.pop("group", INPUT),
-        "--target",
-        metavar="TARGET",
-        shell_complete=complete_target,
-        help=f"Built-in name, or path.py:attribute of your own. {said} 'steinkit targets' lists the names; a Python "
-        "file is run.",
-        **settings,
+class Parsed(click.ParamType[Any]):
+    """A value read by a function that raises ValueError; `expected` replaces the ValueError's own text."""
+
+    name = "value"
+
+    def __init__(self, read: Callable[[str], Any], expected: str = "") -> None:
+        self.read, self.expected = read, expected
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the value."""
+        try:
+            return self.read(value)
+        except InputError:  # of a file that the value names
+            raise
+        except (ValueError, OverflowError) as error:
+            self.fail(f"expected {self.expected}, got {value!r}" if self.expected else str(error), param, ctx)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _bound(text: str) -> tuple[str, float, float]:
+    name, _, pair = text.rpartition("=")
+    lower, upper = map(float, pair.split(","))
+    if not lower < upper:
+        raise ValueError
+    return name, lower, upper
+
+
+_TYPES = {"bounds": Parsed(_bound, "LOWER,UPPER or NAME=LOWER,UPPER, with LOWER below UPPER")}
+
+
+def _key_values(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (key and equals) or key in values:
+            raise click.BadParameter(f"expected KEY=VALUE, each KEY once, got {pair!r}")
+        values[key] = value
+    return values
+
+
+def _complete_target(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Complete the name of a built-in target, or of a file."""
+    from steinkit.targets import target_table
+
+    names = [CompletionItem(name, help=summary) for name, _, summary in target_table() if name.startswith(word)]
+    return [CompletionItem(word, type="file"), *names]  # files first: bash drops items before them
+
+
+def target_options(*, required: bool = False) -> Decorator:
+    """Declare ``--target`` and ``-p``: "target" and "target_options"."""
+    return combined(
+        option(
+            "--target",
+            metavar="TARGET",
+            required=required,
+            shell_complete=_complete_target,
+            help="Built-in name ('steinkit targets') or path.py:attribute, which is run.",
+        ),
+        option(
+            "-p",
+            "target_options",
+            multiple=True,
+            callback=_key_values,
+            metavar="KEY=VALUE",
+            help="Option of a built-in target; repeatable.",
+        ),
     )
 
 
-def pairs_option(name: str, **settings: Any) -> Decorator:
-    """``-p``, under the name given."""
-    return option(
-        settings.pop("group", INPUT),
-        "-p",
-        name,
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Option of a built-in target; repeatable.",
-        **settings,
-    )
-
-
-sample_options = in_order(
-    click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True)),
-    target_option(
-        "What the sample claims to represent; not needed where the file stores scores in columns score:NAME."
-    ),
-    pairs_option("options"),
-    input_option(
-        "--no-check",
-        everyday=False,
-        is_flag=True,
-        help="Do not check the score of a target of your own. By default it is held against finite differences of its "
-        "log density, at a few draws.",
-    ),
-    input_option(
+files_argument = argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
+input_options = combined(
+    target_options(),
+    option(
         "--columns",
-        type=between_commas,
-        metavar="NAME,NAME...",
-        help="Coordinates to read, in order. The name of a parameter stands for all its entries.",
+        type=_words,
+        metavar="NAME,...",
+        show_default="all",
+        help="Parameters or whole arrays to read, in order.",
     ),
-    input_option(
-        "--group",
-        everyday=False,
-        metavar="NAME",
-        help="Group of a NetCDF or Zarr file. By default the posterior.",
-    ),
-    input_option(
+    option("--group", metavar="NAME", show_default="posterior", help="Group of a NetCDF or Zarr file."),
+    option(
         "--format",
         "file_format",
-        everyday=False,
         metavar="FORMAT",
-        help=f"Format of the file. {alternatives(format_names())}; by default the file's ending.",
+        show_default="by the file's ending",
+        help=f"{alternatives(format_names())}.",
     ),
+    option("--no-check", is_flag=True, help="Do not check the score of your target against its log density."),
 )
-"""The draws and what they claim to represent: one FILE at least, ``--target``, ``-p``, and how the files are read."""
+"""``--target``, ``-p`` and how files are read."""
 
 
-def measure_options(*, of_one_sample: bool = False) -> Decorator:
-    """``--measure`` and the settings of the measures, by their names in Python; last those of a single sample."""
-    names = measure_names()
-    one_dimensional = [name for name in names if find_measure(name).max_dim == 1]
-    settings = sorted(all_options().items(), key=lambda item: item[1].of_one_sample)
-    return in_order(
-        measure_option(
-            "--measure",
-            "measures",
-            multiple=True,
-            metavar="MEASURE",
-            type=click.Choice(names),
-            help=f"{alternatives(names)}; repeatable. Default: graph up to two dimensions, and sliced "
-            "above, where graph saturates and too narrow samples score lower; with --operator graph. In one dimension "
-            f"only: {', '.join(one_dimensional)}.",
-        ),
-        *(setting_option(name) for name, each in settings if each.help and each.of_one_sample <= of_one_sample),
-    )
+measure_option = option(
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="MEASURE",
+    type=click.Choice(measure_names()),
+    show_default="graph up to two dimensions, else sliced",
+    help=f"{alternatives(measure_names())}; repeatable.",
+)
+"""``--measure``."""
+
+
+def measure_options(*, of_solver: bool = False, of_one_sample: bool = False) -> Decorator:
+    """Declare the measures' settings by their Python names, those of solvers or the others."""
+    chosen = [
+        name
+        for name, each in all_options().items()
+        if each.help and each.of_solver == of_solver and each.of_one_sample <= of_one_sample
+    ]
+    return combined(*map(setting_option, chosen))
 
 
 def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
-    """The option of the command line for a setting of the measures; its help names those that read it, if asked to."""
+    """Declare the option of one setting of the measures; its help names its measures if they are few."""
     setting = all_options()[name]
-    if setting.switched_on is not None:
-        how: dict[str, Any] = {"flag_value": setting.switched_on, "type": type(setting.switched_on)}
-    elif setting.choices is not None:
-        how = {"type": click.Choice(setting.choices()), "show_default": True}
-    else:
-        how = {"type": setting.read if isinstance(setting.read, type) else read_as(setting.read), "show_default": True}
-    default = setting.default
-    if name == "bounds":
-        how["multiple"] = True
-    elif isinstance(default, tuple):
-        default = ",".join(f"{each:g}" for each in default)
     said = setting.help() if callable(setting.help) else setting.help
+    kind: Any = _TYPES.get(name) or (setting.read if isinstance(setting.read, type) else Parsed(setting.read))
+    how: dict[str, Any] = {"type": kind, "metavar": setting.metavar}
+    if setting.switched_on is not None:
+        how = {"flag_value": setting.switched_on, "type": type(setting.switched_on), "show_default": False}
+    elif setting.choices is not None:
+        how = {"type": click.Choice(setting.choices()), "metavar": "NAME"}
+        said = f"{said}: {alternatives(setting.choices())}"
+    if setting.default_text:
+        how["show_default"] = setting.default_text
+    if isinstance(default := setting.default, tuple):
+        default = ",".join(f"{each:g}" for each in default)
     takers = takers_of(name)
-    return option(
-        SOLVER if setting.of_solver else MEASURE,
-        flag_of(name),
-        name,
-        everyday=setting.everyday,
-        default=default,
-        metavar=setting.metavar,
-        help=f"{said}. Of {listed(takers, most=len(takers))}." if names_measures else f"{said}.",
-        **how,
-    )
+    if names_measures and len(takers) <= _NAMED_TAKERS:
+        said = f"{said} ({', '.join(takers)})"
+    return option(flag_of(name), name, default=default, multiple=name == "bounds", help=f"{said}.", **how)
 
 
 def flag_of(name: str) -> str:
@@ -199,119 +191,67 @@ def flag_of(name: str) -> str:
     return f"--{(all_options()[name].flag or name).replace('_', '-')}"
 
 
-def seed_option(said: str) -> Decorator:
-    """``--seed``, with what is drawn."""
-    return solver_option(
-        "--seed",
-        everyday=False,
-        type=click.IntRange(min=0),
-        metavar="S",
-        default=0,
-        show_default=True,
-        help=f"Seed of what is drawn. {said}",
-    )
-
-
-def max_seconds_option(said: str) -> Decorator:
-    """``--max-seconds``, with what it ends."""
-    return solver_option("--max-seconds", type=float, metavar="S", help=said)
-
-
-matters_option = measure_option(
-    "--matters",
-    type=Threshold(min=0.0),
-    metavar="DELTA",
-    help="Say whether a mean is off by more than DELTA sd. In standard deviations, with its margin; where that "
-    "cannot be said, whether a location, spread or correlation is, in standard units.",
+seed_option = option("--seed", type=click.IntRange(min=0), metavar="S", default=0, help="Random seed.")
+"""``--seed``."""
+max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Give up after S seconds, with exit code 4.")
+"""``--max-seconds``."""
+matters_option = option(
+    "--matters", type=Number(min=0.0), metavar="DELTA", help="Say whether a mean is biased by more than DELTA sd."
 )
 """``--matters``."""
-
-
-def json_option(said: str) -> Decorator:
-    """``--json``, with what it prints: "json_output"."""
-    return output_option("--json", "json_output", is_flag=True, help=said)
-
-
-output_options = in_order(
-    json_option("Print JSON instead of words."),
-    output_option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False),
-        help="Write the JSON to this file as well.",
+fail_options = combined(
+    option(
+        "--fail-if-biased",
+        type=Number(0.0, 1.0, min_open=True, max_open=True),
+        metavar="ALPHA",
+        help="Exit with 1 if the draws are rejected at level ALPHA.",
     ),
-    output_option(
-        "--plot",
-        type=click.Path(dir_okay=False),
-        help="Save the picture (.png, .pdf, .svg).",
+    option(
+        "--fail-if-bias",
+        type=Number(min=0.0),
+        metavar="DELTA",
+        help="Exit with 1 if a mean is surely biased by over DELTA sd.",
     ),
 )
-"""``--json``, ``-o`` and ``--plot``: "json_output", "output" and "plot"."""
-
-
-all_option = output_option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help=f"Say everything: all parameters, faults and tests. By default the worst {WORST}.",
-)
-"""``--all``: "everything"."""
-
-
-scoring_options = in_order(
-    measure_option(
-        "--no-verdict",
-        is_flag=True,
-        help="Measure only; do not judge the draws. By default they are judged: whether they are from the target, and "
-        "what is wrong if not. They must be in the order in which they were made.",
-    ),
+"""``--fail-if-biased`` and ``--fail-if-bias``."""
+verdict_options = combined(
+    option("--no-verdict", is_flag=True, help="Measure only; do not judge the draws."),
     matters_option,
-    measure_option(
+    option(
         "--looks",
-        everyday=False,
         type=click.IntRange(min=1),
         metavar="K",
-        help="Allow for K looks at a growing run. Give it if you would stop at the first accusation: the verdict "
-        "multiplies its p-values by K. Default: 1.",
+        show_default="1",
+        help="Times that you judge a growing run; multiplies p.",
     ),
-    measure_option(
+)
+"""How samples are judged that are measured as well."""
+reference_options = combined(
+    option(
         "--reference",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Also score N independent samples of the target. To 1e-3, each with as many draws as the sample is "
-        "worth by its ESS, or has if its ESS is nearly that. Default: 5 for built-in targets that can be drawn "
-        "from, else 0.",
+        show_default="5 if built-in and exact, else 0",
+        help="Also score N independent samples.",
     ),
-    measure_option(
+    option(
         "--reference-draws",
-        everyday=False,
         metavar="FILE",
         type=click.Path(),
-        help="Score blocks of a long run of your own instead. The run must be known to be right; each block is "
-        "worth as many independent draws as the sample is.",
+        help="Score blocks of your own exact run instead, as large as the ESS.",
     ),
-    seed_option("Of reference samples, and of the signs of the kernel test (--p-value, verdict)."),
-    output_options,
-    all_option,
+    seed_option,
 )
-"""What becomes of samples that are measured: the verdict, the independent samples beside them, the output."""
-
-
-def fail_options(said: str, *, everyday: bool) -> Decorator:
-    """``--fail-if-biased``, with when it fails, and ``--fail-if-bias``, which may be one of every day."""
-    return in_order(
-        output_option(
-            "--fail-if-biased",
-            type=Threshold(0.0, 1.0, min_open=True, max_open=True),
-            metavar="ALPHA",
-            help=f"Exit with 1 if {said}",
-        ),
-        output_option(
-            "--fail-if-bias",
-            everyday=everyday,
-            type=Threshold(min=0.0),
-            metavar="DELTA",
-            help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its "
-            "margin.",
-        ),
-    )
+"""Independent samples that are scored as well."""
+json_option = option("--json", "json_output", is_flag=True, help="Print JSON instead of text.")
+"""``--json``: "json_output"."""
+save_option = option("-o", "--output", type=click.Path(dir_okay=False), help="Also write the JSON to this file.")
+"""``-o``."""
+output_options = combined(
+    json_option,
+    save_option,
+    option("--plot", type=click.Path(dir_okay=False), help="Write a figure: .png, .pdf or .svg."),
+)
+"""``--json``, ``-o`` and ``--plot``: "json_output", "output" and "plot"."""
+all_option = option("--all", "everything", is_flag=True, help=f"Print all rows instead of the worst {WORST}.")
+"""``--all``: "everything"."""

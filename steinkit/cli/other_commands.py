@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
+from cloup import option
 
-from steinkit.cli.help_screens import command, input_option, output_option
+from steinkit.cli.options import command
 from steinkit.cli.terminal import apart_from_results, require_place, say, say_aside, say_next
 from steinkit.errors import SteinkitWarning, printable
 from steinkit.text import one_line
@@ -19,28 +20,15 @@ from steinkit.text import one_line
 
 @command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path())
-@input_option(
-    "--target",
-    metavar="PATH.PY:ATTRIBUTE",
-    type=click.Path(),
-    help="Your own target, of a score. The file is run, to show the draws. Built-in targets are known from the source.",
-)
-@output_option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False),
-    help="Where the page goes, such as report.html.",
-)
-@output_option("--title", metavar="TEXT", help="A line above the verdict. It names the page in a browser, too.")
+@option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="HTML file to write.")
+@option("--title", metavar="TEXT", help="Title of the page.")
+@option("--target", metavar="PATH.PY:ATTRIBUTE", help="Your own target, to show the draws; a Python file is run.")
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
-    """Write a page of HTML about one or more results.
+    """Write an HTML page about one or more results: files of 'steinkit sweep' or 'tune', or JSON of other commands.
 
     \b
-    steinkit report FILE.sqlite -o report.html
-    steinkit report FILE.sqlite curve.json -o report.html --title "Step of SGLD"
-    steinkit report score.json --target model.py:target -o report.html
-
+    steinkit report sgld.sqlite curve.json -o report.html --title "Step of SGLD"
+    \f
     RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that 'steinkit score', 'compare' or 'curve' wrote
     with -o, with the file of arrays beside it. The page is one file that needs no network and runs no script.
     """
@@ -55,7 +43,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
 
 @command()
 def targets() -> None:
-    """List the built-in targets, with the options that -p sets."""
+    """List the built-in targets and the options that -p sets."""
     from steinkit.targets import target_table
 
     lines = []
@@ -74,10 +62,10 @@ _DRAWS = 200
 
 @command()
 def warm() -> None:
-    """Compile the numerical kernels and keep the machine code, so that no first use has to wait for it.
+    """Compile all kernels and keep the machine code, so that later runs start at once.
 
-    An installer, or whoever builds an image, runs it once. The code stands beside the modules where their folder can be
-    written, and serves all users then; else in the user's own cache folder, or in that which NUMBA_CACHE_DIR names.
+    The code stands beside the modules if their folder can be written, and else in the user's cache folder or the one
+    that NUMBA_CACHE_DIR names.
     """
     steps = _steps()
     for k, (what, work) in enumerate(steps.items(), start=1):
@@ -134,21 +122,15 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 @command()
-@click.argument("shell", type=click.Choice(SHELLS), required=False, metavar=f"{{{'|'.join(SHELLS)}}}")
-def completion(shell: str | None) -> None:
-    """Print the script that makes a shell complete commands, options, targets, samplers and measures.
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script with which a shell completes commands, options, targets, samplers and measures.
 
     \b
     bash, in ~/.bashrc:   eval "$(steinkit completion bash)"
     zsh, in ~/.zshrc:     eval "$(steinkit completion zsh)"
-    fish, once:           steinkit completion fish \\
-                              > ~/.config/fish/completions/steinkit.fish
-
-    Open a new shell then, and press the tabulator key after 'steinkit score draws.csv --target '. bash must be 4.4 or
-    newer; in zsh, compinit must have been run before.
+    fish, once:           steinkit completion fish > ~/.config/fish/completions/steinkit.fish
     """
-    if shell is None:  # what click says itself holds tabulators
-        raise click.UsageError(f"name a shell: {', '.join(SHELLS)}")
     from steinkit.cli import commands
 
     made = get_completion_class(shell)

@@ -1,8 +1,4 @@
-"""What a command that measures samples was asked: held to make sense before a file is read, then made ready to measure.
-
-The way of every such command: the request, the samples it names, the target and the settings for them, the measures,
-what is said of them, where that goes.
-"""
+"""A parsed and validated measurement request: its samples, target and settings, and the delivery of its result."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
 from steinkit.measures import all_options, default_measure, find_measure, takers_of
-from steinkit.measures.options import UNIT_WORDS, Measure
+from steinkit.measures.options import Measure
 from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.result import Origin, Result
 from steinkit.sample import Floats, Sample
@@ -43,7 +39,7 @@ _REFERENCE_BY_DEFAULT = 5
 
 @dataclass(frozen=True)
 class Task:
-    """What is measured, against what, and how.
+    """All that a measurement needs.
 
     Attributes
     ----------
@@ -51,15 +47,15 @@ class Task:
         Under the target's names, where ``--columns`` states which column is which.
     measures : tuple of Measure
     target : Target, optional
-        None where the samples' own scores are to be used, or none is needed.
+        None if the samples' own scores are used, or no scores are needed.
     settings : dict
-        Of the measures, by their names.
+        Settings of the measures by name.
     repeats : int
-        How many independent samples to measure as well.
+        Number of independent samples to measure as well.
     doubts : tuple of str
         Remarks on the names.
     run : LongRun, optional
-        Whose blocks to measure instead.
+        An exact run, to measure its blocks as well.
     """
 
     samples: dict[str, Sample]
@@ -77,34 +73,35 @@ class NamedTarget:
     Parameters
     ----------
     given : mapping
-        Options of the command line by their names: "target", "options" (``-p``), "no_check", "columns", "group" and
-        "file_format" among them; what a command does not have may be missing.
+        Options of the command line by name: "target", "target_options" (``-p``), "no_check", "columns", "group" and
+        "file_format". All but the first may be missing.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.given = given
         self.name: str | None = given["target"]
-
-    @property
-    def options(self) -> dict[str, str]:
-        """Options of a built-in target, as given."""
-        return key_values(self.given.get("options", ()))
+        self.options: Mapping[str, str] = given.get("target_options", {})
 
     @property
     def is_user_code(self) -> bool:
-        """Whether the target is meant as ``path.py:attribute``; no built-in target has such a name."""
+        """True if the target is ``path.py:attribute``."""
         return self.name is not None and (":" in self.name or self.name.endswith(".py"))
 
     def read(self, *files: str) -> Sample:
-        """A sample of one file, or of several with its chains, in the coordinates of the model if one was named."""
+        """Read a sample from one file, or from several with its chains, in the coordinates of a model if one is named.
+
+        Raises
+        ------
+        UsageError, InputError
+        """
         columns = self.given.get("columns")
         if self._model is not None and columns is not None:
-            raise UsageError(f"{self.name} is a model, which says what its parameters are; leave out --columns")
+            raise UsageError(f"{self.name} is a model, which names its parameters; leave out --columns")
         draws = read_sample(files, format=self.given.get("file_format"), columns=columns, group=self.given.get("group"))
         return self.in_coordinates(draws, files_label(files))
 
     def in_coordinates(self, draws: Sample, file: str) -> Sample:
-        """Draws in the coordinates of the model; as they are where none was named."""
+        """Convert draws to the coordinates of the model, if one is named."""
         if self._model is None:
             return draws
         try:
@@ -113,7 +110,7 @@ class NamedTarget:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
     def target(self, dim: int) -> Target:
-        """The target where there is no sample, in a dimension that is used where it fixes none itself."""
+        """Return the target; a target without a dimension of its own gets this one."""
         own = self._own
         if own is None:
             assert self.name is not None
@@ -121,29 +118,28 @@ class NamedTarget:
         return own if isinstance(own, Target) else own.target
 
     def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> Target | None:
-        """The target for a sample; None where stored scores serve, or none are needed."""
+        """Return the target for a sample, or None if stored scores suffice or no scores are needed."""
         if self.name is not None:
             target = self.target(sample.dim) if self._model is None else self._model.target_of(sample)
             if self.given.get("no_check"):
                 target.score_is_checked = True
             return target
-        if self.given.get("options"):
-            raise UsageError("-p options need the --target that they belong to")
+        if self.options:
+            raise UsageError("-p sets options of a --target; add --target")
         if sample.scores is None and needs_scores:
-            where = files_label((source,))
             raise UsageError(
-                f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
-                "('steinkit targets' lists them), or your own as path.py:attribute"
+                f"{files_label((source,))} stores no scores (columns score:NAME) and no --target was given; name a "
+                "built-in target ('steinkit targets' lists them), or your own as path.py:attribute"
             )
         return None
 
     @cached_property
     def _own(self) -> Target | Model | None:
-        """What the user's file holds; None for a built-in target."""
+        """The object in the user's file; None for a built-in target."""
         if not self.is_user_code:
             return None
         if self.options:
-            raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
+            raise UsageError("-p sets options of built-in targets; set those of your own in its Python file")
         assert self.name is not None
         return load_target_or_model(self.name)
 
@@ -153,76 +149,59 @@ class NamedTarget:
 
 
 class Request(NamedTarget):
-    """The files that a user named, the measures asked for, each once, and all options by their names.
-
-    Where no measure was asked for, the samples' dimension decides: see `task`.
+    """The files and measures that a user named, and all options by name.
 
     Parameters
     ----------
     files : tuple of str
     given : mapping
-        Options of the command line by their names.
-    why_once : str
-        Why no file may be named twice.
+        Options of the command line by name.
 
     Raises
     ------
     UsageError, OutputError
-        If the request cannot be honoured.
+        If a file is named twice, or the output cannot be written.
     """
 
-    def __init__(self, files: tuple[str, ...], given: Mapping[str, Any], why_once: str = "") -> None:
+    def __init__(self, files: tuple[str, ...], given: Mapping[str, Any]) -> None:
         super().__init__(given)
-        doubled = [file for file in files if files.count(file) > 1]
-        if doubled:
-            raise UsageError(f"{doubled[0]} is named twice; {why_once}")
+        require_different(files)
         for file in files:
             require_places(file, given["output"], given["plot"])
         self.files, self.measures = files, tuple(map(find_measure, dict.fromkeys(given["measures"])))
 
     def _measures_in(self, dim: int) -> tuple[Measure, ...]:
-        """The measures asked for, or where none was the one for samples of this dimension.
-
-        Raises
-        ------
-        UsageError
-            If there is an option that none of them reads; of measures asked for, one of a single sample.
-        """
+        """Return the named measures, or the default one for this dimension; refuse settings that none of them reads."""
         measures = self.measures or (find_measure(default_measure(dim, operator=self.given["operator"])),)
-        for name, option in all_options().items():
-            # another value is asked for, and not only to save time
-            decides = not self.measures and option.changes_value and name != "max_seconds"
-            asked = option.help and self.given.get(name, option.default) != option.default
-            read = any(name in measure.options for measure in measures)
-            if asked and not read and (decides or option.of_one_sample):
-                by_default = "" if self.measures else f", but in {dim} dimensions the default measure is"
-                raise UsageError(
-                    f"{flag_of(name)} is an option of {listed(takers_of(name))}{by_default or ', not of'} "
-                    f"{listed([measure.name for measure in measures])}; add --measure {takers_of(name)[0]}, or leave "
-                    "it out"
-                )
+        for name, setting in all_options().items():
+            asked = setting.help and self.given.get(name) not in (None, (), setting.default)
+            read = any(name in {**measure.options, **measure.refused} for measure in measures)
+            if asked and not read and setting.changes_value and name != "max_seconds":
+                names, takers = ", ".join(measure.name for measure in measures), takers_of(name)
+                of = f"{flag_of(name)} is an option of {listed(takers)}"
+                raise UsageError(f"{of}, got --measure {names}; add --measure {takers[0]}")
         return measures
 
     @property
     def needs_scores(self) -> bool:
-        """Whether a measure looks at more than the draws, or a verdict is asked for and not merely welcome."""
+        """True if a measure reads scores, or a verdict is asked for explicitly."""
         asked = any(self.given.get(name) is not None for name in ("fail_if_biased", "fail_if_bias", "matters", "looks"))
         return asked or not self.measures or any(measure.needs != "draws" for measure in self.measures)
 
     def against(self, *, judged: bool = False) -> str:
-        """What the samples are held against, as the user wrote it; scores where a sample could be judged by them."""
+        """Name the target as the user wrote it, or the stored scores."""
         if self.name is None:
             return "the scores stored in the file" if judged or self.needs_scores else "itself"
-        options = ", ".join(self.given["options"])
+        options = ", ".join(f"{key}={value}" for key, value in self.options.items())
         return f"target {self.name}" + (f" ({options})" if options else "")
 
     def origin(self, *, judged: bool = False) -> Origin:
-        """What a result holds of its making: files and target as given, and the words of the command."""
+        """Describe the making of a result: files and target as given, and the words of the command."""
         command = tuple(command_line())
-        return Origin(self.files, self.against(judged=judged), self.name, self.options, command, __version__)
+        return Origin(self.files, self.against(judged=judged), self.name, dict(self.options), command, __version__)
 
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
-        """What is to be done with samples like the one that leads, by whose coordinates target and settings go."""
+        """Prepare the measurement of samples whose coordinates are those of the sample named by `lead`."""
         sample = samples[lead]
         measures = self._measures_in(sample.dim)
         target = self.of_sample(lead, sample, needs_scores=self.needs_scores)
@@ -235,91 +214,81 @@ class Request(NamedTarget):
 
     @property
     def judging(self) -> Judging | None:
-        """How samples are to be judged; None if they are not."""
+        """How to judge the samples; None with ``--no-verdict``."""
         alpha, matters, looks = self.given.get("fail_if_biased"), self.given["matters"], self.given["looks"]
         if not self.given["no_verdict"]:
             return Judging(LEVEL if alpha is None else alpha, matters, looks or 1)
-        off = self.given.get("fail_if_bias")
-        asked = {"--fail-if-biased": alpha, "--fail-if-bias": off, "--matters": matters, "--looks": looks}
+        bias = self.given.get("fail_if_bias")
+        asked = {"--fail-if-biased": alpha, "--fail-if-bias": bias, "--matters": matters, "--looks": looks}
         for flag, value in asked.items():
             if value is not None:
-                raise UsageError(f"{flag} asks for the verdict, and --no-verdict for none; drop one of the two")
+                raise UsageError(f"{flag} needs the verdict that --no-verdict leaves out; drop one of the two")
         return None
 
     def _settings(self, sample: Sample) -> dict[str, Any]:
-        """The settings that options stand for; bounds by name are those of the sample's coordinates."""
+        """Return the measures' settings; bounds by name are those of the sample's coordinates."""
         found: dict[str, Any] = {"progress": on_terminal()}
-        for name, option in all_options().items():
-            if name not in self.given:
-                continue
-            given = self.given[name]
-            if name == "bounds":
-                found[name] = bounds_for(given, sample)
-            elif name == "units":
-                found[name] = units_for(given)
-            elif name == "operator":
-                if given is not None:
-                    from steinkit.discrepancy.operators import RiemannianLangevin
+        for name, setting in all_options().items():
+            if name in self.given:
+                found |= {name: self.given[name], **setting.implies.get(self.given[name], {})}
+        found["bounds"] = bounds_for(found["bounds"], sample)
+        if found["operator"] is not None:
+            from steinkit.discrepancy.operators import RiemannianLangevin
 
-                    given = load_attribute(given, "operator", RiemannianLangevin)
-                found[name] = given
-            else:
-                found |= {name: given, **option.implies.get(given, {})}
+            found["operator"] = load_attribute(found["operator"], "operator", RiemannianLangevin)
         return found
 
     def _repeats(self, target: Target | None) -> int:
-        """How many independent samples: those asked for, or some where that costs the user no thought."""
+        """Return the number of independent samples to score as well."""
         asked: int | None = self.given["reference"]
         if self.given["reference_draws"] is not None:
             if asked:
-                raise UsageError(
-                    f"--reference {asked} draws samples to compare with, and --reference-draws brings them; drop one "
-                    "of the two"
-                )
+                raise UsageError(f"--reference {asked} and --reference-draws exclude each other; drop one of the two")
             return 0
         obstacle = self._obstacle(target)
-        if asked is None:
-            return 0 if obstacle or self.is_user_code else _REFERENCE_BY_DEFAULT
         if asked and obstacle:
             raise UsageError(f"--reference {asked}: {obstacle}")
-        return asked
-
-    def _long_run(self, target: Target | None, sample: Sample) -> LongRun | None:
-        """The run whose blocks the sample is compared with, of its coordinates, under its names or the target's."""
-        file = self.given.get("reference_draws")
-        if file is None:
-            return None
-        from steinkit.discrepancy.reference import LongRun
-
-        run, named = (
-            LongRun(self.in_coordinates(read_sample(file), file), file),
-            named_as(target, sample, self.given["columns"])[0],
-        )
-        if target is None and sample.scores is not None and run.draws.scores is None:
-            raise InputError(f"{file} stores no scores (columns score:NAME), as the sample does; add them, or --target")
-        if set(named.names) <= set(run.draws.names):
-            return run.like(named)
-        run = run.like(sample)
-        return replace(run, draws=named_as(target, run.draws, self.given["columns"])[0])
+        by_default = 0 if obstacle or self.is_user_code else _REFERENCE_BY_DEFAULT
+        return by_default if asked is None else asked
 
     def _obstacle(self, target: Target | None) -> str:
-        """Why independent draws from the target cannot be had; empty if they can."""
+        """Say why there are no independent draws from the target; empty if there are."""
         if target is None:
             return "stored scores cannot be drawn from; name the --target, or leave out --reference"
         if not target.can_sample:
             return f"{self.name} cannot be drawn from; pass sampler= to steinkit.Target, or leave out --reference"
         if self.given["bounds"] and target.bounds is None:
-            return "a target cut off by --bounds cannot be drawn from; leave out one of the two"
+            return "a target truncated by --bounds cannot be drawn from; leave out one of the two"
         return ""
+
+    def _long_run(self, target: Target | None, sample: Sample) -> LongRun | None:
+        """Read the run of ``--reference-draws``, under the sample's names or the target's."""
+        file = self.given.get("reference_draws")
+        if file is None:
+            return None
+        from steinkit.discrepancy.reference import LongRun
+
+        columns = self.given["columns"]
+        run, named = LongRun(self.in_coordinates(read_sample(file), file), file), named_as(target, sample, columns)[0]
+        if target is None and sample.scores is not None and run.draws.scores is None:
+            raise InputError(f"{file} stores no scores (columns score:NAME), as the sample does; add them, or --target")
+        if set(named.names) <= set(run.draws.names):
+            return run.like(named)
+        run = run.like(sample)
+        return replace(run, draws=named_as(target, run.draws, columns)[0])
+
+
+def require_different(files: Sequence[str]) -> None:
+    """Refuse a file that is named twice."""
+    doubled = [file for file in files if files.count(file) > 1]
+    if doubled:
+        raise UsageError(f"expected different files, got {doubled[0]} twice")
 
 
 def read_with_target(
     options: Mapping[str, Any], *files: str
 ) -> tuple[Sample, Target | None, Floats | None, tuple[str, ...]]:
-    """The sample in some files, its target or None where it stores scores, bounds, and what to say of them.
-
-    Of a command that needs scores and takes ``--bounds``; the sample bears its target's names.
-    """
+    """Read a sample with its target (None if it stores scores) and bounds; the notes say how columns were renamed."""
     named = NamedTarget(options)
     sample = named.read(*files)
     target = named.of_sample(files_label(files), sample, needs_scores=True)
@@ -329,7 +298,7 @@ def read_with_target(
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
-    """The sample under the target's names, where ``--columns`` states which column is which, and what to say of it."""
+    """Give a sample the target's names where ``--columns`` states which column is which, with a note."""
     known = None if target is None else target.names
     if columns is None or known is None or len(known) != sample.dim or sorted(known) == sorted(sample.names):
         return sample, ()
@@ -338,57 +307,21 @@ def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sampl
     return replace(sample, names=known), (note,)
 
 
-def bounds_for(texts: Sequence[str], sample: Sample) -> Floats | None:
-    """Read ``--bounds``: LOWER,UPPER once for all coordinates or once for each in order, or NAME=LOWER,UPPER."""
-    if not texts:
+def bounds_for(given: Sequence[tuple[str, float, float]], sample: Sample) -> Floats | None:
+    """Return the bounds of a sample's coordinates: one pair for all, one for each in order, or pairs by name."""
+    if not given:
         return None
-    named = [text for text in texts if "=" in text]
-    if named and len(named) < len(texts):
-        raise UsageError("--bounds: write either NAME=LOWER,UPPER for all that are bounded, or LOWER,UPPER throughout")
-    if named:
+    names, pairs = [name for name, *_ in given], np.array([pair for _, *pair in given])
+    if any(names):
+        if not set(names) <= set(sample.names) or len(set(names)) < len(names):
+            got = ", ".join(name or "no name" for name in names)
+            raise UsageError(f"--bounds: expected {', '.join(sample.names)}, each once, got {got}")
         bounds = np.tile([-np.inf, np.inf], (sample.dim, 1))
-        for text in named:
-            name, _, pair = text.rpartition("=")
-            if name not in sample.names:
-                raise UsageError(f"--bounds: no coordinate named {name!r}; the sample has {', '.join(sample.names)}")
-            if np.isfinite(bounds[sample.names.index(name)]).any():
-                raise UsageError(f"--bounds {name} is given twice")
-            bounds[sample.names.index(name)] = _pair(pair)
+        bounds[[sample.names.index(name) for name in names]] = pairs
         return bounds
-    pairs = np.array([_pair(text) for text in texts])
     if len(pairs) not in (1, sample.dim):
-        raise UsageError(f"--bounds: {len(pairs)} pairs for {sample.dim} coordinates; give one, or one for each")
+        raise UsageError(f"--bounds: expected one pair, or one for each of {sample.dim} coordinates, got {len(pairs)}")
     return np.broadcast_to(pairs, (sample.dim, 2)).copy()
-
-
-def units_for(text: str | None) -> Any:
-    """Read ``--units``: a word, or a JSON file with a scale or with units that ``--json`` printed."""
-    from steinkit.measures.options import read_units
-
-    return text if text is None or text in UNIT_WORDS else read_units(text)
-
-
-def _pair(text: str) -> tuple[float, float]:
-    try:
-        lower, upper = map(float, text.split(","))
-    except ValueError:
-        raise UsageError(f"--bounds takes LOWER,UPPER such as 0,1 or 0,inf; received {text!r}") from None
-    if not lower < upper:
-        raise UsageError(f"--bounds: the lower bound must lie below the upper one; received {text!r}")
-    return lower, upper
-
-
-def key_values(pairs: Sequence[str]) -> dict[str, str]:
-    """Read the ``key=value`` pairs of ``-p``."""
-    values: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not (key.strip() and equals):
-            raise UsageError(f"-p takes key=value; received {pair!r}")
-        if key.strip() in values:
-            raise UsageError(f"-p {key.strip()} is given twice")
-        values[key.strip()] = value.strip()
-    return values
 
 
 def deliver(

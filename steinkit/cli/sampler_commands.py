@@ -13,10 +13,10 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import click
+from cloup import option, option_group
 
 from steinkit import __version__
-from steinkit.cli.help_screens import command, option, output_option
-from steinkit.cli.options import Decorator, in_order, json_option, pairs_option, read_as, target_option
+from steinkit.cli.options import Decorator, Parsed, combined, command, json_option, target_options
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
 from steinkit.errors import UsageError, did_you_mean
@@ -40,18 +40,15 @@ from steinkit.samplers.registry import (
     own_options,
     sampler_names,
 )
-from steinkit.text import filled, one_line
+from steinkit.text import alternatives, filled, one_line
 
 
 def _whole(text: str) -> int:
-    """A whole number; 1e6 is one."""
-    try:
-        return int(text)
-    except ValueError:
-        number = float(text)
-        if not number.is_integer():
-            raise
-        return int(number)
+    """Read a whole number, also one such as 1e6."""
+    number = float(text)
+    if not number.is_integer():
+        raise ValueError
+    return int(text) if text.lstrip("+-").isdecimal() else int(number)
 
 
 def _numbers(text: str) -> float | list[float]:
@@ -60,81 +57,59 @@ def _numbers(text: str) -> float | list[float]:
 
 
 def _seeds(text: str) -> int | list[int]:
-    """The seed of the run; with a comma, the chains' own."""
     if "," not in text:
         return int(text)
     return [int(part) for part in text.removesuffix(",").split(",")]
 
 
-def _option(kind: Any, metavar: str, text: str, **more: Any) -> dict[str, Any]:
-    """What click is told of an option."""
-    return {"type": kind, "metavar": metavar, "help": text, **more}
+_WHOLE = Parsed(_whole, "a whole number")
+_NUMBERS = Parsed(_numbers, "a number, or numbers between commas")
+_SEED = Parsed(_seeds, "a whole number, or whole numbers between commas")
+_TESTS = acceptance_test_names()
 
 
 def _own_option(metavar: str, text: str) -> dict[str, Any]:
-    """An option that a sampler or test brings: a flag, a whole number, one of several names, a number, or either."""
+    """Declare an option of one sampler or test: a flag, a whole number, one of several names, a number, or either."""
     names = metavar.split("|")
     if not metavar:
         return {"is_flag": True, "help": text}
-    if metavar == "N":
-        return _option(_WHOLE, metavar, text)
-    if "X" not in names:
-        return _option(click.Choice(names), metavar, text)
-    names.remove("X")
-    wanted = " or ".join(["a number", *(f'"{name}"' for name in names)])
-    kind = read_as(lambda given: given if given in names else float(given), f"{wanted} is wanted")
+    kind: Any = _WHOLE if metavar == "N" else click.Choice(names)
+    if "X" in names:
+        names.remove("X")
+        expected = " or ".join(["a number", *(f'"{name}"' for name in names)])
+        kind = Parsed(lambda given: given if given in names else float(given), expected)
     return _option(kind, metavar, text)
 
 
-_NUMBER, _WHOLE = read_as(float, "a number is wanted"), read_as(_whole, "a whole number is wanted")
-_SCALES = read_as(_numbers, "a number, or numbers between commas, is wanted")
-_STATE = read_as(_numbers, "numbers between commas are wanted")
-_SEED = read_as(_seeds, "a whole number, or the chains' seeds between commas, is wanted")
-_TESTS = acceptance_test_names()
+def _option(kind: Any, metavar: str, text: str, **settings: Any) -> dict[str, Any]:
+    return {"type": kind, "metavar": metavar, "help": text, **settings}
 
-_SAMPLER, _CHAINS = "Of the sampler", "Chains"  # headings of help
-_OF_CHAINS = ("chains", "draws", "budget", "burn_in", "thin", "seed", "start")
-_EVERYDAY = ("step_size", "proposal_scale", "batch_size", "epsilon", "temperature", "test", *_OF_CHAINS)
 
-SAMPLER_OPTIONS = {
-    "step_size": _option(
-        _NUMBER, "X", "Variance of the noise of a Langevin step. Its drift is X/2 times the gradient."
-    ),
-    "proposal_scale": _option(
-        _SCALES, "X[,X...]", "Standard deviation of random-walk moves. Of all coordinates, or of each."
-    ),
-    "batch_size": _option(_WHOLE, "N", "Data in a minibatch."),
-    "epsilon": _option(
-        _NUMBER,
-        "X",
-        "Error allowed an acceptance test. At one look of the austerity test, in a whole concentration test.",
-    ),
-    "temperature": _option(_NUMBER, "T", "Divides the log likelihood. Score the draws with -p temperature=T."),
-    **{name: _own_option(**shown) for name, shown in own_options().items()},
-    "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld. One of {', '.join(_TESTS)}."),
+CHAIN_OPTIONS = {
     "chains": _option(_WHOLE, "K", "Number of chains."),
     "draws": _option(_WHOLE, "N", "Draws to keep of each chain."),
-    "budget": _option(_WHOLE, "N", "Evaluations of single data for each chain. Of the likelihood or its gradient."),
-    "burn_in": _option(_WHOLE, "N", "First steps of each chain that are not kept."),
+    "budget": _option(_WHOLE, "N", "Evaluations of the likelihood at one data point, for each chain."),
+    "burn_in": _option(_WHOLE, "N", "Steps of each chain to drop first."),
     "thin": _option(_WHOLE, "N", "Keep every N-th step after those."),
-    "seed": _option(
-        _SEED,
-        "S",
-        "Seed of the run. 'S,S...' are the seeds of the chains themselves, as --json reports them ('S,' for one).",
-    ),
-    "start": _option(_STATE, "X,X...", "First state; repeatable. Of all chains, or of each in order.", multiple=True),
+    "seed": _option(_SEED, "S", "Random seed; 'S,S...' (or 'S,') are those of the chains, as in the JSON."),
+    "start": _option(_NUMBERS, "X,X...", "First state; repeatable, for each chain.", multiple=True),
 }
+SAMPLER_OPTIONS = {
+    "step_size": _option(click.FLOAT, "X", "Variance of the noise of a Langevin step; its drift is X/2 gradients."),
+    "proposal_scale": _option(_NUMBERS, "X[,X...]", "Sd of random-walk moves, of all coordinates or of each."),
+    "batch_size": _option(_WHOLE, "N", "Data points of a minibatch."),
+    "epsilon": _option(click.FLOAT, "X", "Error allowed an acceptance test."),
+    "temperature": _option(click.FLOAT, "T", "Divides the log likelihood; score the draws with -p temperature=T."),
+    **{name: _own_option(**each) for name, each in own_options().items()},
+    "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld: {alternatives(_TESTS)}."),
+    **CHAIN_OPTIONS,
+}
+"""The options of all samplers, as click declares them."""
 
 
-def sampler_options(*names: str, group: str | None = None) -> Decorator:
-    """Give a click command these options of the samplers, or all; all are shown if a heading of help is given."""
-
-    def of(name: str) -> Decorator:
-        heading = group or (_CHAINS if name in _OF_CHAINS else _SAMPLER)
-        everyday = group is not None or name in _EVERYDAY
-        return option(heading, as_flag(name), name, everyday=everyday, **SAMPLER_OPTIONS[name])
-
-    return in_order(*map(of, names or SAMPLER_OPTIONS))
+def sampler_options(*names: str) -> Decorator:
+    """Declare these options of the samplers."""
+    return combined(*(option(as_flag(name), name, **SAMPLER_OPTIONS[name]) for name in names))
 
 
 def as_flag(name: str) -> str:
@@ -200,9 +175,9 @@ def _optional(option: Option) -> str:
 
 
 @command()
-@output_option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
+@json_option
 def samplers(json_output: bool) -> None:
-    """List the samplers, with the options that each takes."""
+    """List the samplers and the options that each takes."""
     lines, documents = [], []
     for sampler in map(find_sampler, sampler_names()):
         options = sampler.options()
@@ -227,44 +202,35 @@ def samplers(json_output: bool) -> None:
 _SMALLEST_BATCH = 100
 
 
-_TEST, _RUN = "The test", "Trial run"  # headings of help
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
 Found: TypeAlias = tuple[dict[str, Any], str, str]
 """The JSON document, the same in words, and the next command with what it is for."""
 
 
 @command()
-@option(_TEST, "--first-fraction", type=float, metavar="X", help="Share of the data read at a look, in (0, 1].")
-@option(
-    _TEST,
-    "--mean",
-    type=float,
-    metavar="X",
-    help="Standardised mean of the data. By default 0, the worst for the test.",
+@option_group(
+    "Test",
+    option("--target-error", type=float, metavar="X", help="Find the cheapest test whose error is at most X."),
+    option("--first-fraction", type=float, metavar="X", help="Fraction of the data read at each stage, in (0, 1]."),
+    sampler_options("epsilon", "alpha", "batch_size"),
+    option("--mean", type=float, metavar="X", show_default="0, the worst", help="Standardized mean of the data."),
+    option("--size", type=int, metavar="N", help="Number of data points, for the design's batch size."),
 )
-@option(_TEST, "--target-error", type=float, metavar="X", help="Find the cheapest test whose error is at most X.")
-@option(_TEST, "--size", type=int, metavar="N", help="Number of data, for the design's batch size.")
-@sampler_options("epsilon", "alpha", "batch_size", group=_TEST)
-@target_option("The posterior for a trial run.", group=_RUN)
-@pairs_option("pairs", group=_RUN)
-@sampler_options("proposal_scale", *_TRIAL, group=_RUN)
-@json_option("Print JSON instead of words.")
+@option_group("Trial run", target_options(), sampler_options("proposal_scale", *_TRIAL))
+@option_group("Output", json_option)
 def design(json_output: bool, **settings: Any) -> None:
-    """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
+    """Design the sequential test of approximate-mh: its error, the data it reads, and the settings to choose.
 
     \b
     steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
     steinkit design --target-error 0.05 --size 10000
-    steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
-    \f
-    \b
-    steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale .02 --burn-in 100 --thin 5
+    steinkit design --target-error 0.01 --target gaussian-mean --proposal-scale 0.1
 
-    The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1.
-    The second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of
-    exact random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
+    The first reports the error of a test where the standardized mean of the data, (mean - mu_0) sqrt(N - 1) / sigma,
+    is 1. The second finds the test that errs with probability 0.05 at most for any mean. The third makes a trial run
+    of exact random-walk Metropolis and finds the test that biases its acceptance probabilities by 0.01 on average.
     """
-    given = {name: value for name, value in settings.items() if value is not None and value != ()}
+    given = {name: value for name, value in settings.items() if value not in (None, (), {})}
     analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case
     document, text, then = analyse(given)
     say(as_json({**document, "version": __version__}) if json_output else text)
@@ -274,7 +240,7 @@ def design(json_output: bool, **settings: Any) -> None:
 
 def _require(given: Mapping[str, Any], mode: str, needed: tuple[str, ...], optional: tuple[str, ...]) -> None:
     """Refuse options that do not go together."""
-    flags = {name: "-p" if name == "pairs" else as_flag(name) for name in (*needed, *optional, *given)}
+    flags = {name: "-p" if name == "target_options" else as_flag(name) for name in (*needed, *optional, *given)}
     missing = [flags[name] for name in needed if name not in given]
     if missing:
         raise UsageError(f"{mode} needs {' and '.join(missing)}; see 'steinkit design --help'")
@@ -318,11 +284,11 @@ def _worst_case(given: Mapping[str, Any]) -> Found:
 def _average(given: Mapping[str, Any]) -> Found:
     """The design for the moves of a trial run."""
     mode, needed = "an average design (--target-error with --target)", ("target_error", "target", "proposal_scale")
-    _require(given, mode, needed, ("pairs", "alpha", "batch_size", *_TRIAL))
+    _require(given, mode, needed, ("target_options", "alpha", "batch_size", *_TRIAL))
     scale = given["proposal_scale"]
     dim = len(scale) if isinstance(scale, list) else 1
     with apart_from_results():
-        posterior = NamedTarget({"target": given["target"], "options": given.get("pairs", ())}).target(dim)
+        posterior = NamedTarget(given).target(dim)
         if not isinstance(posterior, Posterior):
             raise UsageError(f"a trial run needs a posterior, with data; {posterior.label!r} has none")
         trial = trial_run(
@@ -342,7 +308,7 @@ def _average(given: Mapping[str, Any]) -> Found:
     chosen = {"proposal_scale": ",".join(map(str, scale)) if isinstance(scale, list) else str(scale)}
     chosen |= {name: f"{document[name]:.6g}" for name in ("epsilon", "batch_size", "alpha")}
     chosen |= {name: str(given[name]) for name in ("temperature",) if name in given} | {"draws": "1000"}
-    words = ["sample", "approximate-mh", *target_words(given["target"], given.get("pairs", ()))]
+    words = ["sample", "approximate-mh", *target_words(given["target"], given.get("target_options", {}))]
     words += [word for name, value in chosen.items() for word in (as_flag(name), value)]
     then = f"{shlex.join([*words, '-o', 'draws.csv'])}  # draws made with it"
     return {**document, "size": trial.size, "trial": made}, text, then

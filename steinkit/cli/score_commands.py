@@ -8,23 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from cloup import option, option_group
 
 from steinkit import __version__, plots
-from steinkit.cli.help_screens import command, output_option, solver_option
 from steinkit.cli.options import (
-    Threshold,
+    Number,
     all_option,
+    command,
     fail_options,
+    files_argument,
+    input_options,
     json_option,
     matters_option,
     max_seconds_option,
+    measure_option,
     measure_options,
-    sample_options,
-    scoring_options,
+    output_options,
+    reference_options,
+    save_option,
     seed_option,
     setting_option,
+    verdict_options,
 )
-from steinkit.cli.request import Request, deliver, read_with_target, say_next_of_result
+from steinkit.cli.request import Request, deliver, read_with_target, require_different, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
 from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
@@ -41,34 +47,25 @@ if TYPE_CHECKING:
 
 
 @command()
-@sample_options
-@measure_options(of_one_sample=True)
-@scoring_options
-@output_option(
-    "--fail-above",
-    everyday=False,
-    type=Threshold(),
-    metavar="X",
-    help="Exit with 1 if the value certainly exceeds X. Of several measures, the value of the first.",
-)
-@fail_options(
-    "the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA at that level, too. "
-    "Too few effective draws neither pass nor fail: a warning, and code 0.",
-    everyday=False,
+@files_argument
+@option_group("Input", input_options)
+@option_group("Measures", measure_option, measure_options(of_one_sample=True))
+@option_group("Solver", measure_options(of_solver=True))
+@option_group("Verdict", verdict_options, fail_options)
+@option_group("Reference samples", reference_options)
+@option_group(
+    "Output",
+    output_options,
+    all_option,
+    option("--fail-above", type=Number(min=0.0), metavar="X", help="Exit with 1 if the first value surely exceeds X."),
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
-    """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
+    """Score the draws in FILE ('-' for standard input) against a target; several FILEs are chains of one sample.
 
     \b
-    steinkit score draws.csv --target normal -p mean=0,0
-    steinkit score draws.csv --target model.py:target --plot where.png
-    steinkit score draws_with_scores.csv --fail-if-biased 0.01
-    \f
-    \b
-    steinkit score fit-1.csv fit-2.csv fit-3.csv fit-4.csv --target model.py:target
-    steinkit score draws.csv --target normal --measure graph --measure ksd --measure ess
+    steinkit score draws.csv --target normal -p mean=0,0 --plot where.png
     """
-    request, title = Request(files, options, "chains are different files"), files_label(files)
+    request, title = Request(files, options), files_label(files)
     threshold, judging = _threshold(request), request.judging
     if options["plot"] and request.measures and not any(measure.has_picture for measure in request.measures):
         raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
@@ -148,35 +145,32 @@ def _threshold(request: Request) -> float:
 
 
 @command()
-@sample_options
-@setting_option("bounds", names_measures=False)
-@matters_option
-@solver_option(
-    "--score-batch",
-    type=click.IntRange(min=2),
-    metavar="B",
-    help="Scores from B data a draw. For a posterior of a million data, say, of which each score reads all: ten are "
-    "enough near the mode. Refused where they are mostly noise.",
+@files_argument
+@option_group("Input", input_options, setting_option("bounds", names_measures=False))
+@option_group(
+    "Verdict",
+    matters_option,
+    fail_options,
+    option(
+        "--score-batch",
+        type=click.IntRange(min=2),
+        metavar="B",
+        help="Estimate each score of a posterior from B data points.",
+    ),
+    seed_option,
+    max_seconds_option,
 )
-@seed_option("Of the signs of the kernel test, and of the batches.")
-@max_seconds_option("Give up after S seconds. Of each file.")
-@all_option
-@fail_options("draws are accused at level ALPHA.", everyday=True)
-@json_option("Print JSON instead of words.")
-@output_option("-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON as well.")
+@option_group("Output", all_option, json_option, save_option)
 def verdict(files: tuple[str, ...], **options: Any) -> int:
-    """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
+    """Judge the draws in each FILE ('-' for standard input) and estimate the bias of their means and sds.
 
     \b
     steinkit verdict draws.csv --target normal -p mean=0,0
-    steinkit verdict pilot.csv long_run.csv --target model.py:target
-    steinkit verdict draws_with_scores.csv --fail-if-bias 0.1
     \f
-    Says whether draws are from the target, how far the mean and standard deviation of each parameter are off, with
-    margins, and what was not tested. 'steinkit score' measures discrepancies as well, with their proofs.
+    The verdict says whether the draws come from the target, and estimates the bias of the mean and the standard
+    deviation of each parameter, with margins of error. It lists what was not tested.
     """
-    if len(set(files)) < len(files):
-        raise UsageError(f"{next(each for each in files if files.count(each) > 1)} is named twice; name each file once")
+    require_different(files)
     for file in files:
         require_places(file, options["output"], None)
     alpha = options["fail_if_biased"]
@@ -248,7 +242,7 @@ def _say_next(found: dict[str, Verdict | None], options: dict[str, Any]) -> None
     known = {file: verdict for file, verdict in found.items() if verdict is not None}
     if not known or "-" in found:
         return
-    target = target_words(options["target"], options["options"])
+    target = target_words(options["target"], options["target_options"])
     off = [file for file, each in known.items() if each.is_biased and each.bias is not None and not each.bias.hidden]
     words, purpose = ["score", next(iter(known)), *target], "discrepancies, with their proofs"
     if off:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from cloup import option, option_group
 
-from steinkit.cli.help_screens import command, measure_option, output_option, solver_option
-from steinkit.cli.options import in_order, json_option, max_seconds_option
+from steinkit.cli.options import combined, command, json_option
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, tell, warn
 from steinkit.files.streams import as_json
 from steinkit.sweeps import BACKENDS
@@ -33,31 +33,24 @@ def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> 
     ctx.exit()
 
 
-_jobs = solver_option(
-    "--jobs",
-    type=int,
-    metavar="N",
-    help="Worker processes of loky, -1 for all processors. By default none: the work is done in this process.",
-)
-_backend = in_order(
-    solver_option(
+_work_options = combined(
+    option(
+        "--jobs",
+        type=int,
+        metavar="N",
+        show_default="none: this process",
+        help="Worker processes of loky; -1 for all processors.",
+    ),
+    option(
         "--backend",
         metavar="NAME",
         type=click.Choice(BACKENDS),
         default="loky",
-        show_default=True,
-        help="loky, processes here; dask or ray, a cluster at --scheduler. A cluster unpickles what it is sent: use "
-        "one that you trust.",
+        help="loky (processes), dask or ray. A cluster unpickles all it receives: use one that you trust.",
     ),
-    solver_option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster."),
+    option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray head."),
 )
-_file = output_option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="FILE",
-    help="SQLite file for cells and draws. '.sqlite' is added to a name without it.",
-)
+_file = option("-o", "--output", required=True, metavar="FILE", help="SQLite file for cells and draws.")
 
 
 def _workplace(file: str, options: Mapping[str, Any]) -> Workplace:
@@ -69,30 +62,28 @@ def _workplace(file: str, options: Mapping[str, Any]) -> Workplace:
 
 @command()
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
-@_jobs
-@solver_option(
-    "--racing",
-    is_flag=True,
-    help="Save time: drop settings that will not win. Each goes as soon as that is certain.",
+@option_group(
+    "Work", option("--racing", is_flag=True, help="Save time: drop settings that surely do not win."), _work_options
 )
-@_backend
-@_file
-@output_option(
-    "--init",
-    type=click.Path(dir_okay=False),
-    is_eager=True,
-    expose_value=False,
-    callback=_begin,
-    help="Write a CONFIG.toml to begin with, and end. It runs as it stands; no file is replaced.",
+@option_group(
+    "Output",
+    _file,
+    option(
+        "--init",
+        type=click.Path(dir_okay=False),
+        is_eager=True,
+        expose_value=False,
+        callback=_begin,
+        help="Write a starter CONFIG.toml and exit.",
+    ),
+    json_option,
 )
-@json_option("Print JSON instead of words.")
 def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
     """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
 
     \b
-    steinkit sweep --init sgld.toml       # write a CONFIG.toml to begin with
+    steinkit sweep --init sgld.toml       # writes a starter file
     steinkit sweep sgld.toml -o sgld --jobs 2
-    steinkit sweep sgld.toml -o sgld --racing --json > choice.json
 
     \b
     CONFIG.toml:
@@ -111,18 +102,15 @@ def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
         measures = ["graph", "ess"]
         tolerance = 1e-2
     \f
-    \b
-    steinkit sweep sgld.toml -o sgld --backend dask --scheduler tcp://head:8786
+    Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, a
+    function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start "normal"
+    is a standard normal state from each seed. [run] also takes max_seconds, racing, label and the settings of the
+    measures but operator: units, dilation, solver, and so on.
 
-    Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, which
-    is a function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start
-    "normal" is a standard normal state from each seed. [run] takes max_seconds, racing and label, too, and the
-    settings of the measures but operator: units, dilation, solver, and so on.
-
-    Every finished cell is kept in FILE at once. The same command with the same FILE goes on where a run broke off, and
-    runs nothing twice, but for cells that failed. The grid and the seeds may grow. A cell of another target, sampler,
-    option or measure is another cell: such cells stay in FILE and are not used. A value that the sampler does not allow
-    is reported before anything is run. Exit code 4 if no cell could be scored.
+    Every finished cell is kept in FILE at once. The same command with the same FILE goes on where a run broke off;
+    only cells that failed are run again. The grid and the seeds may grow. A cell of another target, sampler, option or
+    measure is another cell: such cells stay in FILE and are not used. A value that the sampler does not allow is
+    reported before anything is run. The exit code is 4 if no cell could be scored.
     """
     from steinkit.sweeps.configuration import read_configuration
     from steinkit.sweeps.run import run_plan
@@ -152,28 +140,27 @@ def _report(result: Result, output: str, json_output: bool) -> None:
 
 @command()
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
-@measure_option(
-    "--cost",
-    type=click.FloatRange(0.0, 1.0, min_open=True),
-    metavar="SHARE",
-    default=0.15,
-    show_default=True,
-    help="Share of the full grid's cost to spend. In evaluations or draws, as the chain's length is given.",
+@option_group(
+    "Work",
+    option(
+        "--cost",
+        type=click.FloatRange(0.0, 1.0, min_open=True),
+        metavar="SHARE",
+        default=0.15,
+        help="Fraction of the full grid's cost to spend.",
+    ),
+    option("--max-seconds", type=float, metavar="S", help="Begin no chains after S seconds."),
+    _work_options,
 )
-@max_seconds_option("Begin no longer chains after S seconds. The choice is then the best of those that were run.")
-@_jobs
-@_backend
-@_file
-@json_option("Print JSON instead of words.")
+@option_group("Output", _file, json_option)
 def tune(config: str, output: str, json_output: bool, **options: Any) -> int:
-    """Choose a setting at a part of the full grid's cost: all run for a short while, the better ones longer.
+    """Choose a setting at a fraction of the full grid's cost: all run for a short while, the better ones longer.
 
     \b
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
-    steinkit tune sgld.toml -o tuned --max-seconds 600 --json > choice.json
-    \f
-    CONFIG.toml is one of 'steinkit sweep'. [sampler] says the full length of a chain, budget or draws. In place of
-    [grid] it may have ranges, tried at Sobol's points, log-uniform in between:
+
+    CONFIG.toml is one of 'steinkit sweep'. [sampler] sets the full length of a chain, budget or draws. In place of
+    [grid] it may have ranges, tried at Sobol points, log-uniform in between:
 
     \b
         [ranges]
@@ -183,8 +170,8 @@ def tune(config: str, output: str, json_output: bool, **options: Any) -> int:
         settings = 27
         seeds = 3
 
-    Every finished chain is kept in FILE at once; the same command goes on where a run broke off. Exit code as of
-    'sweep'.
+    \f
+    Every finished chain is kept in FILE at once; the same command goes on where a run broke off.
     """
     from steinkit.sweeps.configuration import read_tuning
     from steinkit.sweeps.tuning import run_tuning

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
@@ -100,10 +100,10 @@ def say_next(words: Sequence[str] | str, purpose: str, *, json_output: bool = Fa
         say_aside(f"next: steinkit {words if isinstance(words, str) else shlex.join(words)}  # {purpose}")
 
 
-def target_words(target: str | None, pairs: Sequence[str]) -> list[str]:
-    """The target and its options, as words."""
+def target_words(target: str | None, options: Mapping[str, str]) -> list[str]:
+    """Write a target and its options as words of the command line."""
     named = [] if target is None else ["--target", target]
-    return named + [word for pair in pairs for word in ("-p", pair)]
+    return named + [word for key, value in options.items() for word in ("-p", f"{key}={value}")]
 
 
 def apart_from_results() -> contextlib.AbstractContextManager[object]:

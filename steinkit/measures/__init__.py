@@ -44,10 +44,8 @@ GRAPH = Measure(
     "discrepancy.graph.discrepancy.graph_stein_discrepancy",
     shared(*_BRACKET, "stein_factors")
     | {
-        "dilation": Option(default=2.0, help="Stretch of the spanner, above 1"),
-        "graph": Option(
-            default="spanner", choices=lambda: ("spanner", "complete"), help="Which pairs of draws bound g"
-        ),
+        "dilation": Option(default=2.0, metavar="T", help="Stretch of the spanner, above 1"),
+        "graph": Option(default="spanner", choices=lambda: ("spanner", "complete"), help="Pairs of draws"),
         "solver": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_solver_choices),
     }
     | shared("operator", "n_jobs", "progress"),
@@ -145,14 +143,12 @@ KSD = Measure(
             may_be_object=True,
             recorded=lambda value: value if isinstance(value, str) else repr(value),
         ),
-        "kernel_scale": Option(
-            metavar="SCALE", help="Scale of the base kernel in the units chosen. Its own default if not given"
-        ),
+        "kernel_scale": Option(metavar="SCALE", default_text="the kernel's own", help="Kernel scale, in these units"),
         "statistic": Option(
             default="v",
             choices=lambda: ("v", "u"),
             implies={"u": {"squared": True}},
-            help="V- or U-statistic. The U-statistic is reported squared",
+            help="Statistic",
         ),
         "squared": Option(default=False, read=bool),
         "bootstrap": Option(
@@ -161,8 +157,7 @@ KSD = Measure(
             flag="p-value",
             switched_on=_BOOTSTRAP,
             of_one_sample=True,
-            help="Also test whether the draws come from the target. It takes the V-statistic of the draws in their "
-            f"order, and {_BOOTSTRAP} wild bootstrap samples",
+            help=f"Also test the draws, with {_BOOTSTRAP} bootstrap samples",
         ),
         "seed": Option(default=0, read=int, of_one_sample=True),
     }

@@ -43,8 +43,8 @@ class Option:
     ----------
     default : object
     help : str or callable
-        What help says of it before naming the measures that read it, or gives that: a first sentence of one line, and
-        more. Empty where the command line has no option for it.
+        A line of help without its full stop, or a function that returns it. Empty where the command line has no
+        option for it.
     read : callable
         Reads a word of the command line: a type of Python's, or a function that raises ValueError with what is wanted.
     choices : callable, optional
@@ -63,8 +63,8 @@ class Option:
         True of what belongs to ``steinkit score``, and not to references, comparisons, curves and sweeps.
     of_solver : bool
         True of what says how a value is found, and not what is measured.
-    everyday : bool
-        True of what ``--help`` shows, and not only ``--help-all``.
+    default_text : str
+        The default in words, where `default` is None and the value is chosen later.
     may_be_object : bool
         Whether values may be more than numbers, words and lists of them.
     checked, recorded : callable
@@ -82,7 +82,7 @@ class Option:
     changes_value: bool = True
     of_one_sample: bool = False
     of_solver: bool = False
-    everyday: bool = False
+    default_text: str = ""
 
     may_be_object: bool = False
     checked: Callable[[Any], Any] = _as_it_is
@@ -131,23 +131,19 @@ _SHARED = {
         may_be_object=True,
         checked=_bounds,
         recorded=_recorded_bounds,
-        everyday=True,
         metavar="LOWER,UPPER",
-        help="Bounds of the support; repeatable. Once for all coordinates, or once for each in order, or "
-        "NAME=LOWER,UPPER; inf and -inf are allowed",
+        help="Support: once for all, for each in order, or NAME=LOWER,UPPER",
     ),
     "tolerance": Option(
         of_solver=True,
-        everyday=True,
         metavar="X",
-        help="Widest relative bracket accepted. By default 1e-6, and 1e-3 for graph above three dimensions",
+        default_text="1e-6; graph from 4-D 1e-3",
+        help="Largest relative width of a bracket",
     ),
     "max_seconds": Option(
         of_solver=True,
-        everyday=True,
         metavar="S",
-        help="Stop after S seconds, with the best bracket found. If there is none, the exit code is 4. All measures, "
-        "the verdict and the reference share the time",
+        help="Stop after S seconds, with the best bracket or exit code 4",
     ),
     "stein_factors": Option(
         default=(1.0, 1.0, 1.0),
@@ -155,35 +151,31 @@ _SHARED = {
         checked=_stein_factors,
         recorded=lambda value: [float(factor) for factor in value],
         metavar="C1,C2,C3",
-        help="Bounds on g, its gradient, and the gradient's Lipschitz constant",
+        help="Bounds on g and its derivatives",
     ),
     "operator": Option(
         read=str,
         may_be_object=True,
-        metavar="PATH.PY:ATTRIBUTE",
-        help="An operator other than Langevin's. A RiemannianLangevin of a Python file, which is then run",
+        metavar="PATH.PY:NAME",
+        help="RiemannianLangevin instance; the file is run",
     ),
     "units": Option(
-        read=str,
+        read=lambda text: read_units(text),
         may_be_object=True,
         checked=_units,
         recorded=_recorded_units,
-        everyday=True,
         metavar="UNITS",
-        help="own, reference, raw, or a JSON file with a scale. own: the draws' standard deviations; reference: those "
-        "of 10,000 draws from the target; raw: as they are, which is the papers' definition; a file: "
-        '{"scale": {"NAME": 0.5, ...}}, or one that --json printed. Default: own, but one scale for all samples of a '
-        "comparison, curve or sweep: the target's if it can be drawn from, else that of the first; raw with --operator",
+        default_text="own",
+        help="own (sds), reference (the target's), raw or JSON file",
     ),
     "n_jobs": Option(
         default=1,
         read=int,
         flag="jobs",
         of_solver=True,
-        everyday=True,
         metavar="N",
         changes_value=False,
-        help="Processors to use; -1 for all. Coordinates are solved, and stripes of pairs summed, side by side",
+        help="Processors to use; -1 for all",
     ),
     "progress": Option(default=False, read=bool, changes_value=False),
 }
@@ -348,14 +340,16 @@ def units_of_several(
     return common_units(units, pilot.distinct(), source), notes
 
 
-def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    """The units that a JSON file holds: a scale, or the key "units" of a document that a command printed.
+def read_units(path: str | os.PathLike[str]) -> Any:
+    """Return one of the words for units, or the units that a JSON file holds: a scale, or the key "units" of a result.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or holds no units.
+        If the file cannot be read or holds no units.
     """
+    if path in UNIT_WORDS:
+        return path
     if not os.path.exists(path):
         words = ", ".join(UNIT_WORDS)
         raise InputError(f"units {path}: there is no such file, and the words are {words}")

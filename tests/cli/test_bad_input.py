@@ -271,10 +271,10 @@ class TestTargets:
     @pytest.mark.parametrize(
         ("pairs", "message"),
         [
-            (("mean",), "-p takes key=value; received 'mean'"),
-            (("=3",), "-p takes key=value; received '=3'"),
+            (("mean",), "got 'mean'"),
+            (("=3",), "got '=3'"),
             (("meen=3",), 'did you mean "mean"?'),
-            (("mean=1", "mean=2"), "-p mean is given twice"),
+            (("mean=1", "mean=2"), "got 'mean=2'"),
             (("mean=abc",), "'abc'"),
             (("covariance=[[1,2],[2,1]]",), "positive definite"),
             (("dim=1.5",), "1.5"),
@@ -309,7 +309,7 @@ class TestTargets:
 
     def test_a_reference_for_a_target_cut_off_by_bounds(self, refused, folder):
         arguments = ("--target", "normal", "--bounds", "-9,9", "--reference", "1")
-        assert "cut off by --bounds" in refused("score", _lines(folder, *_GOOD), *arguments, code=2)
+        assert "--bounds" in refused("score", _lines(folder, *_GOOD), *arguments, code=2)
 
 
 class TestTargetsOfOnesOwn:
@@ -452,14 +452,14 @@ class TestSettings:
             (("--jobs", "0"), "n_jobs (--jobs) must be a positive number"),
             (("--max-seconds", "0"), "--max-seconds) must be positive; received 0"),
             (("--stein-factors", "1,1,-1"), "three positive numbers"),
-            (("--bounds", "1,0"), "the lower bound must lie below the upper one; received '1,0'"),
-            (("--bounds", "1,1"), "the lower bound must lie below the upper one; received '1,1'"),
-            (("--bounds", "b=nan,1"), "the lower bound must lie below the upper one; received 'nan,1'"),
-            (("--bounds", "0"), "LOWER,UPPER such as 0,1 or 0,inf; received '0'"),
-            (("--bounds", "c=0,1"), "no coordinate named 'c'; the sample has a, b"),
-            (("--bounds", "a=0,1", "--bounds", "a=0,2"), "--bounds a is given twice"),
-            (("--bounds", "0,1", "--bounds", "a=0,1"), "either NAME=LOWER,UPPER"),
-            (("--bounds", "-9,9", "--bounds", "-9,9", "--bounds", "-9,9"), "3 pairs for 2 coordinates"),
+            (("--bounds", "1,0"), "got '1,0'"),
+            (("--bounds", "1,1"), "got '1,1'"),
+            (("--bounds", "b=nan,1"), "got 'b=nan,1'"),
+            (("--bounds", "0"), "got '0'"),
+            (("--bounds", "c=0,1"), "expected a, b, each once, got c"),
+            (("--bounds", "a=0,1", "--bounds", "a=0,2"), "got a, a"),
+            (("--bounds", "0,1", "--bounds", "a=0,1"), "expected a, b, each once, got no name, a"),
+            (("--bounds", "-9,9", "--bounds", "-9,9", "--bounds", "-9,9"), "2 coordinates, got 3"),
         ],
     )
     def test_refused(self, refused, folder, arguments, message):

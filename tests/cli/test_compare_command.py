@@ -114,7 +114,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("right.csv",), "named twice"),
+            (("right.csv",), "twice"),
             (("--solver", "nosuch"), "nosuch"),
             (("-o", "right.csv"), "overwrite"),
             (("--plot", "ranks.doc"), "ending"),

@@ -71,13 +71,13 @@ def test_text_says_the_rate_and_what_it_does_not_prove(steinkit, run):
     ("arguments", "message"),
     [
         (("--n", "10,90"), "whole numbers from 1 to 80"),
-        (("--n", "ten"), "numbers between commas"),
+        (("--n", "ten"), "got 'ten'"),
         (("--n", "10", "--budget", "10"), "both n and budget"),
         (("--budget", "2"), "pays for no draw"),
         (("--measure", "ess"), "one measure"),
         (("--plot", "curve.doc"), "ending"),
         (("-o", "run1.csv"), "overwrite"),
-        (("run1.csv",), "named twice"),
+        (("run1.csv",), "run1.csv twice"),
     ],
 )
 def test_wrong_usage(steinkit, run, arguments, message):

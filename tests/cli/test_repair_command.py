@@ -99,7 +99,7 @@ def test_few_weights_and_no_density_are_refused_with_the_remedy(steinkit, write_
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*NORMAL, "-o", "out.txt"), "must be .csv or .npz"),
+        ((*NORMAL, "-o", "out.txt"), ".csv or .npz, got out.txt"),
         ((*NORMAL, "-o", "wide.csv"), "would overwrite what it is made from"),
         (("-o", "out.csv"), "no --target was given"),
         ((*NORMAL,), "-o"),

@@ -34,7 +34,7 @@ def test_several_files_and_a_pattern_are_the_chains_of_one_sample(steinkit, chai
     assert document(steinkit(*SCORE, str(tmp_path / "fit-*.csv")))["results"] == together["results"]
     said = steinkit(*SCORE[:-1], *files).out
     assert said.startswith(f"{files[0]} and 2 more as its chains against target normal")
-    assert "fit-1.csv is named twice; chains are different files" in steinkit(*SCORE, files[0], files[0]).err
+    assert "fit-1.csv twice" in steinkit(*SCORE, files[0], files[0]).err
 
 
 def test_thinned_chains_of_several_files(steinkit, chains, tmp_path):

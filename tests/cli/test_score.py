@@ -306,7 +306,7 @@ class TestReference:
         said = " ".join(steinkit(*arguments).out.split())
         assert f"blocks of {reference['draws']} draws of long.csv, worth 200 independent ones each, score" in said
         error = steinkit(*arguments, "--reference", "3").err
-        assert "--reference 3 draws samples to compare with, and --reference-draws brings them" in error
+        assert "--reference 3 and --reference-draws" in error
         other = write_csv("a,c", np.zeros((5, 2)), "other.csv")
         assert "other.csv holds a, c, and the sample a, b" in steinkit(*arguments[:-1], other).err
         scored = write_csv("a,b,score:a,score:b", np.random.default_rng(6).standard_normal((60, 4)), "scored.csv")
@@ -427,7 +427,7 @@ class TestThreshold:
     def test_a_word_is_no_threshold(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", "much")
         assert outcome.code == 2
-        assert "'much' is not a valid float." in outcome.err
+        assert "'much' is not" in outcome.err
 
 
 @pytest.fixture

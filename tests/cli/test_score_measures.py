@@ -191,7 +191,7 @@ class TestDefault:
         file = write_csv("a,b,c", np.random.default_rng(0).standard_normal((20, 3)), name="draws.csv")
         outcome = steinkit("score", file, "--target", "normal", "--dilation", "3")
         assert outcome.code == 2
-        assert "--dilation is an option of graph, but in 3 dimensions the default measure is sliced" in outcome.err
+        assert "--dilation is an option of graph, got --measure sliced" in outcome.err
         assert "add --measure graph" in outcome.err
         assert steinkit("score", file, *_NORMAL, "--dilation", "3", "--measure", "graph", "--json").code == 0
 

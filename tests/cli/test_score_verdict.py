@@ -190,7 +190,7 @@ class TestFailIfBiased:
             (("--matters", "0.1", "--no-verdict"), "--no-verdict"),
             (("--looks", "0"), "--looks"),
             (("--looks", "1.5"), "--looks"),
-            (("--looks", "2", "--no-verdict"), "--looks asks for the verdict"),
+            (("--looks", "2", "--no-verdict"), "--looks"),
         ],
     )
     def test_wrong_usage(self, steinkit, drawn, options, message):

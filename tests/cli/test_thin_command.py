@@ -54,7 +54,7 @@ def test_stored_scores_are_enough(steinkit, folder, write_csv):
     [
         (("--draws", "0", "-o", "thinned.csv"), 2, "not in the range"),
         (("--draws", "5", "-o", "chain.csv"), 2, "would overwrite what it is made from"),
-        (("--draws", "5", "-o", "thinned.txt"), 2, "must be .csv or .npz; rename the file, or pass --output-format"),
+        (("--draws", "5", "-o", "thinned.txt"), 2, ".csv or .npz, got thinned.txt"),
         (("--draws", "5", "-o", "nowhere/thinned.csv"), 3, "there is no folder nowhere"),
     ],
 )

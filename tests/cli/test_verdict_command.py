@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_judged_says_why_and_fails(steinkit, write_csv):
     ("words", "said"),
     [
         (("nowhere.csv", *NORMAL), "nowhere.csv"),
-        (("right.csv", "right.csv", *NORMAL), "named twice"),
+        (("right.csv", "right.csv", *NORMAL), "right.csv twice"),
         (("right.csv",), "no --target was given"),
         (("right.csv", *NORMAL, "--fail-if-bias", "-1"), "--fail-if-bias"),
     ],

@@ -92,7 +92,7 @@ def graph_stein_discrepancy(
     solver : str
         "auto" chooses by dimension, size and tolerance, and hands over where a bracket stays open; or one of "chain"
         (one dimension), "block", "first_order", "highs", "cvxpy", or "cvxpy:NAME" for an LP solver that CVXPY knows.
-        ``steinkit score --help-all`` lists them.
+        ``steinkit score --help`` lists them.
     tolerance : float, optional
         Widest relative bracket (upper - lower)/upper accepted; 1e-6 up to three dimensions, 1e-3 above.
     max_seconds : float, optional

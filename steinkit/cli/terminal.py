@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import os
 import shlex
 import signal
 import sys
-import threading
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -141,71 +138,39 @@ def _echo(text: str) -> None:
 
 
 INTERRUPTED = 130
-_SOON = 0.02  # seconds
-_GENERATORS = (
-    os.path.join("llvmlite", "binding"),
-    *(os.path.join("numba", "core", each) for each in ("codegen.py", "caching.py")),
-)
-"""Files whose functions LLVM calls back, or that keep what it makes: broken off, they leave functions without code."""
 
 
 @contextlib.contextmanager
 def heeded_interrupts() -> Iterator[None]:
-    """Raise the first control-C as soon as nothing breaks by it, and let a second one end the process.
+    """Raise KeyboardInterrupt at the first control-C, and end the process at a second one.
 
-    Without this a second one would leave solvers running while the interpreter shuts down, which aborts the process. A
-    first one that comes while a compiler generates code waits for its end; one that is lost because C code called
-    Python back is raised once more.
+    A second KeyboardInterrupt would leave solvers running while the interpreter shuts down, which aborts the process.
+    The process also ends if the first one is raised where C code called Python back, which would lose it.
     """
-    said = ours = False
-    waiting: threading.Timer | None = None
+    heard = False
 
-    def heard(number: int, frame: FrameType | None) -> None:
-        nonlocal said, ours
-        if not said:
-            said = True
-            print("interrupting; control-C again ends at once", file=sys.stderr, flush=True)
-        elif not ours:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        if heard:
             os._exit(INTERRUPTED)
-        ours = False
-        if _generates_code(frame):
-            call_again_soon()
-        else:
-            raise KeyboardInterrupt
+        heard = True
+        print("interrupting; control-C again ends at once", file=sys.stderr, flush=True)
+        raise KeyboardInterrupt
 
     def unraisable(lost: sys.UnraisableHookArgs) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            call_again_soon()  # raised here it would be lost again
-        else:
-            report(lost)
-
-    def call_again_soon() -> None:
-        nonlocal waiting
-        waiting = threading.Timer(_SOON, call_again)
-        waiting.daemon = True
-        waiting.start()
-
-    def call_again() -> None:
-        nonlocal ours
-        ours = True
-        main = threading.main_thread().ident
-        if sys.platform != "win32" and main is not None:
-            signal.pthread_kill(main, signal.SIGINT)  # wakes it from a wait, too
-        else:
-            _thread.interrupt_main()
+            os._exit(INTERRUPTED)
+        report(lost)
 
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # someone else sees to it, or it is ignored, as under nohup
+    if before is not signal.default_int_handler:  # handled elsewhere, or ignored, as under nohup
         yield
         return
-    report = sys.unraisablehook
-    sys.unraisablehook = unraisable
-    signal.signal(signal.SIGINT, heard)
+    report, sys.unraisablehook = sys.unraisablehook, unraisable
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        if waiting is not None:
-            waiting.cancel()
         signal.signal(signal.SIGINT, before)
         sys.unraisablehook = report
 
@@ -215,8 +180,3 @@ def comes_of_interrupt(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-def _generates_code(frame: FrameType | None) -> bool:
-    files = [] if frame is None else [each.f_code.co_filename for each, _ in traceback.walk_stack(frame)]
-    return any(each in file for file in files for each in _GENERATORS)

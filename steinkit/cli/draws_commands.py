@@ -226,16 +226,10 @@ def _summed_up(draws: Draws, name: str) -> Floats:
     return np.asarray(np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0))
 
 
-def _fact(what: str, values: Sequence[float | None] | None, unit: str = "") -> str:
-    """A mean over the chains, with the range where it is visible."""
+def _fact(name: str, values: Sequence[float | None] | None, unit: str = "") -> str:
+    """Report a mean over the chains."""
     known = [value for value in values or () if value is not None]
-    if not known:
-        return ""
-    mean, lowest, highest = (
-        f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
-        for value in (sum(known) / len(known), min(known), max(known))
-    )
-    return f"{what} {mean}" + (f" ({lowest} to {highest})" if lowest != highest else "") + unit
+    return f"{name} {sum(known) / len(known):,.4g}{unit}" if known else ""
 
 
 @command()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +11,7 @@ from click.shell_completion import get_completion_class
 from cloup import option
 
 from steinkit.cli.options import command
-from steinkit.cli.terminal import apart_from_results, require_place, say, say_aside, say_next
+from steinkit.cli.terminal import apart_from_results, require_place, say, say_aside
 from steinkit.errors import SteinkitWarning, printable
 from steinkit.text import one_line
 
@@ -54,7 +52,6 @@ def targets() -> None:
     )
     own = "Your own: --target path.py:attribute, a steinkit.Target, a function that returns one, or score(points)."
     say("\n".join([*lines, "", one_line(said), one_line(own)]))
-    say_next("sample iid --target normal -p mean=0,0 --draws 500 -o draws.csv", "draws of one")
 
 
 _DRAWS = 200
@@ -68,23 +65,16 @@ def warm() -> None:
     that NUMBA_CACHE_DIR names.
     """
     steps = _steps()
-    for k, (what, work) in enumerate(steps.items(), start=1):
-        say_aside(f"{k} of {len(steps)}: {what}")
+    for k, (name, work) in enumerate(steps.items(), start=1):
+        say_aside(f"{k} of {len(steps)}: {name}")
         with apart_from_results(), warnings.catch_warnings():
             warnings.simplefilter("ignore", SteinkitWarning)  # of so few draws
             work()
-    modules = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("steinkit.")]
-    compiled_ones = {each.compiled for found in modules for each in found.values() if hasattr(each, "compiled")}
-    kernels = {id(each): each.stats for each in compiled_ones}
-    compiled = sum(sum(each.cache_misses.values()) for each in kernels.values() if each.cache_path is not None)
-    folders = [each.cache_path for each in kernels.values() if each.cache_path is not None]
-    where = f"kept under {os.path.commonpath(folders)}" if folders else "nowhere kept: no cache folder can be written"
-    say(f"{compiled} kernels were compiled, the others were there; {where}")
-    say_next(["--help"], "all commands")
+    say("all kernels are compiled")
 
 
 def _steps() -> dict[str, Callable[[], object]]:
-    """Work that between it runs every kernel, compiled, by what to call it."""
+    """Return work that runs every kernel, by name."""
     import numpy as np
 
     from steinkit import samplers

@@ -230,7 +230,9 @@ class Request(NamedTarget):
         found: dict[str, Any] = {"progress": on_terminal()}
         for name, setting in all_options().items():
             if name in self.given:
-                found |= {name: self.given[name], **setting.implies.get(self.given[name], {})}
+                found |= {name: self.given[name]}
+            if setting.implies:
+                found |= setting.implies.get(self.given[name], {})
         found["bounds"] = bounds_for(found["bounds"], sample)
         if found["operator"] is not None:
             from steinkit.discrepancy.operators import RiemannianLangevin

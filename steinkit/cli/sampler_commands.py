@@ -7,7 +7,6 @@ are those of the Python arguments, with dashes.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypeAlias
@@ -18,7 +17,7 @@ from cloup import option, option_group
 from steinkit import __version__
 from steinkit.cli.options import Decorator, Parsed, combined, command, json_option, target_options
 from steinkit.cli.request import NamedTarget
-from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
+from steinkit.cli.terminal import apart_from_results, on_terminal, say
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.files.streams import as_json
 from steinkit.posterior import Posterior
@@ -194,8 +193,6 @@ def samplers(json_output: bool) -> None:
     )
     document = {"samplers": documents, "version": __version__}
     say(as_json(document) if json_output else "\n".join([*lines, "", filled(closing)]))
-    tried = "sample rwmh --target normal --proposal-scale 2 --draws 500 -o draws.csv"
-    say_next(tried, "run one", json_output=json_output)
 
 
 # Data whose mean counts as normal.
@@ -203,8 +200,8 @@ _SMALLEST_BATCH = 100
 
 
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
-Found: TypeAlias = tuple[dict[str, Any], str, str]
-"""The JSON document, the same in words, and the next command with what it is for."""
+Found: TypeAlias = tuple[dict[str, Any], str]
+"""The JSON document and the text of a design."""
 
 
 @command()
@@ -232,10 +229,8 @@ def design(json_output: bool, **settings: Any) -> None:
     """
     given = {name: value for name, value in settings.items() if value not in (None, (), {})}
     analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case
-    document, text, then = analyse(given)
+    document, text = analyse(given)
     say(as_json({**document, "version": __version__}) if json_output else text)
-    words, _, purpose = then.partition("  # ")
-    say_next(words, purpose, json_output=json_output)
 
 
 def _require(given: Mapping[str, Any], mode: str, needed: tuple[str, ...], optional: tuple[str, ...]) -> None:
@@ -263,8 +258,7 @@ def _analysis(given: Mapping[str, Any]) -> Found:
         f"{numbers['error']:.3g}. It reads {numbers['data_use']:.3g} of the data on average, and all of them with "
         f"probability {numbers['undecided']:.3g}."
     )
-    then = "design --target-error 0.05  # the test that errs so often at most"
-    return test | {"mean": mean} | numbers, filled(text), then
+    return test | {"mean": mean} | numbers, filled(text)
 
 
 def _worst_case(given: Mapping[str, Any]) -> Found:
@@ -277,8 +271,7 @@ def _worst_case(given: Mapping[str, Any]) -> Found:
         f"{found.data_use:.3g} of the data at most on average. Most steps err and read much less; a design for the "
         "moves of a trial run (--target) makes use of that."
     )
-    words = f"design --target-error {given['target_error']:g} --target TARGET --proposal-scale X"
-    return *_designed(found, given.get("size"), said), f"{words}  # a design for your sampler's moves"
+    return _designed(found, given.get("size"), said)
 
 
 def _average(given: Mapping[str, Any]) -> Found:
@@ -305,13 +298,7 @@ def _average(given: Mapping[str, Any]) -> Found:
     )
     document, text = _designed(found, trial.size, said)
     made = {"moves": len(trial.log_ratio), "skipped": trial.skipped, "cost": trial.cost}
-    chosen = {"proposal_scale": ",".join(map(str, scale)) if isinstance(scale, list) else str(scale)}
-    chosen |= {name: f"{document[name]:.6g}" for name in ("epsilon", "batch_size", "alpha")}
-    chosen |= {name: str(given[name]) for name in ("temperature",) if name in given} | {"draws": "1000"}
-    words = ["sample", "approximate-mh", *target_words(given["target"], given.get("target_options", {}))]
-    words += [word for name, value in chosen.items() for word in (as_flag(name), value)]
-    then = f"{shlex.join([*words, '-o', 'draws.csv'])}  # draws made with it"
-    return {**document, "size": trial.size, "trial": made}, text, then
+    return {**document, "size": trial.size, "trial": made}, text
 
 
 def _only(given: Mapping[str, Any], *names: str) -> dict[str, list[Any]]:
@@ -319,7 +306,7 @@ def _only(given: Mapping[str, Any], *names: str) -> dict[str, list[Any]]:
     return {f"{name}s": [given[name]] for name in names if name in given}
 
 
-def _designed(found: SequentialDesign, size: int | None, said: str) -> tuple[dict[str, Any], str]:
+def _designed(found: SequentialDesign, size: int | None, said: str) -> Found:
     """The document of a design; and in words what it does, how to run the sampler with it, and warnings."""
     options = {} if size is None else found.options(size)
     batch_size, warnings = options.get("batch_size"), []

@@ -25,7 +25,6 @@ def draws_file(write_csv):
 
 def test_a_way_through_the_commands(steinkit, folder):
     """From draws to a page, by what each command says is next."""
-    assert _words(steinkit("targets"))[0] == _words(steinkit("samplers"))[0] == "sample"
     words, walked = ["sample", "iid", "--target", "normal", "--draws", "60", "-o", "draws.csv"], []
     while words[0] != "report":
         outcome = steinkit(*words)
@@ -67,17 +66,6 @@ def test_thinning_and_the_temperature_of_draws(steinkit, draws_file):
     ]  # fmt: skip
 
 
-def test_designs(steinkit):
-    analysis = steinkit("design", "--first-fraction", "0.05", "--epsilon", "0.01")
-    assert _words(analysis) == ["design", "--target-error", "0.05"]
-    worst_case = steinkit("design", "--target-error", "0.2", "--first-fraction", "0.1", "--alpha", "0.5")
-    average = [{"TARGET": "gaussian-mean", "X": "0.1"}.get(word, word) for word in _words(worst_case)]
-    designed = steinkit(*average, "--draws", "50", "-p", "size=500", "--batch-size", "50", "--alpha", "0.5")
-    assert designed.code == 0, designed
-    drawn = steinkit(*_words(designed), "--draws", "5")
-    assert drawn.code == 0, drawn
-
-
 @pytest.mark.parametrize("where", [".", "elsewhere"])
 def test_a_sweep_of_a_target_of_ones_own(steinkit, folder, write_code, monkeypatch, where):
     write_code("target = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)\n")
@@ -103,8 +91,6 @@ def test_a_sweep_of_a_target_of_ones_own(steinkit, folder, write_code, monkeypat
         ("thin", "my draws.csv", "--target", "normal", "--draws", "5", "-o", "t.csv", "--json"),
         ("sample", "iid", "--target", "normal", "--draws", "5", "-o", "-"),
         ("sample", "iid", "--target", "normal", "--draws", "5", "-o", "d.csv", "--json"),
-        ("design", "--first-fraction", "0.05", "--epsilon", "0.01", "--json"),
-        ("samplers", "--json"),
     ],
 )
 def test_nothing_beside_json_nor_in_a_pipe(steinkit, draws_file, words):

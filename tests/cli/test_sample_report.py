@@ -15,10 +15,10 @@ _RUN = {
 
 
 def test_chains_facts():
-    assert run_text(_RUN).splitlines() == [
-        "sgld on normal: 2 chains of 100 draws",
-        "acceptance 0.3 (0.25 to 0.35); cost 1,234 evaluations a chain; step size 0.1; 0.50 s",
-    ]
+    head, facts = run_text(_RUN).splitlines()
+    assert "2 chains of 100 draws" in head
+    for fact in ("acceptance 0.3;", "cost 1,234 ", "step size 0.1;", "0.50 s"):
+        assert fact in facts
 
 
 def test_chains_of_several_lengths():

@@ -8,19 +8,7 @@ from typing import Any
 import numpy as np
 from cloup import option, option_group
 
-from steinkit.cli.options import (
-    Parsed,
-    all_option,
-    command,
-    files_argument,
-    input_options,
-    measure_option,
-    measure_options,
-    output_options,
-    reference_options,
-    seed_option,
-    verdict_options,
-)
+from steinkit.cli import options as shared
 from steinkit.cli.request import Request, deliver, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import compare as compare_samples
@@ -30,14 +18,14 @@ from steinkit.errors import SolverError, SteinkitError, UsageError
 from steinkit.sample import Sample
 
 
-@command()
-@files_argument
-@option_group("Input", input_options)
-@option_group("Measures", measure_option, measure_options())
-@option_group("Solver", measure_options(of_solver=True))
-@option_group("Verdict", verdict_options)
-@option_group("Reference samples", reference_options)
-@option_group("Output", output_options, all_option)
+@shared.command()
+@shared.files_argument
+@option_group("Input", shared.input_options)
+@option_group("Measures", shared.measure_option, shared.measure_options())
+@option_group("Solver", shared.measure_options(of_solver=True))
+@option_group("Verdict", shared.verdict_options)
+@option_group("Reference samples", shared.reference_options)
+@option_group("Output", shared.output_options, shared.all_option)
 def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare the draws in several FILEs against a target ('-' is standard input).
 
@@ -109,12 +97,12 @@ def _with_unread(
     return replace(found, samples=tuple(entries[file] for file in files), warnings=(*doubts, *failed, *found.warnings))
 
 
-_GRID = Parsed(lambda text: [float(word) for word in text.split(",") if word.strip()], "numbers such as 10,20,50")
+_GRID = shared.Parsed(lambda text: [*map(float, text.strip(",").split(","))], "numbers such as 10,20,50")
 
 
-@command()
-@files_argument
-@option_group("Input", input_options)
+@shared.command()
+@shared.files_argument
+@option_group("Input", shared.input_options)
 @option_group(
     "Curve",
     option("--n", type=_GRID, metavar="N,N...", show_default="12 from 10 to all", help="Numbers of draws."),
@@ -126,11 +114,11 @@ _GRID = Parsed(lambda text: [float(word) for word in text.split(",") if word.str
         show_default="upper half of the logarithm",
         help="Fit the rate over N and more draws or budget.",
     ),
-    seed_option,
+    shared.seed_option,
 )
-@option_group("Measures", measure_option, measure_options())
-@option_group("Solver", measure_options(of_solver=True))
-@option_group("Output", output_options)
+@option_group("Measures", shared.measure_option, shared.measure_options())
+@option_group("Solver", shared.measure_options(of_solver=True))
+@option_group("Output", shared.output_options)
 def curve(files: tuple[str, ...], **options: Any) -> int:
     """Measure the first draws of FILE for several numbers of draws, and fit the rate at which the measure falls.
 

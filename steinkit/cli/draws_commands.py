@@ -16,16 +16,7 @@ from click.shell_completion import CompletionItem
 from cloup import option, option_group
 
 from steinkit import __version__
-from steinkit.cli.options import (
-    command,
-    files_argument,
-    input_options,
-    json_option,
-    max_seconds_option,
-    seed_option,
-    setting_option,
-    target_options,
-)
+from steinkit.cli import options as shared
 from steinkit.cli.request import NamedTarget, read_with_target
 from steinkit.cli.sampler_commands import CHAIN_OPTIONS, SAMPLER_OPTIONS, options_given, sampler_options
 from steinkit.cli.terminal import (
@@ -114,12 +105,12 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
     return [CompletionItem(name, help=find_sampler(name).summary) for name in sampler_names() if name.startswith(word)]
 
 
-@command()
+@shared.command()
 @click.argument("sampler", shell_complete=complete_sampler)
-@option_group("Target", target_options(required=True))
+@option_group("Target", shared.target_options(required=True))
 @option_group("Sampler", sampler_options(*(name for name in SAMPLER_OPTIONS if name not in CHAIN_OPTIONS)))
 @option_group("Chains", sampler_options(*CHAIN_OPTIONS))
-@option_group("Output", _draws_option, json_option)
+@option_group("Output", _draws_option, shared.json_option)
 def sample(sampler: str, **settings: Any) -> None:
     """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
 
@@ -232,15 +223,15 @@ def _fact(name: str, values: Sequence[float | None] | None, unit: str = "") -> s
     return f"{name} {sum(known) / len(known):,.4g}{unit}" if known else ""
 
 
-@command()
-@files_argument
-@option_group("Input", input_options, setting_option("bounds", names_measures=False))
+@shared.command()
+@shared.files_argument
+@option_group("Input", shared.input_options, shared.setting_option("bounds", names_measures=False))
 @option_group(
     "Thinning",
     option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="Number of draws to choose."),
-    setting_option("units", names_measures=False),
-    setting_option("kernel", names_measures=False),
-    setting_option("kernel_scale", names_measures=False),
+    shared.setting_option("units", names_measures=False),
+    shared.setting_option("kernel", names_measures=False),
+    shared.setting_option("kernel_scale", names_measures=False),
     option(
         "--moment-weight",
         type=click.FloatRange(min=0.0),
@@ -248,9 +239,9 @@ def _fact(name: str, values: Sequence[float | None] | None, unit: str = "") -> s
         metavar="R",
         help="Weight of means and sds relative to the Stein kernel; 0 is the published algorithm.",
     ),
-    max_seconds_option,
+    shared.max_seconds_option,
 )
-@option_group("Output", _draws_option, json_option)
+@option_group("Output", _draws_option, shared.json_option)
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     """Choose the draws of FILE ('-' for standard input) that together represent a target best; several FILEs are
     chains of one sample.
@@ -297,9 +288,9 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         say_next(words, "what the choice gained", json_output=settings["json_output"])
 
 
-@command()
-@files_argument
-@option_group("Input", input_options, setting_option("bounds", names_measures=False))
+@shared.command()
+@shared.files_argument
+@option_group("Input", shared.input_options, shared.setting_option("bounds", names_measures=False))
 @option_group(
     "Repair",
     option(
@@ -309,10 +300,10 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         help="auto: weights if they are worth a fifth of the draws, else a short exact run.",
     ),
     option("--resample", is_flag=True, help="Resample by the weights instead of writing them as a column."),
-    seed_option,
-    max_seconds_option,
+    shared.seed_option,
+    shared.max_seconds_option,
 )
-@option_group("Output", _draws_option, json_option)
+@option_group("Output", _draws_option, shared.json_option)
 def repair(files: tuple[str, ...], **options: Any) -> None:
     """Correct the draws in FILE ('-' for standard input); several FILEs are chains of one sample.
 

@@ -10,13 +10,13 @@ import click
 from click.shell_completion import get_completion_class
 from cloup import option
 
-from steinkit.cli.options import command
+from steinkit.cli import options as shared
 from steinkit.cli.terminal import apart_from_results, require_place, say, say_aside
 from steinkit.errors import SteinkitWarning, printable
 from steinkit.text import one_line
 
 
-@command()
+@shared.command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path())
 @option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="HTML file to write.")
 @option("--title", metavar="TEXT", help="Title of the page.")
@@ -39,7 +39,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     say_aside(f"next: open {printable(output)} in a browser")
 
 
-@command()
+@shared.command()
 def targets() -> None:
     """List the built-in targets and the options that -p sets."""
     from steinkit.targets import target_table
@@ -57,7 +57,7 @@ def targets() -> None:
 _DRAWS = 200
 
 
-@command()
+@shared.command()
 def warm() -> None:
     """Compile all kernels and keep the machine code, so that later runs start at once.
 
@@ -111,7 +111,7 @@ def _steps() -> dict[str, Callable[[], object]]:
 SHELLS = ("bash", "zsh", "fish")
 
 
-@command()
+@shared.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
     """Print the script with which a shell completes commands, options, targets, samplers and measures.

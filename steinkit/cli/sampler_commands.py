@@ -15,7 +15,7 @@ import click
 from cloup import option, option_group
 
 from steinkit import __version__
-from steinkit.cli.options import Decorator, Parsed, combined, command, json_option, target_options
+from steinkit.cli import options as shared
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say
 from steinkit.errors import UsageError, did_you_mean
@@ -61,9 +61,9 @@ def _seeds(text: str) -> int | list[int]:
     return [int(part) for part in text.removesuffix(",").split(",")]
 
 
-_WHOLE = Parsed(_whole, "a whole number")
-_NUMBERS = Parsed(_numbers, "a number, or numbers between commas")
-_SEED = Parsed(_seeds, "a whole number, or whole numbers between commas")
+_WHOLE = shared.Parsed(_whole, "a whole number")
+_NUMBERS = shared.Parsed(_numbers, "a number, or numbers between commas")
+_SEED = shared.Parsed(_seeds, "a whole number, or whole numbers between commas")
 _TESTS = acceptance_test_names()
 
 
@@ -76,7 +76,7 @@ def _own_option(metavar: str, text: str) -> dict[str, Any]:
     if "X" in names:
         names.remove("X")
         expected = " or ".join(["a number", *(f'"{name}"' for name in names)])
-        kind = Parsed(lambda given: given if given in names else float(given), expected)
+        kind = shared.Parsed(lambda given: given if given in names else float(given), expected)
     return _option(kind, metavar, text)
 
 
@@ -106,9 +106,9 @@ SAMPLER_OPTIONS = {
 """The options of all samplers, as click declares them."""
 
 
-def sampler_options(*names: str) -> Decorator:
+def sampler_options(*names: str) -> shared.Decorator:
     """Declare these options of the samplers."""
-    return combined(*(option(as_flag(name), name, **SAMPLER_OPTIONS[name]) for name in names))
+    return shared.combined(*(option(as_flag(name), name, **SAMPLER_OPTIONS[name]) for name in names))
 
 
 def as_flag(name: str) -> str:
@@ -173,8 +173,8 @@ def _optional(option: Option) -> str:
     return f"[{as_flag(option.name)}={default}]"
 
 
-@command()
-@json_option
+@shared.command()
+@shared.json_option
 def samplers(json_output: bool) -> None:
     """List the samplers and the options that each takes."""
     lines, documents = [], []
@@ -204,7 +204,7 @@ Found: TypeAlias = tuple[dict[str, Any], str]
 """The JSON document and the text of a design."""
 
 
-@command()
+@shared.command()
 @option_group(
     "Test",
     option("--target-error", type=float, metavar="X", help="Find the cheapest test whose error is at most X."),
@@ -213,8 +213,8 @@ Found: TypeAlias = tuple[dict[str, Any], str]
     option("--mean", type=float, metavar="X", show_default="0, the worst", help="Standardized mean of the data."),
     option("--size", type=int, metavar="N", help="Number of data points, for the design's batch size."),
 )
-@option_group("Trial run", target_options(), sampler_options("proposal_scale", *_TRIAL))
-@option_group("Output", json_option)
+@option_group("Trial run", shared.target_options(), sampler_options("proposal_scale", *_TRIAL))
+@option_group("Output", shared.json_option)
 def design(json_output: bool, **settings: Any) -> None:
     """Design the sequential test of approximate-mh: its error, the data it reads, and the settings to choose.
 

@@ -11,25 +11,7 @@ import click
 from cloup import option, option_group
 
 from steinkit import __version__, plots
-from steinkit.cli.options import (
-    Number,
-    all_option,
-    command,
-    fail_options,
-    files_argument,
-    input_options,
-    json_option,
-    matters_option,
-    max_seconds_option,
-    measure_option,
-    measure_options,
-    output_options,
-    reference_options,
-    save_option,
-    seed_option,
-    setting_option,
-    verdict_options,
-)
+from steinkit.cli import options as shared
 from steinkit.cli.request import Request, deliver, read_with_target, require_different, say_next_of_result
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
 from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
@@ -46,18 +28,23 @@ if TYPE_CHECKING:
     from steinkit.diagnosis.verdict_result import Verdict
 
 
-@command()
-@files_argument
-@option_group("Input", input_options)
-@option_group("Measures", measure_option, measure_options(of_one_sample=True))
-@option_group("Solver", measure_options(of_solver=True))
-@option_group("Verdict", verdict_options, fail_options)
-@option_group("Reference samples", reference_options)
+@shared.command()
+@shared.files_argument
+@option_group("Input", shared.input_options)
+@option_group("Measures", shared.measure_option, shared.measure_options(of_one_sample=True))
+@option_group("Solver", shared.measure_options(of_solver=True))
+@option_group("Verdict", shared.verdict_options, shared.fail_options)
+@option_group("Reference samples", shared.reference_options)
 @option_group(
     "Output",
-    output_options,
-    all_option,
-    option("--fail-above", type=Number(min=0.0), metavar="X", help="Exit with 1 if the first value surely exceeds X."),
+    shared.output_options,
+    shared.all_option,
+    option(
+        "--fail-above",
+        type=shared.Number(min=0.0),
+        metavar="X",
+        help="Exit with 1 if the first value exceeds X.",
+    ),
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score the draws in FILE ('-' for standard input) against a target; several FILEs are chains of one sample.
@@ -144,23 +131,23 @@ def _threshold(request: Request) -> float:
     return math.nan if asked is None else float(asked)
 
 
-@command()
-@files_argument
-@option_group("Input", input_options, setting_option("bounds", names_measures=False))
+@shared.command()
+@shared.files_argument
+@option_group("Input", shared.input_options, shared.setting_option("bounds", names_measures=False))
 @option_group(
     "Verdict",
-    matters_option,
-    fail_options,
+    shared.matters_option,
+    shared.fail_options,
     option(
         "--score-batch",
         type=click.IntRange(min=2),
         metavar="B",
         help="Estimate each score of a posterior from B data points.",
     ),
-    seed_option,
-    max_seconds_option,
+    shared.seed_option,
+    shared.max_seconds_option,
 )
-@option_group("Output", all_option, json_option, save_option)
+@option_group("Output", shared.all_option, shared.json_option, shared.save_option)
 def verdict(files: tuple[str, ...], **options: Any) -> int:
     """Judge the draws in each FILE ('-' for standard input) and estimate the bias of their means and sds.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from cloup import option, option_group
 
-from steinkit.cli.options import combined, command, json_option
+from steinkit.cli import options as shared
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, tell, warn
 from steinkit.files.streams import as_json
 from steinkit.sweeps import BACKENDS
@@ -33,7 +33,7 @@ def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> 
     ctx.exit()
 
 
-_work_options = combined(
+_work_options = shared.combined(
     option(
         "--jobs",
         type=int,
@@ -60,7 +60,7 @@ def _workplace(file: str, options: Mapping[str, Any]) -> Workplace:
     return Workplace(file, options["jobs"], options["backend"], options["scheduler"], on_terminal())
 
 
-@command()
+@shared.command()
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
 @option_group(
     "Work", option("--racing", is_flag=True, help="Save time: drop settings that surely do not win."), _work_options
@@ -76,7 +76,7 @@ def _workplace(file: str, options: Mapping[str, Any]) -> Workplace:
         callback=_begin,
         help="Write a starter CONFIG.toml and exit.",
     ),
-    json_option,
+    shared.json_option,
 )
 def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
     """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
@@ -138,7 +138,7 @@ def _report(result: Result, output: str, json_output: bool) -> None:
     say_next(["report", str(file), "-o", str(file.with_suffix(".html"))], "a page of it", json_output=json_output)
 
 
-@command()
+@shared.command()
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
 @option_group(
     "Work",
@@ -152,7 +152,7 @@ def _report(result: Result, output: str, json_output: bool) -> None:
     option("--max-seconds", type=float, metavar="S", help="Begin no chains after S seconds."),
     _work_options,
 )
-@option_group("Output", _file, json_option)
+@option_group("Output", _file, shared.json_option)
 def tune(config: str, output: str, json_output: bool, **options: Any) -> int:
     """Choose a setting at a fraction of the full grid's cost: all run for a short while, the better ones longer.
 

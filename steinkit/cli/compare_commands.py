@@ -49,7 +49,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             measures=[measure.name for measure in task.measures],
             verdict=judging is not None,
             matters=options["matters"],
-            looks=options["looks"] or 1,
+            looks=options["looks"],
             reference=task.repeats,
             reference_draws=task.run,
             rng=options["seed"],

@@ -150,8 +150,7 @@ def _target(settings: Mapping[str, Any], options: Mapping[str, Any]) -> Target:
     """The target; where nothing else fixes its dimension, the length of --start or --proposal-scale does."""
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
-    named = {name: settings[name] for name in ("target", "target_options")}
-    return NamedTarget(named).target(dim)
+    return NamedTarget(settings).target(dim)
 
 
 def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file_format: str) -> None:
@@ -197,24 +196,23 @@ def run_text(document: Mapping[str, Any]) -> str:
 
 
 def _per_chain(values: Floats | None) -> list[float | None] | None:
-    """Numbers for JSON, which knows no NaN."""
+    """Return numbers for JSON, which has no NaN."""
     return None if values is None else [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _last(draws: Draws, values: Any) -> Floats:
-    """Value at the last draw of each chain; NaN for a chain without draws."""
+    """Return the value at the last draw of each chain; NaN for a chain without draws."""
     counts = draws.present.sum(axis=1)
-    return np.array([row[count - 1] if count else np.nan for row, count in zip(values, counts, strict=True)])
+    return np.where(counts > 0, np.asarray(values)[np.arange(len(counts)), counts - 1], np.nan)
 
 
 def _summed_up(draws: Draws, name: str) -> Floats:
-    """A diagnostic of each chain: a cost, which is cumulative, at its last draw; others as the mean of those known."""
+    """Return each chain's cost at its last draw, for a cumulative cost, or the mean of another diagnostic."""
     values = draws.diagnostics[name]
     if name.endswith("_cost"):
         return _last(draws, values)
     known = draws.present & np.isfinite(values)
-    sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
-    return np.asarray(np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0))
+    return np.asarray(np.ma.array(values, mask=~known, dtype=np.float64).mean(axis=1).filled(np.nan))
 
 
 def _fact(name: str, values: Sequence[float | None] | None, unit: str = "") -> str:

@@ -48,6 +48,11 @@ class Number(click.FloatRange):
         return found
 
 
+SIZE = Number(min=0.0)
+_LEVEL = Number(0.0, 1.0, min_open=True, max_open=True)
+_WHOLE, _COUNT = click.IntRange(min=0), click.IntRange(min=1)
+
+
 class Parsed(click.ParamType[Any]):
     """A value read by a function that raises ValueError; `expected` replaces the ValueError's own text."""
 
@@ -124,19 +129,11 @@ files_argument = argument("files", nargs=-1, required=True, metavar="FILE...", t
 input_options = combined(
     target_options(),
     option(
-        "--columns",
-        type=_words,
-        metavar="NAME,...",
-        show_default="all",
-        help="Parameters or whole arrays to read, in order.",
+        "--columns", type=_words, metavar="NAME,...", show_default="all", help="Parameters or arrays to read, in order."
     ),
     option("--group", metavar="NAME", show_default="posterior", help="Group of a NetCDF or Zarr file."),
     option(
-        "--format",
-        "file_format",
-        metavar="FORMAT",
-        show_default="by the file's ending",
-        help=f"{alternatives(format_names())}.",
+        "--format", "file_format", metavar="NAME", show_default="by the ending", help=f"{alternatives(format_names())}."
     ),
     option("--no-check", is_flag=True, help="Do not check the score of your target against its log density."),
 )
@@ -191,49 +188,31 @@ def flag_of(name: str) -> str:
     return f"--{(all_options()[name].flag or name).replace('_', '-')}"
 
 
-seed_option = option("--seed", type=click.IntRange(min=0), metavar="S", default=0, help="Random seed.")
+seed_option = option("--seed", type=_WHOLE, metavar="S", default=0, help="Random seed.")
 """``--seed``."""
 max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Give up after S seconds, with exit code 4.")
 """``--max-seconds``."""
 matters_option = option(
-    "--matters", type=Number(min=0.0), metavar="DELTA", help="Say whether a mean is biased by more than DELTA sd."
+    "--matters", type=SIZE, metavar="DELTA", help="Say whether a mean is biased by more than DELTA sd."
 )
 """``--matters``."""
 fail_options = combined(
     option(
-        "--fail-if-biased",
-        type=Number(0.0, 1.0, min_open=True, max_open=True),
-        metavar="ALPHA",
-        help="Exit with 1 if the draws are rejected at level ALPHA.",
+        "--fail-if-biased", type=_LEVEL, metavar="ALPHA", help="Exit with 1 if the draws are rejected at level ALPHA."
     ),
     option(
-        "--fail-if-bias",
-        type=Number(min=0.0),
-        metavar="DELTA",
-        help="Exit with 1 if a mean is surely biased by over DELTA sd.",
+        "--fail-if-bias", type=SIZE, metavar="DELTA", help="Exit with 1 if a mean is surely biased by over DELTA sd."
     ),
 )
 """``--fail-if-biased`` and ``--fail-if-bias``."""
 verdict_options = combined(
     option("--no-verdict", is_flag=True, help="Measure only; do not judge the draws."),
     matters_option,
-    option(
-        "--looks",
-        type=click.IntRange(min=1),
-        metavar="K",
-        show_default="1",
-        help="Times that you judge a growing run; multiplies p.",
-    ),
+    option("--looks", type=_COUNT, metavar="K", default=1, help="Times that you judge a growing run; multiplies p."),
 )
 """How samples are judged that are measured as well."""
 reference_options = combined(
-    option(
-        "--reference",
-        type=click.IntRange(min=0),
-        metavar="N",
-        show_default="5 if built-in and exact, else 0",
-        help="Also score N independent samples.",
-    ),
+    option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also score N exact samples."),
     option(
         "--reference-draws",
         metavar="FILE",

@@ -185,8 +185,13 @@ class Request(NamedTarget):
     @property
     def needs_scores(self) -> bool:
         """True if a measure reads scores, or a verdict is asked for explicitly."""
-        asked = any(self.given.get(name) is not None for name in ("fail_if_biased", "fail_if_bias", "matters", "looks"))
-        return asked or not self.measures or any(measure.needs != "draws" for measure in self.measures)
+        return bool(self._judgment or not self.measures or any(measure.needs != "draws" for measure in self.measures))
+
+    @property
+    def _judgment(self) -> list[str]:
+        """The options that ask for the verdict explicitly."""
+        usual = {"fail_if_biased": None, "fail_if_bias": None, "matters": None, "looks": 1}
+        return [f"--{name.replace('_', '-')}" for name in usual if self.given.get(name, usual[name]) != usual[name]]
 
     def against(self, *, judged: bool = False) -> str:
         """Name the target as the user wrote it, or the stored scores."""
@@ -215,14 +220,11 @@ class Request(NamedTarget):
     @property
     def judging(self) -> Judging | None:
         """How to judge the samples; None with ``--no-verdict``."""
-        alpha, matters, looks = self.given.get("fail_if_biased"), self.given["matters"], self.given["looks"]
         if not self.given["no_verdict"]:
-            return Judging(LEVEL if alpha is None else alpha, matters, looks or 1)
-        bias = self.given.get("fail_if_bias")
-        asked = {"--fail-if-biased": alpha, "--fail-if-bias": bias, "--matters": matters, "--looks": looks}
-        for flag, value in asked.items():
-            if value is not None:
-                raise UsageError(f"{flag} needs the verdict that --no-verdict leaves out; drop one of the two")
+            alpha = self.given.get("fail_if_biased")
+            return Judging(LEVEL if alpha is None else alpha, self.given["matters"], self.given["looks"])
+        if self._judgment:
+            raise UsageError(f"{self._judgment[0]} needs the verdict that --no-verdict leaves out; drop one of the two")
         return None
 
     def _settings(self, sample: Sample) -> dict[str, Any]:

@@ -15,30 +15,15 @@ import click
 from cloup import option, option_group
 
 from steinkit import __version__
+from steinkit import samplers as library
 from steinkit.cli import options as shared
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.files.streams import as_json
 from steinkit.posterior import Posterior
-from steinkit.samplers import (
-    RandomWalk,
-    SequentialDesign,
-    average_design,
-    operating_characteristics,
-    trial_run,
-    worst_case_design,
-)
-from steinkit.samplers.registry import (
-    Option,
-    Sampler,
-    acceptance_test_names,
-    acceptance_tests_with,
-    find_sampler,
-    note_on,
-    own_options,
-    sampler_names,
-)
+from steinkit.samplers import SequentialDesign, registry
+from steinkit.samplers.registry import Option, Sampler
 from steinkit.text import alternatives, filled, one_line
 
 
@@ -64,7 +49,7 @@ def _seeds(text: str) -> int | list[int]:
 _WHOLE = shared.Parsed(_whole, "a whole number")
 _NUMBERS = shared.Parsed(_numbers, "a number, or numbers between commas")
 _SEED = shared.Parsed(_seeds, "a whole number, or whole numbers between commas")
-_TESTS = acceptance_test_names()
+_TESTS = registry.acceptance_test_names()
 
 
 def _own_option(metavar: str, text: str) -> dict[str, Any]:
@@ -99,7 +84,7 @@ SAMPLER_OPTIONS = {
     "batch_size": _option(_WHOLE, "N", "Data points of a minibatch."),
     "epsilon": _option(click.FLOAT, "X", "Error allowed an acceptance test."),
     "temperature": _option(click.FLOAT, "T", "Divides the log likelihood; score the draws with -p temperature=T."),
-    **{name: _own_option(**each) for name, each in own_options().items()},
+    **{name: _own_option(**each) for name, each in registry.own_options().items()},
     "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld: {alternatives(_TESTS)}."),
     **CHAIN_OPTIONS,
 }
@@ -117,7 +102,7 @@ def as_flag(name: str) -> str:
 
 
 def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that the user gave, by their Python names.
+    """Return the options that the user gave, by their Python names.
 
     Raises
     ------
@@ -128,16 +113,14 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
     values = {name: settings[name] for name in SAMPLER_OPTIONS}
     given = {name: value for name, value in values.items() if value not in (None, ()) and value is not False}
     taken = sampler.options(given.get("test"))
-    whose = f"sampler {sampler.name!r}" + (
-        f" with test {given['test']!r}" if "test" in given and "test" in taken else ""
-    )
+    whose = f"sampler {sampler.name!r}" + (f" with test {given['test']!r}" if {"test"} <= given.keys() & taken else "")
     for name in given:
         if name not in taken:
-            tests = acceptance_tests_with(name) if "test" in sampler.options() else ()
+            tests = registry.acceptance_tests_with(name) if "test" in sampler.options() else ()
             hint = did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
             if tests:
                 hint = f"; it goes with --test {' or '.join(tests)}"
-            hint += note_on(sampler.name)
+            hint += registry.note_on(sampler.name)
             raise UsageError(f"{whose} has no option {as_flag(name)}{hint}; its options are {options_text(taken)}")
     missing = [as_flag(option.name) for option in taken.values() if option.required and option.name not in given]
     if sampler.needs_end and not {"draws", "budget"} & given.keys():
@@ -150,18 +133,15 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
 
 
 def _states(starts: tuple[float | list[float], ...]) -> list[Any]:
-    """States of the chains: one for all of them, (d,), or several, (chains, d)."""
+    """Return the states of the chains: one for all of them, (d,), or several, (chains, d)."""
     rows = [start if isinstance(start, list) else [start] for start in starts]
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1:
-        raise UsageError(
-            f"--start: states of different lengths, {', '.join(map(str, sorted(lengths)))}; give equal ones"
-        )
+    if len(lengths := {len(row) for row in rows}) > 1:
+        raise UsageError(f"--start: expected states of one length, got {', '.join(map(str, sorted(lengths)))}")
     return rows[0] if len(rows) == 1 else rows
 
 
 def options_text(options: Mapping[str, Option]) -> str:
-    """Options between spaces: the required ones, then the others in brackets, with their defaults."""
+    """List the required options, then the others in brackets with their defaults."""
     required = [as_flag(option.name) for option in options.values() if option.required]
     return " ".join([*required, *(_optional(option) for option in options.values() if not option.required)])
 
@@ -178,7 +158,7 @@ def _optional(option: Option) -> str:
 def samplers(json_output: bool) -> None:
     """List the samplers and the options that each takes."""
     lines, documents = [], []
-    for sampler in map(find_sampler, sampler_names()):
+    for sampler in map(registry.find_sampler, registry.sampler_names()):
         options = sampler.options()
         lines += [sampler.name, one_line(sampler.summary, "    "), filled(options_text(options), "    ")]
         listed = [
@@ -187,18 +167,14 @@ def samplers(json_output: bool) -> None:
         ]
         documents.append({"name": sampler.name, "summary": sampler.summary, "options": listed})
     closing = (
-        "Options in brackets are optional; chains need --draws, --budget, or both. 'steinkit sample --help' says what "
-        f"each option means. --test is one of {', '.join(acceptance_test_names())}, whose options then take the place "
-        "of --epsilon."
+        "Options in brackets are optional; chains need --draws, --budget, or both. 'steinkit sample --help' explains "
+        f"them. --test is one of {', '.join(_TESTS)}, whose options then take the place of --epsilon."
     )
     document = {"samplers": documents, "version": __version__}
     say(as_json(document) if json_output else "\n".join([*lines, "", filled(closing)]))
 
 
-# Data whose mean counts as normal.
-_SMALLEST_BATCH = 100
-
-
+_SMALLEST_BATCH = 100  # data points whose mean counts as normal
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
 Found: TypeAlias = tuple[dict[str, Any], str]
 """The JSON document and the text of a design."""
@@ -233,97 +209,85 @@ def design(json_output: bool, **settings: Any) -> None:
     say(as_json({**document, "version": __version__}) if json_output else text)
 
 
-def _require(given: Mapping[str, Any], mode: str, needed: tuple[str, ...], optional: tuple[str, ...]) -> None:
+def _require(given: Mapping[str, Any], needed: tuple[str, ...], optional: tuple[str, ...]) -> None:
     """Refuse options that do not go together."""
-    flags = {name: "-p" if name == "target_options" else as_flag(name) for name in (*needed, *optional, *given)}
-    missing = [flags[name] for name in needed if name not in given]
-    if missing:
-        raise UsageError(f"{mode} needs {' and '.join(missing)}; see 'steinkit design --help'")
-    for name in given:
-        if name not in needed + optional:
-            takes = ", ".join(flags[each] for each in needed + optional)
-            raise UsageError(f"{mode} does not use {flags[name]}; it takes {takes}")
+    if not set(needed) <= given.keys() <= {*needed, *optional}:
+        required, allowed, got = (
+            ", ".join("-p" if name == "target_options" else as_flag(name) for name in names)
+            for names in (needed, optional, given)
+        )
+        raise UsageError(f"expected {required}, and optionally {allowed}; got {got or 'no option'}")
 
 
 def _analysis(given: Mapping[str, Any]) -> Found:
-    """What a given test does at a given mean."""
-    mode = "the error of a given test (no --target-error)"
-    _require(given, mode, ("first_fraction", "epsilon"), ("mean", "alpha"))
-    test = {"first_fraction": given["first_fraction"], "epsilon": given["epsilon"], "alpha": given.get("alpha", 0.5)}
-    mean = given.get("mean", 0.0)
-    found = operating_characteristics(mean, **test)
-    numbers = {name: float(getattr(found, name)) for name in ("error", "data_use", "undecided")}
+    """Analyze a given test at a given mean."""
+    _require(given, ("first_fraction", "epsilon"), ("mean", "alpha"))
+    settings = {"mean": 0.0, "alpha": 0.5, **given}
+    found = library.operating_characteristics(**settings)
     text = (
-        f"{_described(**test)} At a standardised mean of {mean:g} it decides wrongly with probability "
-        f"{numbers['error']:.3g}. It reads {numbers['data_use']:.3g} of the data on average, and all of them with "
-        f"probability {numbers['undecided']:.3g}."
+        f"{_described(settings)} At a standardized mean of {settings['mean']:g} it decides wrongly with probability "
+        f"{found.error:.3g}. It reads {found.data_use:.3g} of the data on average, and all of them with probability "
+        f"{found.undecided:.3g}."
     )
-    return test | {"mean": mean} | numbers, filled(text)
+    numbers = {name: float(getattr(found, name)) for name in ("error", "data_use", "undecided")}
+    return settings | numbers, filled(text)
 
 
 def _worst_case(given: Mapping[str, Any]) -> Found:
-    """The design that holds whatever the mean."""
-    mode = "a worst-case design (--target-error without --target)"
-    _require(given, mode, ("target_error",), ("first_fraction", "alpha", "size"))
-    found = worst_case_design(given["target_error"], **_only(given, "first_fraction", "alpha"))
-    said = (
-        f"Whatever the mean, it decides wrongly with probability {found.error:.3g} at most, and reads "
-        f"{found.data_use:.3g} of the data at most on average. Most steps err and read much less; a design for the "
-        "moves of a trial run (--target) makes use of that."
+    """Find the design that holds for any mean."""
+    _require(given, ("target_error",), ("first_fraction", "alpha", "size"))
+    found = library.worst_case_design(given["target_error"], **_only(given, "first_fraction", "alpha"))
+    text = (
+        f"For any mean it decides wrongly with probability {found.error:.3g} at most, and reads {found.data_use:.3g} "
+        "of the data at most on average. Most steps err and read much less: --target designs for a trial run's moves."
     )
-    return _designed(found, given.get("size"), said)
+    return _designed(found, given.get("size"), text)
 
 
 def _average(given: Mapping[str, Any]) -> Found:
-    """The design for the moves of a trial run."""
-    mode, needed = "an average design (--target-error with --target)", ("target_error", "target", "proposal_scale")
-    _require(given, mode, needed, ("target_options", "alpha", "batch_size", *_TRIAL))
+    """Find the design for the moves of a trial run."""
+    _require(given, ("target_error", "target", "proposal_scale"), ("target_options", "alpha", "batch_size", *_TRIAL))
     scale = given["proposal_scale"]
-    dim = len(scale) if isinstance(scale, list) else 1
+    run = {name: given[name] for name in _TRIAL if name in given}
     with apart_from_results():
-        posterior = NamedTarget(given).target(dim)
+        posterior = NamedTarget(given).target(len(scale) if isinstance(scale, list) else 1)
         if not isinstance(posterior, Posterior):
             raise UsageError(f"a trial run needs a posterior, with data; {posterior.label!r} has none")
-        trial = trial_run(
-            posterior,
-            proposal=RandomWalk(scale),
-            progress=on_terminal(),
-            **{name: given[name] for name in _TRIAL if name in given},
-        )
-    found = average_design(trial, given["target_error"], **_only(given, "batch_size", "alpha"))
-    said = (
-        f"On the {len(trial.log_ratio)} moves of the trial run it biases acceptance probabilities by {found.error:.3g} "
-        f"on average, and reads {found.data_use:.3g} of the {trial.size} data. The trial run cost {trial.cost:.0f} "
-        "evaluations."
+        trial = library.trial_run(posterior, proposal=library.RandomWalk(scale), progress=on_terminal(), **run)
+    found = library.average_design(trial, given["target_error"], **_only(given, "batch_size", "alpha"))
+    moves = len(trial.log_ratio)
+    text = (
+        f"On the {moves} moves of the trial run it biases acceptance probabilities by {found.error:.3g} on average and "
+        f"reads {found.data_use:.3g} of the {trial.size} data. The trial run cost {trial.cost:.0f} evaluations."
     )
-    document, text = _designed(found, trial.size, said)
-    made = {"moves": len(trial.log_ratio), "skipped": trial.skipped, "cost": trial.cost}
+    document, text = _designed(found, trial.size, text)
+    made = {"moves": moves, "skipped": trial.skipped, "cost": trial.cost}
     return {**document, "size": trial.size, "trial": made}, text
 
 
 def _only(given: Mapping[str, Any], *names: str) -> dict[str, list[Any]]:
-    """The only choices of a search, where the user has made them: "alphas" for "alpha"."""
+    """Restrict a search to the choices that the user made: "alphas" for "alpha"."""
     return {f"{name}s": [given[name]] for name in names if name in given}
 
 
-def _designed(found: SequentialDesign, size: int | None, said: str) -> Found:
-    """The document of a design; and in words what it does, how to run the sampler with it, and warnings."""
+def _designed(found: SequentialDesign, size: int | None, text: str) -> Found:
+    """Return the document of a design, and its text with the options for the sampler and warnings."""
     options = {} if size is None else found.options(size)
     batch_size, warnings = options.get("batch_size"), []
     if batch_size is not None and batch_size < _SMALLEST_BATCH:
         warnings.append(
-            f"batches of {batch_size} are small: their means may not be normal, on which the design relies; take a "
-            f"larger share, or batches of {_SMALLEST_BATCH}"
+            f"batches of {batch_size} are small: their means may not be normal, as the design assumes; take a larger "
+            f"share, or batches of {_SMALLEST_BATCH}"
         )
-    test = _described(found.first_fraction, found.epsilon, found.alpha)
     words = " ".join(f"{as_flag(name)} {value:.6g}" for name, value in options.items())
     advice = [f"steinkit sample approximate-mh {words} ..."] if options else []
-    text = "\n\n".join([filled(f"{test} {said}"), *advice, *map(one_line, warnings)])
-    return asdict(found) | {"batch_size": batch_size, "warnings": warnings}, text
+    document = asdict(found)
+    text = "\n\n".join([filled(f"{_described(document)} {text}"), *advice, *map(one_line, warnings)])
+    return document | {"batch_size": batch_size, "warnings": warnings}, text
 
 
-def _described(first_fraction: float, epsilon: float, alpha: float) -> str:
+def _described(test: Mapping[str, Any]) -> str:
     return (
-        f"The test reads {first_fraction:.3g} of the data at each look, allows an error of {epsilon:.3g} at one look, "
-        f"and has alpha {alpha:g}."
+        f"The test reads {test['first_fraction']:.3g} of the data at each stage, allows an error of "
+        f"{test['epsilon']:.3g} at one stage, and has alpha {test['alpha']:g}."
     )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     shared.all_option,
     option(
         "--fail-above",
-        type=shared.Number(min=0.0),
+        type=shared.SIZE,
         metavar="X",
         help="Exit with 1 if the first value exceeds X.",
     ),

@@ -68,7 +68,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         found,
     )
     if not unread:
-        say_next_of_result(files, options, "compare", has_picture=True)
+        say_next_of_result(files, options, "compare")
     missed = (each for each in found.samples if not each.measurements)
     return next((error.exit_code for each in missed for error in each.errors.values()), 0)
 
@@ -147,6 +147,6 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         )
     found = replace(found, warnings=(*task.doubts, *found.warnings), origin=request.origin())
     deliver(options, found.to_dict(), found.summary, found.warnings, found.plot, found)
-    say_next_of_result(files, options, "curve", has_picture=True)
+    say_next_of_result(files, options, "curve")
     unproved = measure.has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0

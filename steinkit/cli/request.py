@@ -374,27 +374,14 @@ def deliver(
         raise OutputError("; ".join(failures))
 
 
-def say_next_of_result(files: Sequence[str], options: Mapping[str, Any], name: str, *, has_picture: bool) -> None:
-    """Say what to do with a result: a page of its JSON, else its picture, else its JSON.
-
-    Parameters
-    ----------
-    files : sequence of str
-        What was read; standard input cannot be read again.
-    options : mapping
-        Of the command: "output", "plot" and "json_output".
-    name : str
-        What files of it are called.
-    has_picture : bool
-    """
+def say_next_of_result(files: Sequence[str], options: Mapping[str, Any], name: str) -> None:
+    """Suggest to keep a result as JSON, or to make a page of the JSON; standard input cannot be read again."""
     if options["output"]:
         words, purpose = ["report", options["output"], "-o", "report.html"], "a page of it"
-    elif "-" in files:
-        return
-    elif has_picture and not options["plot"]:
-        words, purpose = [*command_line(), "--plot", f"{name}.png"], "the picture"
-    else:
+    elif "-" not in files:
         words, purpose = [*command_line(), "-o", f"{name}.json"], "keep it, for a page of steinkit report"
+    else:
+        return
     say_next(words, purpose, json_output=options["json_output"])
 
 

@@ -16,7 +16,7 @@ from steinkit.cli.request import Request, deliver, read_with_target, require_dif
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
 from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
-from steinkit.measures import find_measure, recorded_settings
+from steinkit.measures import recorded_settings
 from steinkit.measures.scores import sample_document
 from steinkit.measures.scoring import LEVEL, Judging, score_sample
 from steinkit.runtime.deadlines import time_limit
@@ -98,8 +98,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         lambda: plots.picture(scores, "" if files == ("-",) else Path(title).name),
         scores,
     )
-    has_picture = any(find_measure(each.measure).has_picture for each in scores.measurements)
-    say_next_of_result(files, options, "score", has_picture=has_picture)
+    say_next_of_result(files, options, "score")
     return code or int(lower > threshold)
 
 

@@ -108,9 +108,8 @@ class TestText:
         outcome = steinkit("score", sample_file, *_NORMAL, "--all")
         result = _expected(draws)
         assert outcome.code == 0
-        assert outcome.err.splitlines() == [
-            "next: steinkit score draws.csv --target normal --reference 0 --all --plot score.png  # the picture"
-        ]
+        (line,) = outcome.err.splitlines()
+        assert line.startswith("next: steinkit score draws.csv ")
         lines = outcome.out.splitlines()
         assert lines[0] == "draws.csv against target normal"
         assert lines[2].startswith("No bias found that 200 draws")

@@ -124,8 +124,10 @@ def main() -> NoReturn:
             warnings.showwarning = _shown_as_ours(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
-        is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
-        tell(error.format_message() if is_help else f"error: {error.format_message()}")
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            say_aside(error.format_message())
+        else:
+            tell(f"error: {error.format_message()}")
         code = error.exit_code
     except SteinkitError as error:
         tell(f"error: {error}")

@@ -249,21 +249,13 @@ class Request(NamedTarget):
             if asked:
                 raise UsageError(f"--reference {asked} and --reference-draws exclude each other; drop one of the two")
             return 0
-        obstacle = self._obstacle(target)
-        if asked and obstacle:
-            raise UsageError(f"--reference {asked}: {obstacle}")
-        by_default = 0 if obstacle or self.is_user_code else _REFERENCE_BY_DEFAULT
+        truncated = self.given["bounds"] and target is not None and target.bounds is None
+        possible = target is not None and target.can_sample and not truncated
+        if asked and not possible:
+            got = self.against() + (" with --bounds" if truncated else "")
+            raise UsageError(f"--reference {asked}: expected a target with a sampler (sampler=), got {got}")
+        by_default = _REFERENCE_BY_DEFAULT if possible and not self.is_user_code else 0
         return by_default if asked is None else asked
-
-    def _obstacle(self, target: Target | None) -> str:
-        """Say why there are no independent draws from the target; empty if there are."""
-        if target is None:
-            return "stored scores cannot be drawn from; name the --target, or leave out --reference"
-        if not target.can_sample:
-            return f"{self.name} cannot be drawn from; pass sampler= to steinkit.Target, or leave out --reference"
-        if self.given["bounds"] and target.bounds is None:
-            return "a target truncated by --bounds cannot be drawn from; leave out one of the two"
-        return ""
 
     def _long_run(self, target: Target | None, sample: Sample) -> LongRun | None:
         """Read the run of ``--reference-draws``, under the sample's names or the target's."""

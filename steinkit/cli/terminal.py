@@ -82,19 +82,10 @@ def say_aside(text: str) -> None:
         click.echo(printable(text, lines=True), err=True)
 
 
-def say_next(words: Sequence[str] | str, purpose: str, *, json_output: bool = False) -> None:
-    """Say which command is useful next, and what for; nothing beside JSON.
-
-    Parameters
-    ----------
-    words : sequence of str, or str
-        Of the command, after the program's name; a str as a shell reads it.
-    purpose : str
-    json_output : bool
-        Whether the command that ends printed JSON.
-    """
+def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -> None:
+    """Suggest a command, by its words after the program's name, unless JSON was printed."""
     if not json_output:
-        say_aside(f"next: steinkit {words if isinstance(words, str) else shlex.join(words)}  # {purpose}")
+        say_aside(f"next: steinkit {shlex.join(words)}  # {purpose}")
 
 
 def target_words(target: str | None, options: Mapping[str, str]) -> list[str]:

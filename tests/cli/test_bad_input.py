@@ -300,12 +300,12 @@ class TestTargets:
         name = _lines(folder, *_GOOD)
         model = write_code("score = sk.Target(score=lambda x: -x)\n")
         error = refused("score", name, "--target", f"{model}:score", "--reference", reference, code=2)
-        assert "cannot be drawn from" in error
         assert "sampler=" in error
+        assert "got target model.py:score" in error
 
     def test_a_reference_for_stored_scores(self, refused, folder):
         error = refused("score", _lines(folder, "a,score:a", "1,-1", "0,0"), "--reference", "1", code=2)
-        assert "stored scores cannot be drawn from" in error
+        assert "got the scores stored in the file" in error
 
     def test_a_reference_for_a_target_cut_off_by_bounds(self, refused, folder):
         arguments = ("--target", "normal", "--bounds", "-9,9", "--reference", "1")

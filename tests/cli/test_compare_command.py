@@ -130,7 +130,7 @@ class TestFailures:
         write_code("target = sk.Target(score=lambda x: -x)\n")
         outcome = steinkit("compare", *three, "--target", "model.py:target", "--reference", "3")
         assert outcome.code == 2
-        assert "cannot be drawn from" in outcome.err
+        assert "got target model.py:target" in outcome.err
 
 
 def test_picture_has_a_panel_a_measure(steinkit, three, folder):

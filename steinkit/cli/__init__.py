@@ -17,36 +17,18 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from steinkit import __version__
-from steinkit.cli.terminal import (
-    INTERRUPTED,
-    comes_of_interrupt,
-    heeded_interrupts,
-    say_aside,
-    tell,
-    terminal_columns,
-    warn,
-)
-from steinkit.errors import (
-    AbandonedWork,
-    CrossedBracketError,
-    InputError,
-    SolverError,
-    SteinkitError,
-    SteinkitWarning,
-    UsageError,
-    leave_to_results,
-)
+from steinkit import __version__, errors
+from steinkit.cli import terminal
 from steinkit.text import on_screen
 
 EXIT_CODES = {
     0: "done",
     1: "failed a --fail option",
-    UsageError.exit_code: "wrong usage",
-    InputError.exit_code: "bad input or output",
-    SolverError.exit_code: "no certified answer",
-    CrossedBracketError.exit_code: "a defect of steinkit",
-    INTERRUPTED: "interrupted",
+    errors.UsageError.exit_code: "wrong usage",
+    errors.InputError.exit_code: "bad input or output",
+    errors.SolverError.exit_code: "no certified answer",
+    errors.CrossedBracketError.exit_code: "a defect of steinkit",
+    terminal.INTERRUPTED: "interrupted",
 }
 """What each means: ``steinkit --help`` prints them."""
 
@@ -117,34 +99,34 @@ def commands() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with its code; no traceback for what the user can mend."""
+    """Run the command line and exit with its code; an error of the user shows no traceback."""
     try:
-        with heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal_columns(sys.stdout)):
-            leave_to_results()  # commands print what they warn of
+        with terminal.heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal.terminal_columns(sys.stdout)):
+            errors.leave_to_results()  # commands print their warnings
             warnings.showwarning = _shown_as_ours(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
         if isinstance(error, click.exceptions.NoArgsIsHelpError):
-            say_aside(error.format_message())
+            terminal.say_aside(error.format_message())
         else:
-            tell(f"error: {error.format_message()}")
+            terminal.tell(f"error: {error.format_message()}")
         code = error.exit_code
-    except SteinkitError as error:
-        tell(f"error: {error}")
+    except errors.SteinkitError as error:
+        terminal.tell(f"error: {error}")
         code = error.exit_code
     except MemoryError:
-        tell("error: not enough memory for a sample of this size; take fewer draws")
-        code = SteinkitError.exit_code
+        terminal.tell("error: not enough memory for a sample of this size; take fewer draws")
+        code = errors.SteinkitError.exit_code
     except (Exception, KeyboardInterrupt) as error:
-        if comes_of_interrupt(error):
-            say_aside("interrupted")
-            code = INTERRUPTED
-            if isinstance(error.__cause__ or error, AbandonedWork):  # click raises Abort from it
+        if terminal.comes_of_interrupt(error):
+            terminal.say_aside("interrupted")
+            code = terminal.INTERRUPTED
+            if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from it
                 sys.stdout.flush()
                 os._exit(code)  # at once: Python would wait for the thread
         else:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
-            say_aside(traceback.format_exc().rstrip())
-            code = CrossedBracketError.exit_code
+            terminal.say_aside(traceback.format_exc().rstrip())
+            code = errors.CrossedBracketError.exit_code
     sys.exit(code or 0)
 
 
@@ -156,9 +138,9 @@ def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
     told = set[str]()
 
     def shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, SteinkitWarning):
+        if issubclass(category, errors.SteinkitWarning):
             if str(message) not in told:
-                warn(str(message))
+                terminal.warn(str(message))
             told.add(str(message))
         else:
             show(message, category, *where, **more)

@@ -179,20 +179,14 @@ def run_document(draws: Draws, start: Any) -> dict[str, Any]:
 
 
 def run_text(document: Mapping[str, Any]) -> str:
-    """The chains and their length, what was accepted and what it cost."""
+    """Report the chains and their length, and the mean acceptance, cost and diagnostics."""
     counts = document["draws"]
     length = f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
-    facts = [
-        _fact("acceptance", document["acceptance"]),
-        _fact("mean batch", document["mean_batch_size"]),
-        _fact("cost", document["cost"], " evaluations a chain") if any(document["cost"]) else "",
-        *(_fact(name.replace("_", " "), values) for name, values in document["diagnostics"].items()),
-        f"{document['seconds']:.2f} s",
-    ]
-    return (
-        f"{document['sampler']} on {printable(document['target'])}: {count(len(counts), 'chain')} of {length} draws\n"
-        f"{'; '.join(filter(None, facts))}"
-    )
+    rows = {name: document[name] for name in ("acceptance", "mean_batch_size", "cost")} | document["diagnostics"]
+    known = {name: [value for value in values or () if value is not None] for name, values in rows.items()}
+    facts = [f"{name.replace('_', ' ')} {sum(row) / len(row):,.4g}" for name, row in known.items() if any(row)]
+    chains = f"{count(len(counts), 'chain')} of {length} draws"
+    return "; ".join([f"{document['sampler']} on {printable(document['target'])}: {chains}", *facts])
 
 
 def _per_chain(values: Floats | None) -> list[float | None] | None:
@@ -213,12 +207,6 @@ def _summed_up(draws: Draws, name: str) -> Floats:
         return _last(draws, values)
     known = draws.present & np.isfinite(values)
     return np.asarray(np.ma.array(values, mask=~known, dtype=np.float64).mean(axis=1).filled(np.nan))
-
-
-def _fact(name: str, values: Sequence[float | None] | None, unit: str = "") -> str:
-    """Report a mean over the chains."""
-    known = [value for value in values or () if value is not None]
-    return f"{name} {sum(known) / len(known):,.4g}{unit}" if known else ""
 
 
 @shared.command()

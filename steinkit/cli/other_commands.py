@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -77,11 +78,11 @@ def _steps() -> dict[str, Callable[[], object]]:
     """Return work that runs every kernel, by name."""
     import numpy as np
 
-    from steinkit import samplers
     from steinkit.diagnosis.verdict import verdict
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy as score
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.runtime.compilation import compile_from_now_on
+    from steinkit.samplers.registry import find_sampler, sampler_names
     from steinkit.targets.families import Normal
     from steinkit.targets.mean_posteriors import MixturePosterior
 
@@ -90,22 +91,20 @@ def _steps() -> dict[str, Callable[[], object]]:
     plane, space = rng.standard_normal((_DRAWS, 2)), rng.standard_normal((_DRAWS, 3))
     normal = [Normal(np.zeros(dim)) for dim in (1, 2, 3)]
     posterior = MixturePosterior()
-    walk: dict[str, Any] = {"proposal_scale": 0.1, "draws": 3, "seed": 0}
-    noisy: dict[str, Any] = {"step_size": 1e-3, "batch_size": 5, "draws": 3, "seed": 0}
-    return {
-        "the graph Stein discrepancy": lambda: score(plane, normal[1]),
-        "the discrepancy in one dimension": lambda: score(plane[:, :1], normal[0]),
-        "and in many dimensions": lambda: score(space, normal[2], solver="first_order", tolerance=1e-3),
-        "the verdict": lambda: verdict(plane, normal[1]),
-        "the kernel Stein discrepancy": lambda: kernel_stein_discrepancy(plane, normal[1]),
-        "sgld": lambda: samplers.sgld(posterior, **noisy),
-        "corrected-sgld": lambda: samplers.corrected_sgld(posterior, **noisy),
-        "rwmh": lambda: samplers.rwmh(posterior, **walk),
-        "mala": lambda: samplers.mala(posterior, step_size=1e-3, draws=3, seed=0),
-        "approximate-mh": lambda: samplers.approximate_mh(posterior, batch_size=20, epsilon=0.1, **walk),
-        "barker-mh": lambda: samplers.barker_mh(posterior, batch_size=20, **walk),
-        "subsampling-mh": lambda: samplers.subsampling_mh(posterior, **walk),
+    settings = {"step_size": 1e-3, "proposal_scale": 0.1, "batch_size": 20, "epsilon": 0.1, "draws": 3}
+    solver: dict[str, Any] = {"solver": "first_order", "tolerance": 1e-3}
+    steps: dict[str, Callable[[], object]] = {
+        "graph Stein discrepancy": lambda: score(plane, normal[1]),
+        "graph Stein discrepancy in one dimension": lambda: score(plane[:, :1], normal[0]),
+        "graph Stein discrepancy in many dimensions": lambda: score(space, normal[2], **solver),
+        "verdict": lambda: verdict(plane, normal[1]),
+        "kernel Stein discrepancy": lambda: kernel_stein_discrepancy(plane, normal[1]),
     }
+    for sampler in map(find_sampler, sampler_names()):
+        options = {name: settings[name] for name in settings.keys() & sampler.options()}
+        if sampler.needs_end:
+            steps[sampler.name] = partial(sampler.run, posterior, options)
+    return steps
 
 
 SHELLS = ("bash", "zsh", "fish")

@@ -15,13 +15,12 @@ _RUN = {
 
 
 def test_chains_facts():
-    head, facts = run_text(_RUN).splitlines()
-    assert "2 chains of 100 draws" in head
-    for fact in ("acceptance 0.3;", "cost 1,234 ", "step size 0.1;", "0.50 s"):
-        assert fact in facts
+    found = run_text(_RUN)
+    for fact in ("2 chains of 100 draws", "acceptance 0.3;", "cost 1,234;", "step size 0.1"):
+        assert fact in found
 
 
 def test_chains_of_several_lengths():
-    lines = run_text(_RUN | {"draws": [80, 100], "cost": [None, None]}).splitlines()
-    assert lines[0].endswith("2 chains of 80 to 100 draws")
-    assert "evaluations" not in lines[1]
+    found = run_text(_RUN | {"draws": [80, 100], "cost": [None, None]})
+    assert "2 chains of 80 to 100 draws" in found
+    assert "cost" not in found

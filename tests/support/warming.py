@@ -13,7 +13,7 @@ import sys
 import warnings
 
 #: Steps of `steinkit warm` that share few kernels with the others, which are the other half.
-FIRST_HALF = ("the discrepancy in one dimension", "the verdict")
+FIRST_HALF = ("graph Stein discrepancy in one dimension", "verdict")
 
 
 def fill_cache() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from cloup import option, option_group
 
 from steinkit.cli import options as shared
-from steinkit.cli.request import Request, deliver, say_next_of_result
+from steinkit.cli.request import Request, deliver
 from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import compare as compare_samples
 from steinkit.comparison_result import ComparedSample, Comparison
@@ -67,8 +67,6 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         found.plot,
         found,
     )
-    if not unread:
-        say_next_of_result(files, options, "compare")
     missed = (each for each in found.samples if not each.measurements)
     return next((error.exit_code for each in missed for error in each.errors.values()), 0)
 
@@ -107,13 +105,6 @@ _GRID = shared.Parsed(lambda text: [*map(float, text.strip(",").split(","))], "n
     "Curve",
     option("--n", type=_GRID, metavar="N,N...", show_default="12 from 10 to all", help="Numbers of draws."),
     option("--budget", type=_GRID, metavar="B,B...", help="Budgets instead, in the unit of the files' column cost."),
-    option(
-        "--tail-from",
-        type=float,
-        metavar="N",
-        show_default="upper half of the logarithm",
-        help="Fit the rate over N and more draws or budget.",
-    ),
     shared.seed_option,
 )
 @option_group("Measures", shared.measure_option, shared.measure_options())
@@ -140,13 +131,11 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
             n=options["n"],
             budget=options["budget"],
             measure=measure.name,
-            tail_from=options["tail_from"],
             rng=options["seed"],
             progress=on_terminal(),
             settings=task.settings,
         )
     found = replace(found, warnings=(*task.doubts, *found.warnings), origin=request.origin())
     deliver(options, found.to_dict(), found.summary, found.warnings, found.plot, found)
-    say_next_of_result(files, options, "curve")
     unproved = measure.has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0

@@ -142,7 +142,7 @@ def sample(sampler: str, **settings: Any) -> None:
         pairs = settings["target_options"]
         if settings["temperature"] is not None and isinstance(found, Posterior):
             pairs = {**pairs, "temperature": f"{settings['temperature']:g}"}
-        words = ["score", place[0], *target_words(settings["target"], pairs)]
+        words = ["verdict", place[0], *target_words(settings["target"], pairs)]
         say_next(words, "judge the draws", json_output=settings["json_output"])
 
 
@@ -268,10 +268,6 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         f"kernel Stein discrepancy {before.value:.4g} before, {after.value:.4g} after ({before.kernel!r})"
     )
     deliver_sample(chosen, place, said, document if settings["json_output"] else None, notes)
-    if place[0] != "-" and files != ("-",):
-        words = ["compare", files[0], place[0], *target_words(settings["target"], settings["target_options"])]
-        words += ["--measure", "ksd", "--no-verdict"]
-        say_next(words, "what the choice gained", json_output=settings["json_output"])
 
 
 @shared.command()

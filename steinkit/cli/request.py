@@ -13,7 +13,7 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.cli.options import flag_of
-from steinkit.cli.terminal import command_line, is_device, on_terminal, require_places, say, say_next, warn
+from steinkit.cli.terminal import command_line, is_device, on_terminal, require_places, say, warn
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
@@ -364,17 +364,6 @@ def deliver(
         warn(note)
     if failures:
         raise OutputError("; ".join(failures))
-
-
-def say_next_of_result(files: Sequence[str], options: Mapping[str, Any], name: str) -> None:
-    """Suggest to keep a result as JSON, or to make a page of the JSON; standard input cannot be read again."""
-    if options["output"]:
-        words, purpose = ["report", options["output"], "-o", "report.html"], "a page of it"
-    elif "-" not in files:
-        words, purpose = [*command_line(), "-o", f"{name}.json"], "keep it, for a page of steinkit report"
-    else:
-        return
-    say_next(words, purpose, json_output=options["json_output"])
 
 
 def _save(draw: Callable[[], Figure], path: str) -> None:

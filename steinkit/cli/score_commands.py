@@ -12,7 +12,7 @@ from cloup import option, option_group
 
 from steinkit import __version__, plots
 from steinkit.cli import options as shared
-from steinkit.cli.request import Request, deliver, read_with_target, require_different, say_next_of_result
+from steinkit.cli.request import Request, deliver, read_with_target, require_different
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
 from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
@@ -98,7 +98,6 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         lambda: plots.picture(scores, "" if files == ("-",) else Path(title).name),
         scores,
     )
-    say_next_of_result(files, options, "score")
     return code or int(lower > threshold)
 
 

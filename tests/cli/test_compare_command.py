@@ -87,11 +87,6 @@ class TestFailures:
         assert document["samples"][0]["draws"] is None
         assert "warning: bad.csv could not be read" in outcome.err
 
-    def test_a_missing_file_is_not_named_again_in_what_to_do_next(self, steinkit, three):
-        outcome = steinkit("compare", *three, "missing.csv", *_NORMAL)
-        assert outcome.code == 3
-        assert "next:" not in outcome.err
-
     def test_a_measure_that_does_not_apply_fails_nothing(self, steinkit, three):
         outcome = steinkit("compare", *three, *_NORMAL, "--measure", "sliced", "--measure", "classical")
         assert outcome.code == 0

@@ -51,10 +51,9 @@ def test_replicates_are_a_median_with_a_bootstrap(steinkit, run, folder):
 
 
 def test_budgets_take_the_place_of_sizes(steinkit, run):
-    document = steinkit("curve", run(1), *_KSD, "--budget", "32,60,120,240", "--tail-from", "60", "--json").document
+    document = steinkit("curve", run(1), *_KSD, "--budget", "32,60,120,240", "--json").document
     assert document["n"] == [10, 20, 40, 80]
     assert document["budget"] == [32, 60, 120, 240]
-    assert document["tail"] == [1, 2, 3]
     assert document["rate_against"] == "cost"
 
 

@@ -1,4 +1,4 @@
-"""Each command ends with one that is useful next: on standard error, as it can be typed, and never beside JSON."""
+"""Commands that judge or write draws end with a useful next one: on standard error, and never beside JSON."""
 
 from __future__ import annotations
 
@@ -20,47 +20,33 @@ def _words(outcome):
 
 @pytest.fixture
 def draws_file(write_csv):
-    return write_csv("a b,c", np.random.default_rng(0).standard_normal((60, 2)), "my draws.csv")
+    return write_csv("a b,c", np.random.default_rng(0).standard_normal((300, 2)), "my draws.csv")
 
 
-def test_a_way_through_the_commands(steinkit, folder):
-    """From draws to a page, by what each command says is next."""
-    words, walked = ["sample", "iid", "--target", "normal", "--draws", "60", "-o", "draws.csv"], []
-    while words[0] != "report":
+def test_a_way_through_the_commands(steinkit):
+    """From draws to their score, by what each command says is next."""
+    words, walked = ["sample", "iid", "--target", "normal", "--draws", "400", "-o", "draws.csv"], []
+    while words[0] != "score":
         outcome = steinkit(*words)
         assert outcome.code == 0, outcome
         walked.append(words[0])
         words = _words(outcome)
-    assert walked == ["sample", "score", "score"]
-    page = steinkit(*words)
-    assert page.code == 0, page
-    assert page.err.splitlines()[-1] == "next: open report.html in a browser"
-    assert (folder / "report.html").exists()
+    assert walked == ["sample", "verdict"]
+    assert steinkit(*words).code == 0
 
 
-@pytest.mark.parametrize("command", ["compare", "curve"])
-def test_a_name_with_a_blank_and_a_measure_without_a_picture(steinkit, draws_file, folder, command):
-    first = steinkit(command, draws_file, "--target", "normal", "--measure", "ess", *_fewest(command))
-    assert _words(first)[-2:] == ["-o", f"{command}.json"]
-    second = steinkit(*_words(first))
-    assert second.code == 0, second
-    assert (folder / f"{command}.json").exists()
-    assert _words(second)[0] == "report"
+def test_biased_draws_in_a_file_with_a_blank_are_repaired(steinkit, draws_file):
+    judged = steinkit("verdict", draws_file, "--target", "normal", "-p", "mean=1,0")
+    assert _words(judged)[:2] == ["repair", draws_file]
+    again = steinkit(*_words(judged))
+    assert again.code == 0, again
+    assert _words(again)[:2] == ["verdict", "repaired.csv"]
 
 
-def _fewest(command):
-    return ("--no-verdict", "--reference", "0") if command == "compare" else ("--n", "30,60")
-
-
-def test_thinning_and_the_temperature_of_draws(steinkit, draws_file):
-    thinned = steinkit("thin", draws_file, "--target", "normal", "-p", "mean=0,0", "--draws", "5", "-o", "t.csv")
-    compared = steinkit(*_words(thinned))
-    assert compared.code == 0, compared
-    assert "mean=0,0" in compared.out
+def test_the_temperature_of_draws(steinkit):
     warm = ("--target", "gaussian-mean", "--proposal-scale", "0.5", "--temperature", "2", "--draws", "20")
-    assert _words(steinkit("sample", "rwmh", *warm, "-o", "w.csv")) == [
-        "score", "w.csv", "--target", "gaussian-mean", "-p", "temperature=2"
-    ]  # fmt: skip
+    words = _words(steinkit("sample", "rwmh", *warm, "-o", "w.csv"))
+    assert words == ["verdict", "w.csv", "--target", "gaussian-mean", "-p", "temperature=2"]
 
 
 @pytest.mark.parametrize("where", [".", "elsewhere"])

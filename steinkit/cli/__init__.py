@@ -7,6 +7,7 @@ are `EXIT_CODES`; those of errors are the `exit_code` of their classes.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -100,6 +101,8 @@ def commands() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with its code; an error of the user shows no traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names that the terminal's encoding lacks
     try:
         with terminal.heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal.terminal_columns(sys.stdout)):
             errors.leave_to_results()  # commands print their warnings

@@ -258,20 +258,17 @@ class Request(NamedTarget):
         return by_default if asked is None else asked
 
     def _long_run(self, target: Target | None, sample: Sample) -> LongRun | None:
-        """Read the run of ``--reference-draws``, under the sample's names or the target's."""
+        """Read the run of ``--reference-draws``, in the columns of the sample."""
         file = self.given.get("reference_draws")
         if file is None:
             return None
         from steinkit.discrepancy.reference import LongRun
 
         columns = self.given["columns"]
-        run, named = LongRun(self.in_coordinates(read_sample(file), file), file), named_as(target, sample, columns)[0]
-        if target is None and sample.scores is not None and run.draws.scores is None:
+        draws = self.in_coordinates(read_sample(file, columns=columns), file)
+        if target is None and sample.scores is not None and draws.scores is None:
             raise InputError(f"{file} stores no scores (columns score:NAME), as the sample does; add them, or --target")
-        if set(named.names) <= set(run.draws.names):
-            return run.like(named)
-        run = run.like(sample)
-        return replace(run, draws=named_as(target, run.draws, columns)[0])
+        return LongRun(named_as(target, draws, columns)[0], file).like(named_as(target, sample, columns)[0])
 
 
 def require_different(files: Sequence[str]) -> None:

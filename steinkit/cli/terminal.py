@@ -52,7 +52,7 @@ def is_device(path: str) -> bool:
 def say(text: str) -> None:
     """Print a result on standard output. A reader who has gone, such as ``head``, is no error."""
     try:
-        _echo(printable(text, lines=True))
+        click.echo(printable(text, lines=True))
     except BrokenPipeError:
         sys.stdout = None  # nothing is left to flush at the end
     except OSError as error:
@@ -119,13 +119,6 @@ def terminal_columns(stream: TextIO | None) -> int | None:
     with contextlib.suppress(OSError):  # the terminal has no size, or the stream no number
         return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
     return _COLUMNS
-
-
-def _echo(text: str) -> None:
-    try:
-        click.echo(text)
-    except UnicodeEncodeError as error:  # a name that the terminal's encoding lacks
-        click.echo(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
 
 
 INTERRUPTED = 130

@@ -94,10 +94,13 @@ def test_columns_say_which_coordinate_of_the_target_each_is(steinkit, folder, wr
 
 @pytest.mark.parametrize("command", ["score", "compare"])
 def test_columns_name_those_of_a_long_run_too(steinkit, folder, write_csv, command):
-    """Whether it bears the sample's names or the target's."""
+    """In whatever order its file has them."""
     rng = np.random.default_rng(0)
     draws, run = rng.standard_normal((60, 2)), rng.standard_normal((600, 2)) / [1.0, 2.0]
-    name, files = write_csv("b,a", draws), (write_csv("b,a", run[:, ::-1], "raw.csv"), write_csv("u,v", run, "run.csv"))
+    name, files = (
+        write_csv("b,a", draws),
+        (write_csv("b,a", run[:, ::-1], "run.csv"), write_csv("a,b", run, "other.csv")),
+    )
     (folder / "model.py").write_text(_NAMED)
     asked = (command, name, "--target", "model.py:target", "--columns", "a,b", "--measure", "ksd", "--no-verdict")
     found = [steinkit(*asked, "--reference-draws", file, "--json") for file in files]

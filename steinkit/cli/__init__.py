@@ -31,7 +31,7 @@ EXIT_CODES = {
     errors.CrossedBracketError.exit_code: "a defect of steinkit",
     terminal.INTERRUPTED: "interrupted",
 }
-"""What each means: ``steinkit --help`` prints them."""
+"""Meanings of the exit codes, as ``steinkit --help`` prints them."""
 
 _COMMANDS = {
     "verdict": ("score", "Judge samples and estimate the bias of their means and sds."),
@@ -127,16 +127,16 @@ def main() -> NoReturn:
             if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from it
                 sys.stdout.flush()
                 os._exit(code)  # at once: Python would wait for the thread
-        else:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
+        else:  # a defect of steinkit: Python's own code, 1, would read as a --fail option
             terminal.say_aside(traceback.format_exc().rstrip())
             code = errors.CrossedBracketError.exit_code
     sys.exit(code or 0)
 
 
 def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
-    """Python's way of showing warnings, but for steinkit's own: each once, and of code no line.
+    """Make a `warnings.showwarning` that prints steinkit's own warnings once each, without a line of code.
 
-    Python itself would say one again after each change of its filters.
+    Python itself would repeat a warning after each change of its filters.
     """
     told = set[str]()
 

@@ -81,9 +81,9 @@ def draws_place(options: Mapping[str, Any], sources: Sequence[str] = ("-",)) -> 
 def deliver_sample(
     sample: Sample, place: tuple[str, str], said: str, document: Mapping[str, Any] | None, notes: Iterable[str] = ()
 ) -> None:
-    """Write the draws, warn, say how it went, and print the document if there is one.
+    """Write the draws, print warnings and a report, and the document if there is one.
 
-    A reader of standard output who has gone, such as ``head``, is no error.
+    A closed standard output, as by ``head``, is not an error.
     """
     file, form = place
     try:
@@ -101,7 +101,7 @@ def deliver_sample(
 
 
 def complete_sampler(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Names of samplers."""
+    """Complete the name of a sampler."""
     return [CompletionItem(name, help=find_sampler(name).summary) for name in sampler_names() if name.startswith(word)]
 
 
@@ -147,14 +147,14 @@ def sample(sampler: str, **settings: Any) -> None:
 
 
 def _target(settings: Mapping[str, Any], options: Mapping[str, Any]) -> Target:
-    """The target; where nothing else fixes its dimension, the length of --start or --proposal-scale does."""
+    """Return the target; its dimension may follow from the length of --start or --proposal-scale."""
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
     return NamedTarget(settings).target(dim)
 
 
 def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file_format: str) -> None:
-    """Refuse, before any draw is made, what would come to light only when the draws are written."""
+    """Refuse, before any draw is made, a target whose draws could not be written."""
     if target.dim is None and "start" in sampler.options() and "start" not in options:
         raise UsageError(
             f"the dimension of {target.label!r} is not known; give --start, or pass dim= to steinkit.Target"
@@ -165,7 +165,7 @@ def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any],
 
 
 def run_document(draws: Draws, start: Any) -> dict[str, Any]:
-    """What ``--json`` prints of a run. Lists hold a number a chain."""
+    """Return the JSON document of a run; lists have one number per chain."""
     return {
         "settings": {name: value for name, value in draws.settings.items() if name != "sampler"} | {"start": start},
         "seeds": list(draws.seeds),
@@ -312,7 +312,7 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
 
 
 def _resampled(sample: Sample, seed: int) -> Sample:
-    """As many draws, by stratified resampling (Kitagawa 1996): draw i stands there about n w_i times."""
+    """Return n draws by stratified resampling (Kitagawa 1996): draw i appears about n w_i times."""
     if sample.weights is None:
         return sample
     n = len(sample)

@@ -137,7 +137,7 @@ input_options = combined(
     ),
     option("--no-check", is_flag=True, help="Do not check the score of your target against its log density."),
 )
-"""``--target``, ``-p`` and how files are read."""
+"""``--target``, ``-p`` and the options that say how files are read."""
 
 
 measure_option = option(
@@ -210,7 +210,7 @@ verdict_options = combined(
     matters_option,
     option("--looks", type=_COUNT, metavar="K", default=1, help="Times that you judge a growing run; multiplies p."),
 )
-"""How samples are judged that are measured as well."""
+"""``--no-verdict``, ``--matters`` and ``--looks``."""
 reference_options = combined(
     option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also score N exact samples."),
     option(
@@ -221,7 +221,7 @@ reference_options = combined(
     ),
     seed_option,
 )
-"""Independent samples that are scored as well."""
+"""``--reference``, ``--reference-draws`` and ``--seed``."""
 json_option = option("--json", "json_output", is_flag=True, help="Print JSON instead of text.")
 """``--json``: "json_output"."""
 save_option = option("-o", "--output", type=click.Path(dir_okay=False), help="Also write the JSON to this file.")

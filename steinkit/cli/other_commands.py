@@ -1,4 +1,4 @@
-"""``steinkit report``, ``targets``, ``warm`` and ``completion``, none of which measures a sample."""
+"""``steinkit report``, ``targets``, ``warm`` and ``completion``: commands that do not measure a sample."""
 
 from __future__ import annotations
 

@@ -325,7 +325,7 @@ def deliver(
     draw: Callable[[], Figure] | None = None,
     result: Result | None = None,
 ) -> None:
-    """Print the document or the text, write the files that were asked for, and warn.
+    """Print the document or the text, write the requested files, and print warnings.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def deliver(
 
 
 def _save(draw: Callable[[], Figure], path: str) -> None:
-    """Draw a figure and write it in the format of the file's ending, in one step; a device or a pipe receives a PNG."""
+    """Draw a figure and write it in the format of the file's ending, in one step; to a device or a pipe as PNG."""
     form = "png" if is_device(path) else Path(path).suffix.lower().removeprefix(".")
     stream = io.BytesIO()
     try:

@@ -1,7 +1,6 @@
-"""The options of the samplers as ``steinkit sample`` writes them, ``steinkit samplers`` and ``steinkit design``.
+"""The options of the samplers, ``steinkit samplers`` and ``steinkit design``.
 
-``design`` says how often a sequential acceptance test errs, what it reads, and which to choose. The names of options
-are those of the Python arguments, with dashes.
+Options have the names of the Python arguments, with dashes.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
     UsageError
         If the sampler does not take one of them, or one that it needs is missing.
     """
-    # a flag that is not given is False, an option None, a repeatable one empty; the number 0 is given
+    # not given are False for a flag, None for an option, and () for a repeatable one, but not the number 0
     values = {name: settings[name] for name in SAMPLER_OPTIONS}
     given = {name: value for name, value in values.items() if value not in (None, ()) and value is not False}
     taken = sampler.options(given.get("test"))

@@ -1,4 +1,4 @@
-"""Standard output; warnings and the next command on standard error; where results may go; and control-C."""
+"""Printing on standard output and standard error, checks of output files, and the handling of control-C."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from steinkit.errors import OutputError, UsageError, printable
 from steinkit.text import filled, on_screen
 
 _PICTURES = (".png", ".pdf", ".svg")
-_COLUMNS = 80  # of a terminal that does not say
+_COLUMNS = 80  # of a terminal without a size
 
 
 def require_places(source: str, json_file: str | None, picture_file: str | None) -> None:
-    """Refuse, before any work is done, a file that cannot be written or would cost the user another."""
+    """Refuse, before any work is done, output files that cannot be written or would overwrite the source."""
     if json_file:
         require_place("-o", json_file, source, "print JSON there with --json")
     if picture_file:
@@ -34,7 +34,7 @@ def require_places(source: str, json_file: str | None, picture_file: str | None)
 
 
 def require_place(option: str, path: str, source: str, remedy: str) -> None:
-    """Refuse a place for what is made of a source: standard output, a folder that is not there, the source itself."""
+    """Refuse standard output, a file in a folder that does not exist, and the source itself."""
     if path == "-":
         raise UsageError(f"{option} cannot write to standard output; {remedy}")
     folder = Path(path).parent
@@ -45,12 +45,12 @@ def require_place(option: str, path: str, source: str, remedy: str) -> None:
 
 
 def is_device(path: str) -> bool:
-    """Whether a path is a device or a pipe, written to as it is and whatever its name ends in."""
+    """True if a path is a device or a pipe, which is written to directly whatever the ending of its name."""
     return Path(path).exists() and not Path(path).is_file()
 
 
 def say(text: str) -> None:
-    """Print a result on standard output. A reader who has gone, such as ``head``, is no error."""
+    """Print a result on standard output. A closed pipe, as by ``head``, is not an error."""
     try:
         click.echo(printable(text, lines=True))
     except BrokenPipeError:
@@ -63,12 +63,12 @@ def say(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print a warning on standard error, if anyone reads it; the result does not depend on it."""
+    """Print a warning on standard error."""
     tell(f"warning: {printable(text)}")
 
 
 def tell(text: str) -> None:
-    """Print sentences on standard error: in lines that fit a terminal, or as they are without one."""
+    """Print sentences on standard error, wrapped to the width of a terminal."""
     columns = terminal_columns(sys.stderr)
     if columns is not None:
         with on_screen(columns):
@@ -77,7 +77,7 @@ def tell(text: str) -> None:
 
 
 def say_aside(text: str) -> None:
-    """Print something on standard error, if anyone reads it; the result does not depend on it."""
+    """Print text on standard error, and ignore that it cannot be written."""
     with contextlib.suppress(OSError):
         click.echo(printable(text, lines=True), err=True)
 
@@ -95,22 +95,22 @@ def target_words(target: str | None, options: Mapping[str, str]) -> list[str]:
 
 
 def apart_from_results() -> contextlib.AbstractContextManager[object]:
-    """Let what a user's own code prints go to standard error: it is no result, and no draw."""
+    """Redirect the output of a user's own code to standard error: it is not part of a result."""
     return contextlib.redirect_stdout(sys.stderr)
 
 
 def command_line() -> list[str]:
-    """The words of the command as given, after the program's name: how to run it again."""
+    """Return the words of the command line after the program's name."""
     return sys.argv[1:]
 
 
 def on_terminal() -> bool:
-    """Whether someone watches standard error."""
+    """True if standard error is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 def terminal_columns(stream: TextIO | None) -> int | None:
-    """Columns of the terminal behind a stream, or those that COLUMNS asks for; None where the stream leads to none."""
+    """Return the columns of a stream's terminal, or those that COLUMNS sets; None if the stream has no terminal."""
     if stream is None or not stream.isatty():
         return None
     asked = os.environ.get("COLUMNS", "")
@@ -160,7 +160,7 @@ def heeded_interrupts() -> Iterator[None]:
 
 
 def comes_of_interrupt(error: BaseException | None) -> bool:
-    """Whether an error was raised from a `KeyboardInterrupt`, as Python does in places, or while handling one."""
+    """True if an error was raised from a `KeyboardInterrupt`, or while one was handled."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

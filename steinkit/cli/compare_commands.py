@@ -19,8 +19,7 @@ from steinkit.sample import Sample
 
 
 @shared.command()
-@shared.files_argument
-@option_group("Input", shared.input_options)
+@shared.sample_options
 @option_group("Measures", shared.measure_option, shared.measure_options())
 @option_group("Solver", shared.measure_options(of_solver=True))
 @option_group("Verdict", shared.verdict_options)
@@ -99,8 +98,7 @@ _GRID = shared.Parsed(lambda text: [*map(float, text.strip(",").split(","))], "n
 
 
 @shared.command()
-@shared.files_argument
-@option_group("Input", shared.input_options)
+@shared.sample_options
 @option_group(
     "Curve",
     option("--n", type=_GRID, metavar="N,N...", show_default="12 from 10 to all", help="Numbers of draws."),

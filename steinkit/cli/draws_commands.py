@@ -210,14 +210,11 @@ def _summed_up(draws: Draws, name: str) -> Floats:
 
 
 @shared.command()
-@shared.files_argument
-@option_group("Input", shared.input_options, shared.setting_option("bounds", names_measures=False))
+@shared.bounded_sample_options
 @option_group(
     "Thinning",
     option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="Number of draws to choose."),
-    shared.setting_option("units", names_measures=False),
-    shared.setting_option("kernel", names_measures=False),
-    shared.setting_option("kernel_scale", names_measures=False),
+    shared.setting_options("units", "kernel", "kernel_scale"),
     option(
         "--moment-weight",
         type=click.FloatRange(min=0.0),
@@ -271,8 +268,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
 
 
 @shared.command()
-@shared.files_argument
-@option_group("Input", shared.input_options, shared.setting_option("bounds", names_measures=False))
+@shared.bounded_sample_options
 @option_group(
     "Repair",
     option(

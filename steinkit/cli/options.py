@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
-from cloup import argument, option
+from cloup import argument, option, option_group
 from cloup import command as cloup_command
 
 from steinkit.diagnosis.verdict_text import WORST
@@ -125,8 +125,8 @@ def target_options(*, required: bool = False) -> Decorator:
     )
 
 
-files_argument = argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
-input_options = combined(
+_files = argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
+_input_options = combined(
     target_options(),
     option(
         "--columns", type=_words, metavar="NAME,...", show_default="all", help="Parameters or arrays to read, in order."
@@ -137,9 +137,6 @@ input_options = combined(
     ),
     option("--no-check", is_flag=True, help="Do not check the score of your target against its log density."),
 )
-"""``--target``, ``-p`` and the options that say how files are read."""
-
-
 measure_option = option(
     "--measure",
     "measures",
@@ -159,11 +156,15 @@ def measure_options(*, of_solver: bool = False, of_one_sample: bool = False) -> 
         for name, each in all_options().items()
         if each.help and each.of_solver == of_solver and each.of_one_sample <= of_one_sample
     ]
-    return combined(*map(setting_option, chosen))
+    return setting_options(*chosen, names_measures=True)
 
 
-def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
-    """Declare the option of one setting of the measures; its help names its measures if they are few."""
+def setting_options(*names: str, names_measures: bool = False) -> Decorator:
+    """Declare the options of settings of the measures; their help may name the measures, if they are few."""
+    return combined(*(_setting_option(name, names_measures) for name in names))
+
+
+def _setting_option(name: str, names_measures: bool) -> Decorator:
     setting = all_options()[name]
     said = setting.help() if callable(setting.help) else setting.help
     kind: Any = _TYPES.get(name) or (setting.read if isinstance(setting.read, type) else Parsed(setting.read))
@@ -188,9 +189,13 @@ def flag_of(name: str) -> str:
     return f"--{(all_options()[name].flag or name).replace('_', '-')}"
 
 
+sample_options = combined(_files, option_group("Input", _input_options))
+"""FILE and the group of options that say how files are read, and ``--target`` and ``-p``."""
+bounded_sample_options = combined(_files, option_group("Input", _input_options, setting_options("bounds")))
+"""The same with ``--bounds``."""
 seed_option = option("--seed", type=_WHOLE, metavar="S", default=0, help="Random seed.")
 """``--seed``."""
-max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Give up after S seconds, with exit code 4.")
+max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Give up after S seconds.")
 """``--max-seconds``."""
 matters_option = option(
     "--matters", type=SIZE, metavar="DELTA", help="Say whether a mean is biased by more than DELTA sd."

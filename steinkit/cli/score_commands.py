@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 
 @shared.command()
-@shared.files_argument
-@option_group("Input", shared.input_options)
+@shared.sample_options
 @option_group("Measures", shared.measure_option, shared.measure_options(of_one_sample=True))
 @option_group("Solver", shared.measure_options(of_solver=True))
 @option_group("Verdict", shared.verdict_options, shared.fail_options)
@@ -130,8 +129,7 @@ def _threshold(request: Request) -> float:
 
 
 @shared.command()
-@shared.files_argument
-@option_group("Input", shared.input_options, shared.setting_option("bounds", names_measures=False))
+@shared.bounded_sample_options
 @option_group(
     "Verdict",
     shared.matters_option,

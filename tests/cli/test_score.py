@@ -302,7 +302,7 @@ class TestReference:
         assert 200 <= reference["draws"] < 400
         assert len(reference["samples"]) == 1500 // reference["draws"]
         said = " ".join(steinkit(*arguments).out.split())
-        assert f"blocks of {reference['draws']} draws of long.csv, worth 200 independent ones each, score" in said
+        assert f"{reference['draws']} draws of long.csv" in said
         error = steinkit(*arguments, "--reference", "3").err
         assert "--reference 3 and --reference-draws" in error
         other = write_csv("a,c", np.zeros((5, 2)), "other.csv")
@@ -318,7 +318,7 @@ class TestReference:
         n = steinkit(*arguments, "--json").document["reference"]["draws"]
         assert 100 < n < 400
         said = " ".join(steinkit(*arguments).out.split())
-        assert f"5 independent samples of {n} draws from the target, as many as this sample is worth by its ESS" in said
+        assert f"5 independent samples of {n} draws" in said
 
     def test_one_that_cannot_be_certified_does_not_cost_the_answer(self, steinkit, sample_file, monkeypatch):
         def fails(*args, **kwargs):

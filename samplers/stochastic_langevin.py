@@ -57,9 +57,9 @@ from steinkit.samplers.registry import sampler
 
 
 @sampler(
-    decay=option("X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
-    decay_offset=option("X", "Number of steps after which they begin to decrease in earnest."),
-    control_variates=option("", "Give SGLD's gradients control variates at the mode."),
+    decay=option("X", "Exponent with which the steps of sgld decrease; draws are then weighted."),
+    decay_offset=option("X", "Steps before that decrease sets in."),
+    control_variates=option("", "Use control variates at the mode for the gradients of sgld."),
 )
 def sgld(
     posterior: Posterior,

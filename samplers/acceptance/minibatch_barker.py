@@ -330,14 +330,14 @@ class MinibatchBarkerTest(AcceptanceTest):
     needs_normal = True
 
     batch_size: int | None = None
-    sigma: float = field(
-        default=1.0, metadata=option("X", "Standard deviation of the noise with which a minibatch Barker test decides.")
+    sigma: float = field(default=1.0, metadata=option("X", "Sd of the noise in a minibatch Barker test."))
+    growth: str = field(
+        default="fixed", metadata=option("fixed|jump", "How the batch of a minibatch Barker test grows.")
     )
-    growth: str = field(default="fixed", metadata=option("fixed|jump", "How its batch grows."))
     clt_bound: bool = field(
-        default=False, metadata=option("", "Report a bound on the error of its normal approximation.")
+        default=False, metadata=option("", "Report a bound on the test's normal approximation error.")
     )
-    delta: float | None = field(default=None, metadata=option("X", "Read on until that bound is at most this."))
+    delta: float | None = field(default=None, metadata=option("X", "Read data until that bound is at most X."))
 
     def __post_init__(self) -> None:
         correction_distribution(self.sigma)  # refuses a sigma that has none

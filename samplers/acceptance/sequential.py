@@ -293,9 +293,7 @@ class _AusterityTest(SequentialTest):
     default_batch = 500
 
     epsilon: float = 0.05
-    alpha: float = field(
-        default=0.5, metadata=option("X", "Wang-Tsiatis exponent of the austerity test's thresholds, in [0.5, 1].")
-    )
+    alpha: float = field(default=0.5, metadata=option("X", "Wang-Tsiatis exponent of the austerity test, in [0.5, 1]."))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -574,12 +572,12 @@ class ConcentrationTest(SequentialTest):
     epsilon: float = 0.01
     bound: Bound = field(
         default="oracle",
-        metadata=option("X|oracle", "Bound of a datum's log likelihood ratio in the concentration test."),
+        metadata=option("X|oracle", "Bound on the log likelihood ratio of a data point (concentration test)."),
     )
-    factor: float = field(
-        default=2.0, metadata=option("X", "Growth of the concentration test's batch from look to look.")
+    factor: float = field(default=2.0, metadata=option("X", "Growth of the batch per stage (concentration test)."))
+    power: float = field(
+        default=2.0, metadata=option("X", "Decrease of the allowed error per stage (concentration test).")
     )
-    power: float = field(default=2.0, metadata=option("X", "How fast the error it allows falls from look to look."))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -90,9 +90,21 @@ SAMPLER_OPTIONS = {
 """The options of all samplers, as click declares them."""
 
 
-def sampler_options(*names: str) -> shared.Decorator:
-    """Declare these options of the samplers."""
-    return shared.combined(*(option(as_flag(name), name, **SAMPLER_OPTIONS[name]) for name in names))
+def sampler_options(*names: str, show_default: bool = True) -> shared.Decorator:
+    """Declare these options of the samplers, with the defaults of a run."""
+    return shared.combined(
+        *(
+            option(as_flag(name), name, show_default=show_default and _default(name), **SAMPLER_OPTIONS[name])
+            for name in names
+        )
+    )
+
+
+def _default(name: str) -> str | bool:
+    """Return the default that all samplers share, for the help; False if there is none."""
+    given = (each.options().get(name) for each in map(registry.find_sampler, registry.sampler_names()))
+    found = {str(each.default) for each in given if each is not None}
+    return found.pop() if len(found) == 1 and not found & {"None", "False"} else False
 
 
 def as_flag(name: str) -> str:
@@ -184,7 +196,7 @@ Found: TypeAlias = tuple[dict[str, Any], str]
     "Test",
     option("--target-error", type=float, metavar="X", help="Find the cheapest test whose error is at most X."),
     option("--first-fraction", type=float, metavar="X", help="Fraction of the data read at each stage, in (0, 1]."),
-    sampler_options("epsilon", "alpha", "batch_size"),
+    sampler_options("epsilon", "alpha", "batch_size", show_default=False),
     option("--mean", type=float, metavar="X", show_default="0, the worst", help="Standardized mean of the data."),
     option("--size", type=int, metavar="N", help="Number of data points, for the design's batch size."),
 )

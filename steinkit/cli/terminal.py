@@ -40,6 +40,8 @@ def require_place(option: str, path: str, source: str, remedy: str) -> None:
     folder = Path(path).parent
     if not folder.is_dir():
         raise OutputError(f"{path} cannot be written: there is no folder {folder}; make it first")
+    if not os.access(folder, os.W_OK) and not os.access(path, os.W_OK):
+        raise OutputError(f"{path} cannot be written: no permission for the folder {folder}; choose another folder")
     if source != "-" and Path(path).is_file() and Path(source).exists() and os.path.samefile(path, source):
         raise UsageError(f"{option} {path} would overwrite what it is made from; name another file")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,14 +59,8 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         found = _with_unread(found, files, unread, task.doubts)
     judged = any(each.verdict is not None for each in found.samples)
     found = replace(found, origin=request.origin(judged=judged))
-    deliver(
-        options,
-        found.to_dict(),
-        lambda: found.summary(everything=options["everything"]),
-        found.warnings,
-        found.plot,
-        found,
-    )
+    text = partial(found.summary, everything=options["everything"])
+    deliver(options, found.to_dict(), text, found.warnings, found)
     missed = (each for each in found.samples if not each.measurements)
     return next((error.exit_code for each in missed for error in each.errors.values()), 0)
 
@@ -134,6 +129,6 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
             settings=task.settings,
         )
     found = replace(found, warnings=(*task.doubts, *found.warnings), origin=request.origin())
-    deliver(options, found.to_dict(), found.summary, found.warnings, found.plot, found)
+    deliver(options, found.to_dict(), found.summary, found.warnings, found)
     unproved = measure.has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0

@@ -322,8 +322,8 @@ def deliver(
     document: dict[str, Any],
     text: Callable[[], str],
     notes: Iterable[str],
-    draw: Callable[[], Figure] | None = None,
     result: Result | None = None,
+    draw: Callable[[], Figure] | None = None,
 ) -> None:
     """Print the document or the text, write the requested files, and print warnings.
 
@@ -333,13 +333,13 @@ def deliver(
         Those of `output_options`.
     document : dict
     text : callable
-        Makes the text where it is wanted.
+        Makes the text if it is printed.
     notes : iterable of str
         Warnings for standard error, which come last and whatever fails.
-    draw : callable, optional
-        Makes the picture, of a command that has ``--plot``.
     result : Result, optional
-        What goes beside the JSON file, for a page.
+        Kept with the JSON file, for ``steinkit report``.
+    draw : callable, optional
+        Draws the figure of ``--plot``, by default that of the result.
     """
     json_text = as_json(document)
     printed = json_text if options["json_output"] else text()
@@ -349,8 +349,8 @@ def deliver(
         deliveries.append(lambda: save_result(result, json_file, json_text))
     elif json_file:
         deliveries.append(lambda: write_bytes(json_file, f"{json_text}\n".encode(), binary=True))
-    if draw is not None and options["plot"]:
-        deliveries.append(lambda: _save(draw, options["plot"]))
+    if result is not None and options["plot"]:
+        deliveries.append(lambda: _save(draw or result.plot, options["plot"]))
     failures = []
     for make in deliveries:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,12 +39,7 @@ if TYPE_CHECKING:
     "Output",
     shared.output_options,
     shared.all_option,
-    option(
-        "--fail-above",
-        type=shared.SIZE,
-        metavar="X",
-        help="Exit with 1 if the first value exceeds X.",
-    ),
+    option("--fail-above", type=shared.SIZE, metavar="X", help="Exit with 1 if the first value exceeds X."),
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score the draws in FILE ('-' for standard input) against a target; several FILEs are chains of one sample.
@@ -76,8 +72,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     biased = found is not None and found.is_biased and found.is_large is not False
     code, doubts = _passed(found, options, biased)
     notes += doubts
-    origin = request.origin(judged=scores.verdict is not None)
-    scores = replace(scores, warnings=tuple(notes), origin=origin)
+    scores = replace(scores, warnings=tuple(notes), origin=request.origin(judged=found is not None))
     document = {
         **scores.to_dict(),
         "reading": {
@@ -89,19 +84,14 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         },
         "settings": recorded_settings({**task.settings, "operator": options["operator"]}),
     }
-    deliver(
-        options,
-        document,
-        lambda: scores.summary(everything=options["everything"]),
-        notes,
-        lambda: plots.picture(scores, "" if files == ("-",) else Path(title).name),
-        scores,
-    )
+    text = partial(scores.summary, everything=options["everything"])
+    draw = partial(plots.picture, scores, "" if files == ("-",) else Path(title).name)
+    deliver(options, document, text, notes, scores, draw)
     return code or int(lower > threshold)
 
 
 def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -> tuple[int, tuple[str, ...]]:
-    """The exit code of --fail-if-biased and --fail-if-bias, and what they could not tell."""
+    """Return the exit code of --fail-if-biased and --fail-if-bias, and why they could not decide."""
     biased, delta = options["fail_if_biased"] is not None, options["fail_if_bias"]
     if not biased and delta is None:
         return 0, ()
@@ -120,7 +110,7 @@ def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -
 
 
 def _threshold(request: Request) -> float:
-    """What --fail-above asks; NaN, which nothing exceeds, if it is not given."""
+    """Return the value of --fail-above; NaN, which nothing exceeds, if it is not given."""
     asked = request.given["fail_above"]
     for first in request.measures[:1]:
         if asked is not None and not first.smaller_is_better:
@@ -134,12 +124,7 @@ def _threshold(request: Request) -> float:
     "Verdict",
     shared.matters_option,
     shared.fail_options,
-    option(
-        "--score-batch",
-        type=click.IntRange(min=2),
-        metavar="B",
-        help="Estimate each score of a posterior from B data points.",
-    ),
+    option("--score-batch", type=click.IntRange(min=2), metavar="B", help="Estimate each score from B data points."),
     shared.seed_option,
     shared.max_seconds_option,
 )
@@ -221,7 +206,7 @@ def _report(judged: list[_Judged], everything: bool) -> str:
 
 
 def _say_next(found: dict[str, Verdict | None], options: dict[str, Any]) -> None:
-    """What mends the first sample that is off, else what measures the first that was judged."""
+    """Suggest to repair the first biased sample, else to score the first that was judged."""
     known = {file: verdict for file, verdict in found.items() if verdict is not None}
     if not known or "-" in found:
         return
@@ -229,5 +214,5 @@ def _say_next(found: dict[str, Verdict | None], options: dict[str, Any]) -> None
     off = [file for file, each in known.items() if each.is_biased and each.bias is not None and not each.bias.hidden]
     words, purpose = ["score", next(iter(known)), *target], "discrepancies, with their proofs"
     if off:
-        words, purpose = ["repair", off[0], *target, "-o", "repaired.csv"], "mend these draws"
+        words, purpose = ["repair", off[0], *target, "-o", "repaired.csv"], "correct these draws"
     say_next(words, purpose, json_output=options["json_output"])

@@ -122,7 +122,8 @@ def main() -> NoReturn:
         code = errors.SteinkitError.exit_code
     except (Exception, KeyboardInterrupt) as error:
         if terminal.comes_of_interrupt(error):
-            terminal.say_aside("interrupted")
+            for note in (*getattr(error.__cause__ or error, "__notes__", ()), "interrupted"):
+                terminal.tell(note)
             code = terminal.INTERRUPTED
             if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from it
                 sys.stdout.flush()

@@ -10,7 +10,7 @@ import click
 from cloup import option, option_group
 
 from steinkit.cli import options as shared
-from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, tell, warn
+from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, warn
 from steinkit.files.streams import as_json
 from steinkit.sweeps import BACKENDS
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _NOTHING_SCORED = 4
 
 
-def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> None:
-    """Write a starting file, and end."""
+def _init(ctx: click.Context, parameter: click.Parameter, file: str | None) -> None:
+    """Write a starter file and exit."""
     if file is None or ctx.resilient_parsing:
         return
     from steinkit.sweeps.configuration import write_starting_file
@@ -34,13 +34,7 @@ def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> 
 
 
 _work_options = shared.combined(
-    option(
-        "--jobs",
-        type=int,
-        metavar="N",
-        show_default="none: this process",
-        help="Worker processes of loky; -1 for all processors.",
-    ),
+    option("--jobs", type=int, metavar="N", show_default="none", help="Worker processes of loky; -1 for all processors."),
     option(
         "--backend",
         metavar="NAME",
@@ -54,7 +48,7 @@ _file = option("-o", "--output", required=True, metavar="FILE", help="SQLite fil
 
 
 def _workplace(file: str, options: Mapping[str, Any]) -> Workplace:
-    """Where cells are computed and kept."""
+    """Return the place where cells are computed and kept."""
     from steinkit.sweeps.run import Workplace
 
     return Workplace(file, options["jobs"], options["backend"], options["scheduler"], on_terminal())
@@ -68,14 +62,7 @@ def _workplace(file: str, options: Mapping[str, Any]) -> Workplace:
 @option_group(
     "Output",
     _file,
-    option(
-        "--init",
-        type=click.Path(dir_okay=False),
-        is_eager=True,
-        expose_value=False,
-        callback=_begin,
-        help="Write a starter CONFIG.toml and exit.",
-    ),
+    option("--init", metavar="FILE", is_eager=True, expose_value=False, callback=_init, help="Write a starter file."),
     shared.json_option,
 )
 def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
@@ -117,18 +104,13 @@ def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
 
     with apart_from_results():
         plan, asked_for_racing = read_configuration(config)
-        try:
-            result = run_plan(plan, _workplace(output, options), options["racing"] or asked_for_racing)
-        except KeyboardInterrupt as interrupt:
-            for note in getattr(interrupt, "__notes__", ()):
-                tell(note)
-            raise
+        result = run_plan(plan, _workplace(output, options), options["racing"] or asked_for_racing)
     _report(result, output, json_output)
     return 0 if result.criteria else _NOTHING_SCORED
 
 
 def _report(result: Result, output: str, json_output: bool) -> None:
-    """Print a result, warn, and say how to make a page of it."""
+    """Print a result and its warnings, and suggest to make a page of it."""
     from steinkit.sweeps.store import sweep_file
 
     file = sweep_file(output)

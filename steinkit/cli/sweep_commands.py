@@ -34,7 +34,9 @@ def _init(ctx: click.Context, parameter: click.Parameter, file: str | None) -> N
 
 
 _work_options = shared.combined(
-    option("--jobs", type=int, metavar="N", show_default="none", help="Worker processes of loky; -1 for all processors."),
+    option(
+        "--jobs", type=int, metavar="N", show_default="none", help="Worker processes of loky; -1 for all processors."
+    ),
     option(
         "--backend",
         metavar="NAME",

@@ -106,19 +106,13 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     InputError
         If a file is missing or damaged, or the two do not belong together.
     """
-    data = read_bytes(path, binary=True)
-    if not has_arrays(path):
+    data, beside = read_bytes(path, binary=True), _beside(path)
+    if not beside.is_file():
         raise InputError(
-            f"{path} has no {_beside(path).name} beside it, which holds the result's arrays; write both with -o of the "
+            f"{path} has no {beside.name} beside it, which holds the result's arrays; write both with -o of the "
             "command or with Result.save"
         )
-    return restored(data, path)
-
-
-def restored(data: bytes, path: str | os.PathLike[str]) -> Result:
-    """The result whose JSON file holds these bytes; parameters and errors of `read_result`."""
-    name = _beside(path)
-    return unpacked_result(data, read_bytes(name, binary=True), str(name))
+    return unpacked_result(data, read_bytes(beside, binary=True), str(beside))
 
 
 def unpacked_result(data: bytes, described: bytes, name: str) -> Result:
@@ -140,11 +134,6 @@ def unpacked_result(data: bytes, described: bytes, name: str) -> Result:
     if not isinstance(found, Result):
         raise InputError(f"{name} holds a {type(found).__name__}, not a result")
     return found
-
-
-def has_arrays(path: str | os.PathLike[str]) -> bool:
-    """Whether the rest of the result stands beside a JSON file."""
-    return _beside(path).is_file()
 
 
 def _beside(path: str | os.PathLike[str]) -> Path:

@@ -146,7 +146,8 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     judged = [_judge(file, judging, options) for file in files]
     document = {"verdicts": [each.to_dict() for each in judged], "version": __version__}
     notes = [f"{each.name}: {note}" if len(files) > 1 else note for each in judged for note in each.warnings]
-    deliver(options, document, lambda: _report(judged, options["everything"]), notes)
+    only = judged[0].verdict if len(judged) == 1 else None
+    deliver(options, document, lambda: _report(judged, options["everything"]), notes, result=only)
     found = {each.file: each.verdict for each in judged}
     _say_next(found, options)
     for each in judged:

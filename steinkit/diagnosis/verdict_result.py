@@ -357,17 +357,17 @@ class Verdict(Result):
         dict
             Strings, finite numbers, lists and dicts.
         """
+        before = ("decided_by", "level", "looks", "ksd_equivalent_draws", "ess")
+        after = (
+            "divergent", "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
+            "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
+        )  # fmt: skip
+        of_chains = self.diagnostics
         found = {
-            "p": self.p,
-            **{f"p_{test}": self.p_of(test) for test in _TITLES},
-            **{name: getattr(self, name) for name in ("decided_by", "level", "looks", "ksd_equivalent_draws", "ess")},
-            "r_hat": self.diagnostics.max_r_hat,
-            "tail_ess": self.diagnostics.min_tail_ess,
-            "mixed": self.diagnostics.mixed,
-            **{name: getattr(self, name) for name in ("divergent", "bfmi", "draws", "effective_draws")},
-            **{name: getattr(self, name) for name in ("enough_draws", "burn_in", "matters", "p_matters", "findings")},
-            **{name: getattr(self, name) for name in ("bias", "modes", "not_tested", "score_noise", "hiding")},
-            "sentence": self.sentence,
+            **{"p": self.p} | {f"p_{test}": self.p_of(test) for test in _TITLES},
+            **{name: getattr(self, name) for name in before},
+            **{"r_hat": of_chains.max_r_hat, "tail_ess": of_chains.min_tail_ess, "mixed": of_chains.mixed},
+            **{name: getattr(self, name) for name in after},
         }
         return {name: in_json(each) for name, each in found.items()}
 

@@ -134,3 +134,15 @@ def test_scores_from_few_data(steinkit, write_csv):
     assert "is noise of its batches of 20 data" in answer.err
     refused = steinkit("verdict", file, "--target", "normal", "-p", "mean=0,0,0,0,0,0", *few)
     assert "score_batch is for a Posterior" in refused.out
+
+
+def test_the_verdict_on_one_file_is_saved_for_a_page(steinkit, files, tmp_path):
+    saved = tmp_path / "verdict.json"
+    assert steinkit("verdict", files["shifted"], *NORMAL, "-o", str(saved)).code == 0
+    found = sk.read_result(saved)
+    assert found.findings[0].parameters == ("a",)
+    assert steinkit("report", str(saved), "-o", str(tmp_path / "page.html")).code == 0
+    assert "a is too high" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert steinkit("verdict", *files.values(), *NORMAL, "-o", str(tmp_path / "both.json")).code == 0
+    refused = steinkit("report", str(tmp_path / "both.json"), "-o", str(tmp_path / "page.html"))
+    assert (refused.code, "both.json.npz" in refused.err) == (3, True)

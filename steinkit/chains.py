@@ -187,7 +187,7 @@ class ChainDiagnostics(Measurement):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Nothing: they are computed when first asked for."""
+        """Empty: diagnostics are computed on first access."""
         return {}
 
     @property
@@ -197,7 +197,7 @@ class ChainDiagnostics(Measurement):
         return tuple(map(Term, self.names, sizes, sizes, sizes))
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say the number, what it is blind to, and how the chains went."""
+        """State the value, its limits, and how the chains moved."""
         what = f"What is its {self.title}?"
         worst = f"The {self.title} is {compact(self.value)}, that of the worst coordinate."
         facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the one before"]
@@ -210,7 +210,7 @@ class ChainDiagnostics(Measurement):
         )
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List what is known of each coordinate, that of least ESS first."""
+        """List the diagnostics of each coordinate, smallest ESS first."""
         order = np.argsort(np.nan_to_num(self.bulk_ess), kind="stable")
         columns = [getattr(self, name) for name in _COLUMNS.values()]
         rows = tuple((self.names[j], *(compact(float(each[j])) for each in columns)) for j in order)

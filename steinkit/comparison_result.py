@@ -1,4 +1,4 @@
-"""Samples measured alike and put in order: what is proved of them, and what is said of that."""
+"""Result of a comparison: the samples with their verdicts and measures, the ranking, and its report."""
 
 from __future__ import annotations
 
@@ -210,12 +210,12 @@ class Comparison(Result):
 
     @property
     def subject(self) -> str:
-        """How many samples, and their target."""
+        """Number of samples, and their target."""
         of = count(len(self.samples), "sample")
         return of if self.origin is None else f"{of} against {self.origin.against}"
 
     def standings(self, measure: str) -> list[Standing]:
-        """The samples that a measure could be taken of, best first, then those that it does not put in order."""
+        """List the measured samples by rank, then those that the measure does not rank."""
         taken = {each.name: each for each in self.samples if measure in each.measurements}
         ranks: dict[str, str] = {}
         for group in self.ranking[measure]:
@@ -227,7 +227,7 @@ class Comparison(Result):
         return found
 
     def headline(self) -> str:
-        """Say which sample comes first, and whether it is good."""
+        """State which sample ranks first, and whether it is biased."""
         first = find_measure(self.measures[0])
         best: Sequence[str] = next(iter(self.ranking[first.name]), ())
         judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
@@ -239,7 +239,7 @@ class Comparison(Result):
         return self._first(first)
 
     def statements(self) -> tuple[Statement, ...]:
-        """Say the verdicts, the order by every measure, how good the best sample is, what failed, and the limits."""
+        """State the verdicts, the ranking by every measure, the accuracy of the best sample, failures and limits."""
         judged = [each for each in self.samples if each.verdict is not None]
         found = [
             Statement("number", _MAY_BE_USED, f"{each.name}: {each.verdict.sentence}")
@@ -272,12 +272,12 @@ class Comparison(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """List the verdicts, how far off the samples are, and the order by every measure."""
+        """List the verdicts, the biases, and the ranking by every measure."""
         judged = [table for table in (self._verdicts, self._biases(WORST)) if table is not None]
         return (*judged, *(self.table(name) for name in self.measures))
 
     def table(self, measure: str) -> Table:
-        """List the samples measured, best first, and the independent ones.
+        """List the samples by rank, and the reference samples.
 
         Parameters
         ----------
@@ -307,13 +307,13 @@ class Comparison(Result):
         return Table(f"{sentence(known.title)}, {known.preference}", columns, cells)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List the samples, their units, and how they were compared."""
+        """List the samples, their units and their origin."""
         units = units_label(None if self.units is None else self.units.document)
         names = ", ".join(each.name for each in self.samples)
         return ("samples", names), *((("units", units),) if units else ()), *super().facts()
 
     def summary(self, *, everything: bool = False) -> str:
-        """Say in tables and sentences which samples may be used, and how they compare, measure by measure.
+        """Report which samples may be used, and how they rank by each measure.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class Comparison(Result):
 
     @property
     def _verdicts(self) -> Table | None:
-        """The verdicts side by side; None if there are none."""
+        """Table of the verdicts; None if there are none."""
         verdicts = {each.name: each.verdict for each in self.samples}
         return verdicts_table(verdicts) if any(verdicts.values()) else None
 
@@ -365,12 +365,12 @@ class Comparison(Result):
 
     @property
     def _untested(self) -> str:
-        """What ESS means beside the verdicts, and what none of them saw."""
+        """Sentence on the meaning of the ESS, and on aspects that were not tested."""
         verdict = next(each.verdict for each in self.samples if each.verdict is not None)
         return f"ESS says how well the chains mix, and is blind to bias. {verdict.untested_sentence}"
 
     def _order(self, measure: Measure) -> list[Statement]:
-        """What the order by a measure proves, and what it does not."""
+        """State what the ranking by a measure proves."""
         which, groups = _which(measure), self.ranking[measure.name]
         known = self.standings(measure.name)
         reasons = {each.name: each.measurement.unranked for each in known if each.measurement.unranked}
@@ -403,7 +403,7 @@ class Comparison(Result):
         return found
 
     def _first(self, measure: Measure) -> str:
-        """Which sample comes first, and how sure that is."""
+        """Return a clause on the sample that ranks first."""
         groups, title = self.ranking[measure.name], measure.title
         if not groups:
             return f"None of {count(len(self.samples), 'sample')} could be ranked by {title}"
@@ -417,7 +417,7 @@ class Comparison(Result):
         return f"{best[0]} is {measure.better} than {whom} by {title}"
 
     def _against(self, measure: Measure, best: Standing) -> str:
-        """The best sample beside independent ones of its size."""
+        """Compare the best sample with reference samples of its size."""
         reference, taken = best.reference or self.references[measure.name][0], best.measurement
         lowest, highest = map(compact, reference.range)
         beside = f"{reference.samples().rstrip(',')}{reference.times_median(taken.value)}"
@@ -441,7 +441,7 @@ def _which(measure: Measure) -> str:
 
 
 def _by_coordinate(measure: Measure, terms: Sequence[Term]) -> dict[str, str]:
-    """Values by coordinate, or the worst one's where there are many."""
+    """Return cells with the values by coordinate, or with the worst one if there are many."""
     if 2 <= len(terms) <= _MOST_COLUMNS:
         return {f"[{each.name}]": compact(each.value) for each in terms}
     known = [each for each in terms if each.value == each.value]

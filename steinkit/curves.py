@@ -75,8 +75,8 @@ _INTERVALS = {
     "may differ by more",
 }
 _LEVELS_OUT = (
-    "Independent draws have a power near -0.5. A curve that levels out shows the bias that more draws do not mend; one "
-    "that still falls does not show that there is none."
+    "Independent draws have a power near -0.5. A curve that levels out shows a bias that more draws do not remove; a "
+    "falling curve does not rule one out."
 )
 _GROWS = "An effective size that grows like the draws (power 1) speaks for mixing, not for the right target."
 
@@ -177,7 +177,7 @@ class Curve(Rate, Result):
         return "" if self.origin is None else f"{', '.join(self.origin.files)} against {self.origin.against}"
 
     def headline(self) -> str:
-        """Say how the measure goes."""
+        """State the rate."""
         title = sentence(find_measure(self.measure).title)
         if math.isnan(self.rate):
             return f"{title}: no rate could be fitted"
@@ -186,7 +186,7 @@ class Curve(Rate, Result):
         return f"{title} {way} like the {self.against} to the power {self.rate:.2f} ({low:.2f} to {high:.2f})"
 
     def statements(self) -> tuple[Statement, ...]:
-        """Say the rate, how well it is known, and what it does not prove."""
+        """State the rate, its interval and its limits."""
         asked, is_distance = "What does this not prove?", find_measure(self.measure).smaller_is_better
         return (
             Statement("number", "How does it go?", self._rate),
@@ -195,7 +195,7 @@ class Curve(Rate, Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """List the measure at each size, with its proof and the interval over replicates."""
+        """List the measure at each size, with its bracket and the interval over replicates."""
         measure = find_measure(self.measure)
         columns = {"draws": [f"{each:g}" for each in self.n]}
         if self.cost is not None:
@@ -214,12 +214,12 @@ class Curve(Rate, Result):
         return (Table(f"{sentence(measure.title)} of the first draws{what}", tuple(columns), rows),)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List the measure, its units, and how it was taken."""
+        """List the measure, its units and its origin."""
         units = units_label(None if self.units is None else self.units.document)
         return ("measure", find_measure(self.measure).title), *((("units", units),) if units else ()), *super().facts()
 
     def summary(self) -> str:
-        """Say in a table and a paragraph how the measure falls.
+        """Report the measure at each size and its rate.
 
         Returns
         -------

@@ -1,8 +1,4 @@
-"""Results of measures, and the results of right samples to compare them with.
-
-A measure gives a number with a bracket, or an estimate. Its result says what the number means. Where right samples were
-measured alike, as a `Reference`, it says where the number lies among theirs.
-"""
+"""Base classes of the measures' results, and reference values of exact samples to compare them with."""
 
 from __future__ import annotations
 
@@ -23,22 +19,22 @@ CERTIFIED_BETWEEN = "certified between"
 
 _NAMED_COORDINATES = 5
 _DESCRIBED_COORDINATES = 3
-_NO_SHARES = "in a right sample some carry more than others"
+_NO_SHARES = "exact draws differ by coordinate, too"
 _LARGEST, _SMALLEST = "the largest", "the smallest"
-_NOISE = "Right samples score as much, so what follows may be sampling noise."
-_NOISE_UNKNOWN = "What right samples score is not known, so what follows may be sampling noise."
+_NOISE = "Exact samples score as high, so the following may be sampling noise."
+_NOISE_UNKNOWN = "Scores of exact samples are not known, so the following may be sampling noise."
 
 
 @dataclass(frozen=True)
 class Term:
-    """Part of a number that is a sum over coordinates, or a coordinate's own number.
+    """Contribution of one coordinate to a discrepancy, or a coordinate's own value.
 
     Attributes
     ----------
     name : str
-        Of the coordinate or direction.
+        Name of the coordinate or direction.
     value, lower, upper : float
-        The number and its bracket.
+        Value and bracket.
     """
 
     name: str
@@ -48,23 +44,23 @@ class Term:
 
     @property
     def shown(self) -> str:
-        """The value to the digits of its bracket."""
+        """The value, rounded to the digits of its bracket."""
         return within(self.value, self.lower, self.upper)
 
     def to_dict(self) -> dict[str, Any]:
-        """List the term as JSON documents hold it."""
+        """Return the term as in JSON."""
         return dict(vars(self))
 
 
 def terms_of(names: Sequence[str], lower: Sequence[float], upper: Sequence[float]) -> tuple[Term, ...]:
-    """The terms of a sum by their brackets, each with its midpoint."""
+    """Build terms with the midpoints of their brackets as values."""
     ends = zip(names, lower, upper, strict=True)
     return tuple(Term(name, 0.5 * low + 0.5 * high, low, high) for name, low, high in ends)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reference(Brief):
-    """Discrepancies of right samples: of independent draws from the target, or of blocks of a long run.
+    """Discrepancies of exact samples: independent draws from the target, or blocks of a long run.
 
     Attributes
     ----------
@@ -73,11 +69,11 @@ class Reference(Brief):
     n : int
         Draws in each sample.
     coordinates : ndarray, shape (repeats, d), or None
-        What each coordinate carries of each value; None where the discrepancy is no sum over them.
+        Contribution of each coordinate to each value; None if the discrepancy is not a sum over coordinates.
     effective : int, or None
-        Independent draws that each sample is worth; None for as many as it has.
+        Effective sample size of each sample; None if its draws are independent.
     run : str
-        The long run that they are blocks of; empty for independent draws.
+        Name of the long run that was cut into blocks; empty for independent draws.
     """
 
     lower: Floats
@@ -99,16 +95,16 @@ class Reference(Brief):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least lower and the largest upper end."""
+        """The smallest lower and the largest upper end."""
         return float(self.lower.min()), float(self.upper.max())
 
     @property
     def worth(self) -> int:
-        """Independent draws that each sample is worth."""
+        """Effective sample size of each sample."""
         return self.n if self.effective is None else self.effective
 
     def to_dict(self) -> dict[str, Any]:
-        """List the references as JSON documents hold them.
+        """Return the reference as in JSON.
 
         Returns
         -------
@@ -127,32 +123,32 @@ class Reference(Brief):
         }
 
     def place(self, lower: float, upper: float) -> Place:
-        """Where a bracket lies: above or below the brackets of all samples for certain, or not."""
+        """Locate a bracket: "above" or "below" the brackets of all samples, or "within" their range."""
         lowest, highest = self.range
         if lower > highest:
             return "above"
         return "below" if upper < lowest else "within"
 
     def rank(self, lower: float, upper: float) -> str:
-        """The rank of a bracket among them and itself, as far as brackets tell: "the 2nd to 3rd smallest"."""
+        """Rank a bracket among those of the samples and itself, such as "the 2nd to 3rd smallest"."""
         first, last = 1 + int((self.upper < lower).sum()), 1 + int((self.lower <= upper).sum())
         if first > len(self.lower):
             return _LARGEST
         return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
 
     def times(self, values: Sequence[float]) -> list[float] | None:
-        """Values by coordinate over the medians of the samples; None where these are not known."""
+        """Divide values by coordinate by the medians of the samples; None if these are not known."""
         if self.coordinates is None or self.coordinates.shape[1] != len(values):
             return None
         medians = np.median(self.coordinates, axis=0).tolist()
         return [value / each if each > 0.0 else 1.0 for value, each in zip(values, medians, strict=True)]
 
     def times_median(self, value: float) -> str:
-        """A clause on a value over the median; empty where that is not positive, as of U-statistics."""
+        """Return a clause on the ratio of a value to the median; empty if that is not positive (U-statistics)."""
         return f", at {ratio(value / self.median)} times their median" if self.median > 0.0 else ""
 
     def samples(self, draws: int | None = None) -> str:
-        """What they are, in the middle of a sentence; beside a sample of so many draws also why they are fewer."""
+        """Describe the samples in a sentence; with the number of draws tested also why they have fewer."""
         if self.run:
             blocks = count(len(self.lower), "block")
             return f"{blocks} of {self.n} draws of {self.run}, worth {self.worth} independent ones each,"
@@ -160,18 +156,18 @@ class Reference(Brief):
         return f"{count(len(self.lower), 'independent sample')} of {count(self.n, 'draw')} from the target{why}"
 
     def beside(self, value: float, lower: float, upper: float, draws: int, caution: str = "") -> str:
-        """What they score, and where a sample stands among them: sizes, and no verdict.
+        """Report the samples' values and the rank of a tested sample among them.
 
-        The largest of six is one of six right samples, and most of right chains that mix slowly.
+        A rank is not a verdict: one of six exact samples ranks the largest of six, and most slowly mixing chains do.
 
         Parameters
         ----------
         value, lower, upper : float
-            Of the sample.
+            Of the tested sample.
         draws : int
-            That the sample has.
+            Number of its draws.
         caution : str
-            Added where it is the smallest.
+            Added if it ranks the smallest.
         """
         n, (lowest, highest) = len(self.lower), self.range
         theirs = f"{lowest:.4g} to {highest:.4g}, median {self.median:.4g}."
@@ -179,24 +175,24 @@ class Reference(Brief):
         if n == 1:
             return said
         rank = self.rank(lower, upper)
-        chance = f"; one right sample in {n + 1} is so by chance" if rank == _LARGEST else ""
+        chance = f"; one exact sample in {n + 1} is so by chance" if rank == _LARGEST else ""
         end = f"{chance}{caution if rank == _SMALLEST else ''}"
         return f"{said} This sample is {rank} of the {n + 1} together{self.times_median(value)}{end}."
 
 
 class Measurement(Result):
-    """What a measure found of a sample.
+    """Result of a measure on a sample.
 
     Attributes
     ----------
     measure, title : str
-        By which users ask for the measure, and by which sentences call it.
+        Name of the measure as users type it, and as sentences use it.
     value, lower, upper : float
-        The number and its bracket; of an estimate both ends are the value, or its margin.
+        Value and bracket; for an estimate both ends are the value, or the value with its margin of error.
     unranked : str
-        Why samples must not be ordered by the value; empty where they may.
+        Reason why samples must not be ranked by the value; empty if they may.
     seconds : dict
-        Wall time by the work that it went to.
+        Wall time per stage.
     """
 
     measure: ClassVar[str]
@@ -205,60 +201,60 @@ class Measurement(Result):
 
         @property
         def value(self) -> float:
-            """The number."""
+            """The value."""
 
         @property
         def lower(self) -> float:
-            """Lower end of its bracket."""
+            """Lower end of the bracket."""
 
         @property
         def upper(self) -> float:
-            """Upper end of its bracket."""
+            """Upper end of the bracket."""
 
         @property
         def seconds(self) -> dict[str, float]:
-            """Wall time by the work that it went to."""
+            """Wall time per stage."""
 
         @property
         def unranked(self) -> str:
-            """Why samples must not be ordered by the value; empty where they may."""
+            """Reason why samples must not be ranked by the value; empty if they may."""
 
     else:
         unranked = ""
 
     @property
     def claims(self) -> Claim:
-        """What the bracket claims; "estimated" where there is none."""
+        """Claim of the bracket; "estimated" if there is none."""
         return "estimated"
 
     @property
     def full_title(self) -> str:
-        """The title with what must be known of the number."""
+        """The title with the variant of the measure."""
         return self.title
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What each coordinate carries of the value, or its own value; empty where that is not known."""
+        """Contribution of each coordinate to the value, or its own value; empty if not known."""
         return ()
 
     @property
     def shown(self) -> str:
-        """The value to the digits of its bracket."""
+        """The value, rounded to the digits of its bracket."""
         return within(self.value, self.lower, self.upper)
 
     def headline(self) -> str:
-        """Say the number."""
+        """State the value."""
         return f"{sentence(self.full_title)} {self.shown}"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say what the number is and means.
+        """State the value, its proof and its meaning.
 
         Parameters
         ----------
         reference : Reference, optional
-            What right samples score.
+            Values of exact samples.
         is_biased : bool
-            Whether a verdict has found the sample biased, so that findings are no chance.
+            True if a verdict rejects the sample, which rules chance out.
 
         Returns
         -------
@@ -267,16 +263,16 @@ class Measurement(Result):
         raise NotImplementedError
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the number by coordinate, beside right samples where there are any."""
+        """List the value by coordinate, with the ratio to exact samples if there is a reference."""
         return ()
 
     def summary(self, reference: Reference | None = None) -> str:
-        """Say in words what the number means, and what it does not prove.
+        """Report the value, its meaning and its limits.
 
         Parameters
         ----------
         reference : Reference, optional
-            Discrepancies of right samples, such as `steinkit.reference_discrepancy` returns.
+            Discrepancies of exact samples, from `steinkit.reference_discrepancy`.
 
         Returns
         -------
@@ -287,7 +283,7 @@ class Measurement(Result):
         return running_text([*said, *cautioned(self.warnings)])
 
     def _method(self, *, continues: bool = False) -> list[Statement]:
-        """How long it took."""
+        """State the wall time."""
         said = f"Seconds: {self._spent}."
         return [Statement("method", "How was it computed?", said, continues)] if self._spent else []
 
@@ -297,13 +293,13 @@ class Measurement(Result):
 
 
 class BracketResult(Measurement):
-    """A number of a sample with a bracket.
+    """Result of a measure with a bracket.
 
     Attributes
     ----------
     sample : DistinctSample
     meaning : str
-        What the number says, and what it does not see.
+        Meaning and limits of the value, in sentences.
     """
 
     sample: DistinctSample
@@ -312,11 +308,11 @@ class BracketResult(Measurement):
 
     @property
     def claims(self) -> Claim:
-        """What the bracket claims."""
+        """Claim of the bracket."""
         return "proved"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say the number, its proof, where it lies among right samples, and what it means; see `Measurement`."""
+        """State the value, its proof, its rank among exact samples and its meaning; see `Measurement.statements`."""
         title = self.full_title
         what, asked = f"What is its {title}?", f"What does the {title} say?"
         number = f"The {title} is {self.shown}, {claimed(self.claims, self.lower, self.upper)}."
@@ -328,7 +324,7 @@ class BracketResult(Measurement):
         return (*found, *self._method(continues=True))
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the total, then what each coordinate carries, the worst first, with brackets."""
+        """List the total and the contribution of each coordinate, largest first, with brackets."""
         if not self.terms:
             return ()
         times = self._times(reference)
@@ -346,7 +342,7 @@ class BracketResult(Measurement):
         return each.shown
 
     def _more(self) -> list[str]:
-        """Sentences on how the number is meant."""
+        """Return sentences on the variant of the measure."""
         return []
 
     def _beside(self, reference: Reference) -> str:
@@ -354,14 +350,14 @@ class BracketResult(Measurement):
         return reference.beside(self.value, self.lower, self.upper, draws, self.smallest_is_no_proof)
 
     def _times(self, reference: Reference | None) -> list[float] | None:
-        """Each term's value over that of right samples, then the total's; None where these are not known."""
+        """Divide each term, and then the total, by the medians of exact samples; None if these are not known."""
         times = None if reference is None else reference.times([each.value for each in self.terms])
         if times is None or reference is None:
             return None
         return [*times, self.value / reference.median if reference.median > 0.0 else 1.0]
 
     def _heaviest(self, reference: Reference | None) -> list[int]:
-        """The order of terms by what they carry, beside right samples where there are any."""
+        """Order terms by size, relative to exact samples if there is a reference."""
         carried = self._times(reference) or [each.value for each in self.terms]
         return sorted(range(len(self.terms)), key=lambda j: -carried[j])
 
@@ -374,18 +370,18 @@ class BracketResult(Measurement):
         *,
         is_certain: bool = False,
     ) -> str:
-        """What each coordinate carries, beside right samples where these are known, and what is seen in the heaviest.
+        """Report the contribution of each coordinate, and the direction of the error in the largest ones.
 
         Parameters
         ----------
         reference : Reference or None
         is_biased : bool
         hints : sequence of str
-            By coordinate, what is seen in it; empty where nothing is.
+            Direction of the error by coordinate; empty if unknown.
         unclear : str
-            What is said where there are no hints of the heaviest.
+            Sentence used if the largest ones have no hints.
         is_certain : bool
-            Whether it cannot all be noise.
+            True if chance is ruled out.
         """
         times, order, said = self._times(reference), self._heaviest(reference), []
         if len(order) > 1:
@@ -396,7 +392,7 @@ class BracketResult(Measurement):
             ]
             more = len(order) - _NAMED_COORDINATES
             named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
-            beside = _NO_SHARES if times is None else "times the median of right samples"
+            beside = _NO_SHARES if times is None else "times the median of exact samples"
             said.append(f"Coordinate by coordinate ({beside}): {named}.")
         seen = [f"In {self.terms[j].name}, {hints[j]}." for j in order[:_DESCRIBED_COORDINATES] if hints[j]]
         said += seen or ([unclear] if unclear else [])
@@ -404,7 +400,7 @@ class BracketResult(Measurement):
         return " ".join([*([caution] if said and caution else []), *said])
 
     def _caution_for_noise(self, reference: Reference | None, is_biased: bool) -> str:
-        """That findings may be noise, unless several right samples score less for certain, or a verdict rejects."""
+        """Warn of noise, unless exact samples certainly score less, or a verdict rejects the sample."""
         if reference is None or len(reference.lower) < 2:
             return "" if is_biased else _NOISE_UNKNOWN
         return "" if reference.place(self.lower, self.upper) == "above" else _NOISE

@@ -244,7 +244,7 @@ _GIVEN = " Each is meant given the others: beside a coordinate that has moved th
 _MEANING = (
     "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. p allows for autocorrelation "
     "within the chains and for the number of moments looked at. A sample that agrees in all of them may still be wrong "
-    "in its shape, in the shares of its modes, or in a mode that no draw has visited."
+    "in its shape, in its mode weights, or in a mode that no draw has visited."
 )
 _ROWS = 1 << 13  # draws standardised at a time
 _ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
@@ -291,12 +291,12 @@ class NamedMoment:
 
     @property
     def is_above(self) -> bool:
-        """Whether the draws have more than the target: too high, too wide, or correlations above its own."""
+        """True if the draws are too high or too wide, or their correlation is above the target's."""
         return self.z < 0.0
 
     @property
     def direction(self) -> str:
-        """What the moment says of the draws, given the other coordinates.
+        """Direction of the draws' error, given the other coordinates.
 
         Correlations are signed: one of -.5 lies above one of -.8.
         """
@@ -417,10 +417,10 @@ class MomentSteinDiscrepancy(Measurement):
         }
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say the largest moment and the p-value, and which moments are off and which way."""
+        """State the largest moment, the p-value, and the moments that are clearly wrong."""
         number = (
             f"The {self.title} is {compact(self.value)}: the largest mean of a location, spread or dependence, "
-            "which is 0 under the target, in standard units. In a right sample of "
+            "which is 0 under the target, in standard units. In an exact sample of "
             f"{count(round(self.n_effective), 'effective draw')} moments as far off have probability "
             f"{probability(self.p_value)}."
         )
@@ -442,7 +442,7 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def _off(self) -> str:
-        """The worst moments in words, worst first."""
+        """The largest moments, largest first."""
         worst = self.largest_moments[:_LISTED]
         least = max(_CLEAR, _SHARE * abs(worst[0].z))
         clear = [str(each) for each in worst if abs(each.z) >= least]

@@ -276,7 +276,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What each direction carries."""
+        """Contribution of each direction."""
         lower, upper = ([getattr(each, side) for each in self.slices] for side in ("lower", "upper"))
         return terms_of(self.direction_names, lower, upper)
 
@@ -291,7 +291,7 @@ class SlicedSteinDiscrepancy(Bracketed):
         return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(places)])
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say the number, and where each direction has too many draws; see `Measurement.statements`."""
+        """State the value, and where each direction has too many draws; see `Measurement.statements`."""
         where = self._where(reference, is_biased, [*map(_too_many, self.regions, self.terms)])
         return (*super().statements(reference), Statement("findings", "Where is it off?", where))
 
@@ -432,7 +432,7 @@ def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
 
 
 def _too_many(means: Floats, term: Term) -> str:
-    """In which regions h is large, and in which it is negative."""
+    """Name the regions where h is large, and those where it is negative."""
     many = [region for region, mean in zip(_REGIONS, means, strict=True) if mean >= term.value > 0.0]
     few = [region for region, mean in zip(_REGIONS, means, strict=True) if mean < 0.0]
     return f"there tend to be too many draws {listed(many)} and too few {listed(few)}" if many and few else ""

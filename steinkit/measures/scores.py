@@ -1,4 +1,4 @@
-"""Measures of one sample, right samples measured alike, and the verdict: what is said of them together."""
+"""Report of a sample: its verdict, its measures, and the measures of exact samples."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BARE = (
     "beside it (--reference), or other samples of the same size."
 )
 _CHANCE = (
-    "Of draws that are not accused the measures still say where they find most: that may be chance, and proves no "
-    "fault."
+    "The measures report their largest findings for draws that are not rejected, too: these may be chance, and prove "
+    "no error."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Scores(Result):
-    """What was measured.
+    """Measures of a sample and its verdict.
 
     Attributes
     ----------
@@ -59,16 +59,16 @@ class Scores(Result):
 
     @property
     def units(self) -> Units | None:
-        """The units of the measures; None where none of them has any."""
+        """Units of the measures; None if none of them has units."""
         return next((each.units for each in self.measurements if hasattr(each, "units")), None)
 
     @property
     def sample_name(self) -> str:
-        """What sentences call the sample."""
+        """Name of the sample in sentences."""
         return "the sample" if self.origin is None else self.origin.sample
 
     def reference(self, each: Measurement) -> Reference | None:
-        """What right samples have of a measure."""
+        """Return the reference values of a measure."""
         return self.references.get(each.measure)
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Scores(Result):
         }
 
     def headline(self) -> str:
-        """Say the verdict, or without one the number of the first measure."""
+        """State the verdict, or without one the value of the first measure."""
         if self.verdict is not None:
             return self.verdict.headline()
         first = self.measurements[0]
@@ -106,19 +106,19 @@ class Scores(Result):
         return f"{head}, {rank} of it and {count(n, 'independent sample')}"
 
     def statements(self) -> tuple[Statement, ...]:
-        """Say the verdict and every measure; with nothing to compare with and no verdict a caution."""
+        """State the verdict and every measure; without a reference or verdict also a caution."""
         said = [*self._judged, *(said for each in self.measurements for said in self._said(each))]
         if self.verdict is None and not any(each.kind == "comparison" for each in said):
             said.append(Statement("comparison", "Is that good?", _BARE))
         return tuple(said)
 
     def tables(self) -> tuple[Table, ...]:
-        """List biases, the measures side by side, and each by coordinate."""
+        """List the biases, all measures, and each measure by coordinate."""
         biases = () if self.verdict is None else self.verdict.tables()
         return (*biases, self._side_by_side, *(table for each in self.measurements for table in self._tables(each)))
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List the sample, its units, and how it was scored."""
+        """List the sample, its units and its origin."""
         distinct = f"{len(self.sample)}, {len(self.sample.distinct())} of them distinct"
         units = units_label(None if self.units is None else self.units.document)
         known = [("draws", distinct), ("coordinates", ", ".join(self.sample.names)), ("units", units)]
@@ -126,7 +126,7 @@ class Scores(Result):
         return (*(each for each in known if each[1]), *super().facts())
 
     def summary(self, *, everything: bool = False) -> str:
-        """Say in words whether the draws may be used, and what each measure says of them.
+        """Report whether the draws may be used, and every measure.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Scores(Result):
 
     @property
     def _judged(self) -> list[Statement]:
-        """The verdict, and what follows from it for the measures where it does not reject; or why there is none."""
+        """Statements on the verdict, or on the reason why there is none."""
         if self.verdict is None:
             return [Statement("number", _MAY_BE_USED, unjudged_sentence(self.unjudged))] if self.unjudged else []
         said = [*self.verdict.statements()]
@@ -175,7 +175,7 @@ class Scores(Result):
 
     @property
     def _side_by_side(self) -> Table:
-        """The measures."""
+        """Table of all measures."""
         rows = []
         for each in self.measurements:
             proof, reference = ESTIMATE, self.reference(each)
@@ -189,6 +189,6 @@ class Scores(Result):
 
 
 def sample_document(sample: Sample) -> dict[str, Any]:
-    """What a document says of a sample."""
+    """Return the sample's entry in JSON."""
     distinct = len(sample.distinct())
     return {"draws": len(sample), "distinct": distinct, "dim": sample.dim, "names": list(sample.names)}

@@ -190,7 +190,7 @@ def stein_function(
         linestyle="--",
         linewidth=1.1,
         marker=marker,
-        label="Stein function g (moves draws to mend the sample)",
+        label="Stein function g (direction of correction)",
     )
     ax.fill_between(x, 0.0, h, where=h >= t, color=TOO_MANY, alpha=ALPHA, linewidth=0.0)
     ax.fill_between(x, 0.0, h, where=h <= -t, color=TOO_FEW, alpha=ALPHA, linewidth=0.0, hatch=HATCH)

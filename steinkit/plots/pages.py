@@ -1,4 +1,4 @@
-"""The pictures of a page on a result, each with its caption, and with numbers for those who do not see it."""
+"""Figures of report pages, with captions and alternative texts."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ _MOMENTS = (
 
 @singledispatch
 def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return the pictures of a page on a result. Other kinds of results register a function of their own.
+    """Return the figures of a report page for a result.
 
     Parameters
     ----------
     found : Result
     target : Target, optional
-        That of the result, where pictures need its density or its score, and it is code of the user's own.
+        Target of the result, if figures need its density and it is the user's own code.
 
     Returns
     -------
     tuple of Picture
-        The most telling one first; empty if there is none of such a result.
+        The most informative one first; empty if such a result has none.
 
     Raises
     ------
     SteinkitError
-        If the target is not that of the result.
+        If the target is not the one of the result.
     """
     try:
         whole = picture(found)
@@ -138,7 +138,7 @@ figures.register(TuningResult, tuning_figures)
 
 
 def _of_measure(result: Result, sample: str, standard: Standard, target: Target | None) -> list[Picture]:
-    """Where a measure finds fault, and what each coordinate carries."""
+    """Return the figures of a measure: its test function, and the contribution of each coordinate."""
     if isinstance(result, MomentSteinDiscrepancy):
         worst = "; ".join(map(str, result.largest_moments[:_IN_WORDS]))
         height = 2.4 + 0.32 * max(len(result.names), 2)
@@ -171,7 +171,7 @@ def _drawing_of(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy, target: 
 
 
 def _bars(title: str, groups: Mapping[str, Sequence[Term]]) -> list[Picture]:
-    """What each coordinate of samples carries, if there are several."""
+    """Return bars of the contribution of each coordinate, if there are several."""
     if not groups or max(map(len, groups.values())) < 2:
         return []
     labelled = {shortened(name, _LONGEST_NAME).replace("$", r"\$"): terms for name, terms in groups.items()}

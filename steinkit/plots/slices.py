@@ -82,7 +82,7 @@ def slice_function(
         ax.bar(left, means[where], wide, align="edge", color=colour, alpha=ALPHA, hatch=hatch)
     ax.plot(places, means, color="0.1", linewidth=1.4, label="mean of h along the coordinate")
     at, phi = _phi(result, number)
-    ax.plot(at, phi, color=_FLOW, linestyle="--", linewidth=1.1, label="phi, which moves draws to mend the sample")
+    ax.plot(at, phi, color=_FLOW, linestyle="--", linewidth=1.1, label="phi (direction of correction)")
     ax.set_ylim(bottom, top)
     low, high = np.quantile(u, [0.002, 0.998])
     margin = 0.03 * (high - low) or 1.0

@@ -1,7 +1,7 @@
-"""The page of a report, and what a notebook shows: one template that arranges what results say of themselves.
+"""Report pages and notebook displays: one template renders the statements, figures and tables of results.
 
-A page is one file of HTML and CSS that needs no network and runs no script; its policy forbids both. Nothing in it
-depends on the moment: the same results give the same bytes.
+A page is one file of HTML and CSS. It needs no network and runs no script; its content security policy forbids both.
+The same results give the same bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write_report(
     title: str | None = None,
     target: Target | str | None = None,
 ) -> None:
-    """Write a page of HTML that says what was found, shows it, and says how to find it again.
+    """Write an HTML page with the statements, figures and tables of results, and how to reproduce them.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def write_report(
     path : path
         The file to write, in one step; "-" for standard output.
     title : str, optional
-        A line above the headline, and the name of the page in a browser.
+        Line above the headline, and title of the page in a browser.
     target : Target or str, optional
         Target of the score, where that is code of your own (as ``path.py:attribute`` it is run): pictures of the draws
         need it. Built-in targets are made from what the source says.
@@ -101,7 +101,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class Part:
-    """A result on a page, under the name of its source."""
+    """Content of a page for one result."""
 
     source: str
     subject: str
@@ -114,7 +114,7 @@ class Part:
 
     @classmethod
     def of(cls, source: str, result: Result, target: Target | None) -> Part:
-        """The result as it says itself; without pictures where these cannot be drawn."""
+        """Collect the content of a result; without figures if these cannot be drawn."""
         warnings, pictures = [*result.warnings], tuple[Picture, ...]()
         try:
             pictures = plots.figures(result, target)
@@ -125,7 +125,7 @@ class Part:
 
 
 def _part(source: Source, target: Target | str | None) -> Part:
-    """A source that was read."""
+    """Read a source."""
     if isinstance(source, Result):
         words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(source).__name__).lower()
         return Part.of(f"the {words}", source, _target_of(source, target))
@@ -136,7 +136,7 @@ def _part(source: Source, target: Target | str | None) -> Part:
 
 
 def _target_of(result: Result, target: Target | str | None) -> Target | None:
-    """The target for a picture of the draws; code of the user's own only where it was passed."""
+    """Return the target for figures of the draws; the user's own code only if it was passed."""
     sample, origin = getattr(result, "sample", None), result.origin
     if sample is None or isinstance(target, Target):
         return target if isinstance(target, Target) else None
@@ -149,13 +149,13 @@ def _target_of(result: Result, target: Target | str | None) -> Target | None:
 
 
 def _text_of(name: str) -> str:
-    """A file of this folder."""
+    """Return the text of a file of this package."""
     return resources.files("steinkit.report").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
 def _template(name: str) -> Template:
-    """A template of this folder, which escapes all text that it is given and refuses names that it is not given."""
+    """Load a template that escapes all text and rejects undefined names."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -179,13 +179,13 @@ def _template(name: str) -> Template:
 
 
 def _visible(value: Any) -> Any:
-    """What a template prints in the place of a value: text without control characters; the template's own stays."""
+    """Escape control characters of a value; the template's own markup stays."""
     return printable(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure as the address of an SVG, and its size in CSS pixels."""
+    """SVG of a figure as a data address, and its size in CSS pixels."""
 
     address: str
     width: int
@@ -199,7 +199,7 @@ def _drawing(figure: Figure) -> Drawing:
 
 
 def _column_classes(table: Table) -> list[str]:
-    """How the columns of a table stand: "number" on the right, "long" where sentences may be broken."""
+    """Return a class per column: "number" for right alignment, "long" for text that may be wrapped."""
     classes = [""]  # names of the rows
     for column in range(1, len(table.columns)):
         cells = [row[column] for row in table.rows if row[column]]
@@ -211,7 +211,7 @@ def _column_classes(table: Table) -> list[str]:
 
 
 def meanings(table: Table) -> tuple[tuple[str, str], ...]:
-    """The columns that do not explain themselves, each with what it says; a coordinate's column is headed "[name]"."""
+    """Return explanations of columns; the column of a coordinate is headed "[name]"."""
     lead, known = table.columns[0], tomllib.loads(_text_of("columns.toml"))
     found = [(name, known.get(f"{lead}: {name}", known.get(name, ""))) for name in table.columns]
     found += [(name, "Bootstrap interval over the samples.") for name in table.columns if name.endswith(_INTERVAL)]
@@ -221,7 +221,7 @@ def meanings(table: Table) -> tuple[tuple[str, str], ...]:
 
 
 def as_html(shown: Any) -> str:
-    """HTML for a notebook.
+    """Return HTML for a notebook.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def as_html(shown: Any) -> str:
 
 
 def _picture(shown: Any) -> Drawing | None:
-    """What `Result.plot` draws, if it draws something that can be read."""
+    """Draw `Result.plot`, if there is one that can be read."""
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None
     try:
@@ -249,7 +249,7 @@ def _picture(shown: Any) -> Drawing | None:
 
 
 def _rows(sample: Sample) -> list[tuple[str, str, str]]:
-    """Name, weighted mean and standard deviation of the first coordinates."""
+    """Return name, weighted mean and standard deviation of the first coordinates."""
     p = sample.probabilities
     points = sample.points[:, :_MOST_ROWS]
     mean = p @ points

@@ -23,7 +23,7 @@ def said(result, reference=None):
 
 def test_the_heaviest_coordinate_is_named_first(result):
     found = {each.name: each.value for each in result.terms}
-    assert f"(in a right sample some carry more than others): b {found['b']:.4g}, " in said(result)
+    assert f"(exact draws differ by coordinate, too): b {found['b']:.4g}, " in said(result)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_below_or_within_the_references_it_may_be_noise(result):
     assert "at 3.33 times their median" in said(result, low)
     assert "may be sampling noise" in said(result, high)
     assert "below is no proof of quality" in said(result, high)
-    assert "What right samples score is not known" in said(result)
+    assert "are not known, so the following" in said(result)
 
 
 def test_coordinates_stand_beside_those_of_right_samples(result):
@@ -60,4 +60,4 @@ def test_coordinates_stand_beside_those_of_right_samples(result):
     (table,) = result.tables(beside)
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [(row[0], row[2]) for row in table.rows] == [("total", "3.00"), ("c", "3.00"), ("a", "1.50"), ("b", "1.00")]
-    assert f"(times the median of right samples): c {values[2]:.4g} (3.00 times), " in said(result, beside)
+    assert f"(times the median of exact samples): c {values[2]:.4g} (3.00 times), " in said(result, beside)

@@ -29,14 +29,14 @@ from steinkit.sample import Floats
 from steinkit.text import count, rounded_outwards, sentence
 
 DIRECTIONS = {
-    "high": "the draws sit too high: the flow that would mend the sample moves them down",
-    "low": "the draws sit too low: the flow that would mend the sample moves them up",
-    "wide": "the draws are spread too widely for this target: the flow that would mend the sample pulls them together",
-    "narrow": "the draws are too concentrated for this target: the flow that would mend the sample pushes them apart",
-    "strays": "the draws stray too far from the modes: the flow that would mend the sample moves them uphill",
-    "crowds": "the draws crowd the modes too closely: the flow that would mend the sample moves them apart",
+    "high": "the draws are too high: moving them down would lower the discrepancy",
+    "low": "the draws are too low: moving them up would lower the discrepancy",
+    "wide": "the draws are too wide: pulling them together would lower the discrepancy",
+    "narrow": "the draws are too concentrated: moving them apart would lower the discrepancy",
+    "strays": "the draws are too far from the modes: moving them uphill would lower the discrepancy",
+    "crowds": "the draws are too close to the modes: moving them away would lower the discrepancy",
 }
-_UNCLEAR = "It is no plain shift or stretch of a single coordinate; the picture shows where it is off."
+_UNCLEAR = "No single coordinate is shifted or stretched; the figure shows where the draws are wrong."
 _BESIDE_NOTHING = (
     "Compared with what? The number shrinks as draws are added, at a level set by the target. Without independent "
     "draws from the target (a reference) it only compares samples with one another."
@@ -218,7 +218,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What each coordinate carries."""
+        """Contribution of each coordinate."""
         return terms_of(self.sample.names, self.coordinate_lower.tolist(), self.coordinate_upper.tolist())
 
     def _details(self) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @cached_property
     def directions(self) -> tuple[str, ...]:
-        """Which way each coordinate is off: a key of `DIRECTIONS`, or "unclear" where moments do not say the same."""
+        """Direction of each coordinate's error: a key of `DIRECTIONS`, or "unclear" where moments do not confirm it."""
         moments = moments_of(self.sample, self.scores, self.bounds)
         known = {} if moments is None else confirmed(*moments)
         found = [self._direction(j) for j in range(self.sample.dim)]
@@ -240,16 +240,16 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def is_wide(self) -> bool:
-        """Whether the bracket is wider than was asked for."""
+        """True if the bracket is wider than the tolerance."""
         return self.gap > self.tolerance
 
     def headline(self) -> str:
-        """Say the number, or its bracket where that is wide."""
+        """State the value, or its bracket if that is wide."""
         ends = " and ".join(rounded_outwards(self.lower, self.upper))
         return f"{sentence(self.title)} between {ends}" if self.is_wide else super().headline()
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Say the number, the comparison, the coordinates, the draws, the limits and the method.
+        """State the value, the comparison, the coordinates, the draws, the limits and the method.
 
         See `Measurement.statements`.
         """

@@ -64,7 +64,7 @@ _EPS = 2.0**-50  # relative, of a product with a power of two that is not whole,
 
 @dataclass(frozen=True)
 class BootstrapTest:
-    """What a kernel test of the same draws found; see `steinkit.kernel_stein_test`.
+    """Result of a kernel test on the same draws; see `steinkit.kernel_stein_test`.
 
     Attributes
     ----------

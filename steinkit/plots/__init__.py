@@ -1,6 +1,6 @@
 """Pictures: where a sample is wrong, settings and samples side by side, and falling discrepancies.
 
-Each function draws on the Axes given, or on new ones, and returns the Axes; `picture` and `settings_panels` arrange
+Each function draws on the Axes given, or on new ones, and returns the Axes; `picture` arranges
 several on a Figure.
 """
 

@@ -6,7 +6,6 @@ from .curves import curve as curve
 from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import draws_with_density as draws_with_density
-from .discrepancy import settings_panels as settings_panels
 from .discrepancy import stein_function as stein_function
 from .overview import biases as biases
 from .overview import mode_weights as mode_weights
@@ -16,4 +15,3 @@ from .pages import figures as figures
 from .settings import selection as selection
 from .slices import moment_matrix as moment_matrix
 from .slices import slice_function as slice_function
-from .slices import slice_panels as slice_panels

@@ -48,20 +48,6 @@ def drawn(draw: Callable[[Axes], Any], width: float, height: float) -> Figure:
     return figure
 
 
-def panel_grid(
-    panels: int, columns: int, size: tuple[float, float], *, sharex: bool, sharey: bool
-) -> tuple[Figure, list[Any]]:
-    """A figure with rows of panels, each of this size in inches, and their Axes."""
-    from matplotlib.figure import Figure
-
-    rows = -(-panels // columns)
-    figure = Figure(figsize=(size[0] * columns + 0.7, size[1] * rows + 0.9), layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey).flat)
-    for unused in axes[panels:]:
-        unused.set_visible(False)
-    return figure, axes[:panels]
-
-
 def head(figure: Figure, title: str, heading: str) -> Figure:
     """Write the heading above all, with the title on a line of its own where there is one; the figure again."""
     figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
@@ -100,16 +86,6 @@ def legend_below(ax: Axes, handles: Sequence[Any]) -> None:
         fontsize=9,
         frameon=False,
     )
-
-
-def entitle(ax: Axes, title: str, mark: str | None) -> None:
-    """Write a panel's title, and frame the panel where there is a mark to add to it."""
-    title = printable(title)
-    ax.set_title(f"{title}\n{mark}" if mark else title, fontsize=9, parse_math=False)
-    if mark:
-        ax.title.set_fontweight("bold")
-        for spine in ax.spines.values():
-            spine.set_linewidth(2.0)
 
 
 def logarithmic(ax: Any, which: str) -> None:

@@ -20,16 +20,14 @@ marks the fewest draws that carry half of the discrepancy: of right samples, too
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.errors import UsageError
 from steinkit.measurement import Reference
-from steinkit.plots.axes import axes_or_new, coordinate_bars, drawn, entitle, head, panel_grid, strip_below
+from steinkit.plots.axes import axes_or_new, coordinate_bars, drawn, head, strip_below
 from steinkit.sample import Floats
 from steinkit.target import Target
 
@@ -392,63 +390,6 @@ def draws_with_density(
     return ax
 
 
-def settings_panels(
-    results: Mapping[str, GraphSteinDiscrepancy],
-    target: Target | None = None,
-    *,
-    reference: Standard | Mapping[str, Standard] = None,
-    marks: Mapping[str, str] | None = None,
-    columns: int | None = None,
-) -> Figure:
-    """Arrange the draws of several settings side by side, in the same colours and on the same axes.
-
-    Parameters
-    ----------
-    results : mapping of str to GraphSteinDiscrepancy
-        By title, such as "step size = 0.005"; all of one dimension.
-    target : Target, optional
-        Contours of its density are drawn in two dimensions: see `draws_with_density`.
-    reference : Reference or Verdict, or mapping of str to these, optional
-        What right samples show, for all or by title: draws that do no more are grey; see `plots.draws`.
-    marks : mapping of str to str, optional
-        What to add to some of the titles, such as "best by graph"; their panels are framed.
-    columns : int, optional
-        Panels in a row; at most three if not given.
-
-    Returns
-    -------
-    matplotlib Figure
-        Not registered with pyplot; save it with ``figure.savefig``.
-
-    Raises
-    ------
-    UsageError
-        If there are no results, or of different dimensions.
-    """
-    dims = {found.sample.dim for found in results.values()}
-    if len(dims) != 1:
-        raise UsageError(f"panels need results of one dimension; received dimensions {sorted(dims)}")
-    (dim,) = dims
-    columns = columns or (2 if len(results) == 4 else min(3, len(results)))
-    figure, axes = panel_grid(len(results), columns, (1.9, 1.9), sharex=dim <= 2, sharey=dim == 2)
-    standards = [reference.get(title) if isinstance(reference, Mapping) else reference for title in results]
-    if dim == 1:
-        for ax, found, standard in zip(axes, results.values(), standards, strict=True):
-            stein_function(found, ax, reference=standard, histogram=False, legend=False)
-        handles = [*axes[0].get_legend_handles_labels()[0], *key(marks=False)]
-    else:
-        handles = _draw_panels(axes, list(results.values()), standards, target)
-    across = 2 if dim == 1 else min(len(axes), 3)
-    figure.legend(handles=handles, loc="outside lower center", ncols=across, fontsize=8, frameon=False)
-    for number, (ax, title) in enumerate(zip(axes, results, strict=True)):
-        lowest, leftmost = number + columns >= len(axes), number % columns == 0
-        ax.tick_params(labelsize=8, labelbottom=lowest or dim > 2)
-        ax.set_xlabel(ax.get_xlabel() if lowest or dim > 2 else "", fontsize=9, parse_math=False)
-        ax.set_ylabel(ax.get_ylabel() if leftmost or dim > 2 else "", fontsize=9, parse_math=False)
-        entitle(ax, title, (marks or {}).get(title))
-    return figure
-
-
 def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | None:
     """Log density of a two-dimensional target on a grid that holds nearly all of it: x, y, values (y, x).
 
@@ -496,30 +437,3 @@ def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
     levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
     ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_GREYS[: len(levels)], zorder=0)
     ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)
-
-
-def _draw_panels(
-    axes: list[Any], results: list[GraphSteinDiscrepancy], standards: list[Standard], target: Target | None
-) -> list[Any]:
-    """Draws on a common colour scale; in two dimensions on common axes, that reach over target and most draws.
-
-    Returns the handles of their legend.
-    """
-    from matplotlib.lines import Line2D
-
-    limit = float(np.median([np.quantile(np.abs(found.test_function), 0.98) for found in results])) or 1.0
-    points = np.vstack([found.sample.points for found in results])
-    density = None if target is None else _density(target, points)
-    for ax, found, standard in zip(axes, results, standards, strict=True):
-        draws(found, ax, reference=standard, limit=limit, colorbar=False)
-        if density is not None:
-            _contours(ax, *density)
-    if points.shape[1] == 2:
-        low, high = np.quantile(points, [0.005, 0.995], axis=0)
-        if density is not None:
-            low = np.minimum(low, [density[0][0], density[1][0]])
-            high = np.maximum(high, [density[0][-1], density[1][-1]])
-        axes[0].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    judged = all(standard is not None for standard in standards)
-    said = "no more than right samples show" if judged else "the rest (right samples have colours, too)"
-    return [*key(marks=True), Line2D([], [], linestyle="", marker="o", color=WITHIN, label=said)]

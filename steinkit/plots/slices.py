@@ -7,16 +7,14 @@ standard errors each location, spread and dependence is off.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
-from steinkit.errors import UsageError
 from steinkit.measurement import Reference
-from steinkit.plots.axes import axes_or_new, coordinate_bars, drawn, entitle, head, panel_grid, told_apart
+from steinkit.plots.axes import axes_or_new, coordinate_bars, drawn, head, told_apart
 from steinkit.plots.discrepancy import ALPHA, HATCH, TOO_FEW, TOO_MANY, Standard, key, right_share, said_of, threshold
 from steinkit.sample import Floats
 
@@ -125,54 +123,6 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "", reference: Standard 
     figure.legend(handles=slice_key(axes[0]), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     heading = f"{result.title} in {result.bracket}"
     return head(figure, title, heading)
-
-
-def slice_panels(
-    results: Mapping[str, SlicedSteinDiscrepancy],
-    *,
-    reference: Standard | Mapping[str, Standard] = None,
-    marks: Mapping[str, str] | None = None,
-    columns: int | None = None,
-) -> Figure:
-    """Arrange one slice of several settings side by side: the one that carries most in any of them, on one scale.
-
-    Parameters
-    ----------
-    results : mapping of str to SlicedSteinDiscrepancy
-        By title, such as "step size = 0.005"; all of the same directions.
-    reference : Reference or Verdict, or mapping of str to these, optional
-        What right samples show, for all or by title: see `plots.draws`.
-    marks : mapping of str to str, optional
-        What to add to some of the titles, such as "best by sliced"; their panels are framed.
-    columns : int, optional
-        Panels in a row; all of them if not given.
-
-    Returns
-    -------
-    matplotlib Figure
-        Not registered with pyplot; save it with ``figure.savefig``.
-
-    Raises
-    ------
-    UsageError
-        If there are no results, or their directions differ.
-    """
-    if len({found.direction_names for found in results.values()}) != 1:
-        raise UsageError("panels need results of the same directions, one or more")
-    worst = max(results.values(), key=lambda found: float(found.direction_values.max()))
-    number = int(worst.direction_values.argmax())
-    figure, axes = panel_grid(len(results), columns or len(results), (2.4, 2.2), sharex=True, sharey=True)
-    spans = []
-    for ax, (title, found) in zip(axes, results.items(), strict=True):
-        standard = reference.get(title) if isinstance(reference, Mapping) else reference
-        slice_function(found, ax, direction=number, reference=standard, legend=False)
-        spans.append([*ax.get_xlim(), *ax.get_ylim()])
-        entitle(ax, title, (marks or {}).get(title))
-        ax.label_outer()
-    low, high = np.min(spans, axis=0), np.max(spans, axis=0)
-    axes[0].set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
-    figure.legend(handles=slice_key(axes[0]), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-    return figure
 
 
 def slice_key(ax: Axes) -> list[Any]:

@@ -173,8 +173,6 @@ OF_PAPERS = {"bands": replicates, "risk": risks}
 FIGURES = {
     "biases": lambda found: plots.biases(found["repaired"].bias, found["repaired"].after),
     "picture": lambda found: plots.picture(found["plane"]),
-    "settings_panels": lambda found: plots.settings_panels({"a": found["plane"], "b": found["plane"]}, found["normal"]),
-    "slice_panels": lambda found: plots.slice_panels({"a": found["sliced"], "b": found["sliced"]}),
 }
 
 

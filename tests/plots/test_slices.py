@@ -85,23 +85,6 @@ def test_the_picture_shows_the_worst_slices_and_all_brackets(dim):
     assert figure.get_suptitle().startswith("draws.csv\nsliced graph Stein discrepancy in [")
 
 
-def test_panels_show_one_coordinate_on_one_scale():
-    results = {}
-    for title, spread in (("narrow", 1.0), ("wide", 1.6)):
-        x = np.random.default_rng(2).standard_normal((80, 2)) * [1.0, spread]
-        results[title] = sk.sliced_stein_discrepancy(x, scores=-x, units="raw")
-    figure = plots.slice_panels(results, marks={"wide": "picked"})
-    first, second = figure.axes
-    assert [ax.get_title() for ax in figure.axes] == ["narrow", "wide\npicked"]
-    assert first.get_xlim() == second.get_xlim()
-    assert first.get_ylim() == second.get_ylim()
-    for ax, found in zip(figure.axes, results.values(), strict=True):
-        (phi,) = [line for line in ax.lines if line.get_label().startswith("phi")]
-        assert np.array_equal(phi.get_ydata(), found.slices[1].phi)  # the second coordinate, worst in the wide one
-    with pytest.raises(sk.UsageError, match="same directions"):
-        plots.slice_panels({})
-
-
 def test_the_picture_of_a_score_shows_the_worst_ten_biases_and_the_worst_slice():
     """Of twelve coordinates the third is .5 too high and the eighth 1.5 times too wide."""
     x = np.random.default_rng(0).standard_normal((500, 12))

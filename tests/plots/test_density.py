@@ -1,4 +1,4 @@
-"""Pictures of draws over the density of a target, and of settings side by side."""
+"""Pictures of draws over the density of a target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from steinkit import Reference, Target, UsageError, graph_stein_discrepancy, plots
+from steinkit import Target, graph_stein_discrepancy, plots
 from steinkit.targets import Normal, Uniform
 
 
@@ -76,55 +76,3 @@ def _results(dim, count):
         )
         for k in range(count)
     }
-
-
-class TestSettingsPanels:
-    def test_two_dimensions_share_axes_and_colours(self):
-        results = _results(2, 5)
-        figure = plots.settings_panels(results, Normal(dim=2), marks={"scale 1": "best by graph"})
-        panels = [ax for ax in figure.axes if ax.get_title()]
-        assert [ax.get_title() for ax in panels] == ["scale 1\nbest by graph", *list(results)[1:]]
-        assert len({ax.get_xlim() for ax in panels}) == len({ax.get_ylim() for ax in panels}) == 1
-        triangles = [item for ax in panels for item in ax.collections if type(item).__name__ == "PathCollection"]
-        scales = {item.norm.vmax for item in triangles if item.get_array() is not None}
-        assert len(scales) == 1
-        assert panels[0].spines["top"].get_linewidth() > panels[1].spines["top"].get_linewidth()
-        assert _saved(figure).startswith(b"\x89PNG")
-
-    def test_each_panel_is_held_against_its_own_right_samples(self):
-        results = _results(2, 2)
-        largest = np.array([2.0 * results["scale 1"].upper])
-        figure = plots.settings_panels(results, reference={"scale 1": Reference(largest, largest, 12)})
-        one, two = (ax for ax in figure.axes if ax.get_title())
-        assert len(one.collections) == 1  # all grey
-        assert len(two.collections) > 1
-        (legend,) = figure.legends
-        assert legend.get_texts()[-1].get_text() == "the rest (right samples have colours, too)"
-
-    def test_in_one_dimension_too(self):
-        results = _results(1, 2)
-        largest = np.array([2.0 * results["scale 1"].upper])
-        alone, held = (
-            plots.settings_panels(results, reference=reference)
-            for reference in (None, {"scale 1": Reference(largest, largest, 12)})
-        )
-        assert _saved(alone) != _saved(held)
-
-    def test_every_column_ends_with_a_labelled_axis(self):
-        figure = plots.settings_panels(_results(2, 5), Normal(dim=2))
-        panels = [ax for ax in figure.axes if ax.get_title()]
-        assert [bool(ax.get_xlabel()) for ax in panels] == [False, False, True, True, True]
-        assert [bool(ax.get_ylabel()) for ax in panels] == [True, False, False, True, False]
-
-    @pytest.mark.parametrize("dim", [1, 3])
-    def test_other_dimensions(self, dim):
-        figure = plots.settings_panels(_results(dim, 3), Normal(dim=dim), columns=2)
-        assert len([ax for ax in figure.axes if ax.get_title()]) == 3
-        assert _saved(figure).startswith(b"\x89PNG")
-
-    def test_results_of_different_dimensions_or_none(self):
-        mixed = {"a": next(iter(_results(1, 1).values())), "b": next(iter(_results(2, 1).values()))}
-        with pytest.raises(UsageError, match=r"dimensions \[1, 2\]"):
-            plots.settings_panels(mixed)
-        with pytest.raises(UsageError, match=r"dimensions \[\]"):
-            plots.settings_panels({})

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import steinkit as sk
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
@@ -61,12 +63,11 @@ def test_the_sweep_says_the_step_and_the_shares_that_its_modes_should_have(stein
     few.write_text(file.read_text(encoding="utf-8").replace("seeds = 20", "seeds = 2"), encoding="utf-8")
     said = r"^The best step is (\S+); .* chosen (\S+)\. Its chain, with too few .*, has \"m(odes .* points)\""
     told = re.search(said, README, re.MULTILINE)
-    answer = steinkit("sweep", str(few), "-o", str(tmp_path / "sgld"))
-    best, shares = answer.out.split("\n\n")[1:3]
-    assert best.startswith(f"Draws of the best setting, step_size {told[1]}, ")
-    assert "too few effective draws" in best
-    assert f"would have chosen step_size {told[2]};" in answer.out
-    require_same(shares.partition(". ")[0], f"M{told[3]}")
+    assert steinkit("sweep", str(few), "-o", str(tmp_path / "sgld")).code == 0
+    found = sk.read_sweep(tmp_path / "sgld")
+    assert [found.criteria[name].best["step_size"] for name in ("graph", "ess")] == [float(told[1]), float(told[2])]
+    assert not found.verdict.enough_draws
+    require_same(found.verdict.modes_sentence.partition(". ")[0], f"M{told[3]}")
 
 
 def test_every_file_that_it_names_is_there():
@@ -80,7 +81,6 @@ def test_it_is_short():
 
 
 def test_the_lines_for_other_tools_are_functions_that_are_there():
-    import steinkit as sk
 
     names = set(re.findall(r"sk\.(from_\w+)", README))
     assert len(names) >= 8

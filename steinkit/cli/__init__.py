@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NoReturn
 
 import click
@@ -139,13 +140,11 @@ def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
 
     Python itself would repeat a warning after each change of its filters.
     """
-    told = set[str]()
+    warn_once = cache(terminal.warn)
 
     def shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, errors.SteinkitWarning):
-            if str(message) not in told:
-                terminal.warn(str(message))
-            told.add(str(message))
+            warn_once(str(message))
         else:
             show(message, category, *where, **more)
 

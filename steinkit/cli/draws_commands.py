@@ -41,11 +41,7 @@ from steinkit.target import Target
 from steinkit.text import count
 
 _draws_option = option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, allow_dash=True),
-    help=".csv or .npz file for the draws; '-' is standard output, as CSV.",
+    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="File for the draws: .csv, .npz or '-'."
 )
 
 
@@ -211,10 +207,10 @@ def _summed_up(draws: Draws, name: str) -> Floats:
     shared.setting_options("units", "kernel", "kernel_scale"),
     option(
         "--moment-weight",
-        type=click.FloatRange(min=0.0),
+        type=shared.SIZE,
         default=0.3,
         metavar="R",
-        help="Weight of means and sds relative to the Stein kernel; 0 is the published algorithm.",
+        help="Weight of means and sds; 0 is the published algorithm.",
     ),
     shared.max_seconds_option,
 )
@@ -230,19 +226,18 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     smallest, with moments that keep the mean and sd of every coordinate. It removes burn-in, and bias as far as the
     draws allow. It cannot correct the weights of separate modes.
     """
+    from steinkit.discrepancy.kernel import ksd
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
-    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
-    from steinkit.discrepancy.kernel.ksd import thin as thin_sample
 
     require_draws_place(settings, files)
     with apart_from_results(), time_limit(settings["max_seconds"]):
         sample, target, bounds, doubts = read_with_target(settings, *files)
         units, why = units_of_one(sample, target, {"units": settings["units"]})
         kernel = scaled_kernel(settings["kernel"], settings["kernel_scale"])
-        before = kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=kernel)
+        before = ksd.kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=kernel)
         same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
-        chosen = thin_sample(sample, target, m=draws, moment_weight=settings["moment_weight"], **same)
-        after = kernel_stein_discrepancy(chosen, target, **same)
+        chosen = ksd.thin(sample, target, m=draws, moment_weight=settings["moment_weight"], **same)
+        after = ksd.kernel_stein_discrepancy(chosen, target, **same)
     notes = (*doubts, *why, *before.warnings)
     document = {
         "sample": sample_document(sample),
@@ -269,7 +264,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         "--method",
         type=click.Choice(("auto", "weights", "run")),
         default="auto",
-        help="auto: weights if they are worth a fifth of the draws, else a short exact run.",
+        help="Reweight the draws, or move them by a short exact run.",
     ),
     option("--resample", is_flag=True, help="Resample by the weights instead of writing them as a column."),
     shared.seed_option,

@@ -128,9 +128,7 @@ def target_options(*, required: bool = False) -> Decorator:
 _files = argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 _input_options = combined(
     target_options(),
-    option(
-        "--columns", type=_words, metavar="NAME,...", show_default="all", help="Parameters or arrays to read, in order."
-    ),
+    option("--columns", type=_words, metavar="NAME,...", show_default="all", help="Parameters to read, in order."),
     option("--group", metavar="NAME", show_default="posterior", help="Group of a NetCDF or Zarr file."),
     option(
         "--format", "file_format", metavar="NAME", show_default="by the ending", help=f"{alternatives(format_names())}."
@@ -197,17 +195,11 @@ seed_option = option("--seed", type=_WHOLE, metavar="S", default=0, help="Random
 """``--seed``."""
 max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Give up after S seconds.")
 """``--max-seconds``."""
-matters_option = option(
-    "--matters", type=SIZE, metavar="DELTA", help="Say whether a mean is biased by more than DELTA sd."
-)
+matters_option = option("--matters", type=SIZE, metavar="DELTA", help="Report whether a bias exceeds DELTA sd.")
 """``--matters``."""
 fail_options = combined(
-    option(
-        "--fail-if-biased", type=_LEVEL, metavar="ALPHA", help="Exit with 1 if the draws are rejected at level ALPHA."
-    ),
-    option(
-        "--fail-if-bias", type=SIZE, metavar="DELTA", help="Exit with 1 if a mean is surely biased by over DELTA sd."
-    ),
+    option("--fail-if-biased", type=_LEVEL, metavar="ALPHA", help="Exit with 1 if the draws are rejected at ALPHA."),
+    option("--fail-if-bias", type=SIZE, metavar="DELTA", help="Exit with 1 if a mean is surely biased by DELTA sd."),
 )
 """``--fail-if-biased`` and ``--fail-if-bias``."""
 verdict_options = combined(
@@ -218,12 +210,7 @@ verdict_options = combined(
 """``--no-verdict``, ``--matters`` and ``--looks``."""
 reference_options = combined(
     option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also score N exact samples."),
-    option(
-        "--reference-draws",
-        metavar="FILE",
-        type=click.Path(),
-        help="Score blocks of your own exact run instead, as large as the ESS.",
-    ),
+    option("--reference-draws", type=click.Path(), metavar="FILE", help="Score blocks of your own exact run instead."),
     seed_option,
 )
 """``--reference``, ``--reference-draws`` and ``--seed``."""

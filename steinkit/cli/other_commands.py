@@ -55,9 +55,6 @@ def targets() -> None:
     say("\n".join([*lines, "", one_line(said), one_line(own)]))
 
 
-_DRAWS = 200
-
-
 @shared.command()
 def warm() -> None:
     """Compile all kernels and keep the machine code, so that later runs start at once.
@@ -88,7 +85,7 @@ def _steps() -> dict[str, Callable[[], object]]:
 
     compile_from_now_on()
     rng = np.random.default_rng(0)
-    plane, space = rng.standard_normal((_DRAWS, 2)), rng.standard_normal((_DRAWS, 3))
+    plane, space = rng.standard_normal((200, 2)), rng.standard_normal((200, 3))
     normal = [Normal(np.zeros(dim)) for dim in (1, 2, 3)]
     posterior = MixturePosterior()
     settings = {"step_size": 1e-3, "proposal_scale": 0.1, "batch_size": 20, "epsilon": 0.1, "draws": 3}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.cli.options import flag_of
-from steinkit.cli.terminal import command_line, is_device, on_terminal, require_places, say, warn
+from steinkit.cli.terminal import is_device, on_terminal, require_places, say, warn
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
@@ -202,7 +203,7 @@ class Request(NamedTarget):
 
     def origin(self, *, judged: bool = False) -> Origin:
         """Describe the making of a result: files and target as given, and the words of the command."""
-        command = tuple(command_line())
+        command = tuple(sys.argv[1:])
         return Origin(self.files, self.against(judged=judged), self.name, dict(self.options), command, __version__)
 
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:

@@ -172,10 +172,7 @@ def samplers(json_output: bool) -> None:
     for sampler in map(registry.find_sampler, registry.sampler_names()):
         options = sampler.options()
         lines += [sampler.name, one_line(sampler.summary, "    "), filled(options_text(options), "    ")]
-        listed = [
-            {"name": as_flag(option.name), "required": option.required, "default": option.default}
-            for option in options.values()
-        ]
+        listed = [{**asdict(option), "name": as_flag(option.name)} for option in options.values()]
         documents.append({"name": sampler.name, "summary": sampler.summary, "options": listed})
     closing = (
         "Options in brackets are optional; chains need --draws, --budget, or both. 'steinkit sample --help' explains "

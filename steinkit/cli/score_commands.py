@@ -207,13 +207,9 @@ def _report(judged: list[_Judged], everything: bool) -> str:
 
 
 def _say_next(found: dict[str, Verdict | None], options: dict[str, Any]) -> None:
-    """Suggest to repair the first biased sample, else to score the first that was judged."""
-    known = {file: verdict for file, verdict in found.items() if verdict is not None}
-    if not known or "-" in found:
-        return
-    target = target_words(options["target"], options["target_options"])
-    off = [file for file, each in known.items() if each.is_biased and each.bias is not None and not each.bias.hidden]
-    words, purpose = ["score", next(iter(known)), *target], "discrepancies, with their proofs"
-    if off:
-        words, purpose = ["repair", off[0], *target, "-o", "repaired.csv"], "correct these draws"
-    say_next(words, purpose, json_output=options["json_output"])
+    """Suggest to repair the first biased sample."""
+    known = {file: verdict for file, verdict in found.items() if verdict is not None and verdict.is_biased}
+    biased = [file for file, each in known.items() if each.bias is not None and not each.bias.hidden]
+    if biased and "-" not in found:
+        words = ["repair", biased[0], *target_words(options["target"], options["target_options"]), "-o", "repaired.csv"]
+        say_next(words, "correct these draws", json_output=options["json_output"])

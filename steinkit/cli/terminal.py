@@ -101,11 +101,6 @@ def apart_from_results() -> contextlib.AbstractContextManager[object]:
     return contextlib.redirect_stdout(sys.stderr)
 
 
-def command_line() -> list[str]:
-    """Return the words of the command line after the program's name."""
-    return sys.argv[1:]
-
-
 def on_terminal() -> bool:
     """True if standard error is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()

@@ -1,8 +1,8 @@
 """Whether what is said to be proved is true: thousands of samples made to break it, against rational arithmetic.
 
 Every sample is of a family that has broken a proof somewhere, or could: near-cancelling scores, repeated draws,
-clusters 1e-11 wide, subnormal and huge numbers, gaps of subnormal numbers, lattices, data at the bounds, tight
-spanners, complete graphs, extreme weights, sizes hundreds of powers of two apart, operators that overflow, slices, the
+clusters 1e-11 wide, numbers and gaps at the ends of the range that is taken, lattices, data at the bounds, tight
+spanners, complete graphs, extreme weights, sizes hundreds of powers of two apart, operators, slices, the
 classical discrepancy, Wasserstein distances. A solver brackets the value, solvers taking turns.
 The optimum is then found exactly (a dual simplex method on whole numbers, whose own answer is proved by weak duality),
 or enclosed by rational feasible points where samples are larger or the program is no linear one, and compared strictly.

@@ -27,7 +27,6 @@ ROUNDING = 2.0**-96
 UNDERFLOW = 2.0**-1000
 """Covers what underflows in a few operations on numbers of at most one."""
 
-_SMALLEST, _SMALLEST_NORMAL = 2.0**-1074, 2.0**-1022
 _SPLITTER = 134217729.0  # 2^27 + 1
 
 
@@ -39,21 +38,10 @@ def two_sum(a: Floats, b: Floats) -> Pair:
 
 
 def two_product(a: Floats, b: Floats) -> Pair:
-    """The rounded product and its rounding error.
-
-    A product that underflows to zero while no factor is zero is the smallest number of its sign: what is meant is not
-    zero then, and `error_of_high` must not take it for one. That is off by less than `UNDERFLOW`, as are products that
-    are no normal numbers: nothing is known of their errors, and what was taken for one could cancel them.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = a * b
-        scale = _room(a) * _room(b)
-        (a_high, a_low), (b_high, b_low) = _split(a * _room(a)), _split(b * _room(b))
-        scaled = product * scale
-        error = ((a_high * b_high - scaled) + a_high * b_low + a_low * b_high) + a_low * b_low
-        vanished = (product == 0.0) & (a != 0.0) & (b != 0.0)
-        known = np.where(np.abs(product) < _SMALLEST_NORMAL, 0.0, error / scale)
-        return np.where(vanished, np.copysign(_SMALLEST, product), product), known
+    """The rounded product and its rounding error, of numbers below 2^900."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
 def times(a: Pair, b: Pair) -> Pair:
@@ -96,16 +84,11 @@ def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
 def error_of_high(terms: Pair, sizes: Floats | None = None) -> Floats:
     """How far high parts may lie from what is meant, given the sizes of what they are sums of.
 
-    Zeros are zeros: sums of terms none of which was anything else, as products say that have underflowed.
+    Zeros are zeros: sums of terms none of which was anything else.
     """
     high, low = terms
     size = np.abs(high) if sizes is None else sizes
     return np.where(size > 0.0, np.abs(low) + ROUNDING * size + UNDERFLOW, 0.0)
-
-
-def _room(a: Floats) -> Floats:
-    """Powers of two that keep the halves of large numbers from overflowing."""
-    return np.where(np.abs(a) > 2.0**900, 2.0**-64, 1.0)
 
 
 def _split(a: Floats) -> Pair:

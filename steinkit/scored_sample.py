@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit import double_double
-from steinkit.arguments import require_unmasked
+from steinkit.arguments import require_range, require_unmasked
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.draws import Draws
@@ -22,7 +22,7 @@ from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occu
 from steinkit.target import Target, as_bounds, require_inside, require_target
 from steinkit.units import Units, UnitsLike
 
-_LEAST_SHARE = 2.0**-960  # of a draw's weight in that of all: products with it are normal numbers still
+_LEAST_SHARE = 1e-100  # of a draw's weight in that of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +139,14 @@ class ScoredSample:
         assert self.original is None
         chosen = Units.of(units, self.points)
         if chosen.kind == "raw":
+            _require_ranges(self.points.points, self.scores, self.bounds)
             return self
         chosen = chosen.from_bounds(self.bounds)
         first, group = first_occurrences(chosen.points(self.points.points))
         raw = self if len(first) == len(self.points) else self._joined(first, group)
         points, scores = chosen.points(raw.points.points), chosen.scores(raw.scores)
         limits = None if self.bounds is None else chosen.limits(self.bounds)
+        _require_ranges(points, scores, limits)
         return replace(
             raw,
             points=replace(raw.points, points=points, scores=None),
@@ -161,7 +163,8 @@ class ScoredSample:
         whole = points.weights[group], points.weights_low[group]
         shares = double_double.ratio((self.points.weights, self.points.weights_low), whole)
         terms = (double_double.times(shares, (column, np.zeros(len(group)))) for column in self.scores.T)
-        means = [double_double.sums_in_groups(each, group, len(first))[0] for each in terms]  # scores may nearly cancel
+        with np.errstate(over="ignore", invalid="ignore"):  # a result that is not finite is refused in these units
+            means = [double_double.sums_in_groups(each, group, len(first))[0] for each in terms]
         note = (
             f"{len(group) - len(first)} points equal others in these units but for rounding; they were merged, with "
             "the mean of their scores"
@@ -184,8 +187,16 @@ def _without_faint(sample: Sample) -> tuple[Sample, tuple[str, ...]]:
     faint = (weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
     if not faint.any():
         return sample, ()
-    note = f"{np.count_nonzero(faint)} of {len(sample)} draws have less than 2^-960 of the weight and were left out"
+    note = f"{np.count_nonzero(faint)} of {len(sample)} draws have less than 1e-100 of the weight and were left out"
     return sample.with_columns(weights=np.where(faint, 0.0, weights)), (note,)
+
+
+def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> None:
+    """Require numbers of a size with which no product in a certificate leaves the normal doubles; InputError."""
+    gaps = np.diff(np.sort(points, axis=0), axis=0)
+    limits = np.empty(0) if bounds is None else bounds
+    for values, what in ((points, "draws"), (gaps, "differences of draws"), (scores, "scores"), (limits, "bounds")):
+        require_range(values, what)
 
 
 def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:

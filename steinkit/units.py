@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import generator_from, real_numbers, require_type
+from steinkit.arguments import generator_from, real_numbers, require_range, require_type
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.result import Brief
@@ -138,7 +138,9 @@ class Units(Brief):
         centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
         for j, column in enumerate(sample.points.T):
             with np.errstate(over="ignore"):  # refused at once
-                deviations = finite_in_units(column - centre[j])
+                deviations = column - centre[j]
+                if not np.isfinite(deviations).all():
+                    raise InputError("the range of the draws overflows: rescale them")
             largest = float(np.abs(deviations).max())  # squares of the deviations themselves may overflow
             if (column != column[0]).any():  # the mean of a constant is rounded
                 deviations /= largest
@@ -192,7 +194,7 @@ class Units(Brief):
             If one overflows.
         """
         with np.errstate(over="ignore"):
-            return finite_in_units((points - self.centre) / self.scale)
+            return finite_in_units((points - self.centre) / self.scale, "draws")
 
     def limits(self, bounds: Floats) -> Floats:
         """Bounds in these units.
@@ -229,7 +231,7 @@ class Units(Brief):
             If one overflows.
         """
         with np.errstate(over="ignore"):
-            return finite_in_units(scores * self.scale)
+            return finite_in_units(scores * self.scale, "scores")
 
     def _of_names(self, names: tuple[str, ...]) -> Units:
         """These units for coordinates of these names; names that nobody gave stand for any."""
@@ -304,10 +306,11 @@ def require_variation(values: Floats, names: tuple[str, ...]) -> None:
         raise InputError(f"{without_units([names[k] for k in still])}: leave out what does not vary")
 
 
-def finite_in_units(values: Floats) -> Floats:
-    """Values as they are; InputError if one of them is no finite number."""
+def finite_in_units(values: Floats, what: str = "numbers") -> Floats:
+    """Return the values; InputError if one of them is not finite, or neither 0 nor between 1e-100 and 1e100 in size."""
     if not np.isfinite(values).all():
         raise InputError("draws or scores overflow in these units: rescale them, or take other units")
+    require_range(values, f"{what} in these units")
     return values
 
 

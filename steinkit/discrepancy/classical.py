@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, outwards, tolerance_of
 from steinkit.discrepancy.classical_bounds import prove
@@ -215,7 +214,4 @@ def _program(data: ScoredSample, factors: SteinFactors) -> tuple[ClassicalProgra
     order = np.argsort(points.points[:, 0])
     limits = (-np.inf, np.inf) if data.bounds is None else (float(data.bounds[0, 0]), float(data.bounds[0, 1]))
     x, q, s = points.points[order, 0], points.weights[order], data.scores[order, 0]
-    for values, what in ((x, "draws"), (np.diff(x), "distances of draws"), (s, "scores"), (limits, "bounds")):
-        require_range(values, what)
-    require_range([factors.value, factors.gradient, factors.smoothness], "Stein factors")
     return ClassicalProgram(x, q, s, factors, limits), order

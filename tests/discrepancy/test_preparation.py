@@ -9,22 +9,6 @@ from steinkit.scored_sample import ScoredSample, prepared_once
 MEASURES = [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.sliced_stein_discrepancy]
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("weights", [[1.0, 2.0**-961], [2.0**1000, 1.0], [5e-324, 1e300]])
-def test_draws_of_a_share_too_small_to_compute_with_are_left_out(measure, weights):
-    target, points = sk.targets.Normal(0.0), np.array([0.5, 1.0])
-    found = measure(points, target, weights=weights, units="raw")
-    alone = measure(points[[np.argmax(weights)]], target, units="raw")
-    assert np.ravel(found.sample.points).tolist() == np.ravel(alone.sample.points).tolist()
-    assert any("1 of 2 draws have less than 2^-960 of the weight and were left out" in each for each in found.warnings)
-
-
-def test_the_least_share_that_is_computed_with_counts():
-    both = sk.graph_stein_discrepancy([0.0, 1.0], scores=[0.0, -(2.0**960)], weights=[1.0, 2.0**-959])
-    alone = sk.graph_stein_discrepancy([0.0, 1.0], scores=[0.0, -(2.0**960)], weights=[1.0, 0.0])
-    assert both.lower > alone.upper
-
-
 def test_stored_scores_that_contradict_each_other_do_not_matter_beside_a_target():
     sample = sk.Sample([0.0, 0.0, 1.0], scores=[1.0, 2.0, 3.0])
     given = {"scores": None, "weights": None, "bounds": None}
@@ -53,3 +37,32 @@ def test_in_a_block_for_several_measures_a_sample_is_prepared_once_and_nothing_e
         assert ScoredSample.of(first, other, **alone) is not found
         np.testing.assert_array_equal(ScoredSample.of(second, other, **alone).scores, -second.points)
     assert ScoredSample.of(second, other, **alone) is not ScoredSample.of(second, other, **alone)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"draws": [[0.0], [1e-101]]},
+        {"draws": [[1e-90], [1e-90 * (1.0 + 2.0**-52)]]},
+        {"draws": [[0.0], [1e101]]},
+        {"scores": [[1e-101], [0.0]]},
+        {"scores": [[1e101], [0.0]]},
+        {"bounds": [-1e101, 2.0]},
+    ],
+)
+@pytest.mark.parametrize(
+    "measure", [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.classical_stein_discrepancy]
+)
+def test_numbers_out_of_range_are_refused_at_the_entry(measure, wrong):
+    given = {"draws": [[0.0], [1.0]], "scores": [[1.0], [0.0]]} | wrong
+    with pytest.raises(sk.InputError, match="rescale"):
+        measure(given.pop("draws"), **given)
+
+
+def test_units_bring_numbers_into_range():
+    draws = 1e-150 * np.random.default_rng(0).standard_normal((20, 1))
+    with pytest.raises(sk.InputError, match="1e-100"):
+        sk.graph_stein_discrepancy(draws, scores=-1e300 * draws)
+    scaled = sk.graph_stein_discrepancy(draws, scores=-1e300 * draws, units=[1e-150])
+    plain = sk.graph_stein_discrepancy(1e150 * draws, scores=-1e150 * draws)
+    assert scaled.value == pytest.approx(plain.value, rel=1e-6)

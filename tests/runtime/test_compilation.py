@@ -38,6 +38,8 @@ def test_threads_that_look_on_at_once_say_it_once(capsys):
         thread.run(block.__enter__)
     for thread in threads:
         assert thread.run(kernel(double), 1.5) == 3.0
+    for thread, block in zip(threads, blocks, strict=True):
+        thread.run(block.__exit__, None, None, None)
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 

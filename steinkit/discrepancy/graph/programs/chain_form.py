@@ -117,7 +117,6 @@ class ChainProgram:
         kind[starts], step[starts], step_low[starts] = kernels.FREE, 0.0, 0.0
         with np.errstate(over="ignore"):  # a bound that far off restricts nothing
             box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
-        box = np.where(box < kernels.SMALLEST_BOX, 0.0, box)  # it may have underflowed
         objective, low = (np.ascontiguousarray(part.reshape(2, -1)[:, order]) for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
         value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is
@@ -130,8 +129,6 @@ class ChainProgram:
         if not len(cuts) and ends[1][0] < c.taylor_reach:
             far, far_low = ends[1]
             far_radius = float(c.taylor_radius(far))
-            if far_radius < _SMALLEST_SQUARE:
-                far_radius = max(0.0, far_radius - kernels.FAR_UNDERFLOW * (1.0 + c.smoothness))
         self.chain = kernels.Chain(
             kind.astype(np.int64), step, box, value, slope,
             c.value, c.gradient, c.smoothness, far, far_radius,

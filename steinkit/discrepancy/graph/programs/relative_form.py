@@ -23,10 +23,8 @@ Rows and variables are then scaled by powers of two, which is exact, so that rad
 
 A root close to a finite bound of the coordinate, at a distance s, is taken relative to its projection onto the bound:
 x_i above becomes that projection, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the bound's last row
-is the box |w_i| <= c3 s^2/2. The others stay rows, or boxes of V_i. Where a box is hardly a double the variable is
-zero, and what the box leaves is the error that upper bounds allow for. Points so close to their parents that c3 D^2/2
-is no double are held to them, w_i = 0 and V_i = 0: F_i = F_k, and of the rows of such edges |Gamma| <= c2 is left. Two
-bounds near each other make a unit: in any other the numbers of such a program, which has no c1 and c2, are lost.
+is the box |w_i| <= c3 s^2/2. The others stay rows, or boxes of V_i. Two bounds near each other make a unit: in any
+other the numbers of such a program, which has no c1 and c2, are lost.
 
 The forest follows the scales of the sample: at each of five levels, from 1e-3 down by factors of 1000, points joined by
 shorter edges are a cluster with a representative, and a point's parent is the representative of the finest cluster in
@@ -41,26 +39,23 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from steinkit import double_double
 from steinkit.discrepancy.graph.programs.matrix_form import (
     NOTICEABLE,
-    SMALLEST,
     UNIT_ROUNDOFF,
     CoordinateProgram,
     power_of_two,
 )
-from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram, times_distance
+from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram
 from steinkit.sample import Floats, Integers
 
 NEAR = 1e-3
 _FINER = 1e-3
 _LEVELS = 5
 _ROUNDING = 1e-12  # keeps redundant boxes redundant
-_SMALLEST_BOX = 2.0**-1000
 _FURTHEST = 960  # powers of two by which units change: products of what is left have room
 
 Terms = list[tuple[Integers, float | Floats]]
@@ -135,8 +130,7 @@ class RelativeForm:
         program, c = self.program, self.program.factors
         rows = Rows(program.n_points * (program.dim + 1))
         i, k = program.graph.edges.T
-        apart = self._anchor[i] != self._anchor[k]  # the function at the others is the same: |Gamma| <= c2 is enough
-        self._add_edges(rows, i[apart], k[apart], _edge_lengths(program)[apart])
+        self._add_edges(rows, i, k, _edge_lengths(program))
         i = np.flatnonzero(self.forest.parent >= 0)
         rows.add(np.full(len(i), c.value), self._sum(self.forest.lineage[i], program.points[i], 1.0))
         for coordinate in range(program.dim):
@@ -148,17 +142,11 @@ class RelativeForm:
         """The linear program of coordinate j."""
         program = self.program
         box = self._boxes()
-        rows, box_error = Rows(box.size), np.where(self._held, box + 2.0 * SMALLEST, 0.0)
-        box = np.where(self._held, 0.0, box)
+        rows = Rows(box.size)
         for bound in program.finite_bounds(j):
-            self._add_bound(j, bound, box, box_error, rows)
+            self._add_bound(j, bound, box, rows)
         matrix, radius = rows.assemble(*self.edge_rows)
         radius_error = program.radius_error(radius)
-        # what may underflow in a box is allowed for here, since the units below hide how small it is
-        box_error += np.where((box > 0.0) & (box < NOTICEABLE), 2.0 * SMALLEST, 0.0)
-        nothing = box < _SMALLEST_BOX
-        box_error[nothing] += box[nothing]
-        box[nothing] = 0.0
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
         powers = np.frexp(units)[1][matrix.indices] - np.repeat(np.frexp(row_units)[1], np.diff(matrix.indptr))
@@ -174,7 +162,6 @@ class RelativeForm:
             self.forest,
             objective_error=np.where(error > 0.0, error * units + double_double.UNDERFLOW, 0.0),
             radius_error=radius_error / row_units,
-            box_error=box_error.ravel() / units,
         )
 
     def _boxes(self) -> Floats:
@@ -185,18 +172,6 @@ class RelativeForm:
         box[0] = np.where(child, np.minimum(2.0 * c.value + c.gradient * reach, c.taylor_radius(reach)), c.value)
         box[1:] = np.where(child, np.minimum(2.0 * c.gradient, c.smoothness * reach), c.gradient)
         return box
-
-    @cached_property
-    def _held(self) -> NDArray[np.bool_]:
-        """Points so close to their parents that F_i = F_k does, shape (n,)."""
-        parent, reach = self.forest.parent, self.forest.reach
-        return np.asarray((parent >= 0) & (reach <= len(reach) * _shortest(self.program.factors)))
-
-    @cached_property
-    def _anchor(self) -> Integers:
-        """The first of each point's lineage that is not held to its parent, shape (n,)."""
-        lineage = self.forest.lineage
-        return np.asarray(lineage[np.arange(len(lineage)), self._held[lineage].argmin(axis=1)])
 
     def _objective(self, j: int) -> tuple[Floats, Floats]:
         """Weights of the variables and bounds of their rounding errors, each of shape (n (d + 1),).
@@ -239,7 +214,7 @@ class RelativeForm:
             terms = self._sum(above, at, 1.0) + self._sum(below, at, -1.0)
             rows.add(c.taylor_radius(distance[near]), terms)
 
-    def _add_bound(self, j: int, bound: float, box: Floats, box_error: Floats, rows: Rows) -> None:
+    def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
         """Hold the function to what a finite bound of coordinate j asks of it, by boxes where they can."""
         points, forest, c = self.program.points, self.forest, self.program.factors
         inward = points[:, j] - bound
@@ -247,19 +222,16 @@ class RelativeForm:
         root = forest.parent < 0
         moved = forest.origin[:, j] != points[:, j]
         here = root & (moved | (distance == 0.0)) & (forest.origin[:, j] == bound)
-        allowed, taylor = times_distance(c.gradient, distance), c.taylor_radius(distance)
+        allowed, taylor = c.gradient * distance, c.taylor_radius(distance)
         value = np.minimum(2.0 * allowed, taylor)
-        nothing = here & (distance <= _shortest(c))
-        box_error[0, nothing] = np.where(distance > 0.0, value + 2.0 * SMALLEST, 0.0)[nothing]
-        value[nothing] = 0.0
-        held = nothing & (allowed <= 0.5 * c.value)  # by the box of Gamma_j, for gamma is s Gamma_j
+        held = here & (distance == 0.0)  # by the box of gamma
 
         unmoved = root & ~moved
         box[0, unmoved] = np.minimum(box[0, unmoved], allowed[unmoved])
         i = np.flatnonzero(~unmoved & ((allowed < c.value) | here) & ~held)
         rows.add(np.minimum(c.value, allowed[i]), self._sum(self.forest.lineage[i], points[i], 1.0))
 
-        slope = times_distance(c.smoothness, distance)
+        slope = c.smoothness * distance
         for k in range(self.program.dim):
             if k != j:
                 box[k + 1, root] = np.minimum(box[k + 1, root], slope[root])
@@ -406,8 +378,7 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
     lengths = _edge_lengths(program)
     parent, reach = np.full(n, -1), np.zeros(n)
     representative = np.full(n, -1)
-    levels = [*(nearness * _FINER**level for level in range(_LEVELS)), _shortest(program.factors)]
-    for most in sorted(levels, reverse=True):
+    for most in (nearness * _FINER**level for level in range(_LEVELS)):
         short = lengths < most
         if not short.any():
             break
@@ -470,8 +441,3 @@ def _edge_lengths(program: SteinProgram) -> Floats:
 def _unit(c: SteinFactors) -> float:
     """Distance at which a Taylor row's radius compares with the box of gamma."""
     return float(np.sqrt(c.value) / np.sqrt(c.smoothness))
-
-
-def _shortest(c: SteinFactors) -> float:
-    """Distance D below which points are held together, for c3 D^2/2 is hardly a double."""
-    return float(np.sqrt(2.0 * _SMALLEST_BOX) / np.sqrt(c.smoothness))

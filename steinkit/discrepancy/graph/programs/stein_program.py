@@ -41,7 +41,7 @@ import numpy as np
 from scipy import sparse
 
 from steinkit import double_double
-from steinkit.arguments import real_numbers
+from steinkit.arguments import real_numbers, require_range
 from steinkit.discrepancy.graph.programs.matrix_form import SMALLEST, UNIT_ROUNDOFF, CoordinateProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph, unjoined
 from steinkit.discrepancy.operators import Coefficients
@@ -52,7 +52,6 @@ from steinkit.sample import Floats, Integers
 
 _ROWS_AT_ONCE = 200_000  # a tenth of a second's work, between two looks at the clock
 _CERTAINLY = 1.0 + 1e-9  # how much further than a reach edges are looked at before their lengths are summed anew
-_SMALLEST_FACTOR = 2.0**-1021  # half of it has all its digits
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,7 @@ class SteinFactors:
         c = real_numbers(factors, "stein_factors", wanted)
         if c.shape != (3,) or not (np.isfinite(c).all() and (c > 0).all()):
             raise UsageError(f"stein_factors must be {wanted}; received {factors}")
-        if (c < _SMALLEST_FACTOR).any():
-            raise UsageError(f"stein_factors must be at least {_SMALLEST_FACTOR:.3g}; received {factors}: rescale them")
+        require_range(c, "Stein factors")
         return cls(*map(float, c))
 
     @property
@@ -307,10 +305,10 @@ class SteinProgram:
         c = self.factors
         inward = self.points[:, j] - bound
         distance = np.abs(inward)
-        box[0] = np.minimum(box[0], times_distance(c.gradient, distance))
+        box[0] = np.minimum(box[0], c.gradient * distance)
         for k in range(self.dim):
             if k != j:
-                box[k + 1] = np.minimum(box[k + 1], times_distance(c.smoothness, distance))
+                box[k + 1] = np.minimum(box[k + 1], c.smoothness * distance)
         near = self._near_bound(distance)
         slope = self.n_points * (j + 1) + near
         rows.add(c.taylor_radius(distance[near]), [(near, 1.0), (slope, -inward[near])])
@@ -318,13 +316,6 @@ class SteinProgram:
     def _near_bound(self, distance: Floats) -> Integers:
         """Points that have a Taylor row for a bound at these distances."""
         return np.flatnonzero((distance > 0.0) & (distance < self.factors.taylor_reach))
-
-
-@np.errstate(over="ignore")
-def times_distance(factor: float, distance: Floats) -> Floats:
-    """Boxes at distances from a bound; zero only on it."""
-    box = factor * distance
-    return np.where((box == 0.0) & (distance > 0.0), SMALLEST, box)
 
 
 def _shares(weights: Pair, factors: Floats) -> Pair:

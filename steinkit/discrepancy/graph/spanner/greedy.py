@@ -15,7 +15,6 @@ all pairs; and so it is where the closest points are so close that rounding may 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -25,12 +24,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bucket_kernels import Boxes, Problem, filter_block, insert_in_order
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import MOST_TIES, RUN, insert_empty_boxes, list_empty_boxes
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths, unjoined
 from steinkit.discrepancy.graph.spanner.search_kernels import Adjacency, cover
-from steinkit.errors import InputError, TimeLimitError
+from steinkit.errors import TimeLimitError
 from steinkit.runtime.compilation import announced_compilation, small_work
 from steinkit.runtime.deadlines import (
     StopSignal,
@@ -126,8 +126,6 @@ CLUSTER_RADIUS = 0.4  # in units of (t - 1) times the shortest length: a way thr
 
 SHARE = 0.5  # of the time left, in which the greedy spanner must be there
 RADII = (0.125, 0.25, 0.5, 1.0)  # of a cover, in units of the length that the greedy algorithm has reached
-_SMALL = 2.0**-940  # of a coordinate: others differ by normal numbers
-_LARGEST_EXPONENT = 900  # of enlarged coordinates, whose sums along paths stay finite
 _DOING = "the spanner was built"
 _INSTANT = 1e-6  # seconds: what is left is positive, though it may run out at any line
 FEWER = 0.5  # times as many centres as points are few enough
@@ -174,7 +172,7 @@ def greedy_spanner(
     Raises
     ------
     InputError
-        If the points are not finite, or so far apart that their distances overflow.
+        If the points are not finite, or hold numbers other than 0 that are not between 1e-100 and 1e100 in size.
     UsageError
         If ``dilation`` is not a finite number above 1, or ``n_jobs`` is 0.
     TimeLimitError
@@ -213,6 +211,8 @@ def greedy_spanner(
     J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Section 4.
     """
     points = as_sample(points).points
+    require_range(points, "points")
+    require_range(np.diff(np.sort(points, axis=0), axis=0), "differences of points")
     return span_greedily(points, checked_dilation(dilation), n_jobs=n_jobs, progress=progress)
 
 
@@ -221,8 +221,6 @@ def span_greedily(
 ) -> Graph:
     """`greedy_spanner` of points, shape (n, d), and a dilation that are checked; ``begun`` holds what there is."""
     begun = [] if begun is None else begun
-    points, power = _enlarged(points)
-    _require_finite_paths(points, dilation)
     n, dim = points.shape
     if n < 2:
         return unjoined(n)
@@ -244,19 +242,7 @@ def span_greedily(
         progress_bar("spanner", shown=progress) as bar,
     ):
         interruptible(build, stop, _DOING)
-    return Graph(n, begun[-1].edges, np.ldexp(begun[-1].lengths, -power))
-
-
-def _enlarged(points: Floats) -> tuple[Floats, int]:
-    """Points times the power of two that takes subnormal gaps, of which a dilation is rounded, among normal numbers.
-
-    Only points whose coordinates are large besides have no room for it.
-    """
-    sizes = np.abs(points)
-    if not ((sizes > 0.0) & (sizes < _SMALL)).any():
-        return points, 0
-    power = max(_LARGEST_EXPONENT - math.frexp(float(sizes.max()))[1], 0)
-    return np.ldexp(points, power), power
+    return Graph(n, begun[-1].edges, begun[-1].lengths)
 
 
 def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool) -> tuple[Graph, float]:
@@ -287,12 +273,6 @@ def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool
     of Computational Geometry & Applications 7, 297-315. Clusters stand for their points there, too.
     """
     require_time(_DOING)
-    points, power = _enlarged(points)
-    graph, stretch = _span_enlarged(points, dilation, n_jobs, progress)
-    return Graph(len(points), graph.edges, np.ldexp(graph.lengths, -power)), stretch
-
-
-def _span_enlarged(points: Floats, dilation: float, n_jobs: int, progress: bool) -> tuple[Graph, float]:
     begun, left = [Joined()], max(seconds_left(), _INSTANT)
     with time_limit(SHARE * left if left < np.inf else None):
         try:
@@ -456,12 +436,3 @@ def _bucket_limits(points: Floats) -> list[float]:
     levels = NEAREST / n * GROWTH ** np.arange(32)
     distances = edge_lengths(points, np.column_stack([i, j]))
     return [*np.unique(np.quantile(distances, levels[levels < 1.0])).tolist(), np.inf]
-
-
-def _require_finite_paths(points: Floats, dilation: float) -> None:
-    corners = np.vstack([points.min(axis=0), points.max(axis=0)])
-    diameter = edge_lengths(corners, np.array([[0, 1]]))[0]
-    if diameter > np.finfo(np.float64).max / (4.0 * dilation):
-        raise InputError(
-            f"paths of dilation {dilation:g} between points {diameter:g} apart overflow; rescale the coordinates"
-        )

@@ -126,8 +126,6 @@ def test_time_that_is_over_is_what_is_said():
     points = np.random.default_rng(0).standard_normal((20, 2))
     with time_limit(1e-9), pytest.raises(TimeLimitError):
         greedy.span_in_time(points, 2.0, n_jobs=1, progress=False)
-    with time_limit(1e-9), pytest.raises(TimeLimitError):  # time may run out after the first look at the clock
-        greedy._span_enlarged(points, 2.0, n_jobs=1, progress=False)
 
 
 def test_the_dilation_that_is_said_allows_for_the_rounding_of_every_length():

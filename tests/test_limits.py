@@ -80,14 +80,6 @@ def test_columns_are_counted_in_every_format(tmp_path, monkeypatch, name):
     assert sk.read_sample(path).dim == 4
 
 
-def test_a_pipe_that_nobody_writes_to(tmp_path, monkeypatch):
-    path = tmp_path / "pipe.csv"
-    os.mkfifo(path)
-    monkeypatch.setenv("STEINKIT_MAX_WAIT", "0.05")
-    with pytest.raises(sk.InputError, match=r"pipe\.csv is a pipe into which nobody wrote for 0\.05 s.*MAX_WAIT"):
-        sk.read_sample(path)
-
-
 def test_a_pipe_that_is_written_to_slowly(tmp_path):
     path = tmp_path / "pipe.csv"
     os.mkfifo(path)

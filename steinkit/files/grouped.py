@@ -38,7 +38,6 @@ from steinkit.files.streams import (
     MAX_COLUMNS,
     MAX_MEMBERS,
     ZARR_MARKS,
-    enclosed,
     is_zarr,
     parse_json,
     read_bytes,
@@ -292,8 +291,9 @@ def _harmless(folder: Path, source: str) -> tuple[list[Path], int]:
     stored = described = members = 0
     arrays = list[Path]()
     for place, folders, files in os.walk(folder):
-        for name in [*folders, *files]:
-            enclosed(Path(place), name)
+        for path in (Path(place, name) for name in [*folders, *files]):
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise InputError(f"{path} is a link, a pipe or a device, and is not read; copy what it leads to")
         sizes = {name: Path(place, name).lstat().st_size for name in files}
         stored += sum(sizes.values())
         described += sum(size for name, size in sizes.items() if name in _METADATA)

@@ -8,8 +8,6 @@ beside points of three dimensions, (chains, draws). Files are never unpickled.
 from __future__ import annotations
 
 import io
-import math
-import sys
 import warnings
 import zipfile
 from collections import Counter
@@ -173,27 +171,12 @@ def _array(data: bytes, source: str) -> NDArray[Any]:
     if not data.startswith(_NPY):
         raise _no_numbers(source)
     stream = io.BytesIO(data)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of how the header is written
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, fortran_order, dtype = read(stream)
-    except Exception as error:  # a damaged header is read as Python's syntax, and fails as that can
-        raise _damaged(source, f"its header cannot be read: {error}") from None
-    if dtype.hasobject:
-        raise _no_numbers(source)
-    if min(shape, default=0) < 0 or bool in map(type, shape) or dtype.itemsize == 0 or dtype.subdtype is not None:
-        raise _damaged(source, f"shape {shape} of type {dtype}")
-    wanted, there = math.prod(shape) * dtype.itemsize, len(data) - stream.tell()
-    if wanted != there:
-        what = "another array may follow the first" if there > wanted else "it ends too early"
-        raise _damaged(source, f"shape {shape} of type {dtype} takes {wanted} bytes and there are {there}: {what}")
-    array = np.frombuffer(data, dtype, offset=stream.tell()) if wanted else np.empty(0, dtype)
-    try:
-        return array.reshape(shape, order="F" if fortran_order else "C")
-    except ValueError as error:  # too many axes, or too long ones of an array without numbers
-        raise _damaged(source, str(error)) from None
+    with _damage_reported(source), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of how the header is written
+        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    if stream.tell() < len(data):
+        raise _damaged(source, "another array may follow the first")
+    return array
 
 
 def _no_numbers(source: str) -> InputError:
@@ -223,10 +206,8 @@ def _names(names: NDArray[Any], dim: int, source: str) -> tuple[str, ...]:
             f'{source}: "names" must be {dim} strings, one a coordinate; it has type {names.dtype} and shape '
             f"{names.shape}"
         )
-    points = np.frombuffer(names.tobytes(), np.dtype(np.uint32).newbyteorder(names.dtype.byteorder))
-    if (points > sys.maxunicode).any():
-        raise _damaged(source, f'"names" hold the code point {int(points.max()):#x}, which no character has')
-    return tuple(names.tolist())
+    with _damage_reported(source):  # by code points that no character has
+        return tuple(names.tolist())
 
 
 def _select(entries: dict[str, Any], columns: Sequence[str], source: str) -> None:

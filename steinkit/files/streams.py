@@ -3,9 +3,6 @@
 A file from outside may be damaged, or made to exhaust whoever reads it. Each cap has a value that no ordinary sample
 reaches, and a variable of the environment that raises it; the message that refuses a file names both.
 
-A Zarr folder from outside may hold links that lead to any file of this machine, and pipes and devices that never end.
-`enclosed` refuses them. The folder itself is the user's to name: it may be a link.
-
 JSON is as RFC 8259 has it, and no more: every key once, every number finite, nothing nested beyond reason.
 """
 
@@ -18,7 +15,6 @@ import math
 import os
 import re
 import secrets
-import select
 import shutil
 import stat
 import sys
@@ -97,7 +93,6 @@ MAX_MEMBERS = Limit(
     "STEINKIT_MAX_MEMBERS", 10_000, "members", "an archive: arrays of NPZ; groups and variables of NetCDF and Zarr"
 )
 MAX_RATIO = Limit("STEINKIT_MAX_RATIO", 200, "bytes for each byte packed", "a file of more than 64 MiB unpacked")
-MAX_WAIT = Limit("STEINKIT_MAX_WAIT", 60, "seconds", "waiting for a byte of a named pipe")
 
 _BLOCK = 2**20  # bytes read at a time
 _SMALL = 2**26  # bytes; what unpacks to less is harmless, however well it was packed
@@ -273,7 +268,8 @@ def _open_path(path: Path) -> BinaryIO:
         status = path.stat()
         kind = status.st_mode
         if stat.S_ISFIFO(kind):
-            return _read_pipe(path)
+            with open(path, "rb") as pipe:
+                return read_within(pipe, str(path))
         if stat.S_ISDIR(kind):
             files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
             inside = f", such as {listed(files, most=3)}" if files else ""
@@ -301,25 +297,6 @@ def _is_made_up(path: Path) -> bool:
 
 def _at_once(name: str, flags: int) -> int:
     return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # which Windows does not have
-
-
-def _read_pipe(path: Path) -> io.BytesIO:
-    """What a named pipe carries; a writer who never comes must not keep us forever."""
-    found, wait = io.BytesIO(), MAX_WAIT.value
-    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        poll = select.poll()
-        poll.register(pipe, select.POLLIN)
-        while poll.poll(None if wait == float("inf") else wait * 1e3):
-            block = os.read(pipe, _BLOCK)
-            if not block:
-                found.seek(0)
-                return found
-            found.write(block)
-            MAX_BYTES.require(found.tell(), str(path), "holds at least")
-        raise MAX_WAIT.exceeded(str(path), f"is a pipe into which nobody wrote for {wait:g} seconds")
-    finally:
-        os.close(pipe)
 
 
 def _near_files(path: Path) -> str:
@@ -367,30 +344,6 @@ def _replace(path: Path, data: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-
-
-def enclosed(folder: Path, *parts: str) -> Path:
-    """The path of a file or folder within a folder, which need not exist.
-
-    Raises
-    ------
-    InputError
-        If it or a folder on the way to it is a link, or it is neither a regular file nor a folder.
-    """
-    path = folder
-    for part in parts:
-        path = path / part
-        try:
-            kind = path.lstat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        if stat.S_ISLNK(kind):
-            raise InputError(
-                f"{path} is a link, which is not followed, for it could be to any file; copy what it leads to"
-            )
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise InputError(f"{path} is a pipe or a device and no file; remove it")
-    return path
 
 
 def parse_json(data: bytes | str, source: str) -> Any:

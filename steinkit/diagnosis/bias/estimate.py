@@ -181,7 +181,7 @@ def bias_of(
         at_least = np.zeros(len(reason))
         if method == "run" or (method == "auto" and can_run and any(reason) and not hidden):
             moved = run or _start(quantities, target, rng)
-            found, reason, at_least = _by_run(quantities, moved, hidden)
+            found, reason, at_least = _by_run(quantities, moved, found, hidden)
             used, unranked = "run", next((why for why in reason if why), "")
     reason = tuple(map(str.__add__, reason, _missed(prepared, quantities, reason)))
     weights = None
@@ -281,16 +281,19 @@ def _drift(draws: Draws, moved: Floats) -> Drift:
     return Drift.of(draws.points, moved, moved**2, draws.shares, draws.chains)
 
 
-def _by_run(quantities: Quantities, moved: ExactRun, hidden: str) -> tuple[Estimates, tuple[str, ...], Floats]:
+def _by_run(
+    quantities: Quantities, moved: ExactRun, found: Estimates, hidden: str
+) -> tuple[Estimates, tuple[str, ...], Floats]:
     """Move the draws until the regression where they have gone is reliable, or the run has been long enough.
 
-    Return as well how far the run has moved the means that are not known, in sd, where that is no noise; else 0.
+    Errors include half of what the last moves changed: what mixes slowly has more to go. Return as well how far the run
+    has moved the means that are not known, in sd, where that is no noise; else 0.
     """
     for times in _MOVES:
         before = replace(quantities.draws, points=moved.points)
         moved.move(times)
         there = quantities.moved(moved.points, moved.scores())
-        found = there.by_regression()
+        found = there.by_regression().beside(found)
         unsettled = _UNSETTLED if abs(moved.climb) > _CLIMB else ""
         unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or unsettled
         drift = _drift(before, moved.points)

@@ -295,13 +295,7 @@ class Quantities:
     def by_weights(self, weights: Floats, regression: Estimates) -> Estimates:
         """Means and standard deviations of weighted draws; half of what they differ from a regression's is claimed."""
         mean, sd = location_and_scale(self.values(), weights)
-        return Estimates(
-            mean,
-            sd,
-            np.hypot(regression.mean_error, 0.5 * (mean - regression.mean) / sd),
-            np.hypot(regression.log_sd_error, 0.5 * np.log(sd / regression.sd)),
-            regression.explained,
-        )
+        return replace(regression, mean=mean, sd=sd).beside(regression)
 
     def entropy_weights(self) -> Floats | None:
         """Weights of largest entropy for the richest features that there are draws for; None if there are none."""

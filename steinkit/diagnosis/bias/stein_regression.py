@@ -588,6 +588,14 @@ class Estimates:
     log_sd_error: Floats
     explained: Floats
 
+    def beside(self, other: Estimates) -> Estimates:
+        """Claim half of what other estimates differ by as well, as for the range of feature sets."""
+        return replace(
+            self,
+            mean_error=np.hypot(self.mean_error, 0.5 * (self.mean - other.mean) / self.sd),
+            log_sd_error=np.hypot(self.log_sd_error, 0.5 * np.log(self.sd / other.sd)),
+        )
+
 
 @np.errstate(all="ignore")  # of what is not finite nothing is claimed
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:

@@ -212,6 +212,18 @@ def test_the_same_seed_runs_alike_and_another_does_not():
     assert other.mean == pytest.approx(one.mean, abs=0.1)
 
 
+def test_half_of_what_the_last_moves_of_a_run_changed_is_claimed(monkeypatch):
+    monkeypatch.setattr("steinkit.diagnosis.bias.estimate._MOVES", (4,))
+    draws = 0.6 * skewed(26) - 0.5
+    found = sk.estimate_bias(draws, log_gamma(3), method="run")
+    start = sk.estimate_bias(draws, log_gamma(3), method="regression")
+    end = sk.estimate_bias(found.moved, method="regression")
+    change = np.log(end.sd / start.sd)
+    assert np.abs(change).min() > 0.003
+    assert found.sd == pytest.approx(end.sd, rel=1e-9)
+    assert found.sd_margin == pytest.approx(np.hypot(end.sd_margin, change), rel=1e-6)  # two claimed errors
+
+
 def test_by_weights():
     draws = 1.1 * (skewed(14) - 0.1)
     found = sk.estimate_bias(draws, log_gamma(3), method="weights")

@@ -60,6 +60,13 @@ class Drift:
         squares = (moved_squares - 2.0 * centre * moved + centre**2) / scale**2
         return cls(*_change(z, there, shares, chains), *_change(z**2, squares, shares, chains))
 
+    def largest(self) -> float:
+        """Return the largest change of a mean or square, in standard errors."""
+        changes = np.abs([self.mean, self.square]) / np.maximum(
+            [self.mean_error, self.square_error], np.finfo(float).tiny
+        )
+        return float(np.nanmax(changes))
+
     def contradicts(
         self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
     ) -> NDArray[np.bool_]:

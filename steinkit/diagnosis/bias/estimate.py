@@ -35,8 +35,8 @@ _MARGINS = 2.0  # claimed errors in a margin
 _WITNESS = 4  # moves whose drift a regression is compared with: 28 gradients per draw
 _MOVES = (4, 4, 6)  # of a run, from one estimate to the next: 28 to 98 gradients per draw
 _LEAST_EXPLAINED = 0.2  # of a quantity's variance, below which features cannot see its bias
-_CLIMB = 3.5  # standard errors by which the mean log density of a settled run changes, at most
-_UNSETTLED = "a short exact run still changes the log density"
+_CLIMB, _DRIFTS = 3.5, 6.0  # standard errors by which the log density and any coordinate of a settled run change
+_UNSETTLED = "a short exact run has not settled"
 _DISAGREE = "the regression and an exact Markov kernel disagree"
 _TOO_WIDE = "the margin is too wide"
 _UNEXPLAINED = "its variation is not explained by the features, which cannot see its bias"
@@ -294,9 +294,9 @@ def _by_run(
         moved.move(times)
         there = quantities.moved(moved.points, moved.scores())
         found = there.by_regression().beside(found)
-        unsettled = _UNSETTLED if abs(moved.climb) > _CLIMB else ""
-        unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or unsettled
         drift = _drift(before, moved.points)
+        unsettled = _UNSETTLED if abs(moved.climb) > _CLIMB or drift.largest() > _DRIFTS else ""
+        unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or unsettled
         reason = _reason(found, quantities, unknown, _contradicted(found, before, drift, moving=True))
         if not any(reason):
             break

@@ -30,3 +30,9 @@ def test_the_right_biases_are_not_contradicted_and_others_are(mean, sd, mixing):
         assert not contradicted(drift, x.mean(), np.log(x.std()))
         assert contradicted(drift, 0.0, 0.0) == ((mean, sd) != (0.0, 1.0))  # said to be exact
         assert contradicted(drift, x.mean() + 0.7, np.log(x.std()))  # said to be off by more than they are
+
+
+def test_the_largest_change_is_in_standard_errors():
+    mean, square, error, mixing = np.array([-0.2, 0.1]), np.array([0.0, 0.3]), np.array([0.02, 0.1]), np.ones(2)
+    assert Drift(mean, error, mixing, square, error, mixing).largest() == pytest.approx(10.0)
+    assert Drift(mean, error, mixing, 9.0 * square, error, mixing).largest() == pytest.approx(27.0)

@@ -224,6 +224,27 @@ def test_half_of_what_the_last_moves_of_a_run_changed_is_claimed(monkeypatch):
     assert found.sd_margin == pytest.approx(np.hypot(end.sd_margin, change), rel=1e-6)  # two claimed errors
 
 
+def test_nothing_is_reliable_where_one_coordinate_still_drifts(monkeypatch):
+    """Draws in the neck of a hierarchical model leave it slowly; the log density alone may not show it."""
+    monkeypatch.setattr("steinkit.diagnosis.bias.estimate._CLIMB", np.inf)
+    data = np.array([1.0, 0.2, 1.9, 0.4, 2.1])
+
+    def log_density(x):
+        log_tau, theta = x[:, 0], x[:, 1:]
+        spread = 0.5 * (theta**2).sum(axis=1) * np.exp(-2.0 * log_tau) + 5.0 * log_tau
+        return -spread - 0.5 * ((data - theta) ** 2).sum(axis=1) - 0.5 * log_tau**2
+
+    def score(x):
+        pull = x[:, 1:] * np.exp(-2.0 * x[:, :1])
+        return np.hstack([(x[:, 1:] * pull).sum(axis=1, keepdims=True) - 5.0 - x[:, :1], data - x[:, 1:] - pull])
+
+    z = np.random.default_rng(27).standard_normal((1000, 6))
+    draws = np.hstack([z[:, :1] - 5.0, np.exp(-5.0) * z[:, 1:]])
+    found = sk.estimate_bias(draws, sk.Target(score, log_density=log_density, dim=6), method="run")
+    assert not found.reliable.any()
+    assert all("has not settled" in each for each in found.reason)
+
+
 def test_by_weights():
     draws = 1.1 * (skewed(14) - 0.1)
     found = sk.estimate_bias(draws, log_gamma(3), method="weights")

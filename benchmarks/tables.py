@@ -245,7 +245,7 @@ def approximate_fits(records: Path = RECORDS) -> str:
             "**all targets**" if row["name"] == "together" else row["name"],
             f"{row['rejected']} of {row['judged']}",
             defined(row["reliable"]),
-            *(f"{defined(row[f'{kind}_covered'])} of {row[kind]:,}" for kind in ("means", "sds")),
+            *(f"{round((row[f'{kind}_covered'] or 0.0) * row[kind]):,} of {row[kind]:,}" for kind in ("means", "sds")),
             str(row["large"]),
         ]
         for row in record["rows"]

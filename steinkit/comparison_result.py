@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from steinkit.units import Units
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
-_MAY_BE_USED, _GOOD = "May they be used?", "Is the best one good?"
+_MAY_BE_USED, _GOOD = "Can they be used?", "Is the best one good?"
 _LEFT = ("rank", "sample", "worst coordinate", "verdict", "what is wrong", "quantity")
 _SCORED_ALONE = {
     "reference": " `steinkit score` gives the same number with --units reference, and by default one in a file's own.",

@@ -68,7 +68,7 @@ class Finding:
     --------
     >>> from steinkit.finding import Finding, Kind
     >>> str(Finding(Kind.DEPENDENCE, ("mu", "tau"), "correlation too weak", 5.2))
-    'the correlation of mu and tau is too weak'
+    'the correlation between mu and tau is too weak'
     """
 
     kind: Kind
@@ -91,7 +91,8 @@ class Finding:
                 return f"{names[0]} is {direction}, and {far} far from it"
             case Kind.DEPENDENCE:
                 how = direction.removeprefix("correlation ")
-                return f"the correlation of {named} {'has the wrong sign' if how == 'of wrong sign' else f'is {how}'}"
+                wrong = "has the wrong sign" if how == "of wrong sign" else f"is {how}"
+                return f"the correlation between {named} {wrong}"
             case Kind.TAILS:
                 return f"the tails{'' if several else f' of {named}'} are {direction}"
         return f"{named} together are {direction}" if several else f"{named} is {direction}"
@@ -99,10 +100,8 @@ class Finding:
     @property
     def evidence(self) -> str:
         """The clause with its evidence in parentheses."""
-        errors = f"{standard_errors(self.z)} standard errors"
-        if self.source == "invariance":
-            return f"{self} (an exact Markov kernel moves this by {errors})"
-        return f"{self} (its mean score is {errors} from 0)" if self.kind == "location" else f"{self} ({errors} off)"
+        kernel = " under an exact Markov kernel" if self.source == "invariance" else ""
+        return f"{self} (z = {standard_errors(self.z)}{kernel})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON lists it; a size that is not known is null.

@@ -347,9 +347,9 @@ UNVISITED = (
 )
 """What no Stein discrepancy proves."""
 
-ACCUSED = "These draws are not from the target"
+REJECTED = "These draws do not come from the target"
 UNSUSPECTED = "No bias found"
-UNDECIDED = "There are too few effective draws to judge"
+UNDECIDED = "Too few effective draws for a verdict"
 """What a verdict says, by its p-value and the effective draws."""
 
 Claim = Literal["proved", "found", "estimated"]

@@ -57,27 +57,24 @@ def test_the_five_lines_print_what_they_are_told_to(monkeypatch):
     require_same(printed.getvalue(), told)
 
 
-def test_the_sweep_says_the_step_and_the_shares_that_its_modes_should_have(steinkit, tmp_path):
+def test_the_sweep_reports_the_best_step_and_that_of_the_largest_ess(steinkit, tmp_path):
     file = ROOT / re.search(r"^steinkit sweep (\S+)", README, flags=re.MULTILINE)[1]
-    few = tmp_path / file.name  # the draws that are judged are those of the first seed
+    few = tmp_path / file.name
     few.write_text(file.read_text(encoding="utf-8").replace("seeds = 20", "seeds = 2"), encoding="utf-8")
-    said = r"^The best step is (\S+); .* chosen (\S+)\. Its chain, with too few .*, has \"m(odes .* points)\""
-    told = re.search(said, README, re.MULTILINE)
+    told = re.search(r"^The best step is (\S+); .* chosen (\S+)\.$", README, re.MULTILINE)
     assert steinkit("sweep", str(few), "-o", str(tmp_path / "sgld")).code == 0
     found = sk.read_sweep(tmp_path / "sgld")
     assert [found.criteria[name].best["step_size"] for name in ("graph", "ess")] == [float(told[1]), float(told[2])]
-    assert not found.verdict.enough_draws
-    require_same(found.verdict.modes_sentence.partition(". ")[0], f"M{told[3]}")
 
 
 def test_every_file_that_it_names_is_there():
     names = re.findall(r"\]\(([^)#]+)\)", README)
-    assert len(names) > 15
+    assert len(names) > 10
     assert [name for name in names if not (ROOT / name).exists()] == []
 
 
 def test_it_is_short():
-    assert README.count("\n") <= 130
+    assert README.count("\n") <= 120
 
 
 def test_the_lines_for_other_tools_are_functions_that_are_there():

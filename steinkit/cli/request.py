@@ -350,7 +350,7 @@ def deliver(
         deliveries.append(lambda: save_result(result, json_file, json_text))
     elif json_file:
         deliveries.append(lambda: write_bytes(json_file, f"{json_text}\n".encode(), binary=True))
-    if result is not None and options["plot"]:
+    if result is not None and options.get("plot"):
         deliveries.append(lambda: _save(draw or result.plot, options["plot"]))
     failures = []
     for make in deliveries:

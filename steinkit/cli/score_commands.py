@@ -196,10 +196,11 @@ def _report(judged: list[_Judged], everything: bool) -> str:
     found = {each.name: each.verdict for each in judged}
     blocks = [verdicts_table(found, "largest bias").text(("sample", "verdict"))] if len(judged) > 1 else []
     for each in judged:
-        head = one_line(f"{each.name}: {count(len(each.sample), 'draw')}, d = {each.sample.dim}")
+        ess = f", ESS {each.verdict.ess_text}" if each.verdict is not None and each.verdict.ess_text else ""
+        head = f"{each.name}: {count(len(each.sample), 'draw')}, {count(each.sample.dim, 'parameter')}{ess}"
         listed = everything or len(judged) == 1
         said, *rows = verdict_blocks(each.verdict, each.unjudged, everything=everything, table=listed)
-        blocks += [f"{head}\n{said}", *rows]
+        blocks += [one_line(head), said, *rows]
     known = [verdict for verdict in found.values() if verdict is not None]
     if known and not everything:
         blocks.append(filled(max(known, key=lambda each: len(each.not_tested)).untested_sentence))

@@ -18,7 +18,7 @@ from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
 from steinkit.draws import FEW_EFFECTIVE
 from steinkit.errors import reservations
 from steinkit.finding import Finding, Kind
-from steinkit.result import ACCUSED, UNDECIDED, UNSUSPECTED, Result, Statement, cautioned, in_json, running_text
+from steinkit.result import REJECTED, UNDECIDED, UNSUSPECTED, Result, Statement, cautioned, in_json, running_text
 from steinkit.text import Table, count, listed, probability, sentence
 from steinkit.units import Units
 
@@ -27,17 +27,17 @@ FEW_OF_SLOWEST = 30.0
 
 NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 
-_MAY_BE_USED = "May these draws be used?"
+_MAY_BE_USED = "Can these draws be used?"
 _TIED = 0.9  # of the worst finding's |z|, from which another is as bad
 _NAMED = 3  # findings of a tie in a sentence
-_GIVEN = "Each is meant given the other coordinates:"
+_GIVEN = "Each refers to the distribution given the other parameters:"
 _WITHOUT_FINDINGS = {
-    "dependence": "many correlations are off by a little, none clearly by itself",
+    "dependence": "many correlations are slightly wrong, none of them clearly",
     "critic": f"{NOTHING_STANDS_OUT}; a function fitted to half of the draws rejects the other half",
     "ksd": f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects",
 }
-_OF_MODES = "mode weights that lie apart"
-_UNTESTED = "dependence that no pair of coordinates shows", _OF_MODES, "modes or regions that no draw has visited"
+_OF_MODES = "weights of separate modes"
+_UNTESTED = "dependence that no pair of parameters shows", _OF_MODES, "modes or regions that no draw visited"
 _TITLES = {
     "moments": "moments",
     "bounded": "bounded moments",
@@ -290,7 +290,12 @@ class Verdict(Result):
     @property
     def sentence(self) -> str:
         """The verdict in a sentence or two, with mixing, sizes, and whether they matter if that was asked."""
-        return " ".join(filter(None, (self._trajectories, self._head, self._mixing, self._sizes, self._matters)))
+        return " ".join(self.sentences())
+
+    def sentences(self, *, with_sizes: bool = True) -> list[str]:
+        """Return the sentences of `sentence`, one per line of a screen; without sizes for one that lists them."""
+        sizes = self._sizes if with_sizes else " ".join([] if self.bias is None else self.bias.not_known())
+        return [each for each in (self._trajectories, *self._head, self._mixing, sizes, self._matters) if each]
 
     @property
     def modes_sentence(self) -> str:
@@ -300,7 +305,7 @@ class Verdict(Result):
     @property
     def untested_sentence(self) -> str:
         """What none of the tests sees, as a sentence."""
-        return f"Not tested: {listed(self.not_tested)}."
+        return f"Not tested: {'; '.join(self.not_tested)}."
 
     def headline(self) -> str:
         """State the verdict in one sentence.
@@ -310,7 +315,7 @@ class Verdict(Result):
         str
             Without its full stop.
         """
-        return self._head.split(". ")[0].removesuffix(".")
+        return self._head[0].removesuffix(".")
 
     def statements(self) -> tuple[Statement, ...]:
         """State the verdict, what is wrong, what was not tested, and the tests.
@@ -322,7 +327,7 @@ class Verdict(Result):
         found = [Statement("number", _MAY_BE_USED, self.sentence)]
         said = self.burn_in is None and self.decided_by != "modes"  # the worst finding stands in the sentence
         if len(self.findings) > said:
-            found.append(Statement("findings", "What is wrong with them?", self._all_findings))
+            found.append(Statement("findings", "What is wrong?", self._all_findings))
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
         found.append(Statement("limits", "What was not tested?", self.untested_sentence))
@@ -379,54 +384,54 @@ class Verdict(Result):
         )
 
     @property
-    def _head(self) -> str:
+    def _head(self) -> tuple[str, ...]:
         p, late = probability(self.p), "" if self.burn_in is None else probability(self.burn_in)
-        start = f" But the first draws are off: leave out the first tenth of every chain ({late} then)." if late else ""
+        start = f"The first draws are biased: remove the first tenth of every chain ({late} then)." if late else ""
         if not self.enough_draws:
             effective = math.floor(self.effective_draws)
-            slowest = f", and {FEW_OF_SLOWEST:.0f} of what changes slowest" if effective < FEW_OF_SLOWEST else ""
+            slowest = f" ({FEW_OF_SLOWEST:.0f} in the slowest direction)" if effective < FEW_OF_SLOWEST else ""
             return (
-                f"{UNDECIDED}: {effective} of {count(self.draws, 'draw')}, where {FEW_EFFECTIVE:.0f} are wanted"
-                f"{slowest}. This says neither that they are right nor that they are wrong.{start}"
+                f"{UNDECIDED}: {effective} of {count(self.draws, 'draw')}; at least {FEW_EFFECTIVE:.0f} are needed"
+                f"{slowest}.",
+                "The draws may or may not come from the target.",
+                start,
             )
         if not self.is_biased:
-            hidden = " The warnings say what may hide one." if self.hiding else ""
+            hidden = "The warnings list what may hide a bias." if self.hiding else ""
             ess = f" with ESS {self.ess_text}" if self.ess_text else ""
-            return f"{UNSUSPECTED} that {count(self.draws, 'draw')}{ess} could show ({p}).{hidden}{start}"
+            return f"{UNSUSPECTED} in {count(self.draws, 'draw')}{ess} ({p}).", hidden, start
         if late:
-            return (
-                f"{ACCUSED} ({p}), but only the first draws are biased: without the first tenth of every chain no bias "
-                f"is seen ({late})."
-            )
-        return f"{ACCUSED} ({p}): {self._worst}."
+            start = f"without the first tenth of every chain, no bias is found ({late})"
+            return f"{REJECTED} ({p}), but only the first draws are biased: {start}.", ""
+        return f"{REJECTED} ({p}).", f"{self._worst}."
 
     @property
     def _trajectories(self) -> str:
         """Divergent transitions and a low E-BFMI: regions may be missing unseen."""
         found = [f"{self.divergent} of {self.draws} transitions diverged"] if self.divergent else []
         if self.bfmi is not None and self.bfmi < LOW_BFMI:
-            found.append(f"the E-BFMI is {self.bfmi:.2f}, where {LOW_BFMI} is wanted")
+            found.append(f"the E-BFMI is {self.bfmi:.2f} (should be at least {LOW_BFMI})")
         if not found:
             return ""
-        missed = "the chains may have missed a region, which no test of these draws can show"
+        missed = "the chains may have missed a region, which no test of the draws can detect"
         return f"{sentence(' and '.join(found))}: {missed}."
 
     @property
     def _worst(self) -> str:
         """The strongest findings, or the test that rejects without one."""
         if self.decided_by == "modes" and self.modes is not None:
-            return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
+            return sentence("; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])]))
         if self.findings:
             named = listed([each.evidence for each in self.strongest], most=_NAMED, of="more findings")
-            return f"{named}{', a tie' * (len(self.strongest) > 1)}"
-        return _WITHOUT_FINDINGS.get(self.decided_by or "", NOTHING_STANDS_OUT)
+            return f"Strongest evidence: {named}"
+        return sentence(_WITHOUT_FINDINGS.get(self.decided_by or "", NOTHING_STANDS_OUT))
 
     @property
     def _all_findings(self) -> str:
-        said = f"What is wrong: {'; '.join(each.evidence for each in self.findings)}."
+        said = f"Findings: {'; '.join(each.evidence for each in self.findings)}."
         if any(each.kind == Kind.DEPENDENCE for each in self.findings):
-            return f"{said} {_GIVEN} where the correlation of two is off, so is the spread of each given the other."
-        return f"{said} {_GIVEN} one that is right may be off given another that is not."
+            return f"{said} {_GIVEN} a wrong correlation also changes the scale of each parameter given the other."
+        return f"{said} {_GIVEN} a correct parameter may be wrong given a biased one."
 
     @property
     def _mixing(self) -> str:
@@ -434,10 +439,10 @@ class Verdict(Result):
         if not self.ess_text or not self.is_biased or self.burn_in is not None:
             return ""
         if self.mixed is not False:
-            return f"Their ESS is {self.ess_text}{': slow mixing does not explain it' * bool(self.mixed)}."
+            return f"ESS {self.ess_text}{': slow mixing does not explain the rejection' * bool(self.mixed)}."
         r_hat = self.diagnostics.max_r_hat
         known = "" if math.isnan(r_hat) else f"R-hat {r_hat:.2f}, "
-        return f"The chains have not mixed ({known}ESS {self.ess_text}), which may be the whole explanation."
+        return f"The chains have not mixed ({known}ESS {self.ess_text}), which may explain the rejection."
 
     @property
     def _sizes(self) -> str:
@@ -454,7 +459,7 @@ class Verdict(Result):
             return ""
         if self.bias is not None and (said := self.bias.matters_sentence(self.matters)):
             return said
-        off = f"moment is off by more than {self.matters:g} standard units ({probability(self.p_matters)})"
+        off = f"moment is biased by more than {self.matters:g} standard units ({probability(self.p_matters)})"
         return f"Some {off}." if self.is_large else f"There is no evidence that any {off}."
 
     @property

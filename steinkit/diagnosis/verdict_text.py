@@ -29,8 +29,13 @@ def verdict_blocks(
     """
     if found is None:
         return [filled(unjudged_sentence(unjudged))] if unjudged else []
-    said = running_text(found.statements()) if everything else filled(found.sentence)
-    if not table or found.known_bias is None:
+    listed = table and found.known_bias is not None
+    said = (
+        running_text(found.statements())
+        if everything
+        else "\n".join(map(filled, found.sentences(with_sizes=not listed)))
+    )
+    if not listed or found.known_bias is None:
         return [said]
     return [said, found.known_bias.table(None if everything else WORST)]
 
@@ -56,7 +61,7 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "what is 
         said = _worst_finding(found) if last == "what is wrong" else _largest_bias(found)
         rows.append((name, found.label, f"{found.p:.2g}", *matters, ess, said))
     columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", last)
-    return Table("May they be used?", columns, tuple(rows))
+    return Table("Can they be used?", columns, tuple(rows))
 
 
 def _worst_finding(found: Verdict) -> str:
@@ -77,6 +82,6 @@ def unjudged_sentence(why: str) -> str:
 
 def chosen_statements(found: Verdict, seed: int) -> list[Statement]:
     """State the verdict on one seed's draws of the setting that a sweep chose: the best of those tried may be wrong."""
-    asked = "May draws of the best setting be used?"
+    asked = "Can draws of the best setting be used?"
     said = " ".join(filter(None, (f"Seed {seed}: {found.sentence}", found.modes_sentence)))
     return [Statement("number", asked, said), Statement("limits", asked, found.untested_sentence, continues=True)]

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from steinkit.units import Units
 
 _ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
-_MAY_BE_USED = "May these draws be used?"
+_MAY_BE_USED = "Can these draws be used?"
 _BARE = (
-    "A bare number does not say: it shrinks as draws are added, at a level set by the target. Score independent draws "
-    "beside it (--reference), or other samples of the same size."
+    "A single value cannot tell: it decreases with the number of draws, and its level depends on the target. Compare "
+    "it with independent draws (--reference) or with other samples of the same size."
 )
 _CHANCE = (
-    "The measures report their largest findings for draws that are not rejected, too: these may be chance, and prove "
-    "no error."
+    "The draws are not rejected. The measures still report where the discrepancy is largest, which may be due to "
+    "chance."
 )
 
 

@@ -185,7 +185,7 @@ def repair(
     if target is None or not target.has_log_density:
         why = f"weights are worth {bias.worth:.0f} of {len(sample)} draws, too few to rest on"
         if enough:
-            why = "how far the draws are off cannot be said"
+            why = "the bias of the draws is not known"
         raise InputError(f"these draws cannot be repaired: {why}{_REMEDY}")
     moved, stream = bias.moved or sample, generator_from(rng)
     for _ in range(_RUNS):
@@ -209,7 +209,7 @@ def _by_shares(sample: Sample, target: Target, bounds: ArrayLike | None, bias: B
     parts = estimates_in_modes(replace(sample, scores=None), target, bounds, modes)
     before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
     left = next(filter(None, after.reason), "")
-    still = "" if _is_within_noise(after) else "and some are off: see what is left after the repair"
+    still = "" if _is_within_noise(after) else "and some biases remain: see the estimates after the repair"
     still = f"and how far off is not known: {left}" if left else still
     said = (Caution(f"within the modes the draws are as they were, {still}"),) if still else ()
     warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *said)))

@@ -37,6 +37,7 @@ _SEEN = {
     "diagonal": "single coordinates see; more draws allow their pairs",
     "own4": "single coordinates see; more draws allow their pairs",
 }
+_UNITS = "Bias in units of the posterior standard deviation, with 95 % margins of error."
 _METHODS = {
     "regression": "regression on Stein features",
     "weights": "weights of largest entropy",
@@ -273,7 +274,7 @@ class BiasEstimate(Measurement):
         str
             A row per quantity.
         """
-        return self._table(None).text(("quantity",), most)
+        return f"{self._table(None).text(('quantity',), most)}\n{_UNITS}"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the size of all biases together, the largest ones, what is not known and why, and the method."""
@@ -295,7 +296,7 @@ class BiasEstimate(Measurement):
     @property
     def sentence(self) -> str:
         """The largest biases, the accuracy of the other quantities, and those that are not known."""
-        return " ".join([*self._known(), *self._not_known()])
+        return " ".join([*self._known(), *self.not_known()])
 
     @property
     def accuracy_sentence(self) -> str:
@@ -309,7 +310,7 @@ class BiasEstimate(Measurement):
         if not reliable:
             return self.sentence
         if not any(each.is_off for each in reliable):
-            return f"The problem does not show in means and sds. {self.sentence}"
+            return f"Means and sds are not affected beyond their margins. {self.sentence}"
         corrects = "corrects them" if self.reliable.all() and self.has_useful_weights else "may correct them"
         if self.method == "modes":  # it leaves the draws within each as they are
             corrects = "reweights the modes to their correct shares"
@@ -321,12 +322,12 @@ class BiasEstimate(Measurement):
             return ""
         if self.is_off_by(delta):
             worst = max(self._reliable, key=lambda each: abs(each.mean_bias) - each.mean_margin)
-            return f"The mean of {worst.name} is off by {worst.mean_bias_text(sign=False)} sd, more than {delta:g}."
+            return f"The mean of {worst.name} is biased by {worst.mean_bias_text(sign=False)} sd, more than {delta:g}."
         widest = max(self._reliable, key=lambda each: abs(each.mean_bias) + each.mean_margin)
         is_within = abs(widest.mean_bias) + widest.mean_margin <= delta
         whether = f"No{self._known_only} mean is" if is_within else "It is not known whether a mean is"
-        far = f"{widest.name}'s is off by {widest.mean_bias_text(sign=False)}"
-        return f"{whether} off by more than {delta:g} sd: {far}."
+        far = f"{widest.name}'s is biased by {widest.mean_bias_text(sign=False)}"
+        return f"{whether} biased by more than {delta:g} sd: {far}."
 
     @property
     def _reliable(self) -> list[Quantity]:
@@ -348,7 +349,7 @@ class BiasEstimate(Measurement):
             said.append(f"{who}: {_within(right)}.")
         return said
 
-    def _not_known(self) -> list[str]:
+    def not_known(self) -> list[str]:
         """Quantities whose bias is not known, by reason; and by how much they are biased at least."""
         unknown = [each for each in self.quantities if not each.reliable]
         reasons: dict[str, list[str]] = {}
@@ -360,7 +361,7 @@ class BiasEstimate(Measurement):
         moved = sorted((each for each in unknown if each.at_least > 0.0), key=lambda each: -each.at_least)[:_NAMED]
         if moved:
             worst = listed([f"{each.name} by {each.at_least:.2g} sd" for each in moved])
-            said.append(f"The run was too short; means are off by at least the distance that it moved them: {worst}.")
+            said.append(f"The run was too short. The bias of a mean is at least the distance that it moved: {worst}.")
         return said
 
     def _table(self, most: int | None) -> Table:

@@ -71,6 +71,11 @@ class TestResult:
     share: float
 
     @property
+    def title(self) -> str:
+        """What sentences call the test."""
+        return _TITLES[self.name]
+
+    @property
     def corrected(self) -> float:
         """The p-value over its share of the level, at most 1."""
         return min(1.0, self.p / self.share) if self.share > 0.0 else 1.0
@@ -464,6 +469,6 @@ class Verdict(Result):
 
     @property
     def _tests(self) -> str:
-        tests = [f"{_TITLES[each.name]} {probability(each.p)}" for each in self.tests]
+        tests = [f"{each.title} {probability(each.p)}" for each in self.tests]
         together = f"together, times {self.looks} looks," if self.looks > 1 else "together"
         return f"Tests: {', '.join(tests)}; {together} {probability(self.p)}."

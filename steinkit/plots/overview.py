@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -144,7 +144,7 @@ def _of_how_many(found: BiasEstimate) -> str:
     return f", worst {shown} of {len(found.names)}" if shown < len(found.names) else ""
 
 
-def mode_weights(found: ModeWeights, ax: Any = None) -> Any:
+def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
     """Plot the share of every mode, a row a mode.
 
     Parameters

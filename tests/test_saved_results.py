@@ -7,6 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from support.page_checks import Page, faults
 
 import steinkit as sk
 from steinkit.errors import Caution, InputError
@@ -65,6 +66,17 @@ def kept(request, tmp_path_factory):
     result.save(path)
     assert json.loads(path.read_text()) == result.to_dict()
     return request.param, result, sk.read_result(path)
+
+
+def test_every_result_makes_a_page_of_its_headline_tables_and_figures(kept, tmp_path):
+    _, _, again = kept
+    sk.write_report(again, tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert faults(html) == []
+    page = Page(html)
+    assert page.text("h1")[0].endswith(again.headline())
+    assert len(page.find("table")) == len(again.tables())
+    assert len(page.find("figure")) == len(again.figures())
 
 
 def test_what_is_read_is_what_was_kept(kept):

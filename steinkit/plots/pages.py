@@ -68,7 +68,7 @@ def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
         whole = picture(found)
     except UsageError:
         return ()
-    return (Picture("", "", f"{found.headline()}.", lambda: whole),)
+    return (Picture(found.headline(), "", f"{found.headline()}.", lambda: whole),)
 
 
 @figures.register

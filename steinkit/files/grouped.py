@@ -178,7 +178,7 @@ def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, gro
         sizes = (_padded(each.shape, getattr(each, "shards", None) or each.chunks, each.dtype) for each in opened)
         _require_size(sizes, stored, source)
         options = _AS_STORED | {"chunks": None, "backend_kwargs": {"consolidated": False}}
-        return _read(partial(xarray.open_dataset, path, solver="zarr", **options), found, stats, source, columns)
+        return _read(partial(xarray.open_dataset, path, engine="zarr", **options), found, stats, source, columns)
 
 
 # A parameter with the attribute units="seconds" stays a number.
@@ -219,7 +219,7 @@ def _read(
 ) -> Sample:
     """The draws of a group; their columns are counted before the labels are written out."""
     with opened(group=group) as dataset:
-        if opened.keywords["solver"] == "zarr":  # whose variables come as the file system lists them
+        if opened.keywords["engine"] == "zarr":  # whose variables come as the file system lists them
             dataset = dataset[sorted(dataset.data_vars, key=str)]
         lead = {"chain", "draw", *(dataset["draw"].dims if "draw" in dataset.coords else ())}
         entries = (

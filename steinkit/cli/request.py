@@ -324,7 +324,6 @@ def deliver(
     text: Callable[[], str],
     notes: Iterable[str],
     result: Result | None = None,
-    draw: Callable[[], Figure] | None = None,
 ) -> None:
     """Print the document or the text, write the requested files, and print warnings.
 
@@ -338,9 +337,7 @@ def deliver(
     notes : iterable of str
         Warnings for standard error, which come last and whatever fails.
     result : Result, optional
-        Kept with the JSON file, for ``steinkit report``.
-    draw : callable, optional
-        Draws the figure of ``--plot``, by default that of the result.
+        Kept with the JSON file, for ``steinkit report``; its figure is that of ``--plot``.
     """
     json_text = as_json(document)
     printed = json_text if options["json_output"] else text()
@@ -351,7 +348,7 @@ def deliver(
     elif json_file:
         deliveries.append(lambda: write_bytes(json_file, f"{json_text}\n".encode(), binary=True))
     if result is not None and options.get("plot"):
-        deliveries.append(lambda: _save(draw or result.plot, options["plot"]))
+        deliveries.append(lambda: _save(result.plot, options["plot"]))
     failures = []
     for make in deliveries:
         try:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from cloup import option, option_group
 
-from steinkit import __version__, plots
+from steinkit import __version__
 from steinkit.cli import options as shared
 from steinkit.cli.request import Request, deliver, read_with_target, require_different
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
@@ -85,8 +84,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         "settings": recorded_settings({**task.settings, "operator": options["operator"]}),
     }
     text = partial(scores.summary, everything=options["everything"])
-    draw = partial(plots.picture, scores, "" if files == ("-",) else Path(title).name)
-    deliver(options, document, text, notes, scores, draw)
+    deliver(options, document, text, notes, scores)
     return code or int(lower > threshold)
 
 

@@ -282,7 +282,9 @@ def scores(found: Scores, title: str = "") -> Figure:
     ----------
     found : Scores
     title : str
+        By default the sample's files, if they are known.
     """
+    title = title or ("" if found.origin is None else found.origin.sample)
     able = (each for each in found.measurements if find_measure(each.measure).has_picture)
     drawn = next(able, found.measurements[0])
     standard = found.references.get(drawn.measure) or found.verdict

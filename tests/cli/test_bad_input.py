@@ -161,7 +161,7 @@ class TestPickles:
         np.save(folder / "draws.npy", np.array([_Trap()], dtype=object), allow_pickle=True)
         np.savez(folder / "draws.npz", points=np.array([_Trap()], dtype=object), allow_pickle=True)
         for name in ("draws.npy", "draws.npz"):
-            assert "never" in refused("score", name, *_NORMAL, code=3)
+            assert name in refused("score", name, *_NORMAL, code=3)
         assert not (folder / "sprung").exists()
 
     def test_the_trap_works(self, folder):

@@ -320,6 +320,8 @@ class Verdict(Result):
         str
             Without its full stop.
         """
+        if self.is_biased and self.burn_in is None:
+            return f"{self._head[0].removesuffix('.')}: {self._worst}"
         return self._head[0].removesuffix(".")
 
     def statements(self) -> tuple[Statement, ...]:
@@ -408,7 +410,7 @@ class Verdict(Result):
         if late:
             start = f"without the first tenth of every chain, no bias is found ({late})"
             return f"{REJECTED} ({p}), but only the first draws are biased: {start}.", ""
-        return f"{REJECTED} ({p}).", f"{self._worst}."
+        return f"{REJECTED} ({p}).", f"{self._evidence}."
 
     @property
     def _trajectories(self) -> str:
@@ -425,11 +427,14 @@ class Verdict(Result):
     def _worst(self) -> str:
         """The strongest findings, or the test that rejects without one."""
         if self.decided_by == "modes" and self.modes is not None:
-            return sentence("; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])]))
+            return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:
-            named = listed([each.evidence for each in self.strongest], most=_NAMED, of="more findings")
-            return f"Strongest evidence: {named}"
-        return sentence(_WITHOUT_FINDINGS.get(self.decided_by or "", NOTHING_STANDS_OUT))
+            return listed([each.evidence for each in self.strongest], most=_NAMED, of="more findings")
+        return _WITHOUT_FINDINGS.get(self.decided_by or "", NOTHING_STANDS_OUT)
+
+    @property
+    def _evidence(self) -> str:
+        return f"Strongest evidence: {self._worst}" if self.findings else sentence(self._worst)
 
     @property
     def _all_findings(self) -> str:

@@ -110,7 +110,6 @@ def judged():
 
 def test_verdicts_stand_at_the_head(judged):
     lines = [" ".join(line.split()) for line in judged.summary().splitlines()]
-    assert lines[0] == "May they be used?"
     assert lines[1] == "sample verdict p p matters ESS what is wrong"
     assert lines[2].startswith("right no bias seen")
     assert lines[3].startswith("off biased")

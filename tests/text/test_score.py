@@ -89,9 +89,9 @@ def test_a_page_asks_no_question_twice():
 def test_what_measures_find_in_draws_that_are_not_rejected_may_be_chance(verdicts, shift, cautioned):
     found = scores(Bracket(), verdict=verdicts[shift])
     said = one_line(found.summary(everything=True))
-    assert ("these may be chance" in said) == cautioned
+    assert ("due to chance" in said) == cautioned
     assert said.index("new Stein discrepancy is") > said.index("Not tested")
-    assert any("may be chance" in each.text for each in found.statements()) == cautioned
+    assert any("due to chance" in each.text for each in found.statements()) == cautioned
 
 
 @pytest.mark.parametrize(("shift", "cautioned"), [(0.0, True), (1.0, False)])
@@ -100,20 +100,18 @@ def test_a_rejection_needs_no_caution_for_noise(verdicts, shift, cautioned):
     sliced = sk.sliced_stein_discrepancy(draws, scores=-draws)
     said = scores(sliced, verdict=verdicts[shift]).statements()
     assert any("sampling noise" in each.text for each in said) == cautioned
-    assert not any("A bare number" in each.text for each in said)
+    assert not any("single value" in each.text for each in said)
 
 
 def test_why_there_is_no_verdict_stands_in_its_place():
     found = scores(Bracket(), unjudged="the test needs at least 8 draws")
     assert found.summary().split("\n\n")[1] == "There is no verdict: the test needs at least 8 draws."
     assert found.headline() == f"No verdict; {scores(Bracket()).headline()}"
-    assert found.statements()[0].question == "May these draws be used?"
 
 
 def test_the_verdict_heads_what_is_said(verdicts):
     assert "x1 is too high" in scores(Bracket(), verdict=verdicts[1.0]).headline()
-    assert asked(scores(Bracket(), verdict=verdicts[1.0]))[0] == "May these draws be used?"
-    assert scores(Bracket(), verdict=verdicts[0.0]).headline().startswith("No bias found that 400 draws")
+    assert scores(Bracket(), verdict=verdicts[0.0]).headline() == verdicts[0.0].headline()
 
 
 def test_a_screen_shows_the_worst_ten_coordinates_and_leaves_limits_to_the_verdict(verdicts):

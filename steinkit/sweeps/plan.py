@@ -129,7 +129,7 @@ class Plan:
             If there are such.
         """
         name = self.sampler.name
-        if is_kept and self.sampler.is_users and self.sampler.code is None and not self.label:
+        if is_kept and self.sampler.code is None and not self.label:
             raise UsageError(
                 f"the sampler {name} comes from no file, or holds more than numbers and words, so its cells could be "
                 "mistaken for another's; pass label=, words of yours that change when it does, or leave out the file"

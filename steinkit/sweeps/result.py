@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -460,13 +460,10 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
 
 def _cell_warnings(cells: Sequence[Cell]) -> list[str]:
     """Warnings of the cells, each measure's with the first as an example."""
-    told: dict[str, list[tuple[str, Cell]]] = {}  # by measures, a cell's first note
-    for cell in cells:
-        first: Mapping[str, str] = {note.partition(":")[0]: note for note in reversed(cell.warnings)}
-        for measure, note in first.items():
-            told.setdefault(measure, []).append((note, cell))
-    return [
-        f"{len(those)} cell{'s' * (len(those) > 1)} came with warnings of measure {those[0][0]}"
-        f" ({setting_key(those[0][1].settings)}, seed {those[0][1].seed})"
-        for those in told.values()
-    ]
+    found = []
+    for measure in dict.fromkeys(note.partition(":")[0] for cell in cells for note in cell.warnings):
+        those = [(each, cell) for cell in cells for each in cell.warnings if each.startswith(f"{measure}:")]
+        told, (note, first) = len({id(cell) for _, cell in those}), those[0]
+        example = f"({setting_key(first.settings)}, seed {first.seed})"
+        found.append(f"{told} cell{'s' * (told > 1)} came with warnings of measure {note} {example}")
+    return found

@@ -34,8 +34,8 @@ from steinkit.sweeps.workers import Lost, Workers, open_workers
 from steinkit.target import Target
 from steinkit.text import setting_key
 
-_TOGETHER = 10  # seeds whose chains run together, at most
-_TASKS = 4  # a worker, at least, where there are cells enough
+_TOGETHER = 20  # seeds whose chains run together, at most
+_TASKS = 2  # a worker process, at least, where there are cells enough
 
 
 @cautious
@@ -220,7 +220,8 @@ class Execution:
         seeds: dict[int, list[int]] = {}
         for setting, seed in places:
             seeds.setdefault(setting, []).append(seed)
-        size = max(1, min(_TOGETHER, len(places) // (_TASKS * self._workers.count)))
+        least = 1 if self._workers.submit is None else _TASKS * self._workers.count
+        size = max(1, min(_TOGETHER, len(places) // least)) if self._plan.sampler.is_joint else 1
         tasks = {(i, k): (i, each[k : k + size]) for i, each in seeds.items() for k in range(0, len(each), size)}
         # apart, the second time: one chain may have cost the others their process, or all their memory
         answers = self._workers.answers(self._plan, run_cells, tasks, lambda whole: [(whole[0], [s]) for s in whole[1]])

@@ -37,7 +37,7 @@ class SweptSampler:
     name : str
         The registered name, ``path.py:function`` as it was named, or the place of a user's function.
     code : str, optional
-        Hash of a user's function (`code_identity`); None where that cannot be told.
+        Hash of a user's function (`code_identity`), None where that cannot be told; empty for one of steinkit's.
     """
 
     name: str
@@ -46,9 +46,9 @@ class SweptSampler:
     _registered: Sampler | None
 
     @property
-    def is_users(self) -> bool:
-        """Whether it is a function of the user's own."""
-        return self._registered is None
+    def is_joint(self) -> bool:
+        """Whether chains of several seeds are run at once; a user's function runs one."""
+        return self._registered is not None
 
     @property
     def is_random(self) -> bool:
@@ -134,13 +134,13 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
 
     if isinstance(sampler, str) and (":" in sampler or sampler.endswith(".py")):
         found = swept_sampler(load_attribute(sampler, "sampler", folder=folder))
-        return replace(found, name=sampler) if found.is_users else found
+        return replace(found, name=sampler) if found._registered is None else found
     if isinstance(sampler, str):
         try:
             registered = find_sampler(sampler)
         except UsageError as error:
             raise UsageError(f"{error}; your own is named path.py:function") from None
-        return SweptSampler(sampler, None, registered.function, registered)
+        return SweptSampler(sampler, "", registered.function, registered)
     if not callable(sampler):
         raise UsageError(
             "expected sampler to be a name or a function (target, *, seed, **options) that returns draws, "
@@ -148,7 +148,7 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
         )
     known = next((each for each in map(find_sampler, sampler_names()) if each.function is sampler), None)
     if known is not None:
-        return SweptSampler(known.name, None, sampler, known)
+        return SweptSampler(known.name, "", sampler, known)
     return SweptSampler(getattr(sampler, "__qualname__", type(sampler).__name__), code_identity(sampler), sampler, None)
 
 

@@ -84,10 +84,10 @@ class SweptSampler:
         )
         if missing := [name for name, option in known.items() if option.required and name not in options]:
             raise UsageError(f"sampler {self.name!r} needs {' and '.join(missing)}, in the grid or fixed")
-        short = dict(options) if "draws" in options or "budget" not in options else {"draws": 1, **options}
-        for name, least in _SHORTEST.items():
-            if type(short.get(name)) is int:  # what is out of range stays, for the sampler to say so
-                short[name] = min(short[name], least)
+        short = {"draws": 1, **options} if "budget" in options else dict(options)
+        for name in _SHORTEST.keys() & short.keys():
+            if type(short[name]) is int:  # what is out of range stays, for the sampler to say so
+                short[name] = min(short[name], _SHORTEST[name])
         try:
             with quiet():
                 self.run(target, short, [seed])

@@ -362,7 +362,9 @@ class TestTheBestSettingsDraws:
 
     def test_too_few_effective_draws_are_told(self, steinkit, write_toml):
         first = steinkit("sweep", write_toml(), "-o", "out").out
-        assert " ".join(first.split()).startswith("Seed 0: There are too few effective draws to judge")
+        found = sk.read_sweep("out")
+        assert not found.verdict.enough_draws
+        assert " ".join(first.split()).startswith(f"Seed 0: {found.verdict.sentence}")
 
     def test_biased_ones_are_told(self, steinkit, folder):
         """Unadjusted Langevin steps of .5 on a standard normal have variance 1 / (1 - .5 / 4)."""

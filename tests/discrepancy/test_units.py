@@ -278,7 +278,7 @@ def test_a_coordinate_that_never_changes_has_no_unit_of_its_own():
 
 def test_scores_that_overflow_in_units_are_refused():
     x = normal(0, (20, 1))
-    with pytest.raises(sk.InputError, match="overflow in these units"):
+    with pytest.raises(sk.InputError, match="rescale"):
         sk.kernel_stein_discrepancy(x, scores=1e200 * x, units=[1e200])
 
 
@@ -310,16 +310,16 @@ def test_one_scale_for_samples_to_be_compared():
 def test_what_overflows_in_units_is_refused_without_a_warning():
     draws = np.array([[1e200], [-1e200], [3e199]])
     units = sk.Units.of([1e-200], sk.as_sample(draws).distinct())
-    with pytest.raises(sk.InputError, match="overflow in these units"):
+    with pytest.raises(sk.InputError, match="rescale"):
         units.points(draws)
-    with pytest.raises(sk.InputError, match="overflow in these units"):
+    with pytest.raises(sk.InputError, match="rescale"):
         sk.Units.of([1e200], sk.as_sample(draws).distinct()).scores(draws)
-    with pytest.raises(sk.InputError, match="overflow in these units"):
+    with pytest.raises(sk.InputError, match="rescale"):
         sk.Units.of("own", sk.as_sample([-1.7e308, 1.7e308, 1.7e308]).distinct())
     ((below, above),) = units.limits(np.array([[-1e200, float(units.centre[0])]]))
     assert (below, above) == (-np.inf, 0.0)
     for measure in (sk.sliced_stein_discrepancy, sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy):
-        with pytest.raises(sk.InputError, match="overflow in these units"):
+        with pytest.raises(sk.InputError, match="rescale"):
             measure(draws, scores=draws, units=[1e200])
 
 
@@ -330,14 +330,14 @@ def test_operators_whose_coefficients_are_no_doubles_in_units_are_refused(unit, 
     draws = normal(0, (20, dim))
     operator = sk.RiemannianLangevin(lambda x: np.broadcast_to(np.eye(dim), (len(x), dim, dim)), lambda x: 0.0 * x)
     for measure in (sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy):
-        with pytest.raises(sk.InputError, match="overflow in these units"):
+        with pytest.raises(sk.InputError, match="rescale"):
             measure(draws, scores=-draws, operator=operator, units=[unit] * dim)
 
 
 def test_operators_in_the_largest_and_smallest_units_are_measured():
     draws = normal(0, (20, 1))
     operator = sk.RiemannianLangevin(lambda x: np.ones((len(x), 1, 1)), lambda x: 0.0 * x)
-    for unit in (1e-150, 1e150):
+    for unit in (1e-45, 1e45):
         found = sk.graph_stein_discrepancy(draws, scores=-draws, operator=operator, units=[unit])
         assert 0.0 < found.lower <= found.upper < np.inf
         assert 0.0 <= found.saturation <= 1.0

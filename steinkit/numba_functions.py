@@ -188,13 +188,14 @@ def _is_compilable(function: Any) -> bool:
 
 
 def _jitted(function: Any) -> Any:
-    """The function compiled for read-only arrays, with the options of a user's own decorator if it has one."""
+    """Compile the function for read-only arrays, with options of our own.
+
+    One that the user compiled may have fixed the types of its arguments, or want arrays that can be written.
+    """
     import numba
 
-    options = getattr(function, "targetoptions", {"nogil": True, "error_model": "numpy", "fastmath": False})
-    # anew, for the decorator may have fixed the types of its arguments, and those of arrays that can be written
-    kept = {name: value for name, value in options.items() if name not in ("nopython", "forceobj")}
-    return numba.njit(**kept)(getattr(function, "py_func", function))
+    compiled = numba.njit(nogil=True, error_model="numpy", fastmath=False)
+    return compiled(getattr(function, "py_func", function))
 
 
 def _read_only(value: Any) -> Any:

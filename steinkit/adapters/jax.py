@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored, refuse_discrete
+from steinkit.arguments import require_functions
 from steinkit.containers.reading import require_dims
 from steinkit.errors import InputError, SteinkitError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
@@ -71,6 +72,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     >>> target, sample = sk.from_numpyro(model, mcmc, y=y)  # doctest: +SKIP
     >>> sk.verdict(sample, target)  # doctest: +SKIP
     """
+    require_functions(optional=True, model=model)
     if model is None:
         return _from_stored_gradients(draws)
     made = numpyro_model(model, *args, **kwargs)
@@ -416,6 +418,7 @@ def from_blackjax(
     >>> _, (states, _) = blackjax.util.run_inference_algorithm(key, nuts, 1000, initial_position=x)  # doctest: +SKIP
     >>> target, sample = sk.from_blackjax(logdensity, states)  # doctest: +SKIP
     """
+    require_functions(optional=True, logdensity=logdensity)
     dims = require_dims(dims) or ("draw",)
     positions = getattr(states, "position", states)
     tree = TreeCoordinates.of(positions, lead=len(dims))

@@ -151,7 +151,7 @@ def test_a_run_of_blackjax_itself():
 
 
 def test_a_log_density_is_a_function():
-    with pytest.raises(sk.UsageError, match=r"logdensity must be a function or None; received State\(.*\(State\)$"):
+    with pytest.raises(sk.UsageError, match=r"logdensity to be a function, got State\(.*\(State\)$"):
         sk.from_blackjax(states((5,)), logdensity)
 
 

@@ -471,5 +471,5 @@ def test_a_model_that_cannot_be_run_is_told_of(np_):
     draws = some_schools()
     with pytest.raises(sk.InputError, match=r"NumPyro model schools cannot be run .*TypeError: .*follow the draws"):
         sk.from_numpyro(schools, draws)
-    with pytest.raises(sk.UsageError, match=r"model must be a function or None; received \{"):
+    with pytest.raises(sk.UsageError, match=r"model to be a function, got \{"):
         sk.from_numpyro(draws, schools)

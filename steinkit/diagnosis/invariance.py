@@ -75,7 +75,8 @@ _FOR_MEDIAN, _AT_ONCE = 64, 32  # functions whose autocorrelation times are take
 _MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # moved
 _SECONDS = 10.0  # that the density may take by default
 _PATIENCE = 3.0  # times these seconds, above which nothing is tested
-_PROBED = 64  # draws at which the density is evaluated three times, and its cost measured
+_PROBED, _MANY = 64, 16  # draws at which the density is evaluated three times, and its cost measured, or times as many
+_SHARE_OF_PROBES = 0.1  # of the seconds, up to which that many are
 _EDGE = 0.005  # share of near proposals without a density, from which the support has an edge
 _STUCK = 0.02  # acceptance rate below which nothing is tested
 _QUADRATURE = 0.1  # error of a log ratio
@@ -268,18 +269,21 @@ def _distinct(draws: Draws, target: Target, bounds: Floats | None) -> Draws:
 def _affordable(cloud: Draws, target: Target, density: Density) -> tuple[Draws, tuple[str, ...]]:
     """Leave out draws where there are more than the density has time for; InputError if too few are left."""
     n, dim = cloud.points.shape
-    some = State(cloud.points[:_PROBED], np.zeros(min(n, _PROBED)))
-    values, times = [], []
-    for _ in range(3):  # the first one may compile something
-        began = time.perf_counter()
-        values.append(density.at(some, some.points))
-        times.append(time.perf_counter() - began)
-    if not all(np.array_equal(values[0], each, equal_nan=True) for each in values):
-        raise InputError("the log density is random: evaluations at the same draws differ")
-    once = min(times) / len(some.points)
-    seconds = once * _ANALYSES[1][0] * evaluations_per_transition(target)
     most = min(max(_MOST_NUMBERS // dim, 10 * _FEWEST), _MOST_DRAWS)
     step, allowed = -(-n // most), min(_SECONDS, 0.5 * seconds_left())
+    for probed in (_PROBED, _MANY * _PROBED):
+        some = State(cloud.points[:probed], np.zeros(min(n, probed)))
+        values, times = [], []
+        for _ in range(3):  # the first one may compile something
+            began = time.perf_counter()
+            values.append(density.at(some, some.points))
+            times.append(time.perf_counter() - began)
+        if not all(np.array_equal(values[0], each, equal_nan=True) for each in values):
+            raise InputError("the log density is random: evaluations at the same draws differ")
+        once = min(times) / len(some.points)
+        seconds = once * _ANALYSES[1][0] * evaluations_per_transition(target)
+        if n / step * seconds <= allowed or 3 * _MANY * min(times) > _SHARE_OF_PROBES * allowed:
+            break  # else a call may take longer than its draws
     slow = 1
     while n / (step * slow) * seconds > allowed and n / (step * slow) >= 2 * _FEWEST:
         slow *= 2

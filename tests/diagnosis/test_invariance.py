@@ -172,6 +172,16 @@ def test_a_kernel_that_accepts_nothing_tests_nothing():
     assert "accepts" in found.reason
 
 
+def test_a_density_that_takes_long_per_call_and_not_per_draw_is_evaluated_for_all_draws():
+    def log_density(x):
+        time.sleep(0.002)
+        return -0.5 * (x**2).sum(axis=1)
+
+    draws = np.random.default_rng(3).standard_normal((4000, 1))
+    found = sk.invariance_test(draws, sk.Target(lambda x: -x, log_density=log_density, dim=1))
+    assert (found.draws, found.notes) == (4000, ())
+
+
 def test_a_density_that_takes_too_long_is_not_tested():
     def log_density(x):
         time.sleep(0.01 * len(x))

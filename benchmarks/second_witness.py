@@ -13,8 +13,8 @@ of an invariance test, its shares are printed, too.
 
 Shares .2, .4 and .6 of the level for the invariance test were compared on development seeds (60 exact samples per
 family, 40 per fault). At .05 and .01 they rejected .040 and .013, .042 and .014, .043 and .017 of the exact samples,
-and the same faults: all at .05, .995 at .01. For the 28 faults of `known_faults.py` (6 samples each) all three detect
-.80 and .72; for those of `fresh_faults.py` (4 samples each) .2 detects .81 and .72, the others .82 and .74. The share
+and the same faults: all at .05, .995 at .01. For the 28 faults of `known_faults.py` (20 samples each) all three detect
+.80 and .71; for those of `fresh_faults.py` (4 samples each) .2 detects .81 and .72, the others .82 and .74. The share
 hardly matters, and .4 was kept.
 """
 

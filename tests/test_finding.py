@@ -13,8 +13,8 @@ from steinkit.finding import Finding, Kind
         ("scale", ["a"], "too wide", "a is too wide"),
         ("scale", ["a", "b"], "too wide", "a and b together are too wide"),
         ("scale", list("abcdefg"), "too narrow", "a, b, c and 4 others together are too narrow"),
-        ("dependence", ["a", "b"], "correlation too strong", "the correlation of a and b is too strong"),
-        ("dependence", ["a", "b"], "correlation of wrong sign", "the correlation of a and b has the wrong sign"),
+        ("dependence", ["a", "b"], "correlation too strong", "the correlation between a and b is too strong"),
+        ("dependence", ["a", "b"], "correlation of wrong sign", "the correlation between a and b has the wrong sign"),
         ("tails", ["a"], "too heavy", "the tails of a are too heavy"),
         ("shape", ["a"], "too many draws below -1", "the shape of a is wrong: too many draws below -1"),
         ("shape", ["a", "b"], "wrong", "the joint shape of a and b is wrong"),
@@ -41,9 +41,9 @@ def test_a_finding_is_a_clause(kind, parameters, direction, clause):
 @pytest.mark.parametrize(
     ("source", "kind", "evidence"),
     [
-        ("moments", "location", "mu is too high (its mean score is 9.0 standard errors from 0)"),
-        ("moments", "scale", "mu is too high (9.0 standard errors off)"),
-        ("invariance", "location", "mu is too high (an exact Markov kernel moves this by 9.0 standard errors)"),
+        ("moments", "location", "mu is too high (z = 9.0)"),
+        ("moments", "scale", "mu is too high (z = 9.0)"),
+        ("invariance", "location", "mu is too high (z = 9.0 under an exact Markov kernel)"),
     ],
 )
 def test_the_evidence_is_that_of_the_test(source, kind, evidence):

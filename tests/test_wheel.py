@@ -63,7 +63,6 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         "steinkit/plots/__init__.pyi",
         "steinkit/report/columns.toml",
         "steinkit/report/style.css",
-        "steinkit/report/templates/elements.html",
         "steinkit/report/templates/notebook.html",
         "steinkit/report/templates/page.html",
         "steinkit/targets/__init__.pyi",

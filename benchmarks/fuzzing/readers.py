@@ -19,9 +19,8 @@ from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit.measures.options import read_units
-from steinkit.report import elements, sweep_part
-from steinkit.report.elements import Drawing
-from steinkit.report.page import write_report
+from steinkit.report import page
+from steinkit.report.page import Drawing, write_report
 from steinkit.sweeps.configuration import read_configuration
 
 Outcome = tuple[str, str]
@@ -68,12 +67,12 @@ def outcome(reader: str, data: bytes) -> Outcome:
 
 def _draw_quickly() -> None:
     """Let pictures be drawn, but written only now and then: that is nine tenths of a page's time."""
-    whole = elements.drawing
+    whole = page._drawing
 
     def drawing(figure: Figure) -> Drawing:
-        return whole(figure) if _saves_pictures else Drawing(b"", b"", 1, 1)
+        return whole(figure) if _saves_pictures else Drawing("", 1, 1)
 
-    elements.drawing = sweep_part.drawing = drawing
+    page._drawing = drawing
 
 
 def _read(name: str, data: bytes) -> sk.Sample:

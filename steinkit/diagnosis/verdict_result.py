@@ -434,7 +434,9 @@ class Verdict(Result):
 
     @property
     def _evidence(self) -> str:
-        return f"Strongest evidence: {self._worst}" if self.findings else sentence(self._worst)
+        if not self.findings:
+            return sentence(self._worst)
+        return f"Main finding{'s' * (len(self.strongest) > 1)}: {self._worst}"
 
     @property
     def _all_findings(self) -> str:

@@ -361,7 +361,7 @@ def _result(
     n, modes = len(draws.points), len(clusters)
     shares = np.exp(masses[:, 0] - masses[:, 0].max())
     shares /= shares.sum()
-    own = np.array([len(each.rows) for each in clusters]) / n
+    own = np.array([draws.shares[each.rows].sum() for each in clusters])
     within = np.zeros((modes, n))
     for k, each in enumerate(clusters):
         within[k, each.rows] = 1.0
@@ -375,10 +375,11 @@ def _result(
         off = (own - shares)[:-1]
         distance = float(off @ np.linalg.solve(covariance[:-1, :-1], off)) / (modes - 1)
         p = float(fdtrc(modes - 1, effective / EFFECTIVE_PER_FREEDOM, distance))
-    labels = np.zeros(n, dtype=np.int64)
+    of_points = np.zeros(len(prepared.points), dtype=np.int64)
     for k, each in enumerate(clusters):
-        labels[draws.rows[each.rows]] = k
-    weights = (shares / own)[labels] / n
+        of_points[prepared.points.inverse[draws.rows[each.rows]]] = k
+    labels = of_points[prepared.points.inverse]  # repeated draws included
+    weights = (shares / own)[labels] / len(labels)
     return ModeWeights(
         shares=shares,
         draws_shares=own,

@@ -112,7 +112,7 @@ def test_chains_that_never_cross_are_stacked_by_the_shares():
     chains = np.stack([mixture.chain_in(k, 400, rng) for k in (0, 0, 0, 1)])
     found = sk.mode_weights(chains, mixture.target)
     assert found.p is None
-    assert found.draws_shares.tolist() == [0.75, 0.25]
+    assert found.draws_shares == pytest.approx([0.75, 0.25])
     assert found.shares[0] == pytest.approx(0.2, abs=2.0 * found.margins[0])
     assert found.margins[0] < 0.02
     assert found.weights @ found.reweighted.points[:, 0] == pytest.approx(8.0, abs=0.2)
@@ -341,3 +341,15 @@ def test_a_mixture_of_which_one_mode_has_all_has_the_margins_of_that_mode():
         alone = bias_of_mixture(parts, replace(found, shares=np.eye(2)[k], margins=np.zeros(2)), weighted=True)
         for name in ("mean", "sd", "mean_margin", "sd_margin"):
             np.testing.assert_allclose(getattr(alone, name), getattr(part, name), rtol=1e-9)
+
+
+def test_draws_that_come_again_keep_their_weights():
+    """One chain of three is given twice: its draws have two thirds of the weight, and half of it is right."""
+    rng = np.random.default_rng(5)
+    first, second = rng.standard_normal((2, 200, 2))
+    target = sk.targets.GaussianMixture([[0.0, 0.0], [8.0, 0.0]], sd=1.0)
+    found = sk.mode_weights(np.stack([first, second + [8.0, 0.0], first]), target)
+    assert sorted(found.draws_shares) == pytest.approx([1 / 3, 2 / 3])
+    assert len(found.labels) == len(found.weights) == 600
+    assert found.weights[found.labels == 0].sum() == pytest.approx(found.shares[0])
+    assert found.shares == pytest.approx([0.5, 0.5], abs=0.02)

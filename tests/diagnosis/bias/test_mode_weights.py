@@ -348,7 +348,7 @@ def test_draws_that_come_again_keep_their_weights():
     rng = np.random.default_rng(5)
     first, second = rng.standard_normal((2, 200, 2))
     target = sk.targets.GaussianMixture([[0.0, 0.0], [8.0, 0.0]], sd=1.0)
-    found = sk.mode_weights(np.stack([first, second + [8.0, 0.0], first]), target)
+    found = sk.mode_weights(np.stack([first, second + np.array([8.0, 0.0]), first]), target)
     assert sorted(found.draws_shares) == pytest.approx([1 / 3, 2 / 3])
     assert len(found.labels) == len(found.weights) == 600
     assert found.weights[found.labels == 0].sum() == pytest.approx(found.shares[0])

@@ -30,7 +30,7 @@ SOLVERS = {  # instance and tolerance: how it is called, of those that `benchmar
     ("normal 1000x5", 1e-3): "1000, d = 5",
     ("narrow normal 1000x7", 1e-3): "1000, d = 7, sd 0.3",
 }
-SOLVERS = {"cvxpy": "to CVXPY with HiGHS", "highs": "to HiGHS on the dual", "clarabel": "to Clarabel, rows scaled"}
+PEERS = {"cvxpy": "to CVXPY with HiGHS", "highs": "to HiGHS on the dual", "clarabel": "to Clarabel, rows scaled"}
 BLOWN_UP = ("eight_schools_centered", "eight_schools_noncentered", "gp_pois_regr")  # models: Langevin of no set bias
 
 
@@ -68,13 +68,13 @@ def number(count: int) -> str:
 def solvers(records: Path = RECORDS) -> str:
     """Times of our solvers a coordinate, and their ratios to general solvers'."""
     record = kept("solvers", records)
-    rows, solvers = [], [peer for peer in SOLVERS if any(peer in row["peers"] for row in record["rows"])]
+    rows, peers = [], [peer for peer in PEERS if any(peer in row["peers"] for row in record["rows"])]
     for row in record["rows"]:
         name = SOLVERS.get((row["instance"], row["tolerance"]))
         if name is not None:
-            peers = [ratio(row, row["peers"].get(peer)) for peer in solvers]
-            rows.append([name, f"`{row['solver']}`, {power(row['tolerance'])}", rounded(row["seconds"]), *peers])
-    header = ("draws of N(0, I)", "solver, bracket", "seconds", *(SOLVERS[peer] for peer in solvers))
+            ratios = [ratio(row, row["peers"].get(peer)) for peer in peers]
+            rows.append([name, f"`{row['solver']}`, {power(row['tolerance'])}", rounded(row["seconds"]), *ratios])
+    header = ("draws of N(0, I)", "solver, bracket", "seconds", *(PEERS[peer] for peer in peers))
     return f"{table(header, rows)}\n\n{taken(record)}"
 
 

@@ -71,7 +71,7 @@ def test_a_verdict_makes_them_itself(posterior, draws):
     assert 0.0 < found.to_dict()["score_noise"] < 0.1
     assert scored.score_noise is None
     assert any("is noise of its batches of 50 data" in said for said in found.warnings)
-    assert "mode weights that lie apart" in found.to_dict()["not_tested"]
+    assert "weights of separate modes" in found.to_dict()["not_tested"]
 
 
 def test_a_verdict_by_few_data_keeps_the_limit_and_the_posteriors_functions():

@@ -111,7 +111,7 @@ class TestText:
         assert outcome.err == ""
         lines = outcome.out.splitlines()
         assert lines[0] == "draws.csv against target normal"
-        assert lines[2].startswith("No bias found that 200 draws")
+        assert "200 draws" in lines[2]
         head = next(k for k, line in enumerate(lines) if line.startswith("coordinate  "))
         assert lines[head].split()[:3] == ["coordinate", "discrepancy", "certified"]
         values = {"total": result.value, **dict(zip("ab", result.coordinate_values, strict=True))}

@@ -179,7 +179,7 @@ def test_a_density_that_takes_long_per_call_and_not_per_draw_is_evaluated_for_al
 
     draws = np.random.default_rng(3).standard_normal((4000, 1))
     found = sk.invariance_test(draws, sk.Target(lambda x: -x, log_density=log_density, dim=1))
-    assert (found.draws, found.notes) == (4000, ())
+    assert (found.draws, found.warnings) == (4000, ())
 
 
 def test_a_density_that_takes_too_long_is_not_tested():

@@ -16,7 +16,7 @@ from steinkit.errors import reservations
 from steinkit.measurement import Measurement, Reference
 from steinkit.result import Statement, in_json
 from steinkit.sample import Floats, Sample
-from steinkit.text import Table, compact, listed
+from steinkit.text import Table, compact, filled, listed
 
 Method = Literal["regression", "weights", "run", "modes"]
 
@@ -274,7 +274,7 @@ class BiasEstimate(Measurement):
         str
             A row per quantity.
         """
-        return f"{self._table(None).text(('quantity',), most)}\n{_UNITS}"
+        return f"{self._table(None).text(('quantity',), most)}\n{filled(_UNITS)}"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the size of all biases together, the largest ones, what is not known and why, and the method."""

@@ -127,7 +127,7 @@ def verdict(
 
     Notes
     -----
-    Not tested: dependence that no pair of coordinates shows; the mode weights that lie apart, which the score does
+    Not tested: dependence that no pair of coordinates shows; the weights of separate modes, which the score does
     not know, unless the target has a log density; and modes or regions that no draw has visited.
 
     Examples

@@ -13,7 +13,7 @@ often. The test is one-sided, since phi was made to make h large, with Bonferron
 would be rejected. So rounding is undone before phi is learnt: every value is moved to a place drawn evenly from those
 that are rounded to it. The score stays; what it lacks is the square of the unit over twelve.
 
-It sees shapes that moments do not; like all that the score shows it does not see the mode weights that lie apart.
+It sees shapes that moments do not; like all that the score shows it does not see the weights of separate modes.
 
 **The worst phi** along a direction is wanted for what it is, not for what is proved of it. A test function h has mean
 zero under the target whatever phi is. So the slice's program is written down and solved here without what

@@ -1,4 +1,4 @@
-"""Mode weights that lie apart: the score does not know them, the log density does.
+"""Weights of separate modes: the score does not determine them, the log density does.
 
 The mass Z_k of the region of every mode is found by bridge sampling (`steinkit.diagnosis.bias.mode_groups`), with
 a variance v_k of its logarithm. Shares and their covariance are
@@ -187,7 +187,7 @@ def mode_weights(
     max_seconds: float | None = None,
     rng: Seed = 0,
 ) -> ModeWeights:
-    """Find the mode weights that lie apart, by bridge sampling with the log density, and hold the draws to them.
+    """Estimate the weights of separate modes by bridge sampling with the log density, and test those of the draws.
 
     Draws within each mode must be right, in whatever shares the modes are; modes that no draw has visited are not seen.
 

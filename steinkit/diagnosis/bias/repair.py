@@ -35,7 +35,7 @@ class Repaired(Result):
     sample : Sample
         The draws with weights, or where a run has moved them.
     method : {"weights", "run", "modes"}
-        How they were repaired; "modes" by weights that give modes that lie apart their shares.
+        How they were repaired; "modes" by weights that give separate modes their correct weights.
     worth : float
         Kish's effective size of the weights; effective sample size of the draws that a run moved.
     bias : BiasEstimate

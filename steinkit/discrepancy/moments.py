@@ -429,7 +429,7 @@ class MomentSteinDiscrepancy(Measurement):
         return (
             Statement("number", f"What is its {self.title}?", number),
             Statement("limits", f"What does the {self.title} say?", _MEANING, continues=True),
-            Statement("findings", "Where is it off?", self._off),
+            Statement("findings", "Where is the difference?", self._off),
             *([Statement("comparison", "Do the chains agree?", agree)] if self.chains else []),
             *self._method(),
         )

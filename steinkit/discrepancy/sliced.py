@@ -293,7 +293,7 @@ class SlicedSteinDiscrepancy(Bracketed):
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the value, and where each direction has too many draws; see `Measurement.statements`."""
         where = self._where(reference, is_biased, [*map(_too_many, self.regions, self.terms)])
-        return (*super().statements(reference), Statement("findings", "Where is it off?", where))
+        return (*super().statements(reference), Statement("findings", "Where is the difference?", where))
 
     @property
     def _extent(self) -> str:

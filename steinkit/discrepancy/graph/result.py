@@ -265,7 +265,7 @@ class GraphSteinDiscrepancy(Measured):
         return (
             Statement("number", f"What is its {self.title}?", self._number),
             Statement("comparison", "Is that good?", beside),
-            Statement("findings", "Where is it off?", where),
+            Statement("findings", "Where is the difference?", where),
             Statement("draws", "Which draws weigh most?", weighing),
             Statement("limits", "What does this not prove?", _UNSEEN),
             Statement("method", "How was it computed?", self._how),

@@ -38,9 +38,7 @@ Row = dict[str, Any]
 
 def parts(found: sk.Verdict) -> dict[str, float]:
     """The p-values of the verdict and of each of its tests."""
-    names = [name for name in sorted(dir(found)) if name.startswith("p_") and name != "p_matters"]
-    values = {"verdict": found.p, **{name.removeprefix("p_"): getattr(found, name) for name in names}}
-    return {name: float(p) for name, p in values.items() if p is not None}
+    return {"verdict": found.p, **{each.name: float(each.p) for each in found.tests}}
 
 
 def judged(fault: Fault) -> sk.Verdict:

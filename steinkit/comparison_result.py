@@ -215,7 +215,18 @@ class Comparison(Result):
         return of if self.origin is None else f"{of} against {self.origin.against}"
 
     def standings(self, measure: str) -> list[Standing]:
-        """List the measured samples by rank, then those that the measure does not rank."""
+        """List the measured samples by rank, then those that the measure does not rank.
+
+        Parameters
+        ----------
+        measure : str
+            One of `measures`.
+
+        Returns
+        -------
+        list of Standing
+            One per sample.
+        """
         taken = {each.name: each for each in self.samples if measure in each.measurements}
         ranks: dict[str, str] = {}
         for group in self.ranking[measure]:
@@ -287,6 +298,7 @@ class Comparison(Result):
         Returns
         -------
         Table
+            One row per sample.
         """
         known = find_measure(measure)
         proof = bracket_column(known.claim)

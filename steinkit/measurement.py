@@ -123,32 +123,91 @@ class Reference(Brief):
         }
 
     def place(self, lower: float, upper: float) -> Place:
-        """Locate a bracket: "above" or "below" the brackets of all samples, or "within" their range."""
+        """Locate a bracket: "above" or "below" the brackets of all samples, or "within" their range.
+
+        Parameters
+        ----------
+        lower : float
+            Lower end of the bracket.
+        upper : float
+            Upper end of the bracket.
+
+        Returns
+        -------
+        {"above", "below", "within"}
+            The place.
+        """
         lowest, highest = self.range
         if lower > highest:
             return "above"
         return "below" if upper < lowest else "within"
 
     def rank(self, lower: float, upper: float) -> str:
-        """Rank a bracket among those of the samples and itself, such as "the 2nd to 3rd smallest"."""
+        """Rank a bracket among those of the samples and itself, such as "the 2nd to 3rd smallest".
+
+        Parameters
+        ----------
+        lower : float
+            Lower end of the bracket.
+        upper : float
+            Upper end of the bracket.
+
+        Returns
+        -------
+        str
+            The rank.
+        """
         first, last = 1 + int((self.upper < lower).sum()), 1 + int((self.lower <= upper).sum())
         if first > len(self.lower):
             return _LARGEST
         return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
 
     def times(self, values: Sequence[float]) -> list[float] | None:
-        """Divide values by coordinate by the medians of the samples; None if these are not known."""
+        """Divide values by coordinate by the medians of the samples; None if these are not known.
+
+        Parameters
+        ----------
+        values : sequence of float
+            One value per coordinate, and the total.
+
+        Returns
+        -------
+        list of float or None
+            The ratios.
+        """
         if self.coordinates is None or self.coordinates.shape[1] != len(values):
             return None
         medians = np.median(self.coordinates, axis=0).tolist()
         return [value / each if each > 0.0 else 1.0 for value, each in zip(values, medians, strict=True)]
 
     def times_median(self, value: float) -> str:
-        """Return a clause on the ratio of a value to the median; empty if that is not positive (U-statistics)."""
+        """Return a clause on the ratio of a value to the median; empty if that is not positive (U-statistics).
+
+        Parameters
+        ----------
+        value : float
+            Value of the tested sample.
+
+        Returns
+        -------
+        str
+            The clause.
+        """
         return f", at {ratio(value / self.median)} times their median" if self.median > 0.0 else ""
 
     def samples(self, draws: int | None = None) -> str:
-        """Describe the samples in a sentence; with the number of draws tested also why they have fewer."""
+        """Describe the samples in a sentence; with the number of draws tested also why they have fewer.
+
+        Parameters
+        ----------
+        draws : int, optional
+            Number of draws tested.
+
+        Returns
+        -------
+        str
+            The beginning of a sentence.
+        """
         if self.run:
             blocks = count(len(self.lower), "block")
             return f"{blocks} of {self.n} draws of {self.run}, worth {self.worth} independent ones each,"
@@ -168,6 +227,11 @@ class Reference(Brief):
             Number of its draws.
         caution : str
             Added if it ranks the smallest.
+
+        Returns
+        -------
+        str
+            Two sentences.
         """
         n, (lowest, highest) = len(self.lower), self.range
         theirs = f"{lowest:.4g} to {highest:.4g}, median {self.median:.4g}."

@@ -298,7 +298,18 @@ class Verdict(Result):
         return " ".join(self.sentences())
 
     def sentences(self, *, with_sizes: bool = True) -> list[str]:
-        """Return the sentences of `sentence`, one per line of a screen; without sizes for one that lists them."""
+        """Return the sentences of `sentence`, one per line of a screen; without sizes for one that lists them.
+
+        Parameters
+        ----------
+        with_sizes : bool
+            Whether biases are included.
+
+        Returns
+        -------
+        list of str
+            One sentence per line.
+        """
         sizes = self._sizes if with_sizes else " ".join([] if self.bias is None else self.bias.not_known())
         return [each for each in (self._trajectories, *self._head, self._mixing, sizes, self._matters) if each]
 

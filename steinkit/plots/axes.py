@@ -288,6 +288,16 @@ def svg(figure: Figure) -> bytes:
     """Draw a figure as SVG on white paper; figures made alike give the same bytes.
 
     Letters are outlines, so that they look the same everywhere. Thousands of marks become an image inside it.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        The figure to draw.
+
+    Returns
+    -------
+    bytes
+        An SVG document.
     """
     import matplotlib
 

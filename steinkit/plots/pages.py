@@ -51,6 +51,7 @@ def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
     Parameters
     ----------
     found : Result
+        A result of steinkit.
     target : Target, optional
         Target of the result, if figures need its density and it is the user's own code.
 

@@ -44,7 +44,18 @@ class Measured:
 
     @classmethod
     def of(cls, found: Measurement) -> Measured:
-        """Keep what choices look at."""
+        """Keep what choices look at.
+
+        Parameters
+        ----------
+        found : MeasureResult
+            Result of a measure.
+
+        Returns
+        -------
+        Measured
+            Its value, bracket and reasons.
+        """
         ends = (found.lower, found.upper) if find_measure(found.measure).has_bracket else (found.value, found.value)
         if not isinstance(found, BiasEstimate):
             return cls(found.measure, found.value, *ends, unranked=found.unranked, unknown=found.unranked)
@@ -97,8 +108,14 @@ class Cell:
         Parameters
         ----------
         measure : str
+            Name of the measure.
         is_ranked : bool
             Whether a value by which settings must not be ordered counts as none.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper end.
         """
         found = self.measures.get(measure)
         if found is None or (is_ranked and found.unranked):

@@ -160,7 +160,18 @@ class Choice:
         return None
 
     def of(self, settings: Setting) -> SettingSummary:
-        """Return the row of a setting."""
+        """Return the row of a setting.
+
+        Parameters
+        ----------
+        settings : mapping
+            Options of the setting.
+
+        Returns
+        -------
+        SettingSummary
+            The row.
+        """
         return next(row for row in self.rows if row.settings == settings)
 
     def to_dict(self) -> dict[str, Any]:

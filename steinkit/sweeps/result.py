@@ -110,7 +110,26 @@ class SweepResult(Result):
     def of(
         cls, plan: Plan, cells: Sequence[Cell], notes: Sequence[str], racing: dict[str, str] | None, reused: int
     ) -> SweepResult:
-        """Choose by every measure, say why there is no choice by others, and warn of the cells and both."""
+        """Choose by every measure, say why there is no choice by others, and warn of the cells and both.
+
+        Parameters
+        ----------
+        plan : Plan
+            Configuration of the sweep.
+        cells : sequence of Cell
+            Finished cells.
+        notes : sequence of str
+            Warnings of the run.
+        racing : dict or None
+            Reasons by setting that a race dropped.
+        reused : int
+            Number of cells from before.
+
+        Returns
+        -------
+        SweepResult
+            The result.
+        """
         criteria: dict[str, Choice] = {}
         refused: dict[str, str] = {}
         running = [i for i, each in enumerate(plan.settings) if setting_key(each) not in (racing or ())]

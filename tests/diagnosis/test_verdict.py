@@ -490,7 +490,9 @@ def test_wrong_shares_hide_no_other_fault():
     assert re.search(weights, found.sentence)
     assert "Findings: x2 is too wide" in found.summary()
     repaired = sk.repair(points, target)
-    assert any("within the modes the draws are as they were, and some biases remain" in said for said in repaired.warnings)
+    assert any(
+        "within the modes the draws are as they were, and some biases remain" in said for said in repaired.warnings
+    )
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")

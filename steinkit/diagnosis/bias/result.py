@@ -317,7 +317,18 @@ class BiasEstimate(Measurement):
         return f"{self.sentence} `steinkit repair` {corrects}."
 
     def matters_sentence(self, delta: float) -> str:
-        """State whether a mean is biased by more than `delta` sd, with its margin; empty where none is reliable."""
+        """State whether a mean is biased by more than `delta` sd, with its margin; empty where none is reliable.
+
+        Parameters
+        ----------
+        delta : float
+            Size in posterior sds.
+
+        Returns
+        -------
+        str
+            A sentence.
+        """
         if not self._reliable:
             return ""
         if self.is_off_by(delta):
@@ -350,7 +361,13 @@ class BiasEstimate(Measurement):
         return said
 
     def not_known(self) -> list[str]:
-        """Quantities whose bias is not known, by reason; and by how much they are biased at least."""
+        """Quantities whose bias is not known, by reason; and by how much they are biased at least.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
         unknown = [each for each in self.quantities if not each.reliable]
         reasons: dict[str, list[str]] = {}
         for each in unknown:

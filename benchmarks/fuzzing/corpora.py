@@ -158,25 +158,24 @@ def _units(rng: np.random.Generator) -> bytes:
 
 
 @cache
-def _documents() -> tuple[bytes, ...]:
-    """What commands print, and the file of a sweep."""
+def _results() -> tuple[bytes, ...]:
+    """Saved results, each as the length of its JSON file, that file and the file of arrays; and the file of a sweep."""
     rng = np.random.default_rng(0)
     target = sk.targets.Normal([0.0, 0.0])
     samples = {name: rng.normal(size=(60, 2)) for name in ("a.csv", "b.csv")}
-    compared = compare(samples, target, measures=["sliced", "ess"], reference=2)
-    drawn = curve(rng.normal(size=(60, 2)), target, n=[10, 20, 40, 60], measure="ksd")
-    warned = {"warnings": [], "version": sk.__version__}
-    scores = {
-        "sample": {"draws": 60, "distinct": 60, "dim": 2, "names": ["x1", "x2"]},
-        "verdict": sk.verdict(samples["a.csv"], target).to_dict(),
-        "units": {"kind": "own", "scale": {"x1": 1.0, "x2": 2.0}},
-        "results": [each["results"][0] for each in compared.to_dict()["samples"]],
-        "reference": None,
-        "references": {},
-        **warned,
-    }
+    results = (
+        sk.verdict(samples["a.csv"], target),
+        compare(samples, target, measures=["sliced", "ess"], reference=2),
+        curve(rng.normal(size=(60, 2)), target, n=[10, 20, 40, 60], measure="ksd"),
+    )
     with tempfile.TemporaryDirectory() as folder:
-        found = sk.sweep(
+        file = Path(folder, "result.json")
+        kept = []
+        for each in results:
+            each.save(file)
+            document = file.read_bytes()
+            kept.append(len(document).to_bytes(4) + document + Path(f"{file}.npz").read_bytes())
+        sk.sweep(
             target,
             "rwmh",
             grid={"proposal_scale": [0.1, 1.0]},
@@ -186,12 +185,11 @@ def _documents() -> tuple[bytes, ...]:
             file=Path(folder, "sweep.sqlite"),
         )
         swept = Path(folder, "sweep.sqlite").read_bytes()
-    documents = (scores, compared.to_dict(), drawn.to_dict(), found.to_dict())
-    return (*(json.dumps(each).encode() for each in documents), swept)
+    return (*kept, swept)
 
 
 def _report(rng: np.random.Generator) -> bytes:
-    return _documents()[int(rng.integers(5))]
+    return _results()[int(rng.integers(4))]
 
 
 _SOUND: dict[str, Callable[[np.random.Generator], bytes]] = {
@@ -370,14 +368,19 @@ def _as_json(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_report(data: bytes, rng: np.random.Generator) -> bytes:
-    if not data.startswith(b"SQLite"):
-        return _as_json(data, rng) if rng.random() < 0.9 else damage_bytes(data, rng)
-    return damage_bytes(data, rng) if rng.random() < 0.3 else _as_sweep(data, rng)
+    if data.startswith(b"SQLite"):
+        return damage_bytes(data, rng) if rng.random() < 0.3 else _as_sweep(data, rng)
+    end = 4 + int.from_bytes(data[:4])
+    document, arrays = data[4:end], data[end:]
+    if rng.random() < 0.7:
+        return data[:end] + (_as_npz(arrays, rng) if rng.random() < 0.7 else damage_bytes(arrays, rng))
+    document = _as_json(document, rng) if rng.random() < 0.7 else damage_bytes(document, rng)
+    return len(document).to_bytes(4) + document + arrays
 
 
 def _as_sweep(data: bytes, rng: np.random.Generator) -> bytes:
     """One value of a sweep's database changed, as by somebody who knows how it is made."""
-    columns = {"documents": "document", "cells": "record", "measurements": "document", "draws": "npz"}
+    columns = {"runs": "configuration", "cells": "settings", "result": "document", "draws": "npz"}
     table, column = list(columns.items())[int(rng.integers(len(columns)))]
     with closing(sqlite3.connect(":memory:")) as database:
         database.deserialize(data)

@@ -211,7 +211,12 @@ def _units(data: bytes) -> None:
 def _report(data: bytes) -> None:
     global _saves_pictures
     _saves_pictures = zlib.crc32(data) % _SAVED_ONE_IN == 0
-    Path("result").write_bytes(data)
+    if data.startswith(b"SQLite"):
+        Path("result").write_bytes(data)
+    else:
+        end = 4 + int.from_bytes(data[:4])
+        Path("result").write_bytes(data[4:end])
+        Path("result.npz").write_bytes(data[end:])
     write_report("result", "page.html")
     if os.path.getsize("page.html") < 1000:
         raise MisreadError("an empty page")

@@ -26,10 +26,6 @@ class Kind(StrEnum):
     SHAPE = "shape"
     CONDITIONAL_LOCATION = "conditional location"
     CONDITIONAL_SCALE = "conditional scale"
-    MODE_WEIGHTS = "mode weights"
-    BURN_IN = "burn-in"
-    MIXING = "mixing"
-    DRIFT = "drift"
 
 
 @dataclass(frozen=True)

@@ -350,6 +350,7 @@ UNVISITED = (
 REJECTED = "These draws do not come from the target"
 UNSUSPECTED = "No bias found"
 UNDECIDED = "Too few effective draws for a verdict"
+UNTESTED = "The draws could not be tested"
 """What a verdict says, by its p-value and the effective draws."""
 
 Claim = Literal["proved", "found", "estimated"]

@@ -96,6 +96,8 @@ def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -
     flag = "--fail-if-biased" if biased else "--fail-if-bias"
     if verdict is None:
         return InputError.exit_code, (f"{flag}: there is no verdict, so nothing passed",)
+    if not verdict.is_tested:
+        return InputError.exit_code, (f"{flag}: the draws were not tested, so nothing passed",)
     if not verdict.enough_draws:
         few = f"{flag}: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
         return 0, (few,)
@@ -151,7 +153,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     for each in judged:
         if each.verdict is None:
             return InputError.exit_code
-        code, doubts = _passed(each.verdict, options, each.verdict.is_biased)
+        code, doubts = _passed(each.verdict, options, each.verdict.is_biased and each.verdict.is_large is not False)
         for doubt in doubts:
             warn(f"{each.name}: {doubt}")
         if code:

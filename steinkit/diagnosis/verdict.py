@@ -36,7 +36,7 @@ from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.burn_in import burn_in_p_value, early_rows
 from steinkit.diagnosis.critic import critic_p_value
 from steinkit.diagnosis.findings import flagged, moment_faults, p_value_beyond, shape_faults
-from steinkit.diagnosis.invariance import InvarianceTest, invariance_of
+from steinkit.diagnosis.invariance import InvarianceTest, edge_near, invariance_of
 from steinkit.diagnosis.verdict_result import FEW_OF_SLOWEST, TestResult, Verdict, combined
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, thinning_notes
@@ -257,7 +257,8 @@ class _Tests(NamedTuple):
     def results(self, others: Mapping[str, float | None], *, has_edge: bool = False) -> tuple[TestResult, ...]:
         """Give each test that was made, and `others`, its share of the level.
 
-        At an edge of the support that no bound describes, tests by scores have none, and the invariance test has all.
+        At an edge of the support that no bound describes, tests by scores have none, and the invariance test has all;
+        if that was not made, the draws were not tested.
         """
         made = {
             "moments": self.moments.p_value,
@@ -271,7 +272,7 @@ class _Tests(NamedTuple):
         taken = sum(share for name, share in _SHARES.items() if name in p_values)
         shares = {name: share / taken for name, share in _SHARES.items()} | _EXTRA_SHARES
         if has_edge:
-            shares |= dict.fromkeys((*_SHARES, "dependence"), 0.0) | {"invariance": 1.0}
+            shares |= dict.fromkeys((*_SHARES, "dependence", "critic"), 0.0) | {"invariance": 1.0}
         return tuple(TestResult(name, p, shares[name]) for name, p in p_values.items())
 
 
@@ -335,20 +336,22 @@ def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
             return invariance_of(prepared, rng)
     except TimeLimitError:
         require_time("the sample was judged")
-        return InvarianceTest(None, "the density takes too long for the time limit")
+        reason = "the density takes too long for the time limit"
+        return InvarianceTest(None, reason, edge=edge_near(prepared, rng))
 
 
 def _on_invariance(test: InvarianceTest | None) -> Iterator[str]:
     """Report why the test was not made, the draws it left out, and an edge of the support."""
     if test is None:
         return
-    if test.p is None:
+    if test.p is None and not test.has_edge:
         yield f"invariance was not tested: {test.reason}"
     yield from test.warnings
     if test.has_edge:
+        rests = "the verdict rests on the invariance test alone"
         yield Caution(
             f"the support ends near the draws where no bound says so ({test.edge:.0%} of small moves leave it): "
-            f"{_EDGE}; the verdict rests on the invariance test alone"
+            f"{_EDGE}; {f'the draws were not tested, since {test.reason}' if test.p is None else rests}"
         )
 
 

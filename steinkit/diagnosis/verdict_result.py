@@ -18,7 +18,17 @@ from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
 from steinkit.draws import FEW_EFFECTIVE
 from steinkit.errors import reservations
 from steinkit.finding import Finding, Kind
-from steinkit.result import REJECTED, UNDECIDED, UNSUSPECTED, Result, Statement, cautioned, in_json, running_text
+from steinkit.result import (
+    REJECTED,
+    UNDECIDED,
+    UNSUSPECTED,
+    UNTESTED,
+    Result,
+    Statement,
+    cautioned,
+    in_json,
+    running_text,
+)
 from steinkit.text import Table, count, listed, probability, sentence
 from steinkit.units import Units
 
@@ -82,7 +92,11 @@ class TestResult:
 
 
 def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
-    """Return Bonferroni's p-value of all tests, times a number of looks, at most 1."""
+    """Return the smallest p-value over its share of the level, times a number of looks, at most 1.
+
+    The shares add up to more than one, since the tests overlap and the main ones use less than theirs. This is
+    calibrated by counting false alarms; it is not Bonferroni's bound.
+    """
     return min(1.0, looks * min(each.corrected for each in tests))
 
 
@@ -101,7 +115,7 @@ class Verdict(Result):
     invariance : InvarianceTest or None
         Test of whether an exact Markov kernel keeps the distribution of the draws. None without a target. Where the
         support has an edge near the draws that no bound describes, Stein identities do not hold, and the verdict rests
-        on this test alone.
+        on this test alone; where the density is too slow for it, the draws are not tested (`is_tested`).
     modes : ModeWeights or None
         Weights of separate modes, if the draws split into such and the target has a log density; None as well where
         they cannot be found, as a warning says.
@@ -183,7 +197,11 @@ class Verdict(Result):
 
     @property
     def p(self) -> float:
-        """Probability that the tests find as much in exact draws, times `looks`, at most 1."""
+        """The smallest p-value over its share of the level, times `looks`, at most 1.
+
+        About the probability that the tests find as much in exact draws. It is no exact bound, since the shares add up
+        to more than one: false alarms were counted on exact draws.
+        """
         return combined(self.tests, self.looks)
 
     def p_of(self, test: str) -> float | None:
@@ -251,6 +269,11 @@ class Verdict(Result):
         return bool(self.enough_draws and self.p <= self.level)
 
     @property
+    def is_tested(self) -> bool:
+        """False if no test could be made: at an undescribed edge of the support, with a density that is too slow."""
+        return any(each.share > 0.0 for each in self.tests)
+
+    @property
     def decided_by(self) -> str | None:
         """Name of the test that rejects the draws; None where they are not rejected."""
         return min(self.tests, key=lambda each: each.corrected).name if self.is_biased else None
@@ -284,7 +307,9 @@ class Verdict(Result):
 
     @property
     def label(self) -> str:
-        """The verdict in a cell of a table: "biased", "no bias seen" or "too few draws"."""
+        """The verdict in a cell of a table: "biased", "no bias seen", "not tested" or "too few draws"."""
+        if self.enough_draws and not self.is_tested:
+            return "not tested"
         return "too few draws" if not self.enough_draws else "biased" if self.is_biased else "no bias seen"
 
     @property
@@ -389,7 +414,7 @@ class Verdict(Result):
         found = {
             **{"p": self.p} | {f"p_{test}": self.p_of(test) for test in _TITLES},
             **{name: getattr(self, name) for name in before},
-            **{"r_hat": of_chains.max_r_hat, "tail_ess": of_chains.min_tail_ess, "mixed": of_chains.mixed},
+            **{"r_hat": of_chains.max_r_hat, "tail_ess": of_chains.min_tail_ess, "mixed": self.mixed},
             **{name: getattr(self, name) for name in after},
         }
         return {name: in_json(each) for name, each in found.items()}
@@ -414,6 +439,8 @@ class Verdict(Result):
                 "The draws may or may not come from the target.",
                 start,
             )
+        if not self.is_tested:
+            return f"{UNTESTED}: the warnings say why.", "The draws may or may not come from the target.", start
         if not self.is_biased:
             hidden = "The warnings list what may hide a bias." if self.hiding else ""
             ess = f" with ESS {self.ess_text}" if self.ess_text else ""

@@ -239,8 +239,7 @@ _LARGE = 1e4  # standard errors, from which their digits say nothing
 _CLEAR = 3.0  # standard errors below which a moment is not named
 _SHARE = 0.2  # of the largest, below which a moment is not named beside it
 _TOO: dict[Kind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
-_GIVEN = " Each is meant given the others: beside a coordinate that has moved those correlated with it are off, too."
-_GIVEN = " Each is meant given the others: beside a coordinate that has moved those correlated with it are off, too."
+_GIVEN = " Each refers to the distribution given the others: a correct coordinate may be wrong given a biased one."
 _MEANING = (
     "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. p allows for autocorrelation "
     "within the chains and for the number of moments looked at. A sample that agrees in all of them may still be wrong "

@@ -8,6 +8,7 @@ beside points of three dimensions, (chains, draws). Files are never unpickled.
 from __future__ import annotations
 
 import io
+import sys
 import warnings
 import zipfile
 from collections import Counter
@@ -206,8 +207,10 @@ def _names(names: NDArray[Any], dim: int, source: str) -> tuple[str, ...]:
             f'{source}: "names" must be {dim} strings, one a coordinate; it has type {names.dtype} and shape '
             f"{names.shape}"
         )
-    with _damage_reported(source):  # by code points that no character has
-        return tuple(names.tolist())
+    codes = names.astype(names.dtype.newbyteorder("="), order="C").view(np.uint32)
+    if codes.size and codes.max() > sys.maxunicode:  # NumPy makes strings of them that cannot be printed
+        raise _damaged(source, '"names" has code points that no character has')
+    return tuple(names.tolist())
 
 
 def _select(entries: dict[str, Any], columns: Sequence[str], source: str) -> None:

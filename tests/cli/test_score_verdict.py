@@ -147,6 +147,11 @@ class TestFailIfBiased:
         assert outcome.document["verdict"]["level"] == 0.01
         assert ("too few to pass or to fail" in outcome.err) == (n == 60)
 
+    @pytest.mark.parametrize(("options", "code"), [((), 1), (("--matters", "2"), 0), (("--matters", "0.05"), 1)])
+    def test_codes_of_the_verdict_command(self, steinkit, drawn, options, code):
+        asked = ("--target", "normal", "--fail-if-biased", "0.01", *options)
+        assert steinkit("verdict", drawn(shifted, 400), *asked).code == code
+
     def test_the_level_is_that_of_the_sentence(self, steinkit, drawn):
         loose = steinkit("score", drawn(lambda x: x + 0.12), *_NORMAL, "--fail-if-biased", "0.9999", "--json")
         strict = steinkit("score", drawn(lambda x: x + 0.12), *_NORMAL, "--fail-if-biased", "1e-9", "--json")

@@ -86,6 +86,20 @@ def test_a_slanted_edge_of_the_support_is_seen_and_allowed_for():
     assert not sk.invariance_test(normal_draws(1), NORMAL).has_edge
 
 
+def test_a_slanted_edge_is_seen_of_a_slow_density_too(monkeypatch):
+    monkeypatch.setattr("steinkit.diagnosis.invariance._SECONDS", 0.0)  # every density is too slow
+    for seed in range(5):
+        draws = np.sort(normal_draws(seed), axis=1)
+        with pytest.warns(sk.SteinkitWarning, match="were not tested, since the log density takes"):
+            found = sk.verdict(draws, ORDERED)
+        assert found.invariance.p is None
+        assert found.invariance.has_edge
+        assert found.label == "not tested"
+        assert not found.is_biased
+        assert found.sentence.startswith("The draws could not be tested")
+    assert not sk.invariance_test(normal_draws(1), NORMAL).has_edge
+
+
 def test_bounds_are_no_edge():
     target = sk.Target(lambda x: -np.ones_like(x), log_density=lambda x: -x[:, 0], bounds=[[0.0, np.inf]])
     draws = np.random.default_rng(2).exponential(size=(1000, 1))

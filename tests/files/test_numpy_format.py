@@ -186,6 +186,9 @@ def test_names_with_code_points_that_no_character_has(point: int, order: str) ->
     names = np.array([ord("a"), point], dtype=f"{order}u4").view(f"{order}U1")
     with pytest.raises(InputError, match=r"s\.npz is damaged"):
         read_npz(packed(points=np.zeros((3, 2)), names=names), "s.npz")
+    longer = np.array([ord("a"), 0, point, ord("b")], dtype=f"{order}u4").view(f"{order}U2")
+    with pytest.raises(InputError, match=r"s\.npz is damaged"):
+        read_npz(packed(points=np.zeros((3, 2)), names=longer), "s.npz")
     assert read_npz(packed(points=np.zeros((3, 2)), names=np.array(["a", "\U0002fa1d"])), "s.npz").names[0] == "a"
 
 

@@ -68,8 +68,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     if lower <= threshold < upper:
         notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
     found = scores.verdict
-    biased = found is not None and found.is_biased and found.is_large is not False
-    code, doubts = _passed(found, options, biased)
+    code, doubts = _passed(found, options)
     notes += doubts
     scores = replace(scores, warnings=tuple(notes), origin=request.origin(judged=found is not None))
     document = {
@@ -88,7 +87,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     return code or int(lower > threshold)
 
 
-def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -> tuple[int, tuple[str, ...]]:
+def _passed(verdict: Verdict | None, options: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
     """Return the exit code of --fail-if-biased and --fail-if-bias, and why they could not decide."""
     biased, delta = options["fail_if_biased"] is not None, options["fail_if_bias"]
     if not biased and delta is None:
@@ -96,13 +95,14 @@ def _passed(verdict: Verdict | None, options: dict[str, Any], is_biased: bool) -
     flag = "--fail-if-biased" if biased else "--fail-if-bias"
     if verdict is None:
         return InputError.exit_code, (f"{flag}: there is no verdict, so nothing passed",)
-    if not verdict.is_tested:
+    if not verdict.is_tested and not verdict.is_biased:
         return InputError.exit_code, (f"{flag}: the draws were not tested, so nothing passed",)
     if not verdict.enough_draws:
         few = f"{flag}: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
         return 0, (few,)
     bias = verdict.bias
-    if (biased and is_biased) or (delta is not None and bias is not None and bias.is_off_by(delta)):
+    rejected = biased and verdict.is_biased and verdict.is_large is not False
+    if rejected or (delta is not None and bias is not None and bias.is_off_by(delta)):
         return 1, ()
     if delta is None or (bias is not None and bias.reliable.all()):
         return 0, ()
@@ -153,7 +153,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     for each in judged:
         if each.verdict is None:
             return InputError.exit_code
-        code, doubts = _passed(each.verdict, options, each.verdict.is_biased and each.verdict.is_large is not False)
+        code, doubts = _passed(each.verdict, options)
         for doubt in doubts:
             warn(f"{each.name}: {doubt}")
         if code:

@@ -353,7 +353,7 @@ class Composite:
         bounds: Floats | None,
         rng: np.random.Generator,
     ) -> None:
-        root, self.directions = _axes(points, shares)
+        root, self.directions = axes(points, shares)
         self._hamiltonian = Hamiltonian(density, root, rng) if target.can_be_checked else None
         self._scales = RandomScale(density, self.directions, rng)
         self._kernels: list[tuple[Kernel, int]] = [
@@ -389,7 +389,7 @@ def evaluations_per_transition(target: Target) -> int:
     return GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES
 
 
-def _axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
+def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return the root of the inverse mass matrix and the directions of scale moves, from clipped draws."""
     n, dim = points.shape
     centre, scale = robust_units(points, shares)

@@ -50,7 +50,9 @@ from steinkit.diagnosis.exact_kernels import (
     NODES,
     Composite,
     Density,
+    RandomScale,
     State,
+    axes,
     evaluations_per_transition,
     quantiles,
     robust_units,
@@ -62,7 +64,7 @@ from steinkit.result import Result, Statement
 from steinkit.runtime.deadlines import one_thread_in_libraries, seconds_left, within_time
 from steinkit.sample import Floats, Integers, first_occurrences
 from steinkit.scored_sample import ScoredSample
-from steinkit.target import Seed, Target, is_inside
+from steinkit.target import Seed, Target
 from steinkit.text import compact, probability
 
 _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
@@ -79,7 +81,7 @@ _PROBED, _MANY = 64, 16  # draws at which the density is evaluated three times, 
 _SHARE_OF_PROBES = 0.1  # of the seconds, up to which that many are
 _EDGE = 0.005  # share of near proposals without a density, from which the support has an edge
 _STUCK = 0.02  # acceptance rate below which nothing is tested
-_PROBED_FOR_EDGE, _PROBED_AT_ONCE = 200, 100  # draws from which one small move is made
+_PROBED_FOR_EDGE = 200  # draws that make one move where no test is made
 _QUADRATURE = 0.1  # error of a log ratio
 
 
@@ -251,33 +253,23 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
             start, generator = State(cloud.points, heights), generator_from(rng)
             found = _moved(cloud, start, target, density, bounds, generator, prepared.points.names)
     except InputError as error:  # of the density, or of a score that is known at the draws only
-        return InvarianceTest(None, str(error), edge=edge_near(prepared, rng))
+        return untested(prepared, str(error), rng)
     return replace(found, warnings=(*note, *found.warnings), evaluations=density.evaluations)
 
 
-def edge_near(prepared: ScoredSample, rng: Seed) -> float:
-    """Return the share of small moves from some draws to points within the bounds where the density is zero.
-
-    It costs at most two hundred evaluations of the log density, so that an edge is known of a slow one, too.
-    """
-    target, points, shares = prepared.target, prepared.draws.points, prepared.draws.shares
+def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
+    """Return a test that was not made, with the edge that small moves of at most two hundred draws see."""
+    target, draws = prepared.target, prepared.draws
     if target is None or not target.has_log_density:
-        return 0.0
-    generator, ends = generator_from(rng), time.perf_counter() + min(_SECONDS, 0.5 * seconds_left())
-    scale = np.sqrt(np.maximum(shares @ (points - shares @ points) ** 2, 0.0))
-    chosen = generator.permutation(len(points))[:_PROBED_FOR_EDGE]
-    near = outside = 0
-    for begin in range(0, len(chosen), _PROBED_AT_ONCE):
-        start = points[chosen[begin : begin + _PROBED_AT_ONCE]]
-        moved = start.copy()
-        j = generator.integers(points.shape[1], size=len(start))
-        moved[np.arange(len(start)), j] += scale[j] * generator.uniform(-1.0, 1.0, len(start))
-        inside = moved[is_inside(moved, prepared.bounds)]
-        near += len(inside)
-        outside += int((target.proposal_log_density(inside) == -np.inf).sum()) if len(inside) else 0
+        return InvarianceTest(None, reason)
+    density, generator = Density(target, prepared.bounds), generator_from(rng)
+    probe = RandomScale(density, axes(draws.points, draws.shares)[1], generator)
+    ends = time.perf_counter() + min(_SECONDS, 0.5 * seconds_left())
+    for rows in np.array_split(generator.permutation(len(draws.points))[:_PROBED_FOR_EDGE], 2):
+        probe.move(State(draws.points[rows], np.zeros(len(rows))))
         if time.perf_counter() > ends:
             break
-    return outside / max(1, near)
+    return InvarianceTest(None, reason, edge=probe.outside, evaluations=density.evaluations)
 
 
 def _distinct(draws: Draws, target: Target, bounds: Floats | None) -> Draws:

@@ -36,7 +36,7 @@ from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.burn_in import burn_in_p_value, early_rows
 from steinkit.diagnosis.critic import critic_p_value
 from steinkit.diagnosis.findings import flagged, moment_faults, p_value_beyond, shape_faults
-from steinkit.diagnosis.invariance import InvarianceTest, edge_near, invariance_of
+from steinkit.diagnosis.invariance import InvarianceTest, invariance_of, untested
 from steinkit.diagnosis.verdict_result import FEW_OF_SLOWEST, TestResult, Verdict, combined
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, thinning_notes
@@ -336,8 +336,7 @@ def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
             return invariance_of(prepared, rng)
     except TimeLimitError:
         require_time("the sample was judged")
-        reason = "the density takes too long for the time limit"
-        return InvarianceTest(None, reason, edge=edge_near(prepared, rng))
+        return untested(prepared, "the density takes too long for the time limit", rng)
 
 
 def _on_invariance(test: InvarianceTest | None) -> Iterator[str]:

@@ -270,8 +270,11 @@ class Verdict(Result):
 
     @property
     def is_tested(self) -> bool:
-        """False if no test could be made: at an undescribed edge of the support, with a density that is too slow."""
-        return any(each.share > 0.0 for each in self.tests)
+        """False if no test but that of the mode weights could be made.
+
+        That is so at an edge of the support that no bound describes, if the log density is too slow.
+        """
+        return any(each.share > 0.0 for each in self.tests if each.name != "modes")
 
     @property
     def decided_by(self) -> str | None:
@@ -308,9 +311,9 @@ class Verdict(Result):
     @property
     def label(self) -> str:
         """The verdict in a cell of a table: "biased", "no bias seen", "not tested" or "too few draws"."""
-        if self.enough_draws and not self.is_tested:
-            return "not tested"
-        return "too few draws" if not self.enough_draws else "biased" if self.is_biased else "no bias seen"
+        if not self.enough_draws:
+            return "too few draws"
+        return "biased" if self.is_biased else "no bias seen" if self.is_tested else "not tested"
 
     @property
     def ess_text(self) -> str:
@@ -439,7 +442,7 @@ class Verdict(Result):
                 "The draws may or may not come from the target.",
                 start,
             )
-        if not self.is_tested:
+        if not self.is_biased and not self.is_tested:
             return f"{UNTESTED}: the warnings say why.", "The draws may or may not come from the target.", start
         if not self.is_biased:
             hidden = "The warnings list what may hide a bias." if self.hiding else ""

@@ -10,6 +10,11 @@ import pytest
 import steinkit as sk
 
 _NORMAL = ("--target", "normal", "--reference", "0", "--measure", "ksd")
+_ORDERED = """
+import numpy as np, steinkit as sk
+inside = lambda x: x[:, 0] < x[:, 1]
+target = sk.Target(lambda x: -x, log_density=lambda x: np.where(inside(x), -0.5 * (x**2).sum(axis=1), -np.inf), dim=2)
+"""
 _CODE = "target = sk.Target(score=lambda x: -x)\n"
 
 
@@ -151,6 +156,14 @@ class TestFailIfBiased:
     def test_codes_of_the_verdict_command(self, steinkit, drawn, options, code):
         asked = ("--target", "normal", "--fail-if-biased", "0.01", *options)
         assert steinkit("verdict", drawn(shifted, 400), *asked).code == code
+
+    @pytest.mark.parametrize("command", ["score", "verdict"])
+    def test_draws_that_cannot_be_tested_do_not_pass(self, steinkit, drawn, write_code, monkeypatch, command):
+        monkeypatch.setattr("steinkit.diagnosis.invariance._SECONDS", 0.0)  # every log density is too slow
+        file = drawn(lambda x: np.sort(x, axis=1))
+        outcome = steinkit(command, file, "--target", f"{write_code(_ORDERED)}:target", "--fail-if-biased", "0.01")
+        assert outcome.code == 3
+        assert "the draws were not tested, so nothing passed" in outcome.err
 
     def test_the_level_is_that_of_the_sentence(self, steinkit, drawn):
         loose = steinkit("score", drawn(lambda x: x + 0.12), *_NORMAL, "--fail-if-biased", "0.9999", "--json")

@@ -94,6 +94,7 @@ def test_a_slanted_edge_is_seen_of_a_slow_density_too(monkeypatch):
             found = sk.verdict(draws, ORDERED)
         assert found.invariance.p is None
         assert found.invariance.has_edge
+        assert found.invariance.evaluations == 100
         assert found.label == "not tested"
         assert not found.is_biased
         assert found.sentence.startswith("The draws could not be tested")

@@ -13,7 +13,7 @@ Slow mixing may hide in the noise. A chain that seldom crosses between two regio
 functions that differ little between the regions: with a share f of the variance between them, the autocorrelation is
 about f at all lags up to the time tau of the crossings, and the function's own time is 1 + f tau. Where f is below the
 noise of an autocorrelation, n^-1/2 for n draws, Geyer's sequence ends at once with a time of 1. At f = .03, tau = 200
-and n = 1000 the standard error of the mean is then 2.6 times too small, and right chains are accused.
+and n = 1000 the standard error of the mean is then 2.6 times too small, and exact chains are rejected.
 
 The means of L neighbours in a chain show it: noise loses all but 1/L of its variance, and what changes slowly keeps it.
 So the time is taken again from batch means of 2, 4, 8, ... draws, down to sixteen of them, wherever neighbouring means

@@ -46,7 +46,7 @@ _QUARTILES = 1.349  # standard deviations between a normal distribution's
 _SOME = 1000  # draws, or up to twice as many, among which rounding is sought
 _LATTICE = 1e-3  # of a unit, by which differences may miss whole multiples
 _COARSE = 0.05  # of a standard deviation, from which rounding is said
-FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused too often
+FEW_EFFECTIVE = 100.0  # effective draws below which exact draws are rejected too often
 
 
 @dataclass(frozen=True, eq=False)

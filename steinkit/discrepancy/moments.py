@@ -515,7 +515,7 @@ def moment_stein_discrepancy(
         Weights of the draws, in any unit. Means are then self-normalised. Weighted draws are taken for a chain in the
         order given, but for rows that are sorted by weight, which are taken to be independent; a warning says which.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; the target's own if not given. Without them the test accuses right samples.
+        Bounds of the support; the target's own if not given. Without them the test rejects exact draws.
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
         The sample's own standard deviations; none; or a scale for each coordinate, the same for all samples whose
         values are to be compared.
@@ -648,8 +648,8 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
     """Studentised means on the scale where they are nearly normal though what they are means of is skewed.
 
     Tails are a polynomial of degree four whose few large values are of one sign: where a sample happens to have few of
-    them its standard error is small, too, and right samples would be accused too often: .12 for .01 of skewed targets.
-    Spreads of right chains that seldom change their size were accused, .07 for .01, as too narrow.
+    them its standard error is small, too, and exact draws would be rejected too often: .12 for .01 of skewed targets.
+    Spreads of exact chains that seldom change their size were rejected, .07 for .01, as too narrow.
     P. Hall (1992), "On the removal of skewness by transformation", JRSS B 54(1); monotone in z. Far out, where it is no
     approximation, the correction stays what it is at six standard errors.
     """

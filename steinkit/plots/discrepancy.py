@@ -13,7 +13,7 @@ All others are grey: they do no more than draws of a right sample do. Where D is
 R is the largest value of the independent samples given as a `Reference`. Of a `Verdict` it is D itself where the tests
 find no bias; where they do, R is D sqrt(m / ESS), a discrepancy's fall being n^-1/2: right draws that mix as well are
 worth ESS independent ones, and m, the verdict's `ksd_equivalent_draws`, have the kernel discrepancy of these. With
-neither, and where other tests accuse and the kernel sees no more than in right draws, R is taken for half of D, which
+neither, and where other tests reject and the kernel sees no more than in right draws, R is taken for half of D, which
 marks the fewest draws that carry half of the discrepancy: of right samples, too.
 """
 
@@ -68,7 +68,7 @@ def right_share(value: float, standard: Standard, coordinate: int | None = None)
 
 
 def _share_by_kernel(verdict: Verdict) -> float:
-    """What the kernel discrepancy says of an accused sample's; half where that is no larger than of right samples."""
+    """What the kernel discrepancy says of a rejected sample's; half where that is no larger than of right samples."""
     mixing = verdict.ess if math.isfinite(verdict.ess) else float(verdict.draws)
     share = math.sqrt(verdict.ksd_equivalent_draws / min(mixing, verdict.draws))
     return share if share < 1.0 else _UNJUDGED

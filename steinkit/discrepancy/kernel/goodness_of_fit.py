@@ -26,7 +26,7 @@ initial monotone sequence ends [2]_. It weighs features by the squares of their 
 
 **Antithetic chains.** Draws of NUTS and of Hamiltonian Monte Carlo alternate about the mean, so that odd functions are
 *negatively* correlated, while even ones, such as the energy, are positively. The odd features then say tau = 1, the
-many even ones inflate n V all the same, and signs that flip at every draw accuse nearly every right chain in fifty
+many even ones inflate n V all the same, and signs that flip at every draw reject nearly every exact chain in fifty
 dimensions. So the second estimate is the longest time of |z|^2, and of those z_j^2, for standardised draws z, that are
 clearly autocorrelated at lag one; the others would only add the noise of the largest of many. The z_j need no estimate
 of their own: the rows follow them, and a longer time costs power where no level needs it.

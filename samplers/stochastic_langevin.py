@@ -158,7 +158,7 @@ def sgld(
 
     given = model, options, recorder, batch, temperature, step_sizes, mode, step_cost, before
     with np.errstate(all="ignore"):  # what is not finite is found and reported
-        if posterior.compiled_terms is not None and posterior.compiled_terms.has_gradients:
+        if posterior.compiled_terms is not None:
             from steinkit.samplers.chains.compiled_chains import LangevinChains
 
             LangevinChains(*given).run(states)

@@ -1,7 +1,7 @@
-"""steinkit: is this sample any good? Certified Stein discrepancies of a sample, bias included.
+"""Certified Stein discrepancies: measure the quality of a sample, its bias included.
 
-Public names load what they need when they are first used, so that ``import steinkit`` is quick; the names and the
-modules they live in stand in ``__init__.pyi``.
+Public names are imported on first use, which keeps ``import steinkit`` fast. ``__init__.pyi`` lists them with their
+modules.
 """
 
 import lazy_loader

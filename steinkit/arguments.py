@@ -1,6 +1,6 @@
-"""Checks of arguments: small functions that public functions call at their entry.
+"""Validation of arguments at the entry of public functions.
 
-Each names the argument, the value that it got and the values that it allows. A truth value is not a number here.
+Messages state the name of the argument, the expected value and the value received. A bool is not accepted as a number.
 """
 
 from __future__ import annotations
@@ -20,58 +20,58 @@ _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 60
 
 
-def require_type(wanted: type | tuple[type, ...], words: str, **values: object) -> None:
-    """Require that arguments, given by name, are of a type.
+def require_type(wanted: type | tuple[type, ...], expected: str, **values: object) -> None:
+    """Require arguments, given by name, to be of a type.
 
     Parameters
     ----------
     wanted : type or tuple of type
-    words : str
+    expected : str
         Name of the type, for the message.
     **values : object
 
     Raises
     ------
     UsageError
-        With the name and the value of the first that is not.
+        With the name and the value of the first argument of another type.
     """
     for name, value in values.items():
         if not isinstance(value, wanted):
             shown = " ".join(_SHOWN.repr(value).split())
-            raise UsageError(f"expected {name} to be {words}, got {shown} ({type(value).__name__})")
+            raise UsageError(f"expected {name} to be {expected}, got {shown} ({type(value).__name__})")
 
 
 def require_flags(**values: object) -> None:
-    """Require that arguments are True or False; UsageError."""
+    """Require arguments to be True or False; UsageError."""
     require_type((bool, np.bool_), "True or False", **values)
 
 
 def require_mappings(**values: object) -> None:
-    """Require that arguments are mappings, or None; UsageError."""
+    """Require arguments to be mappings or None; UsageError."""
     require_type((Mapping, types.NoneType), "a mapping or None", **values)
 
 
 def require_functions(*, optional: bool = False, **values: object) -> None:
-    """Require that arguments can be called, or are None where they are optional; UsageError."""
+    """Require arguments to be callable, or None if optional; UsageError."""
     for name, value in values.items():
         if not callable(value) and not (optional and value is None):
             require_type((), "a function", **{name: value})
 
 
 def require_lists(**values: object) -> None:
-    """Require that arguments are sequences other than text, or None; UsageError."""
+    """Require arguments to be sequences other than text, or None; UsageError."""
     for name, value in values.items():
         wanted = () if isinstance(value, str | bytes) else (Sequence, np.ndarray, types.NoneType)
         require_type(wanted, "a list or None", **{name: value})
 
 
 def generator_from(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a generator, from a seed or itself; None gives one with an arbitrary seed.
+    """Return a random generator from a seed, a generator, or None (arbitrary seed).
 
     Raises
     ------
     UsageError
-        If the seed is not a whole number of at least 0.
+        If the seed is not a non-negative integer.
     """
     if not (rng is None or isinstance(rng, np.random.Generator)):
         whole(rng, "rng", 0)
@@ -79,94 +79,96 @@ def generator_from(rng: int | np.random.Generator | None) -> np.random.Generator
 
 
 def require_unmasked(values: Any, what: str) -> None:
-    """Raise InputError if an array, or any in a list of arrays, has masked entries: what lies under them is no value.
+    """Require an array, or each array in a list, to have no masked entries.
 
     Parameters
     ----------
     values : object
     what : str
-        What messages call it, in the plural.
+        Name of the values in messages, in the plural.
+
+    Raises
+    ------
+    InputError
+        With the number of masked entries.
     """
-    masked = masked_entries(values)
-    if masked:
+    if masked := masked_entries(values):
         raise InputError(f"{what} have {masked} masked entries; fill or drop them first")
 
 
-def real_numbers(values: Any, what: str, wanted: str = "") -> NDArray[np.float64]:
-    """Return an array of doubles; not a copy where it is one.
+def real_numbers(values: Any, what: str, expected: str = "") -> NDArray[np.float64]:
+    """Return an array of doubles, without a copy if possible.
 
     Parameters
     ----------
     values : array_like
     what : str
         Name of the values in messages, in the plural.
-    wanted : str, optional
-        What they must be, for the message where they are no numbers.
+    expected : str, optional
+        The values expected, for the message.
 
     Raises
     ------
     InputError
-        If entries are masked, or have an imaginary part.
+        If entries are masked or complex.
     UsageError
-        If they are no numbers and it is said what is wanted; else what NumPy raises.
+        If the values are not numbers and `expected` is given; otherwise NumPy's own error.
     """
     require_unmasked(values, what)
     try:
         array = np.asarray(values)
         real = np.asarray(array.real if array.dtype.kind == "c" else values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        if not wanted:
+        if not expected:
             raise
-        raise UsageError(f"{what} must be {wanted}; received {values!r}") from None
+        raise UsageError(f"{what} must be {expected}; got {values!r}") from None
     if array.dtype.kind == "c" and array.imag.any():
-        raise InputError(f"{what} are complex, {array[array.imag != 0.0].flat[0]:.6g} for one; expected real numbers")
+        raise InputError(f"{what} must be real numbers; got {array[array.imag != 0.0].flat[0]:.6g}")
     return real
 
 
 def masked_entries(values: Any) -> int:
-    """How many entries are masked, of an array or of those in a list."""
+    """Return the number of masked entries in an array or a list of arrays."""
     if isinstance(values, np.ma.MaskedArray):
-        return int(np.count_nonzero(np.ma.getmaskarray(values)))
-    if isinstance(values, list | tuple):
-        return sum(masked_entries(each) for each in values if isinstance(each, list | tuple | np.ma.MaskedArray))
-    return 0
+        return int(np.ma.getmaskarray(values).sum())
+    return sum(map(masked_entries, values)) if isinstance(values, list | tuple) else 0
 
 
 def require_range(values: ArrayLike, what: str) -> None:
-    """Require numbers that are 0 or between 1e-100 and 1e100 in size, so that no square or quotient leaves the doubles.
+    """Require numbers to be 0 or between 1e-100 and 1e100 in size.
+
+    Squares and quotients of such numbers neither overflow nor underflow. Infinities and NaN are accepted.
 
     Raises
     ------
     InputError
-        If a finite one lies outside.
+        With the first number outside.
     """
     sizes = np.abs(np.asarray(values, dtype=np.float64))
     outside = np.isfinite(sizes) & (sizes != 0.0) & ((sizes < 1e-100) | (sizes > 1e100))
     if outside.any():
-        raise InputError(
-            f"expected {what} of a size from 1e-100 to 1e100, or 0; got {sizes[outside][0]:g}: rescale them"
-        )
+        raise InputError(f"{what} must be 0 or of a size from 1e-100 to 1e100; got {sizes[outside][0]:g}: rescale them")
 
 
 def whole(value: Any, name: str, least: int) -> int:
-    """``value`` as a whole number of at least ``least``."""
+    """Return an argument as an int of at least ``least``; UsageError."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_) or value < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}; received {_SHOWN.repr(value)}")
+        raise UsageError(f"{name} must be a whole number of at least {least}; got {_SHOWN.repr(value)}")
     return int(value)
 
 
 def positive(value: Any, name: str) -> float:
-    """``value`` as a positive finite number."""
+    """Return an argument as a positive finite float; UsageError."""
     return number(value, name, lambda x: 0.0 < x < np.inf, "positive and finite")
 
 
 def share(value: Any, name: str) -> float:
-    """``value`` as a number in [0, 1]."""
+    """Return an argument as a float in [0, 1]; UsageError."""
     return number(value, name, lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
 
 
-def number(value: Any, name: str, allowed: Callable[[float], bool], wanted: str) -> float:
-    """``value`` as a number that is allowed."""
+def number(value: Any, name: str, allowed: Callable[[float], bool], expected: str) -> float:
+    """Return an argument as a float that is allowed; UsageError."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     try:
@@ -174,14 +176,14 @@ def number(value: Any, name: str, allowed: Callable[[float], bool], wanted: str)
     except OverflowError:
         found = np.nan
     if np.isnan(found) or not allowed(found):
-        raise UsageError(f"{name} must be a number, {wanted}; received {_SHOWN.repr(value)}")
+        raise UsageError(f"{name} must be a number, {expected}; got {_SHOWN.repr(value)}")
     return found
 
 
 def batch_within(batch_size: int | None, default: int, size: int) -> int:
-    """Batch size to use: as given, at most N, or the default, or N where that is less."""
+    """Return the batch size, by default at most the number of data."""
     if batch_size is None:
         return min(default, size)
     if whole(batch_size, "batch_size", 1) > size:
-        raise UsageError(f"batch_size must be at most the number of data, {size}; received {batch_size}")
+        raise UsageError(f"batch_size must be at most the number of data, {size}; got {batch_size}")
     return int(batch_size)

@@ -1,8 +1,8 @@
-r"""How well chains have mixed: effective sample sizes, R-hat, and moments, for any `Sample`.
+r"""Convergence diagnostics of chains: effective sample sizes, R-hat and moments.
 
-Chains of n draws are split into K half chains of m draws; the middle draw of an odd number belongs to neither half.
-Let :math:`\gamma_{kt}` be the autocovariance of half chain k at lag t (divisor m), :math:`\gamma_t` its mean over k,
-:math:`W = \gamma_0 m / (m - 1)` the variance within, B the variance of the half chains' means (divisor K - 1), and
+Each chain of n draws is split into half chains, K in all, of m draws; the middle draw of an odd number is omitted. Let
+:math:`\gamma_{kt}` be the autocovariance of half chain k at lag t (divisor m), :math:`\gamma_t` its mean over k,
+:math:`W = \gamma_0 m / (m - 1)` the variance within half chains, B the variance of their means (divisor K - 1), and
 :math:`V = \gamma_0 + B`. Then
 
 .. math::
@@ -10,23 +10,23 @@ Let :math:`\gamma_{kt}` be the autocovariance of half chain k at lag t (divisor 
     \mathrm{ESS} = \frac{K m}{\tau}, \qquad
     \tau = \max\Big( -1 + 2 \sum_{k < q} P_k + \rho_{2q}^+, \; \frac{1}{\log_{10} K m} \Big).
 
-The sum is Geyer's: pairs :math:`P_k = \rho_{2k} + \rho_{2k+1}`, with :math:`\rho_0 = 1`, are taken up to the first one
-that is not positive, :math:`P_q`, and none counts for more than the one before. The lower bound on :math:`\tau` keeps
-antithetic chains from an ESS without limit. R-hat is :math:`\sqrt{(m - 1) / m + B / W}`.
+The sum is Geyer's: pairs :math:`P_k = \rho_{2k} + \rho_{2k+1}`, with :math:`\rho_0 = 1`, are added up to the first one
+that is not positive, :math:`P_q`, and each is replaced by the smallest one so far. The lower bound on :math:`\tau`
+limits the ESS of antithetic chains. R-hat is :math:`\sqrt{(m - 1) / m + B / W}`.
 
-Bulk ESS and R-hat are those of the draws' normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, r the rank among all
-N draws that the half chains keep, so that infinite variances do no harm. R-hat is taken again of the distances from the
-median, which shows chains that differ in spread only, and the larger one counts. Tail ESS is the smaller one of the
-indicators of the 5 % and 95 % quantiles. The error of the mean is sd / sqrt(ESS), by the ESS of the draws themselves.
+Bulk ESS and R-hat are those of the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank among
+the N draws of all half chains, so they are defined for infinite variances. R-hat is also computed for distances from
+the median, which detects chains that differ in spread only, and the larger value is reported. Tail ESS is the smaller
+one of the indicators of the 5 % and 95 % quantiles. The error of the mean is sd / sqrt(ESS), with the ESS of the draws.
 
-What none of it can see is bias. These numbers are about the distribution that the chains converge to, whatever that is;
-a sampler that converges quickly to a wrong one has a large ESS and an R-hat of 1.
+These diagnostics cannot detect bias. They describe the distribution to which the chains converge; a sampler that
+converges quickly to a wrong one has a large ESS and an R-hat of 1.
 
 References
 ----------
 A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner (2021), "Rank-normalization, folding, and
 localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, sections 3 and 4.
-C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistical Science 7 (where the sum is cut off).
+C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistical Science 7 (truncation of the sum).
 G. Blom (1958), Statistical Estimates and Transformed Beta-Variables (the 3/8 of the normal scores).
 L. Kish (1965), Survey Sampling (the effective size of weighted draws).
 """
@@ -50,7 +50,7 @@ from steinkit.sample import Floats, Integers, Sample
 from steinkit.text import Table, compact, sentence
 
 LOW_BFMI = 0.3
-"""E-BFMI below which a chain explores the energies, and the tails of the target, slowly."""
+"""E-BFMI below which a chain explores the tails of the target slowly."""
 
 _COLUMNS = {
     "mean": "mean",
@@ -61,44 +61,52 @@ _COLUMNS = {
     "R-hat": "r_hat",
 }
 _MEANING = (
-    "It counts the independent draws that would estimate a mean as well, of the distribution that the chains converge "
-    "to: it cannot see whether that is the target."
+    "It is the number of independent draws with the same accuracy, for the distribution to which the chains converge. "
+    "It does not show whether that is the target."
 )
-_MIXED = 1.01  # R-hat of chains that have mixed, at most
-_FEWEST_EFFECTIVE = 100.0  # draws of all chains together that have mixed
-_COMPARED = 64  # draws of each chain that put chains in order
-_FEWEST_DRAWS = 4  # of a chain, for what changes from draw to draw
-_FEWEST_DIVERGENT, _STANDING_OUT = 5, 0.01
-_AT_ONCE = 2**20  # draws of coordinates that are worked on together
+_MIXED = 1.01  # largest R-hat of chains that have mixed
+_FEWEST_EFFECTIVE = 100.0  # smallest effective size of chains that have mixed
+_COMPARED = 64  # draws of each chain that determine the order of chains
+_FEWEST_DRAWS = 4  # draws of a chain with a BFMI
+_FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
+_AT_ONCE = 2**20  # numbers processed together
 
 
 @dataclass(frozen=True, eq=False)
 class ChainDiagnostics(Measurement):
-    """Effective sample sizes, R-hat and moments of a sample's coordinates.
+    """Effective sample sizes, R-hat and moments of a sample's parameters.
 
-    NaN stands wherever a number is not defined: for R-hat of one chain, for a coordinate that never changes, for chains
-    of fewer than four draws. Effective sizes, errors and R-hat are computed when they are first asked for.
+    Undefined numbers are NaN: R-hat of one chain, and all diagnostics of a constant parameter or of chains with fewer
+    than four draws. Effective sizes, errors and R-hat are computed on first access.
 
     Attributes
     ----------
     names : tuple of str
-        The coordinates.
+        Names of the parameters.
     common : ndarray, shape (n_chains, n_draws, d)
-        What `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed from: the first draws of each chain, as many
-        as the shortest has.
+        Draws from which `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed. All chains are cut to the length
+        of the shortest.
     mean, sd : ndarray, shape (d,)
-        Of all draws, with their weights.
+        Weighted moments of all draws.
     weight_ess : float
-        Kish's effective size of the weights, (sum w)^2 / sum w^2, of all draws; their number where weights are equal.
+        Kish's effective size of the weights of all draws, (sum w)^2 / sum w^2; n if the weights are equal.
     weighted : bool
-        Whether draws carry unequal weights.
+        True if the weights are unequal.
     cost_per_draw : float, optional
-        What the chains cost, burn-in included, over the number of draws; None where the sample stores no cost.
+        Cost of the chains, including burn-in, over the number of draws; None if the sample has no cost.
     moved : float, optional
-        Share of draws that differ from the one before in their chain: the acceptance rate of a sampler whose proposals
-        never equal the present state, if no draws were left out between. None where no chain has two draws.
+        Fraction of draws that differ from the previous one of their chain; for an unthinned Metropolis chain, the
+        acceptance rate. None if no chain has two draws.
     warnings : tuple of str
-        What was left out, and what is not defined.
+        Omitted draws and undefined diagnostics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> found = sk.chain_diagnostics(np.random.default_rng(0).standard_normal((4, 500, 2)))
+    >>> found.n_chains, found.mixed
+    (4, True)
     """
 
     measure: ClassVar[str] = "ess"
@@ -116,40 +124,40 @@ class ChainDiagnostics(Measurement):
 
     @property
     def n_chains(self) -> int:
-        """Chains, by the sample's labels."""
+        """Number of chains."""
         return int(self.common.shape[0])
 
     @property
     def n_draws(self) -> int:
-        """Draws of each chain that `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed from."""
+        """Number of draws per chain in `common`."""
         return int(self.common.shape[1])
 
     @cached_property
     def bulk_ess(self) -> Floats:
-        """Effective size of the ranks' normal scores, shape (d,). Each draw counts once, whatever its weight."""
+        """Effective size of the normal scores, shape (d,); ignores weights."""
         return self._of_coordinates(bulk_effective_size)
 
     @cached_property
     def tail_ess(self) -> Floats:
-        """The smaller effective size of the indicators of both tails, shape (d,); as `bulk_ess` of weights."""
+        """Smaller effective size of the indicators of both tails, shape (d,)."""
         return self._of_coordinates(tail_effective_size)
 
     @cached_property
     def r_hat(self) -> Floats:
-        """Spread between half chains over that within, shape (d,); as `bulk_ess` of weights."""
+        """Spread of all draws over that within half chains, shape (d,)."""
         if self.n_chains == 1:
             return np.full(len(self.names), np.nan)
         return self._of_coordinates(rank_r_hat)
 
     @cached_property
     def mcse_mean(self) -> Floats:
-        """Standard error of the mean that autocorrelation leaves, shape (d,); NaN where weights are unequal."""
+        """Standard error of the mean, shape (d,); NaN if the weights are unequal."""
         if self.weighted:
             return np.full(len(self.names), np.nan)
         return self._of_coordinates(error_of_mean, in_units=True)
 
     def _of_coordinates(self, statistic: Callable[[Floats], Floats], in_units: bool = False) -> Floats:
-        """A statistic of each coordinate alone, which is in the coordinate's units or has none."""
+        """Return a statistic of each parameter, with its unit or without one."""
         found = np.full(len(self.names), np.nan)
         if self.n_draws < FEWEST:
             return found
@@ -157,7 +165,7 @@ class ChainDiagnostics(Measurement):
         for first in range(0, len(found), width):
             chains = np.ascontiguousarray(np.moveaxis(self.common[:, :, first : first + width], 2, 0))
             exponents = np.frexp(np.abs(chains).max(axis=(1, 2)))[1]
-            scaled = np.ldexp(chains, -exponents[:, None, None])  # exactly: squares neither overflow nor vanish
+            scaled = np.ldexp(chains, -exponents[:, None, None])  # exact, and squares do not overflow
             changing = np.flatnonzero(np.ptp(scaled, axis=(1, 2)) > 0.0)
             if changing.size:
                 values = statistic(scaled[changing])
@@ -165,12 +173,12 @@ class ChainDiagnostics(Measurement):
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """List what is known of every coordinate and of the chains as ``steinkit score --json`` does.
+        """Return the diagnostics as a JSON document.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         listed = {name: getattr(self, name).tolist() for name in _COLUMNS.values()}
         rows = [{"name": name} | {key: each[j] for key, each in listed.items()} for j, name in enumerate(self.names)]
@@ -192,49 +200,49 @@ class ChainDiagnostics(Measurement):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The bulk ESS of each coordinate."""
+        """Bulk ESS of each parameter."""
         sizes = self.bulk_ess.tolist()
         return tuple(map(Term, self.names, sizes, sizes, sizes))
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the value, its limits, and how the chains moved."""
-        what = f"What is its {self.title}?"
-        worst = f"The {self.title} is {compact(self.value)}, that of the worst coordinate."
+        """Return the smallest ESS, its limits, and facts about the chains."""
+        question = f"What is its {self.title}?"
+        worst = f"The {self.title} is {compact(self.value)}, that of the worst parameter."
         facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the one before"]
         facts += [] if self.cost_per_draw is None else [f"a draw cost {compact(self.cost_per_draw)}"]
-        went = f"In these chains {', and '.join(facts)}."
+        moves = f"In these chains {', and '.join(facts)}."
         return (
-            Statement("number", what, worst),
-            Statement("limits", what, _MEANING, continues=True),
-            *([Statement("number", what, went, continues=True)] if facts else []),
+            Statement("number", question, worst),
+            Statement("limits", question, _MEANING, continues=True),
+            *([Statement("number", question, moves, continues=True)] if facts else []),
         )
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the diagnostics of each coordinate, smallest ESS first."""
+        """Return the diagnostics of each parameter, smallest ESS first."""
         order = np.argsort(np.nan_to_num(self.bulk_ess), kind="stable")
         columns = [getattr(self, name) for name in _COLUMNS.values()]
         rows = tuple((self.names[j], *(compact(float(each[j])) for each in columns)) for j in order)
-        return (Table(f"{sentence(self.title)} by coordinate", ("coordinate", *_COLUMNS), rows),)
+        return (Table(f"{sentence(self.title)} by parameter", ("parameter", *_COLUMNS), rows),)
 
     @property
     def min_ess(self) -> float:
-        """Smallest bulk ESS of the coordinates for which it is defined; NaN where it is for none."""
+        """Smallest defined bulk ESS, or NaN."""
         defined = self.bulk_ess[np.isfinite(self.bulk_ess)]
         return float(defined.min()) if defined.size else math.nan
 
     @property
     def min_tail_ess(self) -> float:
-        """Smallest tail ESS of the coordinates for which it is defined; NaN where it is for none."""
+        """Smallest defined tail ESS, or NaN."""
         return float(np.fmin.reduce(self.tail_ess))
 
     @property
     def max_r_hat(self) -> float:
-        """Largest R-hat of the coordinates; NaN of one chain."""
+        """Largest R-hat; NaN for one chain."""
         return float(np.fmax.reduce(self.r_hat))
 
     @property
     def mixed(self) -> bool:
-        """Whether R-hat is at most 1.01, and the effective sizes of bulk and tails are at least 100, where defined."""
+        """True if R-hat is at most 1.01 and all ESS are at least 100, if defined."""
         return not (self.max_r_hat > _MIXED or min(self.min_ess, self.min_tail_ess) < _FEWEST_EFFECTIVE)
 
     def __repr__(self) -> str:
@@ -246,28 +254,35 @@ class ChainDiagnostics(Measurement):
 
 @cautious
 def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
-    """Compute effective sample sizes, R-hat and moments of a sample, coordinate by coordinate.
+    """Compute effective sample sizes, R-hat and moments of each parameter.
 
-    The sample's chain labels split it, its draw numbers order each chain; without them it is one chain in the order
-    given. Chains of unequal length are cut to the first draws of each, as many as the shortest has.
+    Chain labels split the sample, and draw numbers order each chain; without labels it is one chain in the order given.
+    Chains of unequal length are cut to the length of the shortest.
 
-    None of these numbers knows the target: a biased sampler that mixes well is praised. They take the draws for a
-    chain: weights do not enter ESS and R-hat, and `ChainDiagnostics.weight_ess` says what the weights alone cost.
+    The diagnostics do not depend on the target: a biased sampler that mixes well has good values. Weights do not enter
+    ESS and R-hat; `ChainDiagnostics.weight_ess` is their effect.
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
-        In the order in which they were made.
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or another type that `as_sample` accepts
+        Draws in their original order.
 
     Returns
     -------
     ChainDiagnostics
-        Of each coordinate.
 
     Raises
     ------
     InputError
-        If the draws are no sample.
+        If the draws are not a valid sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((4, 500, 2))
+    >>> bool(sk.chain_diagnostics(draws).min_ess > 1500)
+    True
     """
     sample = as_sample(draws)
     chains, notes = split_chains(sample)
@@ -275,27 +290,27 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     common = min(lengths)
     if common < max(lengths):
         notes.append(
-            f"the chains have from {common} to {max(lengths)} draws; ESS, R-hat and the error of the mean are those of "
-            f"the first {common} of each"
+            f"the chains have {common} to {max(lengths)} draws; ESS, R-hat and the error of the mean use the first "
+            f"{common} of each"
         )
     if common < FEWEST:
-        shortest = "the sample has" if len(chains) == 1 else "the shortest chain has"
         notes.append(
-            f"{shortest} {common} draw{'s' * (common != 1)}; ESS, R-hat and the error of the mean need {FEWEST}"
+            f"ESS, R-hat and the error of the mean need at least {FEWEST} draws per chain; the shortest chain has "
+            f"{common}"
         )
     p = sample.probabilities
     weighted = bool((p != p[0]).any())
     weight_ess = 1.0 / float(p @ p) if weighted else float(len(sample))
     if weighted:
         notes.append(
-            f"the draws carry unequal weights (worth {weight_ess:.4g} equal ones): ESS and R-hat are those of the "
-            "chain that made the draws and ignore the weights; the error of the weighted mean is not known"
+            f"the weights are unequal (effective size {weight_ess:.4g}): ESS and R-hat ignore them, and the error of "
+            "the weighted mean is not known"
         )
     mean, sd = _moments(sample.points, p)
     constant = np.ptp(sample.points, axis=0) == 0.0
     if constant.any() and len(sample) > 1:
         still = ", ".join(np.array(sample.names)[constant])
-        notes.append(f"all draws of {still} are the same; ESS and R-hat are not defined for what does not change")
+        notes.append(f"all draws of {still} are the same, so ESS and R-hat are not defined")
     cost_per_draw = None
     if sample.cost is not None:
         cost_per_draw = float(sum(sample.cost[rows].max() for rows in chains)) / len(sample)
@@ -313,14 +328,14 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
 
 
 def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
-    """Rows of each chain in the order of its draws, and what stood against it.
+    """Return the rows of each chain in order, and notes.
 
     Returns
     -------
     list of ndarray of int
-        In ascending order of the labels; one of all rows where the sample has no labels.
+        In increasing order of the labels; one chain without labels.
     list of str
-        Chains whose draw numbers repeat, so that they cannot be put in order; these stay in the order given.
+        Notes on chains with repeated draw numbers, which keep the order given.
     """
     if sample.chain is None:
         chains = [np.arange(len(sample))]
@@ -334,8 +349,7 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
         if len(np.unique(numbers)) < len(numbers):
             which = "the sample" if sample.chain is None else f"chain {sample.chain[rows[0]]}"
             notes.append(
-                f"draw numbers of {which} repeat and cannot put it in order; the order given was taken (several chains "
-                "need labels)"
+                f"draw numbers of {which} repeat, so the order given was used; if there are several chains, label them"
             )
             ordered.append(rows)
         else:
@@ -344,17 +358,17 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
 
 
 def in_order_of_content(chains: list[Integers], points: Floats) -> list[Integers]:
-    """The rows of each chain, the chains in an order that their first draws decide, whatever their labels are."""
+    """Sort chains by their first draws, so that the order does not depend on labels."""
     return sorted(chains, key=lambda rows: points[rows[:_COMPARED]].tolist())
 
 
 def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean, and standard deviation without the bias that n - 1 removes where weights are equal."""
+    """Return weighted means and sds, with divisor n - 1 for equal weights."""
     mean = p @ points
     freedom = 1.0 - float(p @ p)
     if not freedom > 0.0:
         return mean, np.full(points.shape[1], np.nan)
-    scale = np.abs(points - mean).max(axis=0)  # squares neither overflow nor vanish
+    scale = np.abs(points - mean).max(axis=0)  # squares do not overflow
     scale[scale == 0.0] = 1.0
     return mean, scale * np.sqrt(p @ ((points - mean) / scale) ** 2 / freedom)
 
@@ -367,45 +381,45 @@ def _moved(sample: Sample, chains: list[Integers]) -> float | None:
     return sum(int((points[rows[1:]] != points[rows[:-1]]).any(axis=1).sum()) for rows in chains) / steps
 
 
-FEWEST = 4  # draws of a chain: below, a half chain has no variance
+FEWEST = 4  # draws per chain; half chains then have a variance
 _TAILS = (0.05, 0.95)
-_STILL = 1e-15  # spread of the draws, of order 1, that counts as none
+_STILL = 1e-15  # range of scaled draws below which they are constant
 
 
 def bulk_effective_size(chains: Floats) -> Floats:
-    """Effective size of the ranks' normal scores.
+    """Return the effective size of the normal scores.
 
     Parameters
     ----------
     chains : ndarray, shape (d, n_chains, n_draws)
-        Finite draws of each coordinate, four or more a chain, of order 1.
+        Finite draws of each parameter, at least four per chain, of order 1.
 
     Returns
     -------
     ndarray, shape (d,)
-        The number of draws kept for a coordinate whose half chains do not change.
+        The number of draws if the half chains are constant.
     """
     return _effective_size(_normal_scores(_halves(chains)))
 
 
 def tail_effective_size(chains: Floats) -> Floats:
-    """Effective size of the indicators of both tails, the smaller one; see `bulk_effective_size`."""
+    """Return the smaller effective size of the indicators of both tails."""
     low, high = np.quantile(chains, _TAILS, axis=(-2, -1), keepdims=True)
     return np.minimum(*(_effective_size(_halves((chains <= end).astype(np.float64))) for end in (low, high)))
 
 
 def rank_r_hat(chains: Floats) -> Floats:
-    """R-hat of the normal scores and of those of the distances from the median, the larger one.
+    """Return the larger R-hat of normal scores and of folded normal scores.
 
     Parameters
     ----------
     chains : ndarray, shape (d, n_chains, n_draws)
-        As `bulk_effective_size` takes them.
+        See `bulk_effective_size`.
 
     Returns
     -------
     ndarray, shape (d,)
-        Infinite where every half chain stands still, in different places; NaN where all stand in the same place.
+        Infinite if the half chains are constant and different; NaN if all are the same constant.
     """
     halves = _halves(chains)
     distances = np.abs(halves - np.median(halves, axis=(-2, -1), keepdims=True))
@@ -413,19 +427,19 @@ def rank_r_hat(chains: Floats) -> Floats:
 
 
 def error_of_mean(chains: Floats) -> Floats:
-    """Standard error of the mean of all draws that autocorrelation leaves; see `bulk_effective_size`."""
+    """Return the standard error of the mean of all draws; see `bulk_effective_size`."""
     draws = chains.reshape(len(chains), -1)
-    spread = np.ptp(draws, axis=1, keepdims=True)  # may be far below what the draws are
+    spread = np.ptp(draws, axis=1, keepdims=True)  # may be much smaller than the draws
     draws = (draws - draws.mean(axis=1, keepdims=True)) / spread
     sd = draws.std(axis=1, ddof=1)
     return np.asarray(spread[:, 0] * (sd / np.sqrt(_effective_size(_halves(draws.reshape(chains.shape))))))
 
 
 def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
-    """Compute the energy Bayesian fraction of missing information of each chain (Betancourt's E-BFMI).
+    """Compute the energy Bayesian fraction of missing information per chain.
 
-    The mean squared change of the energy from draw to draw over the variance of the energy. Below about 0.3 a chain
-    explores the energies, and the tails of the target, slowly.
+    It is the mean squared change of the energy between draws over the variance of the energy. A chain with a value
+    below about 0.3 explores the tails of the target slowly.
 
     Parameters
     ----------
@@ -437,7 +451,7 @@ def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
     Returns
     -------
     ndarray, shape (n_chains,)
-        Without unit. NaN for a chain of fewer than four draws, or whose energy is constant or not finite.
+        Dimensionless. NaN for a chain of fewer than four draws, or with an energy that is constant or not finite.
 
     References
     ----------
@@ -447,7 +461,8 @@ def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
     --------
     >>> import numpy as np
     >>> from steinkit.chains import bfmi
-    >>> bool(bfmi(np.random.default_rng(0).standard_normal(1000), [np.arange(1000)])[0] > 1.5)  # 2 where independent
+    >>> energy = np.random.default_rng(0).standard_normal(1000)
+    >>> bool(bfmi(energy, [np.arange(1000)])[0] > 1.5)  # 2 for independent draws
     True
     """
     found = np.full(len(chains), np.nan)
@@ -459,7 +474,7 @@ def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
 
 
 def smallest_bfmi(sample: Sample) -> float | None:
-    """Return the smallest E-BFMI of a sample's chains; None if it has no energies, or too few."""
+    """Return the smallest E-BFMI of a sample's chains; None without enough energies."""
     if sample.energy is None:
         return None
     smallest = float(np.fmin.reduce(bfmi(sample.energy, split_chains(sample)[0])))
@@ -467,23 +482,23 @@ def smallest_bfmi(sample: Sample) -> float | None:
 
 
 def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Find the coordinates in which the divergent draws stand out from the others.
+    """Return the parameters in which divergent draws differ from the others.
 
-    Rank tests of location and of spread (the distance of the rank from the middle) compare the divergent draws with the
-    others in each coordinate, at a level of .01 for all of them together, as if draws were independent.
+    Rank tests of location and of spread (distance of the rank from the middle) compare divergent draws with the others
+    in each parameter, at a level of .01 for all parameters together, as if draws were independent.
 
     Parameters
     ----------
     points : ndarray, shape (n, d)
-        The draws, in any units.
+        Draws, in any units.
     divergent : ndarray of bool, shape (n,)
-        `Sample.divergent`.
+        See `Sample.divergent`.
 
     Returns
     -------
     ndarray of bool, shape (d,)
-        None where no draw is divergent. All of them where fewer than five draws are (or are not), and where the
-        divergent draws stand out in no coordinate: a region that is missed may then concern any.
+        All False if no draw is divergent. All True if fewer than five draws are divergent or fewer than five are not,
+        or if no parameter differs, because an unexplored region may then concern any parameter.
 
     Examples
     --------
@@ -501,14 +516,14 @@ def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDAr
 
     ranks = _mean_ranks(points.T) - (n + 1) / 2
     folded = _mean_ranks(np.abs(ranks)) - (n + 1) / 2
-    error = math.sqrt((n + 1) * (n - k) / (12 * k))  # of the mean rank of k draws among n
+    error = math.sqrt((n + 1) * (n - k) / (12 * k))  # standard error of the mean rank of k of n draws
     z = np.maximum(*(np.abs(each[:, divergent].mean(axis=1)) / error for each in (ranks, folded)))
-    found = np.asarray(z > -ndtri(_STANDING_OUT / (4 * dim)))
+    found = np.asarray(z > -ndtri(_SIGNIFICANT / (4 * dim)))
     return found if found.any() else np.ones(dim, dtype=bool)
 
 
 def _halves(chains: Floats) -> Floats:
-    """The first and the last half of each chain, shape (d, 2 n_chains, n_draws // 2)."""
+    """Return half chains, shape (d, 2 n_chains, n_draws // 2)."""
     half = chains.shape[-1] // 2
     return np.concatenate([chains[..., :half], chains[..., -half:]], axis=1)
 
@@ -522,7 +537,7 @@ def _normal_scores(halves: Floats) -> Floats:
 
 
 def _mean_ranks(draws: Floats) -> Floats:
-    """Ranks from 1 in each row, equal draws sharing the mean of theirs."""
+    """Return ranks from 1 in each row; equal draws get their mean rank."""
     order = np.argsort(draws, axis=1)
     ordered = np.take_along_axis(draws, order, axis=1)
     differs = np.diff(ordered, axis=1) != 0.0
@@ -539,18 +554,18 @@ def _r_hat(halves: Floats) -> Floats:
     m = halves.shape[-1]
     between = m * halves.mean(axis=-1).var(axis=-1, ddof=1)
     within = halves.var(axis=-1, ddof=1).mean(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # no variance within
+    with np.errstate(divide="ignore", invalid="ignore"):  # zero variance within half chains
         return np.asarray(np.sqrt((between / within + m - 1) / m))
 
 
 def _effective_size(halves: Floats) -> Floats:
-    """Of the draws as they are, shape (d,)."""
+    """Return the effective size of values, shape (d,)."""
     m = halves.shape[-1]
     size = halves.shape[-2] * m
     covariance = _autocovariance(halves)
     within = covariance[:, 0] * m / (m - 1.0)
     variance = within * (m - 1.0) / m + halves.mean(axis=-1).var(axis=-1, ddof=1)
-    with np.errstate(invalid="ignore"):  # of coordinates that stand still
+    with np.errstate(invalid="ignore"):  # constant parameters
         correlation = 1.0 - (within[:, None] - covariance) / variance[:, None]
     correlation[:, 0] = 1.0
     time = np.maximum(_integrated_time(correlation), 1.0 / np.log10(size))
@@ -559,11 +574,11 @@ def _effective_size(halves: Floats) -> Floats:
 
 
 def _autocovariance(halves: Floats) -> Floats:
-    """Mean over the half chains at each lag, shape (d, m), by fast Fourier transforms."""
+    """Return the mean autocovariance of the half chains at each lag, shape (d, m)."""
     from scipy.fft import next_fast_len
 
     m = halves.shape[-1]
-    length = next_fast_len(2 * m, real=True)  # so that the ends do not meet
+    length = next_fast_len(2 * m, real=True)  # zero padding prevents wrap-around
     spectrum = np.fft.rfft(halves - halves.mean(axis=-1, keepdims=True), length)
     spectrum *= np.conjugate(spectrum)
     covariance = np.fft.irfft(spectrum, length)[..., :m] / m
@@ -571,8 +586,8 @@ def _autocovariance(halves: Floats) -> Floats:
 
 
 def _integrated_time(correlation: Floats) -> Floats:
-    """1 + 2 sum of the correlations at the lags 1, 2, ..., by Geyer's initial monotone sequence."""
-    last = max(0, (correlation.shape[1] + 1) // 2 - 2)  # pair, so that the estimates of the longest lags stay out
+    """Return 1 + 2 sum_t rho_t by Geyer's initial monotone sequence."""
+    last = max(0, (correlation.shape[1] + 1) // 2 - 2)  # last pair; the longest lags are omitted
     correlation = correlation[:, : 2 * last + 2]
     pairs = correlation[:, ::2] + correlation[:, 1::2]
     ended = ~(pairs > 0.0)

@@ -1,9 +1,9 @@
-"""Double-doubles in arrays: the unevaluated sum of two doubles, high and low, good to about 2^-104 of a number's size.
+"""Arithmetic of double-doubles: unevaluated sums of two doubles, high and low, accurate to about 2^-104.
 
-Sums and products of doubles are split into the rounded result and its exact rounding error [1]_. A proof takes the
-weights of a sample, which are quotients, and their products with scores in this form, since the doubles next to them
-are the numbers of another sample. Errors are relative to the sizes of the terms, of which none may over- or underflow;
-what underflows is off by less than `UNDERFLOW` besides.
+Sums and products of doubles are split into the rounded result and its exact rounding error [1]_. Proofs use this form
+for the weights of a sample, which are quotients, and for their products with scores: rounded to doubles, they would be
+those of another sample. Errors are relative to the sizes of the terms, which must not overflow or underflow. Underflow
+adds an error of less than `UNDERFLOW`.
 
 References
 ----------
@@ -22,36 +22,36 @@ Integers = NDArray[np.int64]
 Pair = tuple[Floats, Floats]
 
 ROUNDING = 2.0**-96
-"""Relative error of what is made here by a few operations, and of sums of up to 2^40 terms."""
+"""Bound of the relative error of a few operations, and of sums of up to 2^40 terms."""
 
 UNDERFLOW = 2.0**-1000
-"""Covers what underflows in a few operations on numbers of at most one."""
+"""Bound of the error by underflow in a few operations on numbers of at most one."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 
 
 def two_sum(a: Floats, b: Floats) -> Pair:
-    """The rounded sum and its rounding error."""
+    """Return the rounded sum of two doubles and its rounding error."""
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
 
 
 def two_product(a: Floats, b: Floats) -> Pair:
-    """The rounded product and its rounding error, of numbers below 2^900."""
+    """Return the rounded product of two doubles below 2^900 and its rounding error."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
 def times(a: Pair, b: Pair) -> Pair:
-    """Product of two double-doubles."""
+    """Return the product of two double-doubles."""
     high, error = two_product(a[0], b[0])
     return two_sum(high, error + (a[1] * b[0] + a[0] * b[1]))
 
 
 def ratio(a: Pair, b: Pair) -> Pair:
-    """Quotient of two double-doubles."""
+    """Return the quotient of two double-doubles."""
     high = a[0] / b[0]
     product, error = two_product(high, b[0])
     rest = ((a[0] - product) - error) + (a[1] - high * b[1])
@@ -59,10 +59,10 @@ def ratio(a: Pair, b: Pair) -> Pair:
 
 
 def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
-    """Sum of the double-doubles of each of n groups, zero for an empty one.
+    """Return the sum of the double-doubles in each of n groups.
 
-    Neighbours of one group are added until one is left, so that terms pass only as many sums as their number has bits;
-    the error is relative to the sum of their sizes.
+    Neighbors in a group are added until one is left, so a term takes part in log2(n) additions. The error is relative
+    to the sum of the sizes.
     """
     order = np.argsort(group, kind="stable")
     high, low, group = terms[0][order], terms[1][order], group[order]
@@ -82,9 +82,13 @@ def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
 
 
 def error_of_high(terms: Pair, sizes: Floats | None = None) -> Floats:
-    """How far high parts may lie from what is meant, given the sizes of what they are sums of.
+    """Bound the errors of the high parts alone.
 
-    Zeros are zeros: sums of terms none of which was anything else.
+    Parameters
+    ----------
+    terms : pair of ndarray
+    sizes : ndarray, optional
+        Sums of the sizes of the terms that were added; sizes of the high parts by default. A size of 0 is exact.
     """
     high, low = terms
     size = np.abs(high) if sizes is None else sizes
@@ -92,7 +96,7 @@ def error_of_high(terms: Pair, sizes: Floats | None = None) -> Floats:
 
 
 def _split(a: Floats) -> Pair:
-    """Two halves of 26 bits whose sum is a."""
+    """Split a double into two numbers of 26 bits."""
     scaled = _SPLITTER * a
     high = scaled - (scaled - a)
     return high, a - high

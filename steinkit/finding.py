@@ -1,4 +1,4 @@
-"""One thing that is wrong with a sample: the form in which all tests report a problem."""
+"""A finding: one problem of a sample, as all tests report it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from steinkit.text import listed, standard_errors
 
 ALONG_AXIS = "wrong"
-"""Direction of a shape along a principal axis, which is in no parameter's unit."""
+"""Direction of a shape along a principal axis, which has no parameter's unit."""
 
-_NAMED = 3  # parameters in a clause
+_NAMED = 3  # parameters named in a clause
 _OPPOSITE = {"too low": "too high", "too high": "too low", "too narrow": "too wide", "too wide": "too narrow"}
 
 
 class Kind(StrEnum):
-    """Aspect of a distribution that is wrong."""
+    """Aspect of the distribution that is biased."""
 
     LOCATION = "location"
     SCALE = "scale"
@@ -30,35 +30,35 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong with a sample. `str` returns it as a clause: "mu is too high".
+    """One problem of a sample; `str` returns it as a clause: "mu is too high".
 
     Attributes
     ----------
     kind : Kind
         A conditional location or scale is that of one parameter given the distance of another from its median.
     parameters : tuple of str
-        One; the pair of a dependence; of a conditional location or scale the one that is wrong, then the one that it
-        is conditioned on; those with the largest loadings on a principal axis; or all.
+        One parameter; the pair of a dependence; for a conditional location or scale the biased parameter and then the
+        one in the condition; those with the largest loadings on a principal axis; or all.
     direction : str
-        How the draws differ, given the other parameters: "too high", "too low"; "too wide", "too narrow";
-        "correlation too weak", "correlation too strong", "correlation of wrong sign"; for tails "too heavy", "too
-        light"; for a shape where draws are too many or too few, as "too many draws below -1", or "wrong" along a
-        principal axis; for a conditional location or scale how they differ near the other's median, as "too narrow
-        where x2 is near its median".
+        Difference between the draws and the target, given the other parameters: "too high", "too low"; "too wide",
+        "too narrow"; "correlation too weak", "correlation too strong", "correlation of wrong sign"; for tails "too
+        heavy", "too light"; for a shape the region with too many or too few draws, as "too many draws below -1", or
+        "wrong" along a principal axis; for a conditional location or scale the difference near the other parameter's
+        median, as "too narrow where x2 is near its median".
     z : float
-        Evidence, in standard errors from zero.
+        Evidence, in standard errors.
     size : float
         Size in standard units; NaN if it is not known. For independent normal parameters a shift in standard
-        deviations, the relative error of a standard deviation, or the error of a correlation. Under correlation it is
-        larger where one parameter alone is biased: d / (1 - R^2) for a shift d of x_j, where the others explain the
-        share R^2 of its variance; and smaller where others are shifted along. For other targets, and for a conditional
-        location or scale, it is the mean of a function whose mean under the target is zero. For a shape it is the
-        approximate share of misplaced draws.
+        deviations, the relative error of a standard deviation, or the error of a correlation. If parameters are
+        correlated, it is larger for a bias of one parameter alone, d / (1 - R^2) for a shift d of x_j if the others
+        explain the fraction R^2 of its variance, and smaller if the others are shifted with it. For other targets, and
+        for a conditional location or scale, it is the mean of a function that has mean zero under the target. For a
+        shape it is the approximate fraction of misplaced draws.
     source : str
-        Test that found it: "moments", "bounded", "sliced" or "invariance". The invariance test is about the marginal
-        distribution of a parameter, the others about that given the other parameters.
+        Test that reported it: "moments", "bounded", "sliced" or "invariance". The invariance test concerns the marginal
+        distribution of a parameter, the others its distribution given the other parameters.
     explained_by : tuple of str
-        Parameters whose shift explains it, so that it is not a problem of its own.
+        Parameters with a shift that explains this finding, so that it is not a separate problem.
 
     Examples
     --------
@@ -95,12 +95,12 @@ class Finding:
 
     @property
     def evidence(self) -> str:
-        """The clause with its evidence in parentheses."""
+        """Clause with its evidence in parentheses."""
         kernel = " under an exact Markov kernel" if self.source == "invariance" else ""
         return f"{self} (z = {standard_errors(self.z)}{kernel})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding as JSON lists it; a size that is not known is null.
+        """Return the finding as a JSON document; an unknown size is null.
 
         Returns
         -------

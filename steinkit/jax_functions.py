@@ -1,7 +1,7 @@
-"""Functions written in JAX, of a vector or of a pytree, as functions of an (n, d) array in double precision.
+"""JAX functions of a vector or a pytree as functions of an (n, d) array in double precision.
 
-A pytree of arrays is a vector: its leaves one after the other in JAX's own order (a dict's by sorted keys), each
-ravelled in C order. JAX is imported when a function is first made.
+A pytree of arrays corresponds to the vector of its leaves in JAX's order (a dict by sorted keys), each raveled in C
+order. JAX is imported on first use.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from steinkit.containers.named_draws import indexed, positions
 from steinkit.errors import InputError, UsageError, imported
 from steinkit.sample import Floats
 
-_SIZES = (1, 16, 128, 1024)  # numbers of points to evaluate at once: few, for each is compiled anew
-_MOST_ROWS = 8192  # rows of a batch to evaluate at once
-# what JAX says where it meets one number in two precisions: on tracing, on lowering, on running
+_SIZES = (1, 16, 128, 1024)  # numbers of points per call; each requires a compilation
+_MOST_ROWS = 8192  # rows of a batch per call
+# JAX's messages about mixed precision: during tracing, lowering and execution
 _MIXED = ("requires arguments to have the same dtypes", "verifier errors", "incompatible size")
 
 
 def jax_module() -> Any:
-    """JAX itself; MissingDependencyError with the command that installs it."""
+    """Import JAX; MissingDependencyError."""
     return imported("jax", "JAX", "jax")
 
 
 def double_precision() -> Any:
-    """A context in which JAX computes in double precision, whatever its configuration says."""
+    """Return a context in which JAX computes in double precision."""
     jax = jax_module()
-    if not hasattr(jax, "enable_x64"):  # a public context manager only since JAX 0.8; it was experimental before
+    if not hasattr(jax, "enable_x64"):  # experimental before JAX 0.8
         jax = importlib.import_module("jax.experimental")
     return jax.enable_x64(True)
 
 
 def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
-    """A function of one point, (d,) -> any array, for n points at once: vectorised, compiled, in double precision.
+    """Vectorize and compile a function of one point in double precision.
 
-    Points are padded to one of a few sizes, and taken 1024 at a time, which bounds the memory. Where the function has
-    more arguments, each point comes with its own of these.
+    Points are padded to one of a few sizes and evaluated 1024 at a time, which limits the memory. Further arguments
+    have one row per point.
     """
     compiled = jax_module().jit(jax_module().vmap(function))
 
-    def evaluate(points: Floats, *beside: NDArray[Any]) -> Floats:
+    def evaluate(points: Floats, *others: NDArray[Any]) -> Floats:
         values = []
         for begin in range(0, max(1, len(points)), _SIZES[-1]):
-            block = [array[begin : begin + _SIZES[-1]] for array in (points, *beside)]
+            block = [array[begin : begin + _SIZES[-1]] for array in (points, *others)]
             size = next(size for size in _SIZES if size >= len(block[0]))
             with _constants_explained(), double_precision():
-                # JAX lends read-only ones
+                # copied, because arrays of JAX are read-only
                 found = real_numbers(compiled(*(_filled(each, size) for each in block)), "values in JAX").copy()
             values.append(found[: len(block[0])])
         return values[0] if len(values) == 1 else np.concatenate(values)
@@ -63,21 +63,22 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
 
 
 def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..., Floats], ...]:
-    """A likelihood's forms for many states, as a `Posterior` takes them, of its term for one state and one datum.
+    """Return the vectorized forms of a likelihood term for `Posterior`.
 
-    Batches are padded with copies of their first row to a power of two, and states to another, so that few shapes are
-    compiled; long batches are taken 8192 rows at a time. What a batch adds up to depends on the shapes by rounding.
+    Batches are padded with copies of their first row to a power of two, and so are states, so that few shapes are
+    compiled. Long batches are evaluated 8192 rows at a time. Sums over a batch depend on the shapes by rounding.
 
     Parameters
     ----------
     term : callable, (theta, *row) -> scalar
+        Term of one state and one data point.
     arrays : int
-        Of how many a row is.
+        Number of arrays in a row.
 
     Returns
     -------
     tuple of callable
-        The terms of a batch for each of K states, (K, d) -> (K, b), and their summed gradients, (K, d) -> (K, d).
+        Terms of a batch for each of K states, (K, d) -> (K, b), and their summed gradients, (K, d) -> (K, d).
     """
     jax = jax_module()
     over_rows = jax.vmap(term, (None, *(0,) * arrays))
@@ -85,7 +86,7 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
     def weighted_sum(theta: Any, weights: Any, *rows: Any) -> Any:
         return (weights * over_rows(theta, *rows)).sum()
 
-    axes = {True: (None,) * arrays, False: (0,) * arrays}  # by whether all states share one batch
+    axes = {True: (None,) * arrays, False: (0,) * arrays}  # keys: True if all states share one batch
     values = {shared: jax.jit(jax.vmap(over_rows, (0, *of_rows))) for shared, of_rows in axes.items()}
     slope = jax.grad(weighted_sum)
     slopes = {shared: jax.jit(jax.vmap(slope, (0, None, *of_rows))) for shared, of_rows in axes.items()}
@@ -102,7 +103,7 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
         total = np.zeros(thetas.shape)
         for rows, size, shared in _blocks_of_rows(batches):
             states, *padded = _padded_states(thetas, rows, size, shared)
-            weights = (np.arange(size) < rows[0].shape[1]).astype(np.float64)  # nothing from what pads the batch
+            weights = (np.arange(size) < rows[0].shape[1]).astype(np.float64)  # zero for padding
             with _constants_explained(), double_precision():
                 total += np.asarray(slopes[shared](states, weights, *padded), dtype=np.float64)[: len(thetas)]
         return total
@@ -111,7 +112,7 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
 
 
 def _blocks_of_rows(batches: Sequence[NDArray[Any]]) -> Iterator[tuple[list[NDArray[Any]], int, bool]]:
-    """Batches, shape (K, b, ...), some rows at a time; what to pad these to, and whether all states share them."""
+    """Yield blocks of rows, their padded size, and True if states share them."""
     shared = all(len(array) == 1 or array.strides[0] == 0 for array in batches)
     for begin in range(0, batches[0].shape[1], _MOST_ROWS):
         rows = [array[:, begin : begin + _MOST_ROWS] for array in batches]
@@ -119,7 +120,7 @@ def _blocks_of_rows(batches: Sequence[NDArray[Any]]) -> Iterator[tuple[list[NDAr
 
 
 def _padded_states(thetas: Floats, rows: Sequence[NDArray[Any]], size: int, shared: bool) -> tuple[NDArray[Any], ...]:
-    """States and their rows as a compiled form takes them; states beyond the last are copies of the first."""
+    """Return padded states and rows for a compiled form."""
     states = _power_of_two(len(thetas))
     data = [_filled(array[0], size) if shared else _filled(_filled(array, size, 1), states) for array in rows]
     return (_filled(thetas, states), *data)
@@ -130,7 +131,7 @@ def _power_of_two(count: int) -> int:
 
 
 def _filled(array: NDArray[Any], length: int, axis: int = 0) -> NDArray[Any]:
-    """The array with copies of its first entry along an axis, up to a length."""
+    """Pad an array along an axis with copies of its first entry."""
     missing = length - array.shape[axis]
     if not missing:
         return array
@@ -142,41 +143,41 @@ def _filled(array: NDArray[Any], length: int, axis: int = 0) -> NDArray[Any]:
 
 @contextmanager
 def _constants_explained() -> Iterator[None]:
-    """Say what to do where JAX mixes precisions.
+    """Explain JAX's errors about mixed precision.
 
-    It keeps the single-precision form of every NumPy array that a compiled function found among its globals, and
-    takes it again in double precision (seen in JAX 0.10), where it fits nothing; JAX's own arrays are converted.
+    JAX keeps NumPy arrays among the globals of a compiled function in single precision and uses this copy in double
+    precision as well (observed in JAX 0.10). JAX's own arrays are converted.
     """
     try:
         yield
     except (TypeError, ValueError, RuntimeError) as error:
-        said = str(error)
-        if jax_module().config.jax_enable_x64 or not any(sign in said for sign in _MIXED):
+        message = str(error)
+        if jax_module().config.jax_enable_x64 or not any(sign in message for sign in _MIXED):
             raise
         raise InputError(
-            "JAX mixes single with double precision: of NumPy arrays that a compiled function took from outside it "
-            "keeps the single-precision form; make them JAX arrays once, y = jnp.asarray(y), or pass them to the "
-            f"model as arguments, or set jax_enable_x64 at the start of the program (JAX said: {said.splitlines()[0]})"
+            "JAX mixes single and double precision, because a compiled function uses NumPy arrays from outside; "
+            "convert them once, y = jnp.asarray(y), or pass them as arguments, or set jax_enable_x64 at the start of "
+            f"the program ({message.splitlines()[0]})"
         ) from error
 
 
 def fresh(arguments: Any) -> Any:
-    """A pytree with copies of its NumPy arrays, of which JAX has kept no form in another precision."""
+    """Copy NumPy arrays of a pytree; JAX may keep other forms of the originals."""
     return jax_module().tree_util.tree_map(lambda x: x.copy() if type(x) is np.ndarray else x, arguments)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeCoordinates:
-    """The arrays of a pytree as coordinates of one vector.
+    """Coordinates of a pytree: the entries of its arrays as one vector.
 
     Attributes
     ----------
     structure : jax.tree_util.PyTreeDef
     leaves : tuple of str
-        What each array is called, from the way to it: ``mu`` for ``{"mu": ...}`` or a field ``mu``, ``layers.0.bias``
-        for ``{"layers": [{"bias": ...}]}``, ``x`` and ``x.0`` where the pytree is an array or a sequence of them.
+        Names of the arrays from their paths: ``mu`` for ``{"mu": ...}`` or a field ``mu``, ``layers.0.bias`` for
+        ``{"layers": [{"bias": ...}]}``, ``x`` and ``x.0`` if the pytree is an array or a sequence of arrays.
     shapes : tuple of tuple of int
-        Of each array.
+        Shapes of the arrays.
     """
 
     structure: Any
@@ -185,21 +186,21 @@ class TreeCoordinates:
 
     @classmethod
     def of(cls, tree: Any, lead: int = 0) -> TreeCoordinates:
-        """The coordinates of a pytree like this one, without the first ``lead`` axes of each array.
+        """Return the coordinates of a pytree, without leading axes of its arrays.
 
         Raises
         ------
         InputError
-            If it holds no arrays, or one with fewer axes than that.
+            If there are no arrays, or an array has fewer axes.
         """
         found, structure = jax_module().tree_util.tree_flatten_with_path(tree)
         if not found:
-            raise InputError(f"a pytree of arrays is wanted; received {type(tree).__name__} without any array")
+            raise InputError(f"expected a pytree of arrays, got {type(tree).__name__} without arrays")
         names = tuple(_name(path) for path, _ in found)
         shapes = tuple(_shape(name, leaf) for name, (_, leaf) in zip(names, found, strict=True))
         for name, shape in zip(names, shapes, strict=True):
             if len(shape) < lead:
-                raise InputError(f"{name} has shape {shape}; {lead} axes of draws are wanted before its own")
+                raise InputError(f"expected {lead} leading axes of draws in {name}, got shape {shape}")
         return cls(structure, names, tuple(shape[lead:] for shape in shapes))
 
     @property
@@ -214,31 +215,31 @@ class TreeCoordinates:
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
     def unravel(self, vector: Any) -> Any:
-        """The pytree of a vector, shape (d,), of NumPy or JAX."""
+        """Return the pytree of a vector, shape (d,), of NumPy or JAX."""
         ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
         parts = [vector[begin:end].reshape(s) for (begin, end), s in zip(pairwise(ends), self.shapes, strict=True)]
         return jax_module().tree_util.tree_unflatten(self.structure, parts)
 
     def of_vector(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of the pytree, and of what else it takes, as a function of the vector."""
-        return lambda vector, *beside: function(self.unravel(vector), *beside)
+        """Convert the first argument of a function from a pytree to a vector."""
+        return lambda vector, *others: function(self.unravel(vector), *others)
 
     def ravel(self, tree: Any, lead: Sequence[int] = ()) -> Floats:
-        """The vectors of draws stacked along leading axes of each array, shape (*lead, d).
+        """Return the vectors of draws stacked along leading axes, shape (*lead, d).
 
         Raises
         ------
         InputError
-            If the pytree has another structure, or an array has another shape.
+            If the structure or the shape of an array differs.
         """
         found, structure = jax_module().tree_util.tree_flatten(tree)
         if structure != self.structure:
-            raise InputError(f"a pytree {self.structure} is wanted; received {structure}")
+            raise InputError(f"expected a pytree {self.structure}, got {structure}")
         columns = []
         for name, shape, leaf in zip(self.leaves, self.shapes, found, strict=True):
             array = real_numbers(leaf, f"entries of {name}")
             if array.shape != (*lead, *shape):
-                raise InputError(f"{name} has shape {array.shape}; {(*lead, *shape)} is wanted")
+                raise InputError(f"{name} must have shape {(*lead, *shape)}; got {array.shape}")
             columns.append(array.reshape(*lead, -1))
         return np.concatenate(columns, axis=-1)
 
@@ -246,25 +247,25 @@ class TreeCoordinates:
 def in_coordinates(
     like: Any, dim: int | None, names: Sequence[str] | None, *functions: Callable[..., Any]
 ) -> tuple[int | None, Sequence[str] | None, tuple[Callable[..., Any], ...]]:
-    """Dimension, names and functions of the vectors that stand for pytrees like this one; as given without one."""
+    """Return dimension, names and functions in terms of vectors."""
     if like is None:
         return dim, names, functions
     tree = TreeCoordinates.of(like)
     if dim not in (None, tree.dim):
-        raise UsageError(f"like= has {tree.dim} coordinates, dim= says {dim}; leave dim out")
+        raise UsageError(f"expected dim={tree.dim} for this like=, got dim={dim}; omit dim")
     return tree.dim, names or tree.names, tuple(tree.of_vector(function) for function in functions)
 
 
 def _name(path: Sequence[Any]) -> str:
-    """What the way to a leaf is called."""
+    """Return the name of a leaf from its path."""
     steps = [str(next(getattr(key, kind) for kind in ("key", "name", "idx") if hasattr(key, kind))) for key in path]
     anonymous = not path or hasattr(path[0], "idx")
     return ".".join(["x", *steps] if anonymous else steps)
 
 
 def _shape(name: str, leaf: Any) -> tuple[int, ...]:
-    """Shape of a leaf: an array, a number, or a `jax.ShapeDtypeStruct`."""
+    """Return the shape of a leaf: an array, a number, or a `jax.ShapeDtypeStruct`."""
     try:
         return tuple(leaf.shape) if hasattr(leaf, "shape") else np.asarray(leaf, dtype=np.float64).shape
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} is {type(leaf).__name__}; arrays of numbers are wanted in the pytree") from None
+        raise InputError(f"expected arrays of numbers in the pytree, got {type(leaf).__name__} for {name}") from None

@@ -1,8 +1,8 @@
-"""What all results share: how they show themselves, and the statements that are made of them.
+"""Base class of results, and the statements in their text.
 
-Words of measures, pictures and files come from rooms far above this one, which therefore are not imported here: the
-package says at its front door, by `serve_results_with`, which function does what. Statements become the running text of
-a terminal, or the questions and answers of a page. Only this file says "proved", "found" or "an estimate".
+Statements become paragraphs on a terminal, and questions with answers on a page. The words "proved", "found" and "an
+estimate" are defined here only. Pages, figures and files are made by modules of higher layers, which this module does
+not import: the package names their functions once, with `serve_results_with`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _served_by: dict[str, str] = {}
 
 
 def serve_results_with(**functions: str) -> None:
-    """Name the functions that serve results, as ``module:function``; a module is imported when first needed.
+    """Name the functions that serve results, as ``module:function``.
 
     Parameters
     ----------
     **functions : str
-        "html" of a notebook, "picture", "figures", "save".
+        For "html" (notebooks), "picture", "figures" and "save". A module is imported on first use.
     """
     _served_by.update(functions)
 
@@ -42,109 +42,118 @@ def _served(what: str, *arguments: Any) -> Any:
 
 
 class Displayed:
-    """An object that a notebook shows in words and with a picture."""
+    """An object that a notebook shows with text and a figure."""
 
     def _repr_html_(self) -> str | None:
-        shown: str | None = _served("html", self) if "html" in _served_by else None
+        shown: str | None = _served("html", self)
         return shown
 
 
 class Result(Displayed):
-    """What was found: it can be said in words, shown, listed as JSON, and kept in files.
+    """Base class of results.
 
-    Every result says itself by the same methods, from its own attributes. Terminals, notebooks and pages arrange what
-    these return and decide nothing.
+    All results have the same methods for text, tables, figures, JSON and files.
 
     Attributes
     ----------
     warnings : tuple of str
-        What a reader should know; a `steinkit.errors.Caution` changes how the number is to be read.
+        Notes for the reader; a `steinkit.errors.Caution` changes the interpretation of the number.
     origin : Origin or None
-        Where a command line made the result.
+        Files and command of a result from the command line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> found = sk.chain_diagnostics(np.random.default_rng(0).standard_normal((100, 2)))
+    >>> isinstance(found, sk.Result)
+    True
+    >>> sorted(found.to_dict())
+    ['chains', 'coordinates', 'cost_per_draw', 'measure', 'moved', 'value']
     """
 
     warnings: tuple[str, ...]
     origin: Origin | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """List the result as JSON documents hold it.
+        """Return the result as a JSON document.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         raise NotImplementedError
 
     @property
     def subject(self) -> str:
-        """What the result is of: the sample or samples, or sampler, and the target; empty where that is not known."""
+        """Names of the sample and the target; empty if they are not known."""
         return "" if self.origin is None else f"{self.origin.sample} against {self.origin.against}"
 
     def headline(self) -> str:
-        """Say in one sentence, without its full stop, what was found.
+        """Return the result in one sentence.
 
         Returns
         -------
         str
-            The head of a page.
+            Title of a page, without a final period.
         """
         raise NotImplementedError
 
     def statements(self) -> tuple[Statement, ...]:
-        """Say what was found, with its grounds and limits.
+        """Return the statements of the result's text.
 
         Returns
         -------
         tuple of Statement
-            In the order in which they are read.
+            In reading order: the result, its evidence and its limits.
         """
         raise NotImplementedError
 
     def tables(self) -> tuple[Table, ...]:
-        """List what was found in numbers.
+        """Return the numbers of the result.
 
         Returns
         -------
         tuple of Table
-            The most telling one first; it follows the text of `summary`.
+            The most informative one first; `summary` appends it to the text.
         """
         return ()
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List how the result was made: settings, seeds, versions, hashes, and how to make it again.
+        """Return settings, seeds, versions, hashes and commands.
 
         Returns
         -------
         tuple of pairs of str
-            Term and value; a value of several lines is text to be copied.
+            Term and value. A value of several lines is text to be copied.
         """
         return () if self.origin is None else self.origin.facts
 
     def figures(self) -> tuple[Picture, ...]:
-        """Show what was found, for a page.
+        """Return the figures of a page.
 
         Returns
         -------
         tuple of Picture
-            The most telling one first; `steinkit.plots.figures` has them with a target of the user's own code.
+            The most informative one first.
         """
         shown: tuple[Picture, ...] = _served("figures", self)
         return shown
 
     def summary(self) -> str:
-        """Say in words what was found, and list the most telling table.
+        """Return the result as text, with its most informative table.
 
         Returns
         -------
         str
-            Paragraphs, with a blank line between them.
+            Paragraphs, separated by blank lines.
         """
-        said = running_text([*self.statements(), *cautioned(self.warnings)])
-        return "\n\n".join([said, *(table.text() for table in self.tables()[:1])])
+        text = running_text([*self.statements(), *cautioned(self.warnings)])
+        return "\n\n".join([text, *(table.text() for table in self.tables()[:1])])
 
     def plot(self) -> Figure:
-        """Draw what was found.
+        """Plot the result.
 
         Returns
         -------
@@ -154,18 +163,18 @@ class Result(Displayed):
         Raises
         ------
         UsageError
-            If there is no picture of such a result.
+            If there is no figure for results of this type.
         """
         figure: Figure = _served("picture", self)
         return figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Keep the result in two files, which `steinkit.read_result` reads.
+        """Write the result to two files, which `steinkit.read_result` reads.
 
         Parameters
         ----------
         path : path
-            Of a JSON file with `to_dict`; the arrays go beside it, into a file of this name with ``.npz`` added.
+            JSON file for `to_dict`. The arrays are written to a file of this name with ``.npz`` added.
 
         Raises
         ------
@@ -177,21 +186,21 @@ class Result(Displayed):
 
 @dataclass(frozen=True)
 class Origin:
-    """Files, target and command that a result was made of at a command line.
+    """Files, target and command of a result from the command line.
 
     Attributes
     ----------
     files : tuple of str
     against : str
-        The target in a sentence.
+        Description of the target for a sentence.
     target : str or None
-        Its name; None where scores stored in the files took its place, or none was needed.
+        Name of the target; None if stored scores were used or no target was needed.
     options : mapping of str to str
-        Of the target.
+        Options of the target.
     command : tuple of str
-        Its words.
+        Words of the command.
     version : str
-        Of steinkit.
+        Version of steinkit.
     """
 
     files: tuple[str, ...]
@@ -203,35 +212,35 @@ class Origin:
 
     @property
     def sample(self) -> str:
-        """Name of the sample after its files."""
+        """Name of the sample, after its files."""
         return files_label(self.files)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """How the result was made."""
+        """Files, version and command as terms and values."""
         files = ", ".join(self.files)
         return ("files", files), ("steinkit", self.version), ("command", shlex.join(["steinkit", *self.command]))
 
     def to_dict(self) -> dict[str, Any]:
-        """List files, target and command as JSON documents hold them."""
+        """Return files, target and command as a JSON document."""
         target = None if self.target is None else {"name": self.target, "options": dict(self.options)}
         return {"files": [*self.files], "target": target, "command": [*self.command]}
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a page.
+    """A figure of a page.
 
     Attributes
     ----------
     name : str
-        Its heading.
+        Heading.
     caption : str
-        Sentences that tell those who see it how to read it.
+        Sentences that explain how to read the figure.
     alt : str
-        What is seen in it, in numbers, for those who do not.
+        Description of the figure, with its numbers, for readers who cannot see it.
     draw : callable
-        Draws it on a new Figure, not registered with pyplot, about 7.6 inches wide.
+        Returns a new Figure, not registered with pyplot, about 7.6 inches wide.
     """
 
     name: str
@@ -241,19 +250,19 @@ class Picture:
 
 
 class Brief:
-    """A record of arrays that names them with their shapes instead of printing what they hold.
+    """Base class of records of arrays with a short repr, which lists shapes.
 
-    For dataclasses, which must be made with ``repr=False``.
+    For dataclasses declared with ``repr=False``.
     """
 
     def __repr__(self) -> str:
         fields = [field for field in dataclasses.fields(self) if field.repr]  # type: ignore[arg-type]
-        told = [f"{field.name}={_brief(getattr(self, field.name))}" for field in fields]
-        return f"<{type(self).__name__}: {', '.join(told)}>"
+        shown = [f"{field.name}={_brief(getattr(self, field.name))}" for field in fields]
+        return f"<{type(self).__name__}: {', '.join(shown)}>"
 
 
 def in_json(value: Any) -> Any:
-    """A value as JSON documents hold it: lists, nested documents, and null for what is not finite."""
+    """Return a value for a JSON document, with null for numbers that are not finite."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
@@ -264,55 +273,51 @@ def in_json(value: Any) -> Any:
 
 
 def named(names: Sequence[str], most: int = 4) -> str:
-    """The first names and the last, and how many there are."""
+    """Return at most ``most`` names, the last one among them."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[: most - 1])}, ..., {names[-1]}"
 
 
 def _brief(value: Any) -> str:
-    shape = getattr(value, "shape", None)
-    if shape:
+    if shape := getattr(value, "shape", None):
         return f"array of shape {tuple(shape)}"
     if isinstance(value, list | tuple | dict) and len(value) > 6:
         return f"{type(value).__name__} of {len(value)}"
     return repr(value)
 
 
-Kind = Literal["number", "comparison", "findings", "draws", "choice", "limits", "method"]
-
-
 @dataclass(frozen=True)
 class Statement:
-    """One thing that is said of a result.
+    """A part of a result's text.
 
     Attributes
     ----------
     kind : str
-        "number" with its proof, "comparison" with others, "findings" of coordinates, "draws" that weigh most, "choice"
-        among settings, "limits" of what was shown, "method".
+        "number" with its proof, "comparison" with other samples, "findings" about parameters, "draws" with the largest
+        influence, "choice" among settings, "limits" of the result, "method".
     question : str
-        What a reader would ask to be told this; the heading of a page's answer.
+        Question that the text answers; a heading of a page.
     text : str
-        Whole sentences.
+        Complete sentences.
     continues : bool
-        Whether it stands in the paragraph, or in the answer to the same question, of the statement before it.
+        True if the text continues the paragraph, or the answer to the same question, of the statement before.
     """
 
-    kind: Kind
+    kind: Literal["number", "comparison", "findings", "draws", "choice", "limits", "method"]
     question: str
     text: str
     continues: bool = False
 
 
 def cautioned(warnings: Iterable[str]) -> tuple[Statement, ...]:
-    """What of a result's warnings changes how its number is to be read; nothing if none of them does."""
+    """Return a statement of the cautions among warnings, if there are any."""
     found = [f"{each[0].upper()}{each[1:]}." for each in warnings if isinstance(each, Caution)]
     return (Statement("limits", "Under what reservations?", " ".join(["Caution:", *found])),) if found else ()
 
 
 def running_text(statements: Sequence[Statement]) -> str:
-    """Paragraphs with a blank line between them; how a number was computed is a line of its own."""
+    """Return statements as paragraphs, with each method on a line of its own."""
     paragraphs: list[list[Statement]] = []
     for each in statements:
         if each.continues and paragraphs:
@@ -328,9 +333,9 @@ def running_text(statements: Sequence[Statement]) -> str:
 
 
 def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
-    """Questions with their answers; statements that follow each other on one question are points of its answer.
+    """Return questions with their answers.
 
-    One that continues the statement before it joins its point.
+    Consecutive statements with one question are lines of its answer, unless one continues the line before.
     """
     found: list[tuple[str, str]] = []
     for each in statements:
@@ -341,32 +346,29 @@ def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-UNVISITED = (
-    "That all of the target was visited: a mode that no draw has come near changes nothing that a Stein discrepancy "
-    "sees."
-)
-"""What no Stein discrepancy proves."""
+UNVISITED = "A Stein discrepancy cannot detect a mode that no draw came near."
+"""Limit of every Stein discrepancy."""
 
 REJECTED = "These draws do not come from the target"
 UNSUSPECTED = "No bias found"
 UNDECIDED = "Too few effective draws for a verdict"
 UNTESTED = "The draws could not be tested"
-"""What a verdict says, by its p-value and the effective draws."""
+"""Headlines of a verdict."""
 
 Claim = Literal["proved", "found", "estimated"]
-"""A bracket with every rounding bounded; one of which a part is extrapolated or assumed; no bracket at all."""
+"""Basis of a bracket: all rounding errors bounded; partly extrapolated or assumed; no bracket."""
 
 ESTIMATE = "an estimate"
-"""Said in place of a bracket where there is none."""
+"""Replaces a bracket in text."""
 
 
 def claimed(claim: Claim, lower: float, upper: float) -> str:
-    """The claim and the bracket, as in a sentence: "proved to lie between 1.2 and 1.3"."""
+    """Return a bracket for a sentence: "proved to lie between 1.2 and 1.3"."""
     if claim == "estimated":
         return ESTIMATE
     return f"{claim} to lie between {' and '.join(rounded_outwards(lower, upper))}"
 
 
 def bracket_column(claim: Claim) -> str:
-    """Heading of a table's column of brackets; empty where there are none."""
+    """Return the heading of a column of brackets; empty if there are none."""
     return "" if claim == "estimated" else f"{claim} between"

@@ -1,13 +1,13 @@
-"""A sample: draws in the order they were made, with whatever else is known of them.
+"""Samples: draws in their original order, with weights, scores, labels and diagnostics.
 
-A `Sample` keeps draws exactly as given. `Sample.distinct` gives what a discrepancy is computed on: the distinct
-points that carry weight, with weights that sum to one.
+A `Sample` keeps draws exactly as given. `Sample.distinct` returns the points on which a discrepancy is computed: the
+distinct points with positive weight, with weights that sum to one.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,45 +16,52 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit import double_double
 from steinkit.arguments import masked_entries, require_lists
-from steinkit.errors import InputError, look_alikes, printable
+from steinkit.errors import InputError, printable
 from steinkit.result import Displayed, named
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-BESIDE = ("weights", "cost", "divergent", "energy")  # numbers of each draw, whatever its coordinates
+BESIDE = ("weights", "cost", "divergent", "energy")  # arrays with one number per draw
 
-_LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
+_LARGEST_WHOLE = 2.0**53  # largest size below which doubles represent all integers
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Sample(Displayed):
-    """Draws that claim to represent a target distribution.
+    """Draws that are meant to represent a target distribution.
 
     Parameters
     ----------
     points : array_like, shape (n,), (n, d) or (chains, draws, d)
-        The draws, in order. Three dimensions are laid out chain after chain and fill `chain` and `draw`.
+        The draws, in order. Three dimensions are laid out chain after chain and set `chain` and `draw`.
     weights : array_like, shape (n,), optional
-        Non-negative weights, in any unit; equal weights if not given.
+        Non-negative weights, in any unit; equal weights by default.
     scores : array_like, shape (n, d), optional
         Gradient of the target's log density at each draw.
     cost : array_like, shape (n,), optional
         Cumulative cost of the chain up to each draw, for example in likelihood evaluations.
     chain, draw : array_like of int, shape (n,), optional
-        Label of the chain and number within the chain of each draw.
+        Label of the chain of each draw, and number of the draw within its chain.
     names : sequence of str, optional
-        Names of the d coordinates; ``x1, x2, ...`` if not given.
+        Names of the d parameters; ``x1, x2, ...`` by default.
     divergent : array_like of bool, shape (n,), optional
-        Whether the Hamiltonian trajectory that ended in each draw diverged.
+        True if the Hamiltonian trajectory that ended in the draw diverged.
     energy : array_like, shape (n,), optional
         Hamiltonian at each draw, in units of the log density; see `steinkit.chains.bfmi`.
 
     Raises
     ------
     InputError
-        If an array has the wrong shape, a value (of the energy excepted) is not finite, or the weights are negative or
-        all zero.
+        If an array has the wrong shape, a value (except an energy) is not finite, or the weights are negative or all
+        zero.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sample = sk.Sample([[0.0, 1.0], [2.0, 3.0], [2.0, 3.0]], names=["mu", "tau"])
+    >>> len(sample), sample.dim, len(sample.distinct())
+    (3, 2, 2)
     """
 
     points: Floats
@@ -67,7 +74,7 @@ class Sample(Displayed):
     divergent: NDArray[np.bool_] | None
     energy: Floats | None
 
-    def __init__(  # written out, for it takes more than it keeps: anything like an array
+    def __init__(  # explicit, because parameters accept more types than attributes have
         self,
         points: ArrayLike,
         weights: ArrayLike | None = None,
@@ -81,16 +88,14 @@ class Sample(Displayed):
     ) -> None:
         rows, chain, draw = _lay_out(points, chain, draw)
         n, dim = rows.shape
-        layout = np.shape(points)[:2] if np.ndim(points) == 3 else (n, 1)
-        called = _names(names, dim)
-        values: dict[str, Any] = {"points": _finite(rows, "points", called), "names": called}
-        values["scores"] = _scores(scores, (n, dim), np.shape(points), called)
-        values["cost"] = _column(cost, "cost", n, layout)
-        values["weights"] = _weights(_column(weights, "weights", n, layout))
-        values["chain"] = _integers(_column(chain, "chain", n, layout), "chain")
-        values["draw"] = _integers(_column(draw, "draw", n, layout), "draw")
-        values["divergent"] = _flags(_column(divergent, "divergent", n, layout), "divergent")
-        values["energy"] = _column(energy, "energy", n, layout)
+        given = np.shape(points)
+        layout = given[:2] if len(given) == 3 else (n, 1)
+        labels = _names(names, dim)
+        _refuse(rows, ~np.isfinite(rows), "points", "drop or correct that draw", labels)
+        columns = {"weights": weights, "cost": cost, "chain": chain, "draw": draw}
+        columns |= {"divergent": divergent, "energy": energy}
+        values: dict[str, Any] = {"points": rows, "names": labels, "scores": _scores(scores, rows.shape, given, labels)}
+        values |= {name: _column(column, name, n, layout) for name, column in columns.items()}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -108,7 +113,7 @@ class Sample(Displayed):
         return np.array(self.points, dtype=dtype)
 
     def __getitem__(self, rows: int | slice | Integers | NDArray[np.bool_]) -> Sample:
-        """Draws by slice, number or mask, with all that is known of them: ``sample[:100]``, ``sample[::5]``."""
+        """Return draws by slice, number or mask: ``sample[:100]``, ``sample[::5]``."""
         rows = np.atleast_1d(np.arange(len(self))[rows])
         columns = {name: getattr(self, name) for name in (*BESIDE, "scores", "chain", "draw")}
         kept = {name: values[rows] for name, values in columns.items() if values is not None}
@@ -116,25 +121,25 @@ class Sample(Displayed):
 
     @property
     def dim(self) -> int:
-        """Number of coordinates d."""
+        """Number of parameters d."""
         return int(self.points.shape[1])
 
     @property
     def probabilities(self) -> Floats:
-        """The weights scaled to sum to one, shape (n,)."""
+        """Weights scaled to sum to one, shape (n,)."""
         if self.weights is None:
             return np.full(len(self), 1.0 / len(self))
-        scaled = self.weights / self.weights.max()  # so that huge weights do not overflow in the sum
+        scaled = self.weights / self.weights.max()  # the sum of large weights overflows
         return np.asarray(scaled / scaled.sum(), dtype=np.float64)
 
     @property
     def has_default_names(self) -> bool:
-        """Whether nobody named the coordinates."""
+        """True if the parameters have the default names x1, x2, ..."""
         return self.names == default_names(self.dim)
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the draws with their weights, scores and labels: the same on every machine, whatever the file."""
+        """SHA-256 of draws, weights, scores and labels, equal on all machines."""
         digest = hashlib.sha256()
         for name in ("points", "weights", "scores", "chain", "draw"):
             values = getattr(self, name)
@@ -144,38 +149,35 @@ class Sample(Displayed):
         return digest.hexdigest()
 
     def select(self, names: list[str] | tuple[str, ...]) -> Sample:
-        """Keep the named coordinates, in the order given.
+        """Return a sample of the named parameters, in the order given.
 
-        Scores are kept as they are: the score of the remaining coordinates given the others, not a marginal score.
+        Scores are not changed: they are scores of the selected parameters given the others, not marginal scores.
 
         Parameters
         ----------
         names : list or tuple of str
-            Of the coordinates to keep.
 
         Returns
         -------
         Sample
-            Of these coordinates, with the weights, cost and labels of the draws.
+            With the weights, cost and labels of the draws.
 
         Raises
         ------
         InputError
-            If there is no coordinate of a name.
+            If a name is unknown.
         """
-        position = {name: k for k, name in enumerate(self.names)}
-        unknown = [name for name in names if name not in position]
-        if unknown:
-            raise InputError(f"no coordinate named {unknown[0]!r}; the sample has {', '.join(self.names)}")
-        columns = [position[name] for name in names]
+        for name in names:
+            if name not in self.names:
+                raise InputError(f"expected one of the parameters {', '.join(self.names)}; got {name!r}")
+        columns = [self.names.index(name) for name in names]
         scores = None if self.scores is None else self.scores[:, columns]
         return replace(self, points=self.points[:, columns], scores=scores, names=tuple(names))
 
     def distinct(self) -> DistinctSample:
-        """Merge draws that are equal to the last bit, sum their weights, and drop draws without weight.
+        """Merge equal draws, add their weights, and drop draws of weight zero.
 
-        Rejections of a Metropolis chain repeat points; a repeated point carries the weight of all its repeats. Points
-        that merely lie near each other are never merged.
+        A Metropolis chain repeats a draw after each rejection. Only draws that are bit-for-bit identical are merged.
 
         Returns
         -------
@@ -185,73 +187,69 @@ class Sample(Displayed):
         Raises
         ------
         InputError
-            If two equal draws carry different scores.
+            If two equal draws have different scores.
         """
         carried = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0.0)
         first, inverse = first_occurrences(self.points if len(carried) == len(self) else self.points[carried])
         first = carried[first]
         group = np.full(len(self), -1, dtype=np.int64)
         group[carried] = inverse
-        kept = slice(None) if len(first) == len(self) else first  # where all are distinct nothing is copied
-        scores = None if self.scores is None else self.scores[kept]
+        kept = slice(None) if len(first) == len(self) else first  # a slice avoids a copy
         if self.scores is not None and len(first) < len(carried):
             differ = np.flatnonzero((self.scores[carried] != self.scores[first[inverse]]).any(axis=1))
             if differ.size:
                 row = carried[differ[0]]
                 raise InputError(
-                    f"draws {first[group[row]] + 1} and {row + 1} are the same point but carry different scores; "
-                    "a point has one score: recompute the stored scores"
+                    f"draws {first[group[row]] + 1} and {row + 1} are the same point but have different scores; "
+                    "compute the stored scores again"
                 )
-        counts = np.bincount(inverse, minlength=len(first))
-        weights, weights_low = self._shares(carried, inverse, counts)
+        weights, weights_low = self._shares(carried, inverse, len(first))
         return DistinctSample(
             points=self.points[kept],
             weights=weights,
             weights_low=weights_low,
-            scores=scores,
-            counts=counts,
+            scores=None if self.scores is None else self.scores[kept],
+            counts=np.bincount(inverse, minlength=len(first)),
             first=first,
             inverse=group,
             names=self.names,
         )
 
-    def _shares(self, carried: Integers, group: Integers, counts: Integers) -> double_double.Pair:
-        """Share of each group of draws in the weight of all, as a double-double: integers are counted, then divided."""
-        if self.weights is None:
-            return double_double.ratio(
-                (counts.astype(np.float64), np.zeros(len(counts))), (np.array([float(len(self))]), np.zeros(1))
-            )
-        scaled = np.ldexp(self.weights[carried], 1 - int(np.frexp(self.weights.max())[1]))  # the largest in [1, 2)
-        masses = scaled, np.zeros(len(scaled))
-        everything = double_double.sums_in_groups(masses, np.zeros(len(scaled), dtype=np.int64), 1)
-        if len(counts) < len(group):
-            masses = double_double.sums_in_groups(masses, group, len(counts))
-        return double_double.ratio(masses, everything)
+    def _shares(self, carried: Integers, group: Integers, groups: int) -> double_double.Pair:
+        """Return the fraction of the weight in each group of draws, as a double-double."""
+        weights = np.ones(len(carried))
+        if self.weights is not None:
+            weights = np.ldexp(self.weights[carried], 1 - int(np.frexp(self.weights.max())[1]))  # largest in [1, 2)
+        masses = weights, np.zeros(len(weights))
+        total = double_double.sums_in_groups(masses, np.zeros(len(weights), dtype=np.int64), 1)
+        if groups < len(group):
+            masses = double_double.sums_in_groups(masses, group, groups)
+        return double_double.ratio(masses, total)
 
     def with_columns(self, **columns: Any) -> Sample:
-        """The same draws with other weights, scores or names, which are checked; the rest is shared, not copied.
+        """Return the same draws with other weights, scores, names or diagnostics.
 
         Parameters
         ----------
         **columns
-            "weights", "scores", "names", "divergent" or "energy", as the class takes them.
+            "weights", "scores", "names", "divergent" or "energy", as parameters of the class.
 
         Returns
         -------
         Sample
-            A new one; this one stays as it is.
+            Shares all other arrays with this sample.
 
         Raises
         ------
         InputError
-            As the class does.
+            If a value is not valid; see the class.
         """
         scores = None if self.scores is None else Unshared(self.scores)
         return replace(self, **{"points": Unshared(self.points), "scores": scores} | columns)
 
 
 class Unshared:
-    """An array of floats that nobody else holds, so that a sample may keep it without a copy."""
+    """An array of floats with no other owner, which `Sample` keeps without a copy."""
 
     def __init__(self, array: Floats) -> None:
         self.array = array
@@ -262,26 +260,33 @@ class Unshared:
 
 @dataclass(frozen=True, eq=False)
 class DistinctSample:
-    """The n distinct points of a sample that carry weight, in order of first appearance.
+    """The n distinct points of a sample with positive weight.
 
     Attributes
     ----------
     points : ndarray, shape (n, d)
-        In the sample's coordinates.
+        In order of first appearance.
     weights : ndarray, shape (n,)
-        Positive, the doubles next to numbers that sum to one.
+        Positive weights, rounded to double precision; the exact weights sum to one.
     weights_low : ndarray, shape (n,)
-        What these numbers, quotients of the weights given or of counts, are beyond `weights`, to about 2^-96 of them.
+        Exact weights minus `weights`, with an error of about 2^-96 of the weight.
     scores : ndarray, shape (n, d), or None
-        Of the target at the points, where the sample stores them.
+        Scores stored in the sample.
     counts : ndarray of int, shape (n,)
-        How many draws fell on each point.
+        Number of draws at each point.
     first : ndarray of int, shape (n,)
         Index of the first draw at each point.
     inverse : ndarray of int, shape (draws,)
-        For each draw of the sample its point, or -1 for a draw without weight.
+        Point of each draw of the sample, or -1 for a draw of weight zero.
     names : tuple of str
-        Of the d coordinates.
+        Names of the d parameters.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> distinct = sk.Sample([0.0, 2.0, 2.0, 5.0], weights=[1.0, 1.0, 2.0, 0.0]).distinct()
+    >>> distinct.points.ravel().tolist(), distinct.weights.tolist(), distinct.inverse.tolist()
+    ([0.0, 2.0], [0.25, 0.75], [0, 1, 1, -1])
     """
 
     points: Floats
@@ -301,23 +306,23 @@ class DistinctSample:
 
     @property
     def dim(self) -> int:
-        """Number of coordinates d."""
+        """Number of parameters d."""
         return int(self.points.shape[1])
 
     def joined(self, first: Integers, group: Integers) -> DistinctSample:
-        """Groups of points as one point each: that of the first of them, with the weight of all.
+        """Replace each group of points by its first point, with the weight of the group.
 
         Parameters
         ----------
         first : ndarray of int, shape (m,)
-            The first point of each group.
+            First point of each group.
         group : ndarray of int, shape (n,)
-            The group of each point.
+            Group of each point.
 
         Returns
         -------
         DistinctSample
-            Of m points, without scores.
+            m points, without scores.
         """
         weights, weights_low = double_double.sums_in_groups((self.weights, self.weights_low), group, len(first))
         return replace(
@@ -333,7 +338,7 @@ class DistinctSample:
 
     @property
     def merged(self) -> int:
-        """Number of draws that repeated an earlier draw."""
+        """Number of draws that repeat an earlier draw."""
         return int(self.counts.sum()) - len(self)
 
     @property
@@ -343,7 +348,7 @@ class DistinctSample:
 
 
 def default_names(dim: int) -> tuple[str, ...]:
-    """``x1, x2, ...``: the names of coordinates that nobody named."""
+    """Return ``x1, x2, ...``, the names of parameters without names."""
     return tuple(f"x{k + 1}" for k in range(dim))
 
 
@@ -351,32 +356,25 @@ def _names(given: Iterable[str] | None, dim: int) -> tuple[str, ...]:
     require_lists(names=given)
     names = tuple(map(str, () if given is None else given)) or default_names(dim)
     if len(names) != dim or len(set(names)) != dim:
-        raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")
+        raise InputError(f"names must be {dim} different names, one per parameter; got {list(names)}")
     require_printable(names)
-    require_unlike(names, "two coordinates")
     return names
 
 
 def require_printable(names: Iterable[str]) -> None:
-    """Refuse names that would do more than be read where they are shown."""
+    """Require names without control or invisible characters; InputError."""
     for position, name in enumerate(names, 1):
         if printable(name) != name:
             raise InputError(
-                f'coordinate {position} is named "{printable(name)}", with control or invisible characters in it; '
-                "rename it"
+                f'expected names without control or invisible characters, got "{printable(name)}" for parameter '
+                f"{position}; rename it"
             )
-
-
-def require_unlike(names: Iterable[str], what: str) -> None:
-    """Refuse different names that no reader would tell apart; ``what`` begins the message."""
-    if alike := look_alikes(names):
-        raise InputError(f"{what} have names that look alike, {alike}; rename one")
 
 
 def _lay_out(
     points: ArrayLike, chain: ArrayLike | None, draw: ArrayLike | None, what: str = "points"
 ) -> tuple[Floats, ArrayLike | None, ArrayLike | None]:
-    """Bring points of any accepted shape to (n, d); three dimensions name chains and draws."""
+    """Return draws with shape (n, d), and labels for draws of three dimensions."""
     array = _floats(points, what)
     if array.ndim == 1:
         array = array[:, None]
@@ -384,102 +382,96 @@ def _lay_out(
         chains, draws, dim = array.shape
         array = array.reshape(chains * draws, dim)
         if chain is None and draw is None:
-            chain = np.repeat(np.arange(chains), draws)
-            draw = np.tile(np.arange(draws), chains)
+            chain, draw = np.repeat(np.arange(chains), draws), np.tile(np.arange(draws), chains)
     if array.ndim != 2:
-        raise InputError(f"draws must have shape (n,), (n, d) or (chains, draws, d); received {np.shape(points)}")
-    if array.shape[0] == 0 or array.shape[1] == 0:
-        raise InputError(f"the sample is empty: shape {array.shape}; at least one draw of one coordinate is needed")
+        raise InputError(f"draws must have shape (n,), (n, d) or (chains, draws, d); got {np.shape(points)}")
+    if not array.size:
+        raise InputError(f"expected at least one draw of one parameter, got shape {array.shape}")
     return np.ascontiguousarray(array), chain, draw
 
 
 def _floats(values: ArrayLike, what: str) -> Floats:
-    """Copy ``values`` to float64, refusing what is not real numbers."""
+    """Return a copy with type float64; InputError if the values are not real numbers."""
     if isinstance(values, Mapping) or hasattr(values, "coords"):
         raise InputError(
-            f"{what} must be an array of real numbers; received {type(values).__name__}, whose parts have names: "
-            "as_sample reads draws from it"
+            f"{what} must be an array of real numbers; got {type(values).__name__} with named parts: convert it with "
+            "as_sample"
         )
     if isinstance(values, Unshared):
         return values.array
     try:
-        masked = masked_entries(values)
-        if masked:
-            raise TypeError(f"an array with {masked} masked entries, which are no draws")
+        if masked := masked_entries(values):
+            raise TypeError(f"an array with {masked} masked entries")
         array = np.asarray(values)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"numbers of type {array.dtype}")
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what} must be an array of real numbers; received {error}") from None
+        raise InputError(f"{what} must be an array of real numbers; got {error}") from None
 
 
 def _refuse(values: Floats, bad: NDArray[np.bool_], what: str, remedy: str, names: Sequence[str] = ()) -> None:
-    """Raise InputError for the first of the values that are bad."""
+    """Raise InputError for the first bad value."""
     if not bad.any():
         return
     row, *rest = map(int, np.argwhere(bad)[0])
     column = rest[0] if rest else 0
     others = f" ({bad.sum()} such values in all)" if bad.sum() > 1 else ""
-    said = f"is {values[row, *rest]:.10g}{others}; {remedy}"
-    error = InputError(f"{what}: row {row + 1}{f', column {names[column]!r}' if names else ''} {said}")
-    error.cell = what, row, column, said
+    message = f"is {values[row, *rest]:.10g}{others}; {remedy}"
+    error = InputError(f"{what}: row {row + 1}{f', column {names[column]!r}' if names else ''} {message}")
+    error.cell = what, row, column, message
     raise error
 
 
-def _finite(array: Floats, what: str, names: Sequence[str] = ()) -> Floats:
-    _refuse(array, ~np.isfinite(array), what, "drop or repair that draw", names)
-    return array
-
-
 def _scores(
-    scores: ArrayLike | None, shape: tuple[int, int], given_points: tuple[int, ...], names: tuple[str, ...]
+    scores: ArrayLike | None, shape: tuple[int, ...], layout: tuple[int, ...], names: tuple[str, ...]
 ) -> Floats | None:
-    """One score a draw, shape (n, d); also accepted laid out like the points were."""
+    """Return scores with shape (n, d); they may have the layout of the points."""
     if scores is None:
         return None
     given = np.shape(scores)
     array = _lay_out(scores, None, None, "scores")[0]
-    wanted = given_points if len(given) == 3 else shape
-    if array.shape != shape or (len(given) == 3 and given != given_points):
-        raise InputError(f"scores must have the shape of the points, {wanted}; received {given}")
-    return _finite(array, "scores", names)
+    expected = layout if len(given) == 3 else shape
+    if array.shape != shape or (len(given) == 3 and given != layout):
+        raise InputError(f"scores must have the shape of the points, {expected}; got {given}")
+    _refuse(array, ~np.isfinite(array), "scores", "drop or correct that draw", names)
+    return array
 
 
-def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> Floats | None:
-    """One number a draw, shape (n,); also accepted laid out like the points, (chains, draws) or (n, 1)."""
+def _not_whole(column: Floats) -> NDArray[np.bool_]:
+    return np.asarray((column != np.rint(column)) | ~(np.abs(column) <= _LARGEST_WHOLE))
+
+
+_CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
+    "weights": (
+        lambda column: ~((column >= 0.0) & np.isfinite(column)),
+        "expected a finite, non-negative number",
+        float,
+    ),
+    "cost": (lambda column: ~np.isfinite(column), "expected a finite number", float),
+    "chain": (_not_whole, "expected a whole number of at most 2**53", int),
+    "draw": (_not_whole, "expected a whole number of at most 2**53", int),
+    "divergent": (lambda column: (column != 0.0) & (column != 1.0), "expected 0 or 1", bool),
+}
+"""Values that are not allowed, the remedy, and the type of each array with one number per draw."""
+
+
+def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> NDArray[Any] | None:
+    """Return one number per draw, shape (n,), from any accepted layout."""
     if values is None:
         return None
     array = _floats(values, what)
     if array.shape == layout:
         array = array.reshape(-1)
     if array.shape != (n,):
-        raise InputError(f"{what} must hold one number a draw, {n} in all; received {np.shape(values)}")
-    return array if what == "energy" else _finite(array, what)  # a diagnostic is no reason to refuse draws
-
-
-def _flags(column: Floats | None, what: str) -> NDArray[np.bool_] | None:
-    if column is None:
-        return None
-    _refuse(column, (column != 0.0) & (column != 1.0), what, "expected 0 or 1")
-    return np.asarray(column == 1.0)
-
-
-def _weights(weights: Floats | None) -> Floats | None:
-    if weights is None:
-        return None
-    _refuse(weights, weights < 0.0, "weights", "a weight must not be negative: correct it or drop that draw")
-    if not weights.any():
-        raise InputError("all weights are zero; at least one draw must carry weight")
-    return weights
-
-
-def _integers(column: Floats | None, what: str) -> Integers | None:
-    if column is None:
-        return None
-    strange = (column != np.rint(column)) | (np.abs(column) > _LARGEST_WHOLE)
-    _refuse(column, strange, what, f"a {what} label is a whole number of at most 2**53: correct it")
-    return column.astype(np.int64)
+        raise InputError(f"{what} must be one number per draw, {n} in all; got shape {np.shape(values)}")
+    if what not in _CHECKS:
+        return array
+    bad, remedy, dtype = _CHECKS[what]
+    _refuse(array, bad(array), what, remedy)
+    if what == "weights" and not array.any():
+        raise InputError("all weights are zero; at least one draw must have a positive weight")
+    return array.astype(dtype, copy=False)
 
 
 def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | None:
@@ -492,7 +484,7 @@ def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | No
     Returns
     -------
     tuple of ndarray, shapes (chains,) and (draws,), or None
-        None unless each chain is one contiguous block and all blocks carry the same draw labels.
+        None unless each chain is a contiguous block and all blocks have the same draw labels.
     """
     starts = np.flatnonzero(np.concatenate([[True], chain[1:] != chain[:-1]]))
     chains, (length, rest) = chain[starts], divmod(len(chain), len(starts))
@@ -503,25 +495,25 @@ def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | No
 
 
 def rectangle_of(sample: Sample) -> tuple[int, int] | None:
-    """(chains, draws) if the sample's labels form a rectangle of chains by draws, whatever the labels are."""
+    """Return (chains, draws) if the sample's labels form a rectangle, else None."""
     labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
     return None if labels is None else (len(labels[0]), len(labels[1]))
 
 
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
-    """Index of the first of each group of equal rows, in order of appearance, and the group of every row.
+    """Return the first row of each group of equal rows, and the group of every row.
 
-    Rows are sorted by their first coordinate; by all of them, which takes longer, where it has ties.
+    Groups are in order of appearance. Rows are sorted by their first entry, and by all entries if it has ties.
     """
-    order = np.argsort(points[:, 0], kind="stable")  # equal rows stay in order of appearance
+    order = np.argsort(points[:, 0], kind="stable")  # a stable sort keeps equal rows in order
     changes = points[order[1:], 0] != points[order[:-1], 0]
     if not changes.all():
-        order = np.lexsort(points.T[::-1])  # stable, too
+        order = np.lexsort(points.T[::-1])  # also stable
         changes = (points[order[1:]] != points[order[:-1]]).any(axis=1)
     starts = np.concatenate([[True], changes])
     if starts.all():
-        alone = np.arange(len(order))
-        return alone, alone
+        identity = np.arange(len(order))
+        return identity, identity
     leaders = order[starts]
     rank = np.empty(len(leaders), dtype=np.int64)
     rank[np.argsort(leaders)] = np.arange(len(leaders))

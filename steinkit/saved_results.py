@@ -1,9 +1,9 @@
-"""Results in two files: a JSON file with `Result.to_dict`, and an NPZ file with the arrays.
+"""Saved results: a JSON file with `Result.to_dict`, and an NPZ file with the arrays.
 
-The NPZ file has the JSON file's name with ``.npz`` added. Under "result" it holds a description of the result in JSON,
-with the version of its schema, the name of the type of every record, the names of the arrays, and the SHA-256 of the
-JSON file. Nothing is pickled: a restored result consists of arrays, numbers, texts, and records that are public or
-listed in `_RECORDS`. A user's functions, as in an operator, are kept as their texts.
+The NPZ file has the name of the JSON file with ``.npz`` added. Its entry "result" is a description of the result in
+JSON: the version of the schema, the SHA-256 of the JSON file, the type of every record and the names of the arrays.
+Nothing is pickled. A restored result consists of arrays, numbers, texts, and records that are public or listed in
+`_RECORDS`. Functions of the user, as in an operator, are stored as text.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from steinkit.files.streams import as_json, read_bytes, write_bytes
 from steinkit.finding import Kind
 from steinkit.result import Result
 
-_ENDING = ".npz"
-_DESCRIBED = "result"
+_DESCRIPTION = "result"
 _SCHEMA = 1
-"""Version of the files; raise it when a saved record gains, loses or renames a field or changes its meaning."""
+"""Version of the files. Increase it if a record's fields or their meaning change."""
 
 _RECORDS = {
     "BootstrapTest": "discrepancy.kernel.ksd",
@@ -52,123 +51,133 @@ _RECORDS = {
     "Slice": "discrepancy.sliced",
     "TestResult": "diagnosis.verdict_result",
 }
-"""Modules of records that a file may hold beside the public ones, by the names of their types."""
+"""Modules of the records that a file may contain in addition to public ones, by type."""
 
 
 def save_result(result: Result, path: str | os.PathLike[str], text: str | None = None) -> None:
-    """Write a result's two files.
+    """Write a result to its two files.
 
     Parameters
     ----------
     result : Result
     path : path
-        Of the JSON file.
+        The JSON file.
     text : str, optional
-        What to write there, where it is more than `Result.to_dict`.
+        Content of the JSON file; `Result.to_dict` by default.
 
     Raises
     ------
     OutputError
         If a file cannot be written.
     """
-    data, described = packed_result(result, text)
+    data, archive = packed_result(result, text)
     write_bytes(path, data, binary=True)
-    write_bytes(_beside(path), described, binary=True)
+    write_bytes(_archive_of(path), archive, binary=True)
 
 
 def packed_result(result: Result, text: str | None = None) -> tuple[bytes, bytes]:
-    """Return what the two files hold; parameters of `save_result`."""
+    """Return the content of the two files; see `save_result` for the parameters."""
     data = f"{as_json(result.to_dict()) if text is None else text}\n".encode()
     arrays: dict[str, NDArray[Any]] = {}
     digest = hashlib.sha256(data).hexdigest()
     state = json.dumps({"schema": _SCHEMA, "sha256": digest, "result": _packed(result, arrays)})
+    arrays[_DESCRIPTION] = np.frombuffer(state.encode(), dtype=np.uint8)
     stream = io.BytesIO()
-    arrays[_DESCRIBED] = np.frombuffer(state.encode(), dtype=np.uint8)
     np.savez(stream, allow_pickle=False, **arrays)
     return data, stream.getvalue()
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
-    """Read a result that was kept with `Result.save`, or with ``-o`` of a command.
+    """Read a result that `Result.save` or the option ``-o`` wrote.
 
     Parameters
     ----------
     path : path
-        Of the JSON file; the arrays are read from the file beside it, of this name with ``.npz`` added.
+        The JSON file. The arrays are read from the file of this name with ``.npz`` added.
 
     Returns
     -------
     Result
-        As it was when it was kept.
 
     Raises
     ------
     InputError
-        If a file is missing or damaged, or the two do not belong together.
+        If a file is missing or damaged, or the two files belong to different results.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> found = sk.chain_diagnostics(np.random.default_rng(0).standard_normal((100, 2)))
+    >>> file = Path(tempfile.mkdtemp()) / "ess.json"
+    >>> found.save(file)
+    >>> sk.read_result(file).value == found.value
+    True
     """
-    data, beside = read_bytes(path, binary=True), _beside(path)
+    data, beside = read_bytes(path, binary=True), _archive_of(path)
     if not beside.is_file():
         raise InputError(
-            f"{path} has no {beside.name} beside it, which holds the result's arrays; write both with -o of the "
-            "command or with Result.save"
+            f"{path}: expected the file {beside.name} with the result's arrays in the same folder; write both with "
+            "Result.save, or with -o of the command"
         )
     return unpacked_result(data, read_bytes(beside, binary=True), str(beside))
 
 
-def unpacked_result(data: bytes, described: bytes, name: str) -> Result:
-    """Return the result whose files hold these bytes; the second of them is called by a name in errors."""
+def unpacked_result(data: bytes, archive: bytes, name: str) -> Result:
+    """Return the result with files of this content."""
     try:
-        archive = Archive(described, name)
-        state = json.loads(archive[_DESCRIBED].tobytes())
+        arrays = Archive(archive, name)
+        state = json.loads(arrays[_DESCRIPTION].tobytes())
         if state.get("schema") != _SCHEMA:
             raise ValueError(f"expected schema {_SCHEMA}, got {state.get('schema')}; make the result again")
-        found = _unpacked(state["result"], archive)
+        found = _unpacked(state["result"], arrays)
     except SteinkitError:
         raise
-    except Exception as error:  # a damaged description is anything but one
-        raise InputError(
-            f"{name} is not a result that this version of steinkit can read ({str(error) or repr(error)})"
-        ) from None
+    except Exception as error:  # a damaged description can raise any error
+        raise InputError(f"{name} is not a result of this version of steinkit ({str(error) or repr(error)})") from None
     if state.get("sha256") != hashlib.sha256(data).hexdigest():
-        raise InputError(f"{name} belongs to another result than its document; keep both files of a result together")
+        raise InputError(f"{name} belongs to another JSON file; keep both files of a result together")
     if not isinstance(found, Result):
-        raise InputError(f"{name} holds a {type(found).__name__}, not a result")
+        raise InputError(f"{name}: expected a result, got {type(found).__name__}")
     return found
 
 
-def _beside(path: str | os.PathLike[str]) -> Path:
-    return Path(f"{os.fspath(path)}{_ENDING}")
+def _archive_of(path: str | os.PathLike[str]) -> Path:
+    return Path(f"{os.fspath(path)}.npz")
 
 
 def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """A value in JSON: arrays by their names, everything else but numbers, texts and lists as an object of one key."""
+    """Return a value in JSON, with other types as objects with one key."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         known = (name for name, array in arrays.items() if array is value)
         name = next(known, f"array_{len(arrays)}")
         arrays[name] = value
         return {"array": name}
-    if isinstance(value, Caution):
-        return {"caution": str(value)}
-    if isinstance(value, Kind):
-        return {"kind": str(value)}
+    for kind, kept in _TEXTS.items():
+        if isinstance(value, kept):
+            return {kind: str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, SteinkitError):
-        return {"error": str(value)}
     if isinstance(value, list):
         return [_packed(each, arrays) for each in value]
     if isinstance(value, tuple):
         return {"tuple": [_packed(each, arrays) for each in value]}
     if isinstance(value, Mapping):
         return {"mapping": [[_packed(key, arrays), _packed(each, arrays)] for key, each in value.items()]}
-    name, module = type(value).__name__, type(value).__module__
-    if is_dataclass(value) and module.startswith("steinkit."):
+    name = type(value).__name__
+    if is_dataclass(value) and type(value).__module__.startswith("steinkit."):
         if _type_of(name) is not type(value):
-            raise TypeError(f"{module}.{name} is no record of steinkit.saved_results; add it there")
+            raise TypeError(f"{type(value).__module__}.{name} is missing in steinkit.saved_results._RECORDS")
         return {"record": [name, {each.name: _packed(getattr(value, each.name), arrays) for each in fields(value)}]}
     return repr(value)
+
+
+_TEXTS: dict[str, type[Any]] = {"caution": Caution, "kind": Kind, "error": SteinkitError}
+"""Types that are stored as text."""
 
 
 def _unpacked(value: Any, arrays: Archive) -> Any:
@@ -177,22 +186,19 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
     if not isinstance(value, dict):
         return value
     ((kind, held),) = value.items()
-    if kind == "array":
-        return np.array(arrays[held])
-    if kind == "caution":
-        return Caution(held)
-    if kind == "error":
-        return SteinkitError(held)
-    if kind == "tuple":
-        return tuple(_unpacked(each, arrays) for each in held)
-    if kind == "mapping":
-        return {_unpacked(key, arrays): _unpacked(each, arrays) for key, each in held}
-    if kind == "kind":
-        return Kind(held)
+    if kind in _TEXTS:
+        return _TEXTS[kind](held)
+    match kind:
+        case "array":
+            return np.array(arrays[held])
+        case "tuple":
+            return tuple(_unpacked(each, arrays) for each in held)
+        case "mapping":
+            return {_unpacked(key, arrays): _unpacked(each, arrays) for key, each in held}
     name, kept = held
-    if (made_of := _type_of(name)) is None:
-        raise ValueError(f"{name} is no record of a result")
-    made = object.__new__(made_of)
+    if (record := _type_of(name)) is None:
+        raise ValueError(f"{name} is not a record of a result")
+    made = object.__new__(record)
     if missing := {field.name for field in fields(made)} - kept.keys():
         raise ValueError(f"{name} has no field {min(missing)}; make the result again")
     for field in fields(made):
@@ -201,7 +207,7 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
 
 
 def _type_of(name: str) -> Any:
-    """Return the dataclass of this name that files may hold; None if there is none."""
+    """Return the dataclass of this name if files may contain it, else None."""
     module = f"steinkit.{_RECORDS[name]}" if name in _RECORDS else "steinkit"
     found = getattr(importlib.import_module(module), name, None)
     return found if isinstance(found, type) and is_dataclass(found) else None

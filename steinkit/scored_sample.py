@@ -1,4 +1,4 @@
-"""The scored sample: distinct points with weights, their scores, and the support's bounds."""
+"""The scored sample: distinct points with weights, scores, and the bounds of the support."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occu
 from steinkit.target import Target, as_bounds, require_inside, require_target
 from steinkit.units import Units, UnitsLike
 
-_LEAST_SHARE = 1e-100  # of a draw's weight in that of all
+_LEAST_SHARE = 1e-100  # smallest fraction of the weight of a draw
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredSample:
-    """Draws with their scores, prepared once: the input of all tests and measures.
+    """Draws with their scores, prepared once for all tests and measures.
 
     Attributes
     ----------
@@ -36,15 +36,15 @@ class ScoredSample:
         Score of the target at the distinct points.
     bounds : ndarray, shape (d, 2), or None
     notes : tuple of str
-        What was merged or left out, and what a reader should know before the number.
+        Draws that were merged or dropped, and cautions.
     given : Sample
-        The draws as they came, checked, with the weights given beside them.
+        The original draws, with the weights passed separately.
     units : Units
-        In which points, scores and bounds are: raw ones, until `in_units` changes them.
+        Units of points, scores and bounds; raw ones before `in_units`.
     target : Target or None
-        What the draws claim to represent; None if only its scores are known.
+        None if only the target's scores are known.
     original : ScoredSample, or None
-        The same points in raw units, where they are in others.
+        The same points in raw units, if these are in others.
     """
 
     points: DistinctSample
@@ -66,7 +66,7 @@ class ScoredSample:
         weights: ArrayLike | None = None,
         bounds: ArrayLike | None = None,
     ) -> ScoredSample:
-        """Check that draws, target, scores, weights and bounds fit together, and evaluate the score where needed."""
+        """Validate draws with their target and evaluate the score."""
         last = _last.get() if scores is None and weights is None and bounds is None else None
         if last and last[0][0] is draws and last[0][1] is target:
             return last[0][2]
@@ -80,13 +80,12 @@ class ScoredSample:
         points = sample.distinct()
         limits = _support(points, target, bounds)
         notes = (*faint, *_notes_on(given, points, target))
-        values = (
-            points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
-        )
-        assert values is not None  # _with_columns saw to it
+        values, remarks = points.scores, tuple[str, ...]()
         if target is not None:
+            values = target.score(points.points, draws=points.first, names=points.names)
             target.check_once(points.points, values, points.names)
-        remarks = () if target is None else target.remarks
+            remarks = target.remarks
+        assert values is not None  # see _with_columns
         if weights is not None:
             given = replace(given, weights=np.ravel(weights))
         found = cls(points, values, limits, (*notes, *remarks), given, Units.of("raw", points), target)
@@ -96,45 +95,45 @@ class ScoredSample:
 
     @cached_property
     def draws(self) -> Draws:
-        """The draws that carry weight, chain after chain; InputError if there are fewer than eight."""
+        """Draws with positive weight; InputError if there are fewer than eight."""
         return Draws.of(self.given, self.points, self.scores)
 
     @cached_property
     def standard(self) -> ScoredSample:
-        """The same in the draws' own standard deviations, the origin of bounded coordinates at a bound."""
+        """The sample in units of its own standard deviations."""
         return self.in_units("own")
 
     @cached_property
     def own_units(self) -> Units:
-        """The draws' own standard deviations."""
+        """Units of the draws' own standard deviations."""
         return Units.of("own", self.points)
 
     @cached_property
     def carried(self) -> Sample:
-        """The draws that carry weight, with their scores, in the order in which they came."""
+        """Draws with positive weight and their scores, in the original order."""
         rows = np.flatnonzero(self.points.inverse >= 0)
         scores = self.scores[self.points.inverse[rows]]
         return replace(replace(self.given, scores=None)[rows], scores=scores, names=self.points.names)
 
     @property
     def raw(self) -> ScoredSample:
-        """The same points, scores and bounds in raw units."""
+        """The sample in raw units."""
         return self if self.original is None else self.original
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Those of the notes that change how a number is to be read."""
+        """Notes that change the interpretation of a number."""
         return tuple(note for note in self.notes if isinstance(note, Caution))
 
     def in_units(self, units: UnitsLike) -> ScoredSample:
-        """The same in other units, the origin of bounded coordinates at a bound; itself in raw ones.
+        """Return the sample in other units.
 
-        Points that rounding makes equal in these units are one point, with the weighted mean of their scores.
+        Points that are equal after rounding in these units are merged, with the weighted mean of their scores.
 
         Raises
         ------
         UsageError, InputError
-            As `Units.of` does, or if the scores overflow in these units.
+            See `Units.of`; also if numbers in these units are not 0 or between 1e-100 and 1e100 in size.
         """
         assert self.original is None
         chosen = Units.of(units, self.points)
@@ -158,16 +157,16 @@ class ScoredSample:
         )
 
     def _joined(self, first: Integers, group: Integers) -> ScoredSample:
-        """With groups of points taken as one, each with the mean of its scores."""
+        """Merge groups of points; a group gets the mean of its scores."""
         points = self.points.joined(first, group)
         whole = points.weights[group], points.weights_low[group]
         shares = double_double.ratio((self.points.weights, self.points.weights_low), whole)
         terms = (double_double.times(shares, (column, np.zeros(len(group)))) for column in self.scores.T)
-        with np.errstate(over="ignore", invalid="ignore"):  # a result that is not finite is refused in these units
+        with np.errstate(over="ignore", invalid="ignore"):  # `in_units` refuses results that are not finite
             means = [double_double.sums_in_groups(each, group, len(first))[0] for each in terms]
         note = (
-            f"{len(group) - len(first)} points equal others in these units but for rounding; they were merged, with "
-            "the mean of their scores"
+            f"{len(group) - len(first)} points equal others after rounding in these units; they were merged, with the "
+            "mean of their scores"
         )
         scores = np.column_stack(means)
         return replace(self, points=points, scores=scores, notes=(*self.notes, note))
@@ -177,22 +176,22 @@ _last: ContextVar[list[tuple[DrawsLike, Target | None, ScoredSample]] | None] = 
 
 
 def prepared_once() -> AbstractContextManager[None]:
-    """A block in which several measures are taken of one sample: it is prepared, and its score evaluated, once."""
+    """Prepare a sample only once for several measures inside a block."""
     return during(_last, [])
 
 
 def _without_faint(sample: Sample) -> tuple[Sample, tuple[str, ...]]:
-    """The sample with weight zero for draws whose share underflows, or would with what it is multiplied by."""
+    """Set weights below 1e-100 of the total to zero."""
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
     faint = (weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
     if not faint.any():
         return sample, ()
-    note = f"{np.count_nonzero(faint)} of {len(sample)} draws have less than 1e-100 of the weight and were left out"
+    note = f"{np.count_nonzero(faint)} of {len(sample)} draws have less than 1e-100 of the weight and were dropped"
     return sample.with_columns(weights=np.where(faint, 0.0, weights)), (note,)
 
 
 def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> None:
-    """Require numbers of a size with which no product in a certificate leaves the normal doubles; InputError."""
+    """Require numbers in the range of certificates; InputError."""
     gaps = np.diff(np.sort(points, axis=0), axis=0)
     limits = np.empty(0) if bounds is None else bounds
     for values, what in ((points, "draws"), (gaps, "differences of draws"), (scores, "scores"), (limits, "bounds")):
@@ -200,91 +199,88 @@ def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> No
 
 
 def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:
-    """Values laid out by chain and draw, brought to one row a draw; any others as they are, for `Sample` to judge."""
+    """Return values of shape (chains, draws, ...) with one row per draw."""
     if values is None or np.shape(values) != layout:
         return values
     return np.reshape(values, (layout[0] * layout[1], *layout[2:]))
 
 
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
-    """The sample with the weights and scores given beside it, and the target's names; one source of each."""
+    """Return the sample with separate weights and scores; UsageError."""
     columns: dict[str, Any] = {}
     for name, values in (("weights", weights), ("scores", scores)):
         if values is not None:
             require_unmasked(values, name)
             columns[name] = np.asarray(values)
     if weights is not None and sample.weights is not None:
-        raise UsageError("weights were given, but the sample carries its own; drop one of the two")
+        raise UsageError("weights= was given, but the sample has weights; drop one of the two")
     if scores is not None and (target is not None or sample.scores is not None):
-        other = "a target was given too" if target is not None else "the sample stores its own"
-        raise UsageError(f"scores were given, but {other}; drop one of the two")
+        other = "so was a target" if target is not None else "the sample has scores"
+        raise UsageError(f"scores= was given, but {other}; drop one of the two")
     if target is None:
         if sample.scores is None and scores is None:
-            raise UsageError(
-                "a discrepancy needs the target's score: give a target, or scores=, or a sample with scores"
-            )
+            raise UsageError("expected a target, scores=, or a sample with scores; got none of them")
         return sample.with_columns(**columns) if columns else sample
     require_names(sample, target)
     if sample.scores is not None:
-        columns["scores"] = None  # the target's take their place
+        columns["scores"] = None  # the target's scores replace them
     named = named_after(sample, target)
     return named.with_columns(**columns) if columns else named
 
 
 def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:
-    """The support's bounds, with every point inside; None if there are none."""
+    """Return the bounds of the support, or None; InputError if a point lies outside."""
     own = None if target is None else target.bounds
     limits = own if bounds is None else as_bounds(bounds, points.dim)
     if limits is None:
         return None
     if own is not None and bounds is not None and not np.array_equal(own, limits):
-        raise UsageError("bounds were given, but the target has its own and they differ; drop one of the two")
+        raise UsageError("bounds= differs from the bounds of the target; drop one of the two")
     if len(limits) != points.dim:
-        raise InputError(f"the target has {len(limits)} coordinates, the draws have {points.dim}")
+        raise InputError(f"the target has {len(limits)} parameters, the draws have {points.dim}")
     require_inside(points.points, limits, points.names, points.first)
     return limits
 
 
 def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> Iterator[str]:
-    """What scoring does to the sample as given, and what its reader should know before the number."""
+    """Yield notes on draws that are merged or dropped, and cautions."""
     n = len(sample)
     if points.merged:
-        yield f"{points.merged} of {n} draws repeat an earlier draw; they were merged and their weights summed"
+        yield f"{points.merged} of {n} draws repeat an earlier draw; they were merged and their weights added"
     if points.weightless:
-        yield f"{points.weightless} of {n} draws have weight zero and were left out"
+        yield f"{points.weightless} of {n} draws have weight zero and were dropped"
     if len(points) == 1:
-        what = "the sample is one draw" if n == 1 else f"all {n} draws are the same point"
-        yield Caution(f"{what}: the discrepancy is that of a single point mass")
+        subject = "the sample is one draw" if n == 1 else f"all {n} draws are the same point"
+        yield Caution(f"{subject}, so the discrepancy is that of a point mass")
     if target is not None and sample.scores is not None:
-        yield "the sample's stored scores were not used; the target's were"
+        yield "the scores of the target were used instead of those stored in the sample"
 
 
 def named_after(sample: Sample, target: Target | None) -> Sample:
-    """The sample under the target's names where nobody named its coordinates."""
+    """Return the sample with the target's names if it has default names."""
     if target is None or target.names is None or not sample.has_default_names or len(target.names) != sample.dim:
         return sample
     return sample.with_columns(names=target.names)
 
 
 def require_names(sample: Sample, target: Target) -> None:
-    """Refuse draws whose coordinates somebody named otherwise than the target's, or in another order.
+    """Require named parameters of a sample to be those of the target, in its order.
 
     Raises
     ------
     InputError
-        With both lists.
+        With both lists of names.
     """
     if target.names is None or sample.has_default_names or len(target.names) != sample.dim:
         return
-    columns, coordinates = ", ".join(sample.names), ", ".join(target.names)
+    given, expected = ", ".join(sample.names), ", ".join(target.names)
     if sorted(target.names) != sorted(sample.names):
         raise InputError(
-            f"the draws have the coordinates {columns} and the target has {coordinates}, so they cannot be matched; "
-            "name the draws as the target does, Sample(points, names=...), or state their order by --columns on the "
-            "command line"
+            f"the parameters of the draws, {given}, are not those of the target, {expected}; rename the draws, or "
+            "state the order of their columns with --columns on the command line"
         )
     if target.names != sample.names:
         raise InputError(
-            f"the columns {columns} are not in the target's order {coordinates}; "
-            "reorder them (Sample.select, or --columns on the command line)"
+            f"the parameters {given} are not in the order of the target, {expected}; reorder them with Sample.select, "
+            "or with --columns on the command line"
         )

@@ -1,11 +1,11 @@
-"""Targets: the distribution a sample claims to represent, known through its score.
+"""Targets: the distribution that a sample is meant to represent, given by its score.
 
-A Stein discrepancy needs the score, grad log p, and the support's bounds; nothing else. A log density lets
-the score be checked, a sampler gives reference samples, a cdf gives Wasserstein distances in one dimension.
+A Stein discrepancy needs the score, grad log p, and the bounds of the support. With a log density the score can be
+checked, a sampler provides reference samples, and a cdf provides Wasserstein distances in one dimension.
 
-Gradients of a log density are had by SciPy's adaptive central differences (`scipy.differentiate.derivative`), each
-entry with an estimate of its own error. Added here: steps in the unit of each coordinate that never cross a bound of
-the support, several starts, and the rounding error of the log density.
+Gradients of a log density are computed by SciPy's adaptive central differences (`scipy.differentiate.derivative`), with
+an estimate of the error of each entry. In addition, steps are in the unit of each parameter and never cross a bound,
+several initial steps are tried, and the rounding error of the log density is included.
 """
 
 from __future__ import annotations
@@ -19,15 +19,8 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import (
-    generator_from,
-    real_numbers,
-    require_functions,
-    require_lists,
-    require_type,
-    whole,
-)
-from steinkit.errors import InputError, SteinkitError, UsageError, warn_user
+from steinkit.arguments import generator_from, real_numbers, require_functions, require_lists, require_type, whole
+from steinkit.errors import InputError, SteinkitError, UsageError, listed, warn_user
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers, default_names, require_printable
 
@@ -35,11 +28,11 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 Vectorised = Callable[[Floats], ArrayLike]
 Functions = Mapping[str, Vectorised]
-Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]  # of offsets, rows and columns
+Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]  # (offsets, rows, columns) -> values
 
 
 def as_functions(functions: Functions) -> Functions:
-    """Functions by name; UsageError if they are anything else."""
+    """Require a mapping of names to functions; UsageError."""
     if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
         raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
     require_printable(tuple(map(str, functions)))
@@ -47,26 +40,26 @@ def as_functions(functions: Functions) -> Functions:
 
 
 def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], what: str) -> Floats:
-    """Call a function at points and hold it to its shape.
+    """Call a function at points and validate its result.
 
     Parameters
     ----------
     function : callable
     points : ndarray
-        Copied first, so that the function may write to them.
+        The function receives a copy.
     shape : tuple of int
-        What the function must return.
+        Expected shape of the result.
     what : str
-        What messages call the function.
+        Name of the function in messages.
 
     Returns
     -------
-    ndarray, of that shape
+    ndarray
 
     Raises
     ------
     InputError
-        If the function raises, or returns another shape.
+        If the function raises, or returns another shape or numbers that are not real.
     """
     values = numbers_from(lambda: function(points.copy()), what, f"the values of {what}")
     if values.shape != shape:
@@ -77,11 +70,11 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
 
 
 class RaisedError(InputError):
-    """A user's function raised an exception."""
+    """A function of the user raised an exception."""
 
 
 def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
-    """Call a user's function and return its numbers as an array; RaisedError if it raises."""
+    """Call a function of the user and return its numbers; RaisedError."""
     try:
         return real_numbers(call(), returned)
     except SteinkitError:
@@ -90,13 +83,13 @@ def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Flo
         raise RaisedError(f"{what} raised {described(error)}") from error
 
 
-_HOPELESS = 40  # calls that raise before any returns, after which no row is tried any more
+_MOST_ERRORS = 40  # calls that may raise before the first one that returns
 
 
 def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-    """Call a function at points that a Markov kernel proposes, where it may raise.
+    """Call a function at proposed points, where it may raise.
 
-    Halves of the points are tried in turn where the function raises, so that only the rows at fault are lost.
+    If the function raises, halves of the points are tried in turn, so only the points at which it raises are lost.
 
     Parameters
     ----------
@@ -121,17 +114,17 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
     """
     values = np.full((len(points), *row), np.nan)
     parts, raised, returned = [slice(0, len(points))], 0, False
-    while len(points) and parts and (returned or raised < _HOPELESS):
+    while len(points) and parts and (returned or raised < _MOST_ERRORS):
         rows = parts.pop()
         count = rows.stop - rows.start
-        require_time(f"{what} was taken at proposals")
+        require_time(f"{what} was evaluated at proposals")
         try:
             with np.errstate(all="ignore"):
                 values[rows] = call_checked(function, points[rows], (count, *row), what)
             returned = True
         except RaisedError as error:
             if isinstance(error.__cause__, TimeoutError):
-                raise  # a watchdog of the user's
+                raise  # a timeout of the user's
             raised += 1
             middle = rows.start + -(-count // 2)
             parts += [slice(rows.start, middle), slice(middle, rows.stop)] if count > 1 else []
@@ -139,50 +132,48 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
 
 
 def described(error: Exception) -> str:
-    """What a user's function raised, and where in it."""
+    """Return the type, position and message of an error in a function of the user."""
     others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
     frames = [each for each in others if "site-packages" not in each.filename] or others
     place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
     return f"{type(error).__name__}{place}: {error}"
 
 
-# First steps, in units of a coordinate's length scale: a stencil that leaves the support or spans several
-# modes ends SciPy's adaptation at once, so entries that did not converge start again from a smaller step.
+# Initial steps in units of a parameter's scale. SciPy's adaptation fails at once if a stencil leaves the support or
+# spans several modes; entries that did not converge start again with a smaller step.
 _STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
 _CONVERGED = 1e-6
-# Noise of the order-8 stencil, in units of (rounding error of the log density) / (largest step): at most 16.
+# Noise of the stencil of order 8, in units of (rounding error of the log density) / (largest step), is at most 16.
 _STENCIL_NOISE = 16.0
 _BLOCK_FLOATS = 1 << 22
-_SCORE_RTOL = 1e-3  # largest difference of a score from finite differences
-_SCORE_ERROR = 1e-2  # of finite differences, from which on they are not compared
-_NEAR = 1e-3  # of the spread of the draws: steps over which a log density is as good as a cubic, but for rounding
+_SCORE_RTOL = 1e-3  # largest relative difference between a score and finite differences
+_SCORE_ERROR = 1e-2  # relative error of finite differences above which they are not compared
+_NEAR = 1e-3  # fraction of the spread of the draws on which a log density is a cubic, up to rounding
 _CHECKED_DRAWS, _CHECKED_ENTRIES = 10, 1000
-_LISTED = 12  # coordinates in a message
 _NOT_COMPARED = "finite differences were too inaccurate to check the target's score against its log density"
-_ROUGH = 1e-2  # relative error of a score from which on it is said each time
+_ROUGH = 1e-2  # relative error of a score that is reported each time
 
 
 def numerical_gradient(
     log_density: Callable[[Floats], Floats], points: Floats, bounds: Floats | None
 ) -> tuple[Floats, Floats]:
-    """Gradient of a log density by adaptive central differences.
+    """Return the gradient of a log density by adaptive central differences.
 
     Parameters
     ----------
     log_density : callable, (m, d) -> (m,)
-        May return -inf or NaN, or raise, off its support; such steps are given up.
+        May return -inf or NaN, or raise, outside its support.
     points : ndarray, shape (n, d)
     bounds : ndarray, shape (d, 2), or None
-        Never stepped over, nor onto.
+        Bounds that no step reaches.
 
     Returns
     -------
     gradient : ndarray, shape (n, d)
-        NaN where nothing could be computed.
+        NaN where it could not be computed.
     uncertainty : ndarray, shape (n, d)
-        Estimated absolute error: the change at the last halving of the step, and the rounding error of the
-        log density over the step. An estimate, not a bound. Infinite where nothing could be computed, as on a
-        bound.
+        Estimate (not a bound) of the absolute error, from the change at the last halving of the step and the rounding
+        error of the log density. Infinite where no gradient could be computed, for example on a bound.
     """
 
     def shifted(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
@@ -192,7 +183,7 @@ def numerical_gradient(
 
 
 def _slopes(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats, Floats]:
-    """Derivatives at n points along k directions each, and their uncertainty: `numerical_gradient`."""
+    """Return derivatives at n points along k directions, with uncertainty."""
     slopes = np.full(steps.shape, np.nan)
     uncertainty = np.full(steps.shape, np.inf)
     unsettled = steps > 0.0
@@ -209,22 +200,22 @@ def _slopes(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats, 
 
 
 class DifferenceScore:
-    """A score made from a log density by central differences, where nobody gave one.
+    """A score computed from a log density by central differences.
 
-    Said once, as a warning: how many evaluations it takes, and how accurate it is. Said whenever it is so: that some
-    entries are not accurate to a hundredth.
+    The first call issues a warning with the number of evaluations and the accuracy. Later calls do so only if entries
+    have a relative error above 1 %.
 
     Parameters
     ----------
     log_density : callable, (m, d) -> (m,)
     bounds : ndarray, shape (d, 2), or None
     label : str
-        What the warning calls the target.
+        Name of the target in the warning.
 
     Attributes
     ----------
     remark : str
-        What was last said; empty before the first call.
+        The last warning; empty before the first call.
     """
 
     def __init__(self, log_density: Callable[[Floats], Floats], bounds: Floats | None, label: str) -> None:
@@ -232,7 +223,7 @@ class DifferenceScore:
         self.remark: str = ""
 
     def __call__(self, points: Floats) -> Floats:
-        """The score at points, (n, d) -> (n, d); NaN where nothing could be computed."""
+        """Return the score, (n, d) -> (n, d); NaN if it could not be computed."""
         evaluations = 0
 
         def counted(places: Floats) -> Floats:
@@ -241,35 +232,30 @@ class DifferenceScore:
             return self._log_density(places)
 
         gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
-        if np.isnan(gradient).any():
-            return gradient  # which is told of by its draw
-        size = np.maximum(np.abs(gradient), np.median(np.abs(gradient), axis=0)) if len(points) else gradient
+        if np.isnan(gradient).any() or not gradient.size:
+            return gradient  # the caller reports the draw
+        size = np.maximum(np.abs(gradient), np.median(np.abs(gradient), axis=0))
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.where(size > 0.0, uncertainty / size, 0.0)
-        self._say(evaluations, error)
-        return gradient
-
-    def without_warning(self, points: Floats) -> Floats:
-        """Return the same at points that are no draws, whose accuracy is not reported."""
-        return numerical_gradient(self._log_density, points, self._bounds)[0]
-
-    def _say(self, evaluations: int, error: Floats) -> None:
-        if not error.size:
-            return
         first, rough = not self.remark, int((error > _ROUGH).sum())
-        poor = f", {rough} of {error.size} entries worse than a hundredth" if rough else ""
+        poor = f", {rough} of {error.size} entries above 1 %" if rough else ""
         self.remark = (
-            f"{self._label} has no score; finite differences of its log density take its place: {evaluations:,} "
-            f"evaluations for {len(error):,} draws ({evaluations / error.size:.3g} a draw and coordinate), accurate to "
-            f"{np.median(error):.0e} of the score's size (worst {error.max():.0e}{poor}); pass score=, or use "
-            "Target.from_jax or from_torch, for an exact one"
+            f"{self._label} has no score; it was computed by finite differences of the log density: {evaluations:,} "
+            f"evaluations for {len(error):,} draws ({evaluations / error.size:.3g} per draw and parameter), relative "
+            f"error {np.median(error):.0e} (largest {error.max():.0e}{poor}); pass score=, or use Target.from_jax or "
+            "from_torch, for an exact score"
         )
         if first or rough:
             warn_user(self.remark)
+        return gradient
+
+    def without_warning(self, points: Floats) -> Floats:
+        """Return the score at points without a report of its accuracy."""
+        return numerical_gradient(self._log_density, points, self._bounds)[0]
 
 
 def length_scales(points: Floats) -> Floats:
-    """Spread of the points in each coordinate, (n, d) -> (d,); their size, or 1, where they do not spread."""
+    """Return the spread of points, (n, d) -> (d,); their size or 1 if zero."""
     centre = np.median(points, axis=0)
     candidates = (
         np.median(np.abs(points - centre), axis=0),
@@ -283,18 +269,18 @@ def length_scales(points: Floats) -> Floats:
 
 
 def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
-    """First step of every entry, (n, d): a power of two, so that adding it hardly rounds; 0 on a bound."""
-    # a point far out, as in a heavy tail, has a larger scale than the bulk
+    """Return the initial step of every entry, (n, d), a power of two; 0 on a bound."""
+    # a point in a heavy tail has a larger scale than the bulk
     steps = np.maximum(length_scales(points), np.abs(points - np.median(points, axis=0)))
     if bounds is not None:
-        room = np.minimum(points - bounds[:, 0], bounds[:, 1] - points)
-        steps = np.minimum(steps, 0.5 * np.maximum(room, 0.0))
+        distance = np.minimum(points - bounds[:, 0], bounds[:, 1] - points)
+        steps = np.minimum(steps, 0.5 * np.maximum(distance, 0.0))
     with np.errstate(divide="ignore"):
         return np.asarray(np.exp2(np.floor(np.log2(steps))), dtype=np.float64)
 
 
 def _rounding_error(heights: Floats) -> Floats:
-    """Floating-point error of log densities, (n,): of single precision if that is what they have."""
+    """Return the rounding error of log densities in their precision, (n,)."""
     with np.errstate(over="ignore"):
         single = heights.astype(np.float32).astype(np.float64)
     precision = np.float32 if np.array_equal(single, heights, equal_nan=True) else np.float64
@@ -304,7 +290,7 @@ def _rounding_error(heights: Floats) -> Floats:
 def _differentiate(
     shifted: Shifted, at: tuple[NDArray[np.intp], ...], steps: Floats, rounding: Floats
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Slope at each of the entries ``at``, its error, and whether SciPy's adaptation converged."""
+    """Return slopes at the entries ``at``, their errors, and convergence."""
     from scipy.differentiate import derivative
 
     def flat(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
@@ -326,7 +312,7 @@ def _shifted_log_density(
     rows: NDArray[np.intp],
     columns: NDArray[np.intp],
 ) -> Floats:
-    """Log density at points[rows], ``offsets`` added in ``columns``; NaN where rounding loses the offset."""
+    """Return the log density at shifted points; NaN if an offset is rounded."""
     values = np.empty(len(offsets))
     block = max(1, _BLOCK_FLOATS // points.shape[1])
     for begin in range(0, len(offsets), block):
@@ -344,7 +330,7 @@ Seed = int | np.random.Generator | None
 
 
 class TargetOptions(TypedDict, total=False):
-    """What a posterior says of itself as any target does; see `Target`."""
+    """Options that a posterior passes to `Target`."""
 
     bounds: ArrayLike | None
     names: Sequence[str] | None
@@ -357,12 +343,12 @@ class TargetOptions(TypedDict, total=False):
 
 
 def require_target(target: object, *, optional: bool = False) -> None:
-    """Require a target, or None where it is optional.
+    """Require a target, or None if optional.
 
     Raises
     ------
     UsageError
-        If it is something else.
+        If the argument has another type.
     """
     if not isinstance(target, Target) and not (optional and target is None):
         raise UsageError(
@@ -372,47 +358,47 @@ def require_target(target: object, *, optional: bool = False) -> None:
 
 
 class Target:
-    """A distribution on R^d, or on a box in it.
+    """A distribution on R^d or on a box.
 
     Parameters
     ----------
     score : callable, (n, d) -> (n, d), optional
-        Gradient of the log density at each of n points. Without it central differences of `log_density` take its place:
-        some eleven evaluations of it a coordinate and draw, accurate to eight digits or more where it is smooth. A
-        warning says once what they cost and how accurate they are.
+        Gradient of the log density at each of n points. By default it is computed by central differences of
+        `log_density`, with about eleven evaluations per parameter and draw and an accuracy of eight digits or more for
+        smooth densities. A warning reports the cost and the accuracy once.
     log_density : callable, (n, d) -> (n,), optional
-        Log density up to a constant; used by `check`, and where there is no score.
+        Log density up to a constant. Required without a score; `check` uses it.
     bounds : array_like, shape (d, 2), optional
-        Row j is (lower, upper) of coordinate j; infinities where there is no bound.
+        Row j is (lower, upper) of parameter j; infinite without a bound.
     names : sequence of str, optional
-        Names of the coordinates.
+        Names of the parameters.
     cdf : callable, (n,) -> (n,), optional
         Cumulative distribution function F, in one dimension.
     tail_integrals : callable, (n,) -> (n, 2), optional
-        The integrals of F up to x and of 1 - F from x on, in one dimension: E max(x - X, 0) and E max(X - x, 0). With
-        them Wasserstein distances are exact; with a cdf alone they are bracketed, more slowly. Needs `cdf`.
+        Integrals of F up to x and of 1 - F from x, in one dimension: E max(x - X, 0) and E max(X - x, 0). They make
+        Wasserstein distances exact. Requires `cdf`.
     sampler : callable, (n, Generator) -> (n, d), optional
         Draws n independent points.
     dim : int, optional
-        Number of coordinates; taken from `names` or `bounds` where they are given. None accepts any.
+        Number of parameters; by default that of `names` or `bounds`. None accepts any number.
     functions : mapping of str to callable, (n, d) -> (n,), optional
-        Further quantities that its user reads, by name: ``{"tau": lambda x: np.exp(x[:, 0])}``. Biases of their means
-        and standard deviations are estimated beside those of the coordinates. An attribute, too, to be set later.
+        Further quantities of interest by name: ``{"tau": lambda x: np.exp(x[:, 0])}``. Biases of their means and
+        standard deviations are estimated as for parameters. Also an attribute that can be set later.
     label : str, optional
-        How reports call the target.
+        Name of the target in reports.
 
     Attributes
     ----------
     has_log_density, has_cdf, has_tail_integrals, can_sample : bool
-        Whether `log_density`, `cdf`, `tail_integrals` and `sample` can be called.
+        True if `log_density`, `cdf`, `tail_integrals` and `sample` can be called.
     score_is_checked : bool
-        Whether the score was compared with the log density. Discrepancies, verdicts and estimates compare them at ten
-        draws when they first use the target; set True to omit this, as for a score that is random.
+        True if the score was compared with the log density. Discrepancies, verdicts and estimates compare them at ten
+        draws on first use. Set True to omit this, for example for a random score.
 
     Raises
     ------
     UsageError
-        If bounds, names and dim contradict each other, or a lower bound does not lie below its upper bound.
+        If bounds, names and dim contradict each other, or a lower bound is not below its upper bound.
 
     Examples
     --------
@@ -440,7 +426,7 @@ class Target:
         label: str = "user-defined target",
     ) -> None:
         if score is None and log_density is None:
-            raise UsageError("a target needs score=, a function of an (n, d) array, or log_density=; received neither")
+            raise UsageError("expected score= or log_density=, got neither")
         self._log_density = log_density
         self._cdf = cdf
         self._tail_integrals = tail_integrals
@@ -463,11 +449,11 @@ class Target:
         if dim is None and self.bounds is not None:
             dim = len(self.bounds)
         if self.names is not None and len(self.names) != dim:
-            raise UsageError(f"{len(self.names)} names for {dim} coordinates")
+            raise UsageError(f"expected {dim} names, got {len(self.names)}")
         if cdf is not None and dim != 1:
-            raise UsageError(f"a cdf is for targets of one dimension; this one has {dim}: pass dim=1 or drop the cdf")
+            raise UsageError(f"a cdf requires dim=1; got {dim}")
         if tail_integrals is not None and cdf is None:
-            raise UsageError("tail_integrals are used beside a cdf; pass cdf= too")
+            raise UsageError("tail_integrals= requires cdf=; got no cdf")
         self.dim: int | None = None if dim is None else whole(dim, "dim", 1)
         self._score: Vectorised = DifferenceScore(self.log_density, self.bounds, label) if score is None else score
 
@@ -477,47 +463,47 @@ class Target:
 
     @property
     def can_be_checked(self) -> bool:
-        """Whether `check` can be called: there is a log density, and a score that is not made from it."""
+        """True if there is a log density and a score not computed from it."""
         return self.has_log_density and not isinstance(self._score, DifferenceScore)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks on the scores so far: on finite differences, or that they could not be compared with the density."""
+        """Remarks on scores by finite differences, or without a check."""
         own = isinstance(self._score, DifferenceScore) and self._score.remark
         return (own, *self._doubts) if own else self._doubts
 
     @property
     def cdf_accuracy(self) -> float:
-        """What brackets of Wasserstein distances allow for errors of F, and of its integrals relative to E|X - x|.
+        """Error of F, and relative error of its integrals, in Wasserstein brackets.
 
-        Assumed of functions given, measured of built-in families.
+        It is measured for built-in families and assumed for functions of the user.
         """
         return 1e-13
 
     def score(
         self, points: ArrayLike, *, draws: Integers | None = None, names: tuple[str, ...] | None = None
     ) -> Floats:
-        """Gradient of the log density.
+        """Return the gradient of the log density.
 
         Parameters
         ----------
         points : array_like, shape (n, d)
-            Where to evaluate it; within the bounds.
+            Points within the bounds.
         draws : ndarray of int, shape (n,), optional
-            Which draw of a sample, from 0, each point is: what error messages call it.
+            Index of each point in a sample, from 0, for error messages.
         names : tuple of str, optional
-            What error messages call the coordinates; the target's own names if not given.
+            Names of the parameters in error messages; those of the target by default.
 
         Returns
         -------
         ndarray, shape (n, d)
-            In one over the unit of the points.
+            In the inverse unit of the points.
 
         Raises
         ------
         InputError
-            If the points have another dimension than the target, or lie outside its support, or the score
-            function returns another shape or a value that is not finite.
+            If the points have the wrong dimension or lie outside the support, or the function returns a wrong shape or
+            a value that is not finite.
         """
         points = self._points(points)
         if self.bounds is not None:
@@ -528,19 +514,18 @@ class Target:
             row, column = bad[0]
             on_bound = self.bounds is not None and points[row, column] in self.bounds[column]
             raise InputError(
-                f"the score at draw {_number(row, draws)} is {values[row, column]} in coordinate "
-                f"{self._name(column, names)!r}; the point is {show_point(points[row])}: "
-                + ("it lies on the bound of the support; drop that draw" if on_bound else "is it inside the support?")
+                f"the score must be finite; got {values[row, column]} for parameter {self._name(column, names)!r} at "
+                f"draw {_number(row, draws)}, the point {show_point(points[row])}: "
+                + ("drop that draw, which lies on a bound" if on_bound else "is it inside the support?")
             )
         return values
 
     def log_density(self, points: ArrayLike) -> Floats:
-        """Log density up to a constant.
+        """Return the log density up to a constant.
 
         Parameters
         ----------
         points : array_like, shape (n, d)
-            Where to evaluate it.
 
         Returns
         -------
@@ -550,9 +535,9 @@ class Target:
         Raises
         ------
         UsageError
-            If the target has none.
+            If the target has no log density.
         InputError
-            If the points have another dimension than the target, or the function returns another shape.
+            If the points have the wrong dimension, or the function returns a wrong shape.
         """
         if self._log_density is None:
             raise UsageError(f"{self.label} has no log density; pass log_density= to Target")
@@ -560,14 +545,14 @@ class Target:
         return call_checked(self._log_density, points, (len(points),), "log_density")
 
     def log_density_of_draws(self, points: ArrayLike, *, draws: Integers | None = None) -> Floats:
-        """Evaluate the log density at draws, where it must be finite.
+        """Return the log density at draws, where it must be finite.
 
         Parameters
         ----------
         points : array_like, shape (n, d)
             The draws.
         draws : ndarray of int, shape (n,), optional
-            Index of each point in the sample, from 0, for error messages.
+            Index of each point in a sample, from 0, for error messages.
 
         Returns
         -------
@@ -579,7 +564,7 @@ class Target:
         UsageError
             If the target has no log density.
         InputError
-            If the log density raises, or is infinite or NaN at a draw; the message names the draw.
+            If the log density raises, or is infinite or NaN at a draw.
         """
         points = self._points(points)
         values = self.log_density(points)
@@ -587,20 +572,19 @@ class Target:
         if bad.size:
             others = f" ({len(bad)} such draws in all)" if len(bad) > 1 else ""
             raise InputError(
-                f"the log density at draw {_number(int(bad[0]), draws)} is {values[bad[0]]}{others}; expected a finite "
-                f"number; the point is {show_point(points[bad[0]])}: drop that draw, or correct the log density"
+                f"the log density must be finite; got {values[bad[0]]} at draw {_number(int(bad[0]), draws)}{others}, "
+                f"the point {show_point(points[bad[0]])}: drop that draw, or correct the log density"
             )
         return values
 
     def proposal_log_density(self, points: ArrayLike) -> Floats:
-        """Evaluate the log density at points that a Markov kernel proposes.
+        """Return the log density at points proposed by a Markov kernel.
 
-        The function is not called outside the bounds. An exception, NaN or an infinity there is a rejected proposal.
+        The function is not called outside the bounds. An exception, NaN or an infinity rejects the proposal.
 
         Parameters
         ----------
         points : array_like, shape (n, d)
-            Anywhere.
 
         Returns
         -------
@@ -612,7 +596,7 @@ class Target:
         UsageError
             If the target has no log density.
         InputError
-            If the points have another dimension than the target, or the function returns another shape.
+            If the points have the wrong dimension, or the function returns a wrong shape.
         TimeLimitError
             If the deadline passes.
 
@@ -627,14 +611,13 @@ class Target:
         return np.where(np.isfinite(values), values, -np.inf)
 
     def proposal_score(self, points: ArrayLike) -> Floats:
-        """Evaluate the score at points that a Markov kernel proposes.
+        """Return the score at points proposed by a Markov kernel.
 
-        The function is not called outside the bounds. An exception, NaN or an infinity there is a rejected proposal.
+        The function is not called outside the bounds. An exception, NaN or an infinity rejects the proposal.
 
         Parameters
         ----------
         points : array_like, shape (n, d)
-            Anywhere.
 
         Returns
         -------
@@ -644,7 +627,7 @@ class Target:
         Raises
         ------
         InputError
-            If the points have another dimension than the target, or the function returns another shape.
+            If the points have the wrong dimension, or the function returns a wrong shape.
         TimeLimitError
             If the deadline passes.
         """
@@ -656,21 +639,18 @@ class Target:
         return values if defined.all() else np.where(defined[:, None], values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-        """Call a function at the points inside the support; NaN elsewhere and where it raises."""
+        """Call a function at points inside the support; NaN elsewhere."""
         inside = is_inside(points, self.bounds)
-        if inside.all():
-            return call_where_defined(function, points, row, what)
         values = np.full((len(points), *row), np.nan)
         values[inside] = call_where_defined(function, points[inside], row, what)
         return values
 
     def cdf(self, values: ArrayLike) -> Floats:
-        """Cumulative distribution function, in one dimension.
+        """Return the cumulative distribution function, in one dimension.
 
         Parameters
         ----------
         values : array_like, shape (n,)
-            Where to evaluate it.
 
         Returns
         -------
@@ -680,7 +660,7 @@ class Target:
         Raises
         ------
         UsageError
-            If the target has none.
+            If the target has no cdf.
         """
         if self._cdf is None:
             raise UsageError(f"{self.label} has no cdf; pass cdf= to Target")
@@ -688,7 +668,7 @@ class Target:
         return call_checked(self._cdf, flat, flat.shape, "cdf")
 
     def tail_integrals(self, values: ArrayLike) -> Floats:
-        """E max(x - X, 0) and E max(X - x, 0), in one dimension.
+        """Return E max(x - X, 0) and E max(X - x, 0), in one dimension.
 
         Parameters
         ----------
@@ -698,12 +678,12 @@ class Target:
         Returns
         -------
         ndarray, shape (n, 2)
-            Infinite where the target has no mean.
+            Infinite if the target has no mean.
 
         Raises
         ------
         UsageError
-            If the target has none.
+            If the target has no tail integrals.
         """
         if self._tail_integrals is None:
             raise UsageError(f"{self.label} has no tail integrals; pass tail_integrals= to Target")
@@ -711,29 +691,28 @@ class Target:
         return call_checked(self._tail_integrals, flat, (len(flat), 2), "tail_integrals")
 
     def sample(self, n: int, rng: Seed = None) -> Floats:
-        """Draw ``n`` independent points.
+        """Draw independent points.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of points.
         rng : int, numpy.random.Generator or None
-            Seed or generator.
+            Random seed or generator.
 
         Returns
         -------
         ndarray, shape (n, d)
-            One row a point.
 
         Raises
         ------
         UsageError
-            If the target cannot be drawn from.
+            If the target has no sampler.
         InputError
-            If the sampler fails, or returns another shape.
+            If the sampler raises, or returns a wrong shape.
         """
         if self._sampler is None:
-            raise UsageError(f"{self.label} cannot be drawn from; pass sampler= to Target")
+            raise UsageError(f"{self.label} has no sampler; pass sampler= to Target")
         draw = self._sampler
         points = numbers_from(lambda: draw(n, generator_from(rng)), "sampler", "the points of sampler")
         if points.ndim != 2 or len(points) != n or (self.dim is not None and points.shape[1] != self.dim):
@@ -743,37 +722,37 @@ class Target:
     def check(self, points: ArrayLike, *, rtol: float = _SCORE_RTOL, names: Sequence[str] | None = None) -> ScoreCheck:
         """Compare the score with numerical derivatives of the log density.
 
-        Adaptive central differences (`scipy.differentiate.derivative`) come with an estimate of their own
-        error; entries where that estimate is too large to judge are counted, not compared.
+        The derivatives are adaptive central differences with an estimate of their error. Entries with a large error are
+        counted but not compared.
 
         Parameters
         ----------
         points : array_like, shape (n, d)
-            Where to compare; a few points spread over the sample do.
-        rtol : float
-            Largest difference accepted, relative to the largest of the two values and the median absolute
-            score of that coordinate (1 / (spread of the points) where all of these are 0).
+            A few points, spread over the sample.
+        rtol : float, default 1e-3
+            Largest accepted difference, relative to the largest of the two values and the median absolute score of the
+            parameter (or 1 / (spread of the points) if all are 0).
         names : tuple of str, optional
-            Names of the coordinates in error messages; the target's own if not given.
+            Names of the parameters in error messages; those of the target by default.
 
         Returns
         -------
         ScoreCheck
-            Read `ScoreCheck.compared` too: where it is 0, finite differences could judge nothing.
+            If `ScoreCheck.compared` is 0, finite differences were too inaccurate everywhere.
 
         Raises
         ------
         InputError
-            If the score is not the gradient of the log density; the message names the coordinates that disagree,
-            and the point and both values where the difference is largest.
+            If the score is not the gradient of the log density. The message lists the parameters, and the point and
+            both values of the largest difference.
         UsageError
-            If there is no log density, or no score but that made from it.
+            If there is no log density, or the score is computed from it.
         """
         if self.has_log_density and not self.can_be_checked:
-            raise UsageError(f"the score of {self.label} is made from its log density; there is nothing to check")
+            raise UsageError(f"check needs a score; that of {self.label} is computed from its log density")
         points = self._points(points)
         if not len(points):
-            raise InputError("check needs at least one point; received none")
+            raise InputError("expected at least one point, got none")
         score = self.score(points)
         gradient, uncertainty = numerical_gradient(self.log_density, points, self.bounds)
         beyond_noise = np.maximum(np.nan_to_num(np.abs(gradient)) - 10.0 * uncertainty, 0.0)
@@ -783,14 +762,12 @@ class Target:
         difference = np.where(judged, np.abs(score - gradient) / scale, 0.0)
         row, column = np.unravel_index(int(difference.argmax()), difference.shape)
         if difference[row, column] > rtol:
-            wrong = np.flatnonzero((difference > rtol).any(axis=0))
-            listed = ", ".join(repr(self._name(int(each), names)) for each in wrong[:_LISTED])
-            listed += f" and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+            different = [self._name(int(each), names) for each in np.flatnonzero((difference > rtol).any(axis=0))]
             raise InputError(
-                f"the score is not the gradient of the log density in {listed} ({len(wrong)} of {points.shape[1]} "
-                f"coordinates): at {show_point(points[row])}, coordinate {self._name(int(column), names)!r}, the "
-                f"score says {score[row, column]:.6g} and finite differences say {gradient[row, column]:.6g}; check "
-                "the score's signs and scales"
+                f"the score is not the gradient of the log density in {listed(different)} ({len(different)} of "
+                f"{points.shape[1]} parameters): at {show_point(points[row])}, parameter "
+                f"{self._name(int(column), names)!r}, the score is {score[row, column]:.6g} and finite differences are "
+                f"{gradient[row, column]:.6g}; check the score's signs and scales"
             )
         return ScoreCheck(
             largest_difference=float(difference[row, column]),
@@ -799,49 +776,51 @@ class Target:
         )
 
     def check_once(self, points: Floats, scores: Floats, names: Sequence[str] | None = None) -> None:
-        """Compare scores with the log density at about ten draws, in the first call for this target.
+        """Compare scores with the log density at about ten draws, on the first call.
 
-        Slopes along two random directions at each draw are compared, which takes some 220 log densities in any
-        dimension; where one differs, `check` looks at every coordinate.
+        The slopes along two random directions at each draw are compared, with about 220 log densities in any dimension.
+        If one differs, `check` compares every parameter.
 
         Parameters
         ----------
         points, scores : ndarray, shape (n, d)
-            Draws, and their scores by this target.
+            Draws and their scores by this target.
         names : tuple of str, optional
-            Names of the coordinates in error messages; the target's own if not given.
+            Names of the parameters in error messages; those of the target by default.
 
         Raises
         ------
         InputError
-            As `check` does.
+            See `check`.
         """
         if self.score_is_checked or not self.can_be_checked:
             return
         some = np.unique(np.linspace(0, len(points) - 1, _CHECKED_DRAWS).round().astype(int))
         rows = np.repeat(some, 2)
         noise = np.random.default_rng(0).uniform(-1.5, 1.5, (len(rows), points.shape[1]))
-        ways = (noise + 0.5 * np.sign(noise)) * length_scales(points[some])
+        directions = (noise + 0.5 * np.sign(noise)) * length_scales(points[some])
 
         def shifted(offsets: Floats, at: NDArray[np.intp], _: ArrayLike = 0) -> Floats:
-            return self.proposal_log_density(points[rows[at]] + offsets[:, None] * ways[at])
+            return self.proposal_log_density(points[rows[at]] + offsets[:, None] * directions[at])
 
         with np.errstate(invalid="ignore"):
             near = [shifted(np.full(len(rows), k * _NEAR), np.arange(len(rows))) for k in range(5)]
-            rounding = np.abs(np.diff(near, n=4, axis=0)[0]) / np.sqrt(70.0)  # which is that of independent errors
+            rounding = np.abs(np.diff(near, n=4, axis=0)[0]) / np.sqrt(70.0)  # the rms of independent errors
         rounding = np.maximum(rounding, np.median(np.nan_to_num(rounding)))
         rounding = np.fmax(rounding, _rounding_error(self.log_density(points[some]).repeat(2)))
         slopes, uncertainty = (each[:, 0] for each in _slopes(shifted, np.ones((len(rows), 1)), rounding))
-        parts = scores[rows] * ways
+        parts = scores[rows] * directions
         size = np.sqrt((parts**2).sum(axis=1))
         size = np.maximum(np.maximum(size, np.median(size)), np.nan_to_num(np.abs(slopes)) - 10.0 * uncertainty)
         judged = uncertainty <= _SCORE_ERROR * size
-        off = np.where(judged, np.abs(parts.sum(axis=1) - slopes), 0.0)
-        wrong = off > np.maximum(_SCORE_RTOL * size, 10.0 * uncertainty)
-        if wrong.any():
-            share = off / size
-            worst = list(dict.fromkeys(rows[np.argsort(-share)].tolist()))[: max(2, _CHECKED_ENTRIES // len(ways[0]))]
-            self.check(points[worst], rtol=max(_SCORE_RTOL, 0.1 * float(share[wrong].max())), names=names)
+        error = np.where(judged, np.abs(parts.sum(axis=1) - slopes), 0.0)
+        differs = error > np.maximum(_SCORE_RTOL * size, 10.0 * uncertainty)
+        if differs.any():
+            share = error / size
+            worst = list(dict.fromkeys(rows[np.argsort(-share)].tolist()))[
+                : max(2, _CHECKED_ENTRIES // len(directions[0]))
+            ]
+            self.check(points[worst], rtol=max(_SCORE_RTOL, 0.1 * float(share[differs].max())), names=names)
         self.score_is_checked, self._doubts = True, () if judged.any() else (_NOT_COMPARED,)
 
     @classmethod
@@ -855,29 +834,32 @@ class Target:
         names: Sequence[str] | None = None,
         label: str = "JAX log density",
     ) -> Target:
-        """Make a target from a log density written in JAX; the score comes from automatic differentiation.
+        """Return a target with a log density written in JAX.
+
+        The score is computed by automatic differentiation.
 
         Parameters
         ----------
         log_density : callable, (d,) -> scalar, or pytree -> scalar
-            Log density of one point, in `jax.numpy`. It is differentiated, vectorised, compiled, and run in
-            double precision, whatever `jax_enable_x64` says.
+            Log density of one point, in `jax.numpy`. It is differentiated, vectorized, compiled, and run in double
+            precision, independent of `jax_enable_x64`.
         dim : int, optional
-            Number of coordinates; any if not given.
+            Number of parameters; any by default.
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
-            A point as `log_density` takes it: dicts, sequences, NamedTuples of arrays. Coordinates are the entries of
-            its arrays in JAX's order, **a dict's by sorted keys**, and bear their names: ``mu``, ``theta[0]``.
+            A point as `log_density` accepts it: dicts, sequences or NamedTuples of arrays. The parameters are the
+            entries of its arrays in JAX's order, **for a dict by sorted keys**, with names such as ``mu`` and
+            ``theta[0]``.
         bounds : array_like, shape (d, 2), optional
-            Row j is (lower, upper) of coordinate j; infinities where there is no bound.
+            Row j is (lower, upper) of parameter j; infinite without a bound.
         names : sequence of str, optional
-            Names of the coordinates; those of ``like`` if not given.
+            Names of the parameters; those of ``like`` by default.
         label : str
-            How reports call the target.
+            Name of the target in reports.
 
         Returns
         -------
         Target
-            With log density and score; in coordinates, where ``like`` is no vector.
+            With log density and score, as functions of a vector.
 
         Raises
         ------
@@ -914,11 +896,11 @@ class Target:
         if array.ndim == 1 and self.dim == 1:
             array = array[:, None]
         if array.ndim != 2:
-            raise InputError(f"points must have shape (n, d); received {array.shape}")
+            raise InputError(f"points must have shape (n, d); got {array.shape}")
         if self.dim is not None and array.shape[1] != self.dim:
             raise InputError(
-                f"the target {self.label!r} has {self.dim} coordinates, the draws have {array.shape[1]}; "
-                "choose the target's dimension or the file's columns to match"
+                f"expected draws of {self.dim} parameters for the target {self.label!r}, got {array.shape[1]}; change "
+                "the dimension of the target, or select columns of the file"
             )
         return array
 
@@ -928,14 +910,21 @@ class Target:
 
 @dataclass(frozen=True)
 class ScoreCheck:
-    """Outcome of comparing a score with finite differences of its log density.
+    """Comparison of a score with finite differences of its log density.
 
     Attributes
     ----------
     largest_difference : float
-        Largest relative difference among the entries that could be compared.
+        Largest relative difference among the compared entries.
     compared, undecided : int
-        Entries compared, and entries where finite differences were too inaccurate to judge.
+        Number of compared entries, and of entries for which finite differences were too inaccurate.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> target = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2)
+    >>> target.check([[1.0, 2.0], [0.5, -1.0]]).compared
+    4
     """
 
     largest_difference: float
@@ -944,36 +933,38 @@ class ScoreCheck:
 
 
 def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
-    """Bounds as a (d, 2) array, rows (lower, upper). One pair serves all coordinates of a known dimension."""
-    array = real_numbers(bounds, "bounds", "numbers, one (lower, upper) pair a coordinate").copy()
+    """Return bounds as a (d, 2) array; one pair applies to all parameters."""
+    array = real_numbers(bounds, "bounds", "numbers, one (lower, upper) pair per parameter").copy()
     if array.shape == (2,) and dim is not None:
         array = np.tile(array, (dim, 1))
     if array.ndim != 2 or array.shape[1] != 2 or (dim is not None and len(array) != dim):
-        raise UsageError(f"bounds must have shape ({dim or 'd'}, 2), rows (lower, upper); received {array.shape}")
-    if not (array[:, 0] < array[:, 1]).all():  # also refuses NaN
-        row = int(np.flatnonzero(~(array[:, 0] < array[:, 1]))[0])
-        raise UsageError(f"bounds of coordinate {row + 1} are {array[row].tolist()}; lower must be below upper")
+        raise UsageError(f"bounds must have shape ({dim or 'd'}, 2), rows (lower, upper); got {array.shape}")
+    bad = np.flatnonzero(~(array[:, 0] < array[:, 1]))  # NaN as well
+    if bad.size:
+        raise UsageError(
+            f"expected a lower bound below the upper one, got {array[bad[0]].tolist()} in row {bad[0] + 1}"
+        )
     return array
 
 
 def require_inside(
     points: Floats, bounds: Floats, names: tuple[str, ...] | None, draws: Integers | None = None
 ) -> None:
-    """Raise InputError, naming draw and coordinate, if a point lies outside the bounds."""
+    """Require all points to lie within the bounds; InputError."""
     outside = np.argwhere((points < bounds[:, 0]) | (points > bounds[:, 1]))
     if outside.size:
         row, column = outside[0]
         name = names[column] if names else default_names(column + 1)[column]
         raise InputError(
-            f"draw {_number(row, draws)} lies outside the support: {name} = {points[row, column]:.17g}, bounds "
-            f"[{bounds[column, 0]:g}, {bounds[column, 1]:g}]"
+            f"expected draws in [{bounds[column, 0]:g}, {bounds[column, 1]:g}], got {name} = "
+            f"{points[row, column]:.17g} at draw {_number(row, draws)}"
             + (f" ({len(np.unique(outside[:, 0]))} such draws in all)" if len(outside) > 1 else "")
             + "; correct the bounds or the sampler"
         )
 
 
 def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
-    """Return which points are finite and strictly between the bounds of the support."""
+    """Return True for points that are finite and strictly between the bounds."""
     found = _finite_rows(points)
     if bounds is not None:
         found &= ((points > bounds[:, 0]) & (points < bounds[:, 1])).all(axis=1)
@@ -986,10 +977,10 @@ def _finite_rows(values: Floats) -> NDArray[np.bool_]:
 
 
 def show_point(point: Floats) -> str:
-    """A point as messages write it."""
+    """Return a point for a message."""
     return "(" + ", ".join(f"{value:.6g}" for value in point) + ")"
 
 
 def _number(row: int, draws: Integers | None) -> int:
-    """Number of the draw, from 1, that a row of points is."""
+    """Return the number of a draw, from 1, for a row of points."""
     return int(row if draws is None else draws[row]) + 1

@@ -1,11 +1,11 @@
-"""Units: the scale in which distances between draws are meant.
+"""Units: the scale of each parameter in a discrepancy.
 
-A discrepancy in raw units depends on whether a coordinate is given in metres or in miles. In standard units
+A discrepancy in raw units depends on whether a parameter is in meters or in miles. It does not in standard units,
 
-    x -> (x - m) / sd,      score -> sd score,      bounds -> (bounds - m) / sd,
+    x -> (x - m) / sd,      score -> sd score,      bounds -> (bounds - m) / sd.
 
-it does not. The standard deviations may be the sample's own: one that is too wide does not hide behind its own, since
-the scores are multiplied by it as well. Several samples are compared in the units of one of them, or of a reference.
+The standard deviations may be the sample's own. A standard deviation that is too large does not hide an error, because
+the scores are multiplied by it too. Several samples are compared in the units of one of them, or of a reference.
 """
 
 from __future__ import annotations
@@ -25,68 +25,73 @@ from steinkit.sample import DistinctSample, Floats, default_names
 from steinkit.target import Seed, Target, require_target
 from steinkit.text import listed
 
-Kind = Literal["own", "reference", "pilot", "given", "raw"]
+UnitsKind = Literal["own", "reference", "pilot", "given", "raw"]
 
 _REFERENCE_DRAWS = 10_000
-_WANTED = "'own', 'raw', or a scale for each coordinate"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Units(Brief):
-    """Centre and scale of every coordinate.
+    """Center and scale of every parameter.
 
     Attributes
     ----------
     kind : {"own", "reference", "pilot", "given", "raw"}
-        Whether the scale is the sample's own standard deviations, those of draws from the target or of a pilot sample,
-        was given, or is 1.
+        Origin of the scale: the sample's own standard deviations, those of draws from the target, those of a pilot
+        sample, a scale of the user, or 1.
     centre : ndarray, shape (d,)
-        Origin of each coordinate, in the draws' unit.
+        Origin of each parameter, in its raw unit.
     scale : ndarray, shape (d,)
-        Unit of each coordinate, in the draws' unit; positive.
+        Positive unit of each parameter, in its raw unit.
     names : tuple of str
-        Of the coordinates.
+        Names of the parameters.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> units = sk.Units.of("own", sk.Sample([[0.0, 1.0], [2.0, 5.0]]).distinct())
+    >>> units.document
+    {'kind': 'own', 'scale': {'x1': 1.0, 'x2': 2.0}}
     """
 
-    kind: Kind
+    kind: UnitsKind
     centre: Floats
     scale: Floats
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, units: UnitsLike, sample: DistinctSample) -> Units:
-        """What a user means by units, for a sample.
+        """Return the units of a sample from any accepted form.
 
         Parameters
         ----------
         units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
-            The sample's own standard deviations; none; a scale for each coordinate; or a mapping as `document` makes
-            it, of which "scale", by the names of the coordinates or in their order, is enough.
+            The sample's own standard deviations; 1; a scale for each parameter; or a mapping such as `document`. Its
+            item "scale" is required, as a sequence or a mapping of names.
         sample : DistinctSample
-            Whose coordinates they are to be units of, as `Sample.distinct` gives it.
+            See `Sample.distinct`.
 
         Returns
         -------
         Units
-            Of the sample's coordinates, in their order.
+            In the order of the sample's parameters.
 
         Raises
         ------
         UsageError
-            If it is no such thing.
+            If `units` has none of these forms.
         InputError
-            If a coordinate never changes, which then has no unit of its own; or if the units are those of coordinates
-            of other names.
+            If a parameter does not vary, so that it has no unit of its own, or if the names of the parameters differ.
         """
         if isinstance(units, Units):
             return units._of_names(sample.names)
         if isinstance(units, Mapping):
-            if "scale" not in units:
-                raise UsageError(f'units need the key "scale", as in {{"scale": [1.0, 0.5]}}; received {dict(units)!r}')
-            kind, scale = units.get("kind", "given"), units["scale"]
-            if kind not in get_args(Kind):
-                known = ", ".join(get_args(Kind))
-                raise UsageError(f"the kind of units must be one of {known}; received {kind!r}")
+            kind, scale = units.get("kind", "given"), units.get("scale")
+            if scale is None or kind not in get_args(UnitsKind):
+                raise UsageError(
+                    'units must have an item "scale", as in {"scale": [1.0, 0.5]}, and may have a "kind" '
+                    f"({', '.join(get_args(UnitsKind))}); got {dict(units)!r}"
+                )
             if kind == "raw":
                 return cls.of("raw", sample)
             if isinstance(scale, Mapping):
@@ -99,75 +104,76 @@ class Units(Brief):
                 return cls("raw", np.zeros(sample.dim), np.ones(sample.dim), sample.names)
             if units != "own":
                 hint = did_you_mean(units, ("own", "raw"))
-                raise UsageError(f"units must be {_WANTED}; received {units!r}{hint}")
+                raise UsageError(f"units must be 'own', 'raw' or a scale for each parameter; got {units!r}{hint}")
             return cls._own(sample)
         return cls("given", sample.weights @ sample.points, _checked(units, sample.dim), sample.names)
 
     @classmethod
     def reference(cls, target: Target, names: tuple[str, ...], rng: Seed = 0) -> Units:
-        """The standard deviations of 10,000 independent draws from the target.
+        """Return the standard deviations of 10,000 independent draws from a target.
 
         Parameters
         ----------
         target : Target
-            One that can be drawn from.
+            A target with a sampler.
         names : tuple of str
-            Of the d coordinates.
-        rng : int, numpy.random.Generator or None
-            Seed of the draws.
+            Names of the d parameters.
+        rng : int, numpy.random.Generator or None, default 0
+            Random seed.
 
         Returns
         -------
         Units
-            Centred at the mean of these draws.
+            Centered at the mean of these draws.
 
         Raises
         ------
         UsageError
-            If the target cannot be drawn from.
+            If the target has no sampler.
         InputError
-            If it has another number of coordinates than there are names.
+            If the dimension of the target is not d.
         """
         drawn = as_sample(target.sample(_REFERENCE_DRAWS, generator_from(rng)))
         if drawn.dim != len(names):
-            raise InputError(f"the target has {drawn.dim} coordinates, the draws have {len(names)}: {', '.join(names)}")
+            raise InputError(f"the target has {drawn.dim} parameters, the draws have {len(names)}: {', '.join(names)}")
         return replace(cls._own(replace(drawn, names=names).distinct()), kind="reference")
 
     @classmethod
     def _own(cls, sample: DistinctSample) -> Units:
         centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
-        for j, column in enumerate(sample.points.T):
-            with np.errstate(over="ignore"):  # refused at once
-                deviations = column - centre[j]
-                if not np.isfinite(deviations).all():
-                    raise InputError("the range of the draws overflows: rescale them")
-            largest = float(np.abs(deviations).max())  # squares of the deviations themselves may overflow
-            if (column != column[0]).any():  # the mean of a constant is rounded
-                deviations /= largest
-                deviations *= deviations
-                scale[j] = largest * np.sqrt(sample.weights @ deviations)
-        still = [name for name, unit in zip(sample.names, scale, strict=True) if not unit > 0.0]
-        if still:
-            raise InputError(f"{without_units(still)}: leave out what does not vary, give units, or take raw ones")
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
+            for j, column in enumerate(sample.points.T):
+                if (column != column[0]).any():  # the mean of a constant is rounded
+                    deviations = column - centre[j]
+                    largest = float(np.abs(deviations).max())  # squares of the deviations themselves may overflow
+                    deviations /= largest
+                    deviations *= deviations
+                    scale[j] = largest * np.sqrt(sample.weights @ deviations)
+        if not np.isfinite(scale).all():
+            raise InputError("the range of the draws overflows: rescale them")
+        if still := [name for name, unit in zip(sample.names, scale, strict=True) if not unit > 0.0]:
+            raise InputError(f"{without_units(still)}: leave out constant parameters, or pass units=")
         return cls("own", centre, scale, sample.names)
 
     @property
     def document(self) -> dict[str, Any]:
-        """The units as JSON keeps them."""
+        """The units as a JSON document."""
         return {"kind": self.kind, "scale": dict(zip(self.names, self.scale.tolist(), strict=True))}
 
     def from_bounds(self, bounds: Floats | None) -> Units:
-        """These units with the origin of bounded coordinates at a bound, so that distances to it are not rounded.
+        """Return these units with the origin of bounded parameters at a bound.
+
+        Distances to that bound are then not rounded.
 
         Parameters
         ----------
         bounds : ndarray, shape (d, 2), or None
-            Lower and upper bound of each coordinate, in the draws' unit; infinite where there is none.
+            Lower and upper bound of each parameter, in raw units; infinite without a bound.
 
         Returns
         -------
         Units
-            Centred at the lower bound, where that is infinite at the upper one, else where these are.
+            Centered at the lower bound, or the upper one if the lower one is infinite.
         """
         if bounds is None:
             return self
@@ -176,12 +182,12 @@ class Units(Brief):
         return replace(self, centre=centre)
 
     def points(self, points: Floats) -> Floats:
-        """Points in these units.
+        """Convert points to these units.
 
         Parameters
         ----------
         points : ndarray, shape (..., d)
-            In the draws' unit.
+            In raw units.
 
         Returns
         -------
@@ -191,34 +197,34 @@ class Units(Brief):
         Raises
         ------
         InputError
-            If one overflows.
+            If a result is not 0 or between 1e-100 and 1e100 in size.
         """
         with np.errstate(over="ignore"):
             return finite_in_units((points - self.centre) / self.scale, "draws")
 
     def limits(self, bounds: Floats) -> Floats:
-        """Bounds in these units.
+        """Convert bounds to these units.
 
         Parameters
         ----------
         bounds : ndarray, shape (d, 2)
-            Lower and upper bound of each coordinate, in the draws' unit.
+            Lower and upper bound of each parameter, in raw units.
 
         Returns
         -------
         ndarray, shape (d, 2)
-            (bounds - centre) / scale; one that overflows is infinite, as good as none.
+            (bounds - centre) / scale; infinite if this overflows.
         """
         with np.errstate(over="ignore"):
             return np.asarray((bounds - self.centre[:, None]) / self.scale[:, None])
 
     def scores(self, scores: Floats) -> Floats:
-        """Scores in these units.
+        """Convert scores to these units.
 
         Parameters
         ----------
         scores : ndarray, shape (..., d)
-            Gradients of a log density, in one over the draws' unit.
+            Gradients of a log density, per raw unit.
 
         Returns
         -------
@@ -228,13 +234,13 @@ class Units(Brief):
         Raises
         ------
         InputError
-            If one overflows.
+            If a result is not 0 or between 1e-100 and 1e100 in size.
         """
         with np.errstate(over="ignore"):
             return finite_in_units(scores * self.scale, "scores")
 
     def _of_names(self, names: tuple[str, ...]) -> Units:
-        """These units for coordinates of these names; names that nobody gave stand for any."""
+        """Return these units in the order of the names; default names match any names."""
         if names == self.names:
             return self
         if len(names) == len(self.names) and default_names(len(names)) in (names, self.names):
@@ -248,83 +254,86 @@ UnitsLike = str | ArrayLike | Mapping[str, Any] | Units
 
 
 def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target | None = None, rng: Seed = 0) -> Units:
-    """The one scale for all samples that are to be compared.
+    """Return one scale for several samples.
 
     Parameters
     ----------
     units : {"own", "reference", "raw"}, array_like of shape (d,), Units, mapping, or None
-        What was given is taken as it is. "reference" are the target's standard deviations. "own" and None, which of
-        several samples would be several scales, are the target's where it can be drawn from, else the pilot's.
+        "reference" selects the target's standard deviations. "own" and None, which would differ between samples, select
+        the target's if it has a sampler, else the pilot's. Other forms are those of `Units.of`.
     pilot : DistinctSample
-        A sample of those to be compared, or one made for this.
+        One of the samples, or another one.
     target : Target, optional
-        What the samples are to represent.
-    rng : int, numpy.random.Generator or None
-        Seed of the draws from the target.
+        Target of the samples.
+    rng : int, numpy.random.Generator or None, default 0
+        Random seed of draws from the target.
 
     Returns
     -------
     Units
-        To be given as ``units`` wherever one of the samples is measured.
+        For the argument ``units`` of every measurement.
 
     Raises
     ------
     UsageError
-        If "reference" is asked for and the target cannot be drawn from; or as `Units.of` does.
+        For "reference" if the target has no sampler; see also `Units.of`.
     InputError
-        As `Units.of` and `Units.reference` do.
+        See `Units.of` and `Units.reference`.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> pilot = sk.Sample([[0.0, 1.0], [2.0, 5.0]]).distinct()
+    >>> sk.common_units(None, pilot).document
+    {'kind': 'pilot', 'scale': {'x1': 1.0, 'x2': 2.0}}
     """
     require_target(target, optional=True)
     require_type(DistinctSample, "a DistinctSample, as Sample.distinct() returns it", pilot=pilot)
-    if isinstance(units, str) and units == "reference":
-        if target is None:
-            raise UsageError("units of a reference need a target that can be drawn from; stored scores have none")
-        return Units.reference(target, pilot.names, rng)
-    if units is not None and not is_open(units):
+    is_reference = isinstance(units, str) and units == "reference"
+    if is_reference and target is None:
+        raise UsageError("units='reference' needs a target with a sampler; got no target")
+    if units is not None and not is_open(units) and not is_reference:
         return Units.of(units, pilot)
-    if target is not None and target.can_sample:
+    if target is not None and (is_reference or target.can_sample):
         return Units.reference(target, pilot.names, rng)
     return replace(Units.of("own", pilot), kind="pilot")
 
 
 def is_open(units: UnitsLike | None) -> bool:
-    """Whether every sample would have a scale of its own, so that the one of several is still to be fixed."""
+    """Return True if every sample would have its own scale."""
     return units is None or (isinstance(units, str) and units == "own")
 
 
 def without_units(names: Sequence[str]) -> str:
-    """What is said of coordinates that do not vary."""
+    """Return a clause about parameters that do not vary."""
     if len(names) == 1:
         return f"{names[0]} is the same in all draws, so it has no unit of its own"
     return f"{listed(names)} are the same in all draws, so they have no units of their own"
 
 
 def require_variation(values: Floats, names: tuple[str, ...]) -> None:
-    """Refuse columns, (n, m), of which one never changes; InputError names it."""
+    """Require every column of values, (n, m), to vary; InputError."""
     still = np.flatnonzero((values == values[0]).all(axis=0))
     if len(still):
-        raise InputError(f"{without_units([names[k] for k in still])}: leave out what does not vary")
+        raise InputError(f"{without_units([names[k] for k in still])}: leave out constant parameters")
 
 
 def finite_in_units(values: Floats, what: str = "numbers") -> Floats:
-    """Return the values; InputError if one of them is not finite, or neither 0 nor between 1e-100 and 1e100 in size."""
+    """Return values that are 0 or between 1e-100 and 1e100 in size; InputError."""
     if not np.isfinite(values).all():
-        raise InputError("draws or scores overflow in these units: rescale them, or take other units")
+        raise InputError(f"{what} overflow in these units: rescale them, or use other units")
     require_range(values, f"{what} in these units")
     return values
 
 
 def _checked(scale: ArrayLike, dim: int) -> Floats:
-    wanted = f"{dim} positive numbers, one a coordinate"
-    values = real_numbers(scale, "units", wanted)
+    expected = f"{dim} positive numbers, one per parameter"
+    values = real_numbers(scale, "units", expected)
     if values.shape != (dim,) or not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise UsageError(f"units must be {wanted}; received {scale!r}")
+        raise UsageError(f"units must be {expected}; got {scale!r}")
     return values
 
 
-def _require_names(known: tuple[str, ...], wanted: tuple[str, ...]) -> None:
-    if sorted(known) != sorted(wanted):
-        raise InputError(
-            f"the units are those of {', '.join(known)}, but the draws have the coordinates {', '.join(wanted)}: "
-            "give units for these names, or rename the draws"
-        )
+def _require_names(names: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    if sorted(names) != sorted(expected):
+        raise InputError(f"expected units of the parameters {', '.join(expected)}, got units of {', '.join(names)}")

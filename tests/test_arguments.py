@@ -1,4 +1,4 @@
-"""Wrong types, for every argument of every public function: a steinkit error that says so, and nothing else."""
+"""Wrong types for every argument of every public function raise an error of steinkit."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ NOT_HERE = {
     "from_blackjax", "from_bridgestan", "from_cmdstan", "from_emcee", "from_numpyro", "from_nutpie", "from_pymc",
     "from_pystan", "from_torch",
 }  # fmt: skip
-"""They take objects of packages that need not be installed, and are tested beside them."""
+"""Functions of optional packages, which have tests of their own."""
 RESULTS = {"Draws", "TrialRun"}
-"""What steinkit hands out, and nobody makes, beside the classes that document no parameters."""
+"""Classes that only steinkit instantiates."""
 
 
 def trial():
@@ -43,7 +43,7 @@ VALUES = {
     "features": FEATURES, "points": DRAWS, "posterior": POSTERIOR, "proposal": sp.RandomWalk(0.3),
     "responses": RESPONSES, "sigma": 0.9, "target": NORMAL, "test": sp.MetropolisTest(),
 }  # fmt: skip
-"""Of arguments that must be given, by their names; of others a small number."""
+"""Values of required arguments by name; others get a small number."""
 
 EXAMPLES = {
     "Graph": lambda: {"n_points": 2, "edges": [[0, 1]], "lengths": [1.0]},
@@ -92,7 +92,7 @@ EXAMPLES = {
     "load_target": lambda: {"reference": "no/such/file.py:target"},
     "make_target": lambda: {"name": "normal", "options": {}, "dim": 1},
 }  # fmt: skip
-"""Arguments with which each works that more must be said of, or fails by the file it does not find."""
+"""Valid arguments, except for missing files."""
 
 FAILING = {"choose", "read_result", "read_sample", "read_sweep", "write_report", "write_sample", "load_target"}
 
@@ -103,11 +103,11 @@ WRONG = {
 }  # fmt: skip
 
 FUNCTIONS = {"temperature", "bound", "discrepancy"}
-"""Arguments that may be functions, which are called as they are: what they raise is the user's."""
+"""Arguments that may be functions, which may raise any error."""
 
 
 def example(function):
-    """Arguments with which it works: for a sampler a few draws, and of all that must be given the usual value."""
+    """Return valid arguments of a function."""
     if function.__name__ in EXAMPLES:
         return EXAMPLES[function.__name__]()
     parameters = inspect.signature(function).parameters
@@ -132,7 +132,7 @@ def callables():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("function", list(callables()))
-def test_wrong_types_are_errors_of_ours(function, tmp_path, monkeypatch):
+def test_wrong_types_raise_errors_of_steinkit(function, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wrong = []
     with nullcontext() if function.__name__ not in FAILING else pytest.raises(SteinkitError):
@@ -198,6 +198,5 @@ def test_seeds_and_generators():
 
 def test_public_functions_can_be_inspected_and_pickled():
     assert "graph" in inspect.signature(sk.graph_stein_discrepancy).parameters
-    assert sk.graph_stein_discrepancy.__doc__.startswith("Measure how far")
     assert pickle.loads(pickle.dumps(sk.IMQ(2.0))) == sk.IMQ(2.0)
     assert pickle.loads(pickle.dumps(sk.thin)) is sk.thin

@@ -84,7 +84,7 @@ class TestCompare:
         nan, three, right = found.samples
         assert "nan" in str(nan.errors["graph"])
         assert set(nan.errors) == {"graph", "ess"}
-        assert "2 coordinates" in str(three.errors["graph"])
+        assert "2 parameters" in str(three.errors["graph"])
         assert set(three.measurements) == {"ess"}
         assert right.errors == {}
         assert compare({"three": np.zeros((5, 3)), "right": points}, NORMAL).samples[0].unjudged is None
@@ -168,7 +168,7 @@ class TestCompare:
         stored = sk.Sample(points, scores=-points)
         found = compare({"stored": stored, "none": points})
         assert found.rank("stored", "graph") == 1
-        assert "needs the target's score" in str(found.samples[1].errors["graph"])
+        assert "scores=" in str(found.samples[1].errors["graph"])
 
     def test_many_coordinates_show_the_worst(self):
         rng = np.random.default_rng(2)
@@ -264,7 +264,7 @@ class TestRefusals:
         [
             ({"measures": ("grahp",)}, 'did you mean "graph"'),
             ({"measures": ()}, "no measure"),
-            ({"reference": -1}, "reference .* received -1"),
+            ({"reference": -1}, "reference .* got -1"),
             ({"solver": "nosuch"}, "nosuch"),
             ({"reference": 2, "bounds": (-9.0, 9.0)}, "cut off by bounds"),
         ],
@@ -302,9 +302,9 @@ class TestVerdicts:
         found = compare({"few": points[:5], "right": points}, NORMAL, measures="graph")
         assert found.samples[0].verdict is None
         assert [each.measurements["graph"].value > 0.0 for each in found.samples] == [True, True]
-        assert any(note.startswith("few: there is no verdict: the test needs at least 8") for note in found.warnings)
+        assert any(note.startswith("few: there is no verdict: ") for note in found.warnings)
         assert [bool(each["unjudged"]) for each in found.to_dict()["samples"]] == [True, False]
-        assert "\n\nfew: There is no verdict: the test needs at least 8 draws" in found.summary()
+        assert "\n\nfew: There is no verdict: " in found.summary()
         assert "few: There is no verdict" in compare({"few": points[:5]}, NORMAL, measures="graph").summary()
 
     def test_none_is_made_where_none_is_wanted_or_possible(self, points):

@@ -1,4 +1,4 @@
-"""Deadlines: what listens to them, and what is known when they pass. No test asserts how long anything took."""
+"""Deadlines and the bounds known when they pass. No test asserts times."""
 
 import pickle
 import signal
@@ -34,7 +34,7 @@ STOPPED = np.ones(1, dtype=bool)
 LONG = np.random.default_rng(0).standard_normal((30_000, 3))  # whose spanner takes half a minute
 
 
-def test_the_earliest_of_the_limits_counts_and_ends_with_its_block():
+def test_nested_time_limits():
     assert deadline() == np.inf
     with time_limit(5.0) as outer:
         with time_limit(60.0) as inner:
@@ -49,16 +49,16 @@ def test_the_earliest_of_the_limits_counts_and_ends_with_its_block():
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, np.nan, True, "a"])
-def test_a_limit_is_a_positive_number(seconds):
+def test_a_time_limit_must_be_positive(seconds):
     with pytest.raises(sk.UsageError, match="max_seconds"), time_limit(seconds):
         pass
 
 
-def test_work_is_begun_only_if_there_is_time():
+def test_require_time():
     require_time("counting", 1e9)
     with time_limit(60.0):
         require_time("counting", 1.0)
-        with pytest.raises(TimeLimitError, match=r"about .* seconds more are needed") as raised:
+        with pytest.raises(TimeLimitError, match=r"about .* more seconds are needed") as raised:
             require_time("counting", 1000.0)
         assert 930.0 < raised.value.needed < 1000.0
     with time_limit(1e-9), pytest.raises(TimeLimitError, match="time ran out while counting") as raised:
@@ -66,7 +66,7 @@ def test_work_is_begun_only_if_there_is_time():
     assert (raised.value.lower, raised.value.upper, raised.value.exit_code) == (0.0, np.inf, 4)
 
 
-def test_blocks_are_all_there_is_and_wait_for_time_only_where_they_say_what_for():
+def test_blocks():
     assert [list(range(7))[some] for some in blocks(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
     assert list(blocks(7, 3))[-1] == slice(6, 7)
     with time_limit(1e-9):
@@ -75,7 +75,7 @@ def test_blocks_are_all_there_is_and_wait_for_time_only_where_they_say_what_for(
             next(blocks(7, 3, "counting"))
 
 
-def test_the_signal_reaches_compiled_code_when_time_is_up_and_says_who_asked():
+def test_the_stop_signal_is_set_at_the_deadline():
     with time_limit(0.01), stop_signal() as stop:
         assert stop.wait(30.0)
         assert stop.flag[0]
@@ -88,14 +88,14 @@ def test_the_signal_reaches_compiled_code_when_time_is_up_and_says_who_asked():
         interrupted.require("waiting")
 
 
-def test_the_error_travels_between_processes():
+def test_the_error_can_be_pickled():
     error = TimeLimitError("counting", 0.0, 2.0, needed=3.0)
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.lower, copy.upper, copy.needed) == (str(error), 0.0, 2.0, 3.0)
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["main thread", "another thread"])
-def test_work_that_does_not_hear_the_deadline_is_left_behind(monkeypatch, beside):
+def test_work_is_abandoned_after_the_deadline(monkeypatch, beside):
     monkeypatch.setattr("steinkit.runtime.deadlines._GRACE", 0.01)
     release, interrupted, raised = threading.Event(), threading.Event(), []
 
@@ -118,14 +118,14 @@ def test_work_that_does_not_hear_the_deadline_is_left_behind(monkeypatch, beside
     release.set()
 
 
-def test_a_time_out_of_the_work_itself_is_its_own():
+def test_a_timeout_error_of_the_work_is_raised():
     with time_limit(60.0), pytest.raises(TimeoutError, match="mine"):
         interruptible(lambda: (_ for _ in ()).throw(TimeoutError("mine")), threading.Event(), "counting")
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="alarms are POSIX's")
-def test_a_watchdog_of_the_user_stays_its_own():
-    """An alarm's handler runs in the main thread, which waits for the work."""
+def test_a_signal_handler_of_the_user():
+    """The handler of an alarm runs in the main thread, which waits for the work."""
 
     def bark(number, frame):
         raise TimeoutError("mine")
@@ -141,7 +141,7 @@ def test_a_watchdog_of_the_user_stays_its_own():
     assert release.wait(30.0)  # the work was told
 
 
-def test_stopped_spanner_kernels_return_without_having_worked():
+def test_stopped_spanner_kernels_return_at_once():
     points = LONG[:300]
     rank, boxes = boxed(points, 4)
     problem = bucket_kernels.Problem(np.ascontiguousarray(points[rank].T), boxes, 2.0, 1e-12, STOPPED)
@@ -155,14 +155,14 @@ def test_stopped_spanner_kernels_return_without_having_worked():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_spanner_hears_the_deadline(n_jobs):
+def test_a_spanner_ends_at_the_deadline(n_jobs):
     with pytest.raises(TimeLimitError, match="spanner"):
         sk.greedy_spanner(LONG, max_seconds=0.1, n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("points", [LONG, LONG[:1500]], ids=["spanner", "complete"])
-def test_the_discrepancy_says_what_is_known_without_a_graph(points):
-    """0 <= S <= c1 sum q |s| + c2 d, whatever the graph."""
+def test_bounds_without_a_graph(points):
+    """0 <= S <= c1 sum q |s| + c2 d for any graph."""
     kind = "spanner" if len(points) == len(LONG) else "complete"
     factors = (0.5, 2.0, 1.0)
     with pytest.raises(TimeLimitError) as raised:
@@ -173,7 +173,7 @@ def test_the_discrepancy_says_what_is_known_without_a_graph(points):
     assert raised.value.upper >= known
 
 
-def test_a_stopped_factorisation_does_nothing_and_its_solver_keeps_what_it_has():
+def test_a_stopped_factorization():
     points = LONG[:200, :2]
     program = SteinProgram(points, -points, np.full(200, 1.0 / 200), sk.greedy_spanner(points))
     plan = newton_system.prepare(program)
@@ -190,7 +190,7 @@ def test_a_stopped_factorisation_does_nothing_and_its_solver_keeps_what_it_has()
     assert 0.0 <= found.lower <= found.upper < np.inf
 
 
-def test_a_limit_that_is_not_reached_changes_nothing():
+def test_an_unreached_limit_does_not_change_the_result():
     points = LONG[:300]
     free = sk.graph_stein_discrepancy(points, scores=-points)
     held = sk.graph_stein_discrepancy(points, scores=-points, max_seconds=600.0)
@@ -198,8 +198,8 @@ def test_a_limit_that_is_not_reached_changes_nothing():
     np.testing.assert_array_equal(free.graph.edges, held.graph.edges)
 
 
-def test_the_elimination_order_is_that_of_a_whole_factorisation():
-    """SuperLU gives it, and only the incomplete factorisation that follows is bounded in time."""
+def test_the_elimination_order_is_that_of_a_complete_factorization():
+    """SuperLU computes it; only the incomplete factorization has a time limit."""
     from scipy import sparse
     from scipy.sparse.linalg import splu
 
@@ -215,14 +215,14 @@ def test_the_elimination_order_is_that_of_a_whole_factorisation():
     np.testing.assert_array_equal(order, np.argsort(whole.perm_c))
 
 
-def test_time_in_threads_that_wait_is_not_lost():
-    """The limit holds in the thread that does the work, too."""
+def test_the_deadline_holds_in_threads():
+    """The limit holds in the thread of the work."""
     with time_limit(1e-9):
         time.sleep(0.001)
         assert interruptible(seconds_left, threading.Event(), "time was told") == 0.0
 
 
-def test_time_is_shared_and_what_is_left_over_goes_to_the_others():
+def test_unused_time_is_shared_by_later_tasks():
     shares = Shares(3)
     with time_limit(90.0):
         for most in (30.0, 45.0, 90.0):
@@ -252,14 +252,14 @@ ON_THE_LINE = sk.targets.Normal(0.0, dim=1)
         lambda s: sk.thin(LONG, NORMAL, m=10**6, max_seconds=s),
     ],
 )
-def test_measures_hear_the_deadline(call):
+def test_measures_end_at_the_deadline(call):
     with pytest.raises(sk.SolverError) as raised:
         call(1e-3)
     assert raised.value.exit_code == 4
     assert raised.value.lower <= raised.value.upper
 
 
-def test_a_comparison_and_a_curve_say_what_there_was_no_time_for():
+def test_comparisons_and_curves_report_missing_results():
     found = sk.compare({"a": LONG}, NORMAL, measures=["ksd", "ess"], max_seconds=1e-3)
     assert isinstance(found.samples[0].errors["ksd"], TimeLimitError)
     assert "ess" in found.samples[0].measurements
@@ -268,7 +268,7 @@ def test_a_comparison_and_a_curve_say_what_there_was_no_time_for():
     assert np.isnan(fallen.values[-1])
 
 
-def test_the_command_line_says_no_certified_answer(tmp_path, capsys):
+def test_the_command_line_exits_without_an_answer(tmp_path, capsys):
     np.savez(tmp_path / "draws.npz", points=LONG)
     arguments = ["score", str(tmp_path / "draws.npz"), "--target", "normal", "-p", "mean=0,0,0", "--measure", "graph"]
     with pytest.raises(TimeLimitError, match="no certified answer: time ran out"):

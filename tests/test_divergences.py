@@ -1,4 +1,4 @@
-"""Divergences and energies stay with their draws, whatever holds these, and say which parameters they concern."""
+"""Divergences and energies of draws in samples, files and fits."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ def assert_same(found):
     np.testing.assert_array_equal(found.energy, ENERGY.ravel())
 
 
-def test_a_sample_keeps_them_through_all_that_chooses_draws_or_columns():
+def test_selections_keep_divergences_and_energies():
     sample = a_sample()
     assert_same(sample)
     assert_same(sample.with_columns(names=["a", "b", "c"], weights=np.ones(60)))
@@ -44,22 +44,22 @@ def test_a_sample_keeps_them_through_all_that_chooses_draws_or_columns():
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ({"divergent": np.full(60, 0.5)}, "divergent: row 1 is 0.5 .*expected 0 or 1"),
         ({"divergent": np.full(60, np.nan)}, "divergent: row 1 is nan"),
-        ({"divergent": np.zeros(59)}, "divergent must hold one number a draw, 60 in all"),
-        ({"energy": np.zeros((3, 20))}, "energy must hold one number a draw"),
+        ({"divergent": np.zeros(59)}, "divergent must be one number per draw, 60 in all"),
+        ({"energy": np.zeros((3, 20))}, "energy must be one number per draw"),
     ],
 )
-def test_what_is_no_flag_or_not_one_a_draw_is_refused(settings, words):
-    with pytest.raises(sk.InputError, match=words):
+def test_invalid_divergences_and_energies(settings, message):
+    with pytest.raises(sk.InputError, match=message):
         sk.Sample(POINTS, **settings)
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz", "nc"])
 @pytest.mark.filterwarnings("error")
-def test_files_hold_them(tmp_path, ending):
+def test_files(tmp_path, ending):
     if ending == "nc":
         pytest.importorskip("h5netcdf")
     path = tmp_path / f"draws.{ending}"
@@ -73,7 +73,7 @@ def test_files_hold_them(tmp_path, ending):
     np.testing.assert_array_equal(joined.divergent, np.tile(DIVERGENT.ravel(), 2))
 
 
-def test_columns_called_diverging_are_no_parameters(tmp_path):
+def test_columns_named_diverging(tmp_path):
     path = tmp_path / "draws.csv"
     path.write_text("a,diverging\n1,0\n2,1\n")
     found = sk.read_sample(path)
@@ -81,7 +81,7 @@ def test_columns_called_diverging_are_no_parameters(tmp_path):
     assert found.divergent.tolist() == [False, True]
 
 
-def test_stans_files_hold_them(tmp_path):
+def test_stan_files(tmp_path):
     path = tmp_path / "output.csv"
     path.write_text(
         "# method = sample (Default)\nlp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,mu\n"
@@ -102,7 +102,7 @@ def tree(xarray, stats, **posterior):
     }
 
 
-def test_groups_of_statistics_hold_them():
+def test_groups_of_statistics():
     xarray = pytest.importorskip("xarray")
     stats = {"diverging": DIVERGENT, "energy": ENERGY, "lp": ENERGY}
     groups = tree(xarray, stats)
@@ -117,7 +117,7 @@ def test_groups_of_statistics_hold_them():
     np.testing.assert_array_equal(inside.divergent, DIVERGENT.ravel())
 
 
-def test_fits_of_cmdstanpy_and_pystan_hold_them():
+def test_fits_of_cmdstanpy_and_pystan():
     columns = ["lp__", "divergent__", "energy__", "a", "b"]
     table = np.stack([ENERGY, DIVERGENT, ENERGY, POINTS[..., 0], POINTS[..., 1]], axis=-1).swapaxes(0, 1)
     assert_same(sk.as_sample(SimpleNamespace(draws=lambda: table, column_names=columns)))
@@ -131,7 +131,7 @@ def test_fits_of_cmdstanpy_and_pystan_hold_them():
     assert_same(sk.as_sample(Fit({name: each.T.reshape(-1) for name, each in values.items()})))
 
 
-def test_energies_of_independent_normal_draws_have_a_fraction_of_two():
+def test_bfmi_of_independent_draws():
     """A random walk of n steps of variance 1: the variance of the energies is about n / 6."""
     independent = RNG.standard_normal(4000)
     walk = np.cumsum(RNG.standard_normal(4000))
@@ -144,7 +144,7 @@ def test_energies_of_independent_normal_draws_have_a_fraction_of_two():
     assert bfmi(np.array([1.0, 3.0, 2.0, 2.0]), [np.arange(4)])[0] == pytest.approx((4 + 1 + 0) / 3 / 0.5)
 
 
-def test_divergent_draws_stand_out_by_location_or_spread():
+def test_parameters_with_divergences():
     points = RNG.standard_normal((2000, 6))
     low, narrow = points[:, 2] < -2.0, (np.abs(points[:, 4]) < 0.2) & (RNG.random(2000) < 0.3)
     assert touched_by_divergences(points, low).tolist() == [j == 2 for j in range(6)]
@@ -152,7 +152,7 @@ def test_divergent_draws_stand_out_by_location_or_spread():
     assert touched_by_divergences(points, low | narrow).tolist() == [j in (2, 4) for j in range(6)]
 
 
-def test_all_coordinates_are_concerned_where_it_is_not_clear():
+def test_all_parameters_are_returned_if_none_is_significant():
     points = np.random.default_rng(8).standard_normal((2000, 6))
     points[:, 5] = 1.0
     none, few, any_ = (np.arange(2000) < k for k in (0, 4, 40))
@@ -161,14 +161,14 @@ def test_all_coordinates_are_concerned_where_it_is_not_clear():
         assert touched_by_divergences(points, unclear).all()
 
 
-def test_coordinates_stand_out_by_chance_in_one_of_a_hundred_samples():
+def test_the_level_of_the_rank_tests():
     rng = np.random.default_rng(9)
     points, marks = rng.standard_normal((400, 300, 10)), rng.random((400, 300)) < 0.05
     clear = sum(not touched_by_divergences(x, mark).all() for x, mark in zip(points, marks, strict=True))
     assert clear <= 10  # 4 on average
 
 
-def test_the_centered_eight_schools_are_read_with_what_is_wrong_with_them():
+def test_the_centered_eight_schools():
     pytest.importorskip("h5netcdf")
     sample = sk.read_sample(EIGHT)
     assert (len(sample), sample.divergent.sum()) == (2000, 48)

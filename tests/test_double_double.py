@@ -1,4 +1,4 @@
-"""Double-doubles against rational arithmetic, with no tolerance but the error that they state."""
+"""Double-doubles against rational arithmetic."""
 
 from fractions import Fraction
 
@@ -13,13 +13,13 @@ def exactly(pair):
 
 
 def numbers(rng, n, spread=40):
-    """Double-doubles of any sizes and signs."""
+    """Return double-doubles of any sizes and signs."""
     high = rng.standard_normal(n) * 2.0 ** rng.integers(-spread, spread, n)
     return dd.two_sum(high, high * 2.0**-53 * rng.uniform(-1.0, 1.0, n))
 
 
 @pytest.mark.parametrize("size", [1.0, 2.0**-200, 2.0**920])
-def test_sums_and_products_of_doubles_lose_nothing(size):
+def test_sums_and_products_of_doubles_are_exact(size):
     rng = np.random.default_rng(0)
     a, b = size * numbers(rng, 200)[0], numbers(rng, 200)[0]
     assert exactly(dd.two_sum(a, size * b)) == [Fraction(x) + Fraction(size * y) for x, y in zip(a, b, strict=True)]
@@ -27,7 +27,7 @@ def test_sums_and_products_of_doubles_lose_nothing(size):
     assert exactly(dd.two_product(b, a)) == exactly(dd.two_product(a, b))
 
 
-def test_a_large_number_takes_nothing_from_small_ones_beside_it():
+def test_sums_of_large_and_small_numbers():
     a, b = np.array([1.1 * 2.0**-800, 2.0**901]), np.array([1.1 * 2.0**850, 1.1 * 2.0**-800])
     assert exactly(dd.two_product(a, b)) == [Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)]
     a, b = np.array([1.1 * 2.0**-960, 2.0**901]), np.array([1.1 * 2.0**890, 2.0**-960])
@@ -35,7 +35,7 @@ def test_a_large_number_takes_nothing_from_small_ones_beside_it():
 
 
 @pytest.mark.parametrize("operation", ["times", "ratio"])
-def test_products_and_quotients_err_by_less_than_is_said(operation):
+def test_errors_of_products_and_quotients(operation):
     rng = np.random.default_rng(1)
     a, b = numbers(rng, 500), numbers(rng, 500)
     found = exactly(getattr(dd, operation)(a, b))
@@ -45,8 +45,8 @@ def test_products_and_quotients_err_by_less_than_is_said(operation):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 64, 300])
-def test_sums_of_groups_keep_what_cancels(n):
-    """Terms that take one another away but for the last: the error is relative to what they were."""
+def test_cancellation_in_sums_of_groups(n):
+    """All terms but the last cancel; the error is relative to their sizes."""
     rng = np.random.default_rng(n)
     group = rng.integers(0, 5, n)
     high, low = numbers(rng, n)
@@ -62,7 +62,7 @@ def test_sums_of_groups_keep_what_cancels(n):
 
 
 @pytest.mark.parametrize("power", [-470, -480, -486, -500, -530])  # rounding errors around the smallest number
-def test_what_is_lost_of_small_products_is_covered(power):
+def test_underflow_is_bounded(power):
     rng = np.random.default_rng(-power)
     a, b = (rng.uniform(1.0, 2.0, 200) * 2.0**power for _ in range(2))
     high, low = dd.two_product(a, b)
@@ -72,7 +72,7 @@ def test_what_is_lost_of_small_products_is_covered(power):
 
 
 @pytest.mark.parametrize("operation", ["times", "ratio"])
-def test_a_high_part_lies_no_further_from_what_is_meant_than_is_said(operation):
+def test_errors_of_high_parts(operation):
     rng = np.random.default_rng(8)
     a, b = numbers(rng, 200), numbers(rng, 200)
     found = getattr(dd, operation)(a, b)

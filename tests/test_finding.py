@@ -1,4 +1,4 @@
-"""A finding as a clause, with its evidence, and in JSON."""
+"""Clauses, evidence and JSON of findings."""
 
 import math
 
@@ -34,7 +34,7 @@ from steinkit.finding import Finding, Kind
         ("tails", ["a", "b"], "too light", "the tails are too light"),
     ],
 )
-def test_a_finding_is_a_clause(kind, parameters, direction, clause):
+def test_clauses(kind, parameters, direction, clause):
     assert str(Finding(Kind(kind), tuple(parameters), direction, 5.0)) == clause
 
 
@@ -46,7 +46,7 @@ def test_a_finding_is_a_clause(kind, parameters, direction, clause):
         ("invariance", "location", "mu is too high (z = 9.0 under an exact Markov kernel)"),
     ],
 )
-def test_the_evidence_is_that_of_the_test(source, kind, evidence):
+def test_evidence(source, kind, evidence):
     assert Finding(Kind(kind), ("mu",), "too high", -9.04, source=source).evidence == evidence
 
 

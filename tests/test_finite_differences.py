@@ -1,4 +1,4 @@
-"""Numerical gradients: right where they claim to be, and honest where they are not."""
+"""Numerical gradients and the estimates of their error."""
 
 import warnings
 
@@ -23,7 +23,7 @@ FAMILIES = [
 
 
 @pytest.mark.parametrize("target", FAMILIES, ids=repr)
-def test_error_stays_within_ten_times_the_stated_uncertainty(target):
+def test_errors_are_within_ten_times_the_uncertainty(target):
     points = target.sample(40, 5)
     gradient, uncertainty = numerical_gradient(target.log_density, points, target.bounds)
     score = target.score(points)
@@ -43,7 +43,7 @@ def test_matches_scipys_logpdf_of_a_correlated_normal():
     assert (uncertainty < 1e-6).all()
 
 
-def test_never_evaluates_on_or_beyond_a_bound_and_gives_up_on_it():
+def test_steps_never_reach_a_bound():
     bounds = np.array([[0.0, 1.0], [-np.inf, 2.0]])
     points = np.array([[1e-9, 0.0], [0.5, 2.0 - 1e-6], [0.0, 2.0], [1.0, -5.0]])
     visited = []
@@ -64,7 +64,7 @@ def test_never_evaluates_on_or_beyond_a_bound_and_gives_up_on_it():
 
 
 @pytest.mark.parametrize("outside", [-np.inf, np.nan])
-def test_tolerates_a_log_density_undefined_off_an_undeclared_support(outside):
+def test_an_undeclared_support(outside):
     def log_density(x):
         return np.where(x[:, 0] > 0.0, np.log(np.abs(x[:, 0])), outside)
 
@@ -89,7 +89,7 @@ def test_uncertainty_covers_single_precision():
     assert (np.abs(gradient + points) <= 10.0 * uncertainty + 1e-6).all()
 
 
-def test_one_point_at_the_origin_has_a_step_too():
+def test_one_point_at_the_origin():
     gradient, uncertainty = numerical_gradient(lambda x: np.sin(x[:, 0]), np.zeros((1, 1)), None)
     assert gradient[0, 0] == pytest.approx(1.0, rel=1e-6)
     assert uncertainty[0, 0] < 1e-6
@@ -113,7 +113,7 @@ class TestScoreWithoutAScoreFunction:
 
     @pytest.mark.parametrize("exact", FAMILIES, ids=repr)
     @pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
-    def test_is_that_of_the_family(self, exact):
+    def test_agrees_with_the_score_of_a_family(self, exact):
         points = exact.sample(40, 6)
         made = sk.Target(log_density=exact.log_density, bounds=exact.bounds, dim=exact.dim)
         by_hand = exact.score(points)
@@ -121,7 +121,7 @@ class TestScoreWithoutAScoreFunction:
         assert np.median(np.abs(made.score(points) - by_hand) / size) < 1e-8
         assert (np.abs(made.score(points) - by_hand) / size).max() < 1e-3
 
-    def test_says_once_what_it_costs_and_how_accurate_it_is(self):
+    def test_reports_cost_and_accuracy_once(self):
         evaluations = []
 
         def log_density(x):
@@ -130,14 +130,14 @@ class TestScoreWithoutAScoreFunction:
 
         target = sk.Target(log_density=log_density, dim=3, label="mine")
         points = np.random.default_rng(0).normal(size=(50, 3))
-        with pytest.warns(sk.SteinkitWarning, match="mine has no score; finite differences") as said:
+        with pytest.warns(sk.SteinkitWarning, match="mine has no score") as caught:
             target.score(points)
-        assert f"{sum(evaluations):,} evaluations for 50 draws" in str(said[0].message)
+        assert f"{sum(evaluations):,} evaluations for 50 draws" in str(caught[0].message)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             target.score(points)
 
-    def test_says_each_time_that_it_is_rough(self):
+    def test_reports_large_errors_each_time(self):
         rng = np.random.default_rng(1)
 
         def noisy(x):
@@ -145,26 +145,26 @@ class TestScoreWithoutAScoreFunction:
 
         target = sk.Target(log_density=noisy, dim=2)
         for _ in range(2):
-            with pytest.warns(sk.SteinkitWarning, match="of 100 entries worse than a hundredth"):
+            with pytest.warns(sk.SteinkitWarning, match="of 100 entries"):
                 target.score(np.random.default_rng(2).normal(size=(50, 2)))
 
     @pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
-    def test_stands_in_the_notes_of_a_result(self):
+    def test_is_noted_in_a_result(self):
         target = sk.Target(log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
         result = sk.kernel_stein_discrepancy(np.random.default_rng(3).normal(size=40), target)
-        assert any("finite differences of its log density take its place" in note for note in result.warnings)
+        assert any("finite differences" in note for note in result.warnings)
 
     def test_cannot_be_checked_against_itself(self):
         target = sk.Target(log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
         assert target.has_log_density
         assert not target.can_be_checked
-        with pytest.raises(sk.UsageError, match="there is nothing to check"):
+        with pytest.raises(sk.UsageError, match="check needs a score"):
             target.check([[0.0]])
 
-    def test_a_draw_where_it_cannot_be_had_is_named(self):
+    def test_names_the_draw_without_a_score(self):
         target = sk.Target(log_density=lambda x: np.where(np.abs(x[:, 0]) < 1.0, 0.0, -np.inf), dim=1)
-        with pytest.raises(sk.InputError, match="the score at draw 2 is nan"):
+        with pytest.raises(sk.InputError, match="at draw 2"):
             target.score([[0.5], [3.0]])
         nowhere = sk.Target(log_density=lambda x: np.full(len(x), np.nan), dim=1)
-        with pytest.raises(sk.InputError, match="the score at draw 1 is nan"):
+        with pytest.raises(sk.InputError, match="at draw 1"):
             nowhere.score([[0.5], [3.0]])

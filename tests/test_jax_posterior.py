@@ -1,4 +1,4 @@
-"""Posteriors written in JAX: the terms, gradients and chains of the same posterior in plain NumPy."""
+"""Posteriors written in JAX against the same posteriors in NumPy."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ JAX = posterior(dim=3)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 64, 300])
-def test_terms_and_gradients_are_those_of_numpy(rows):
+def test_terms_and_gradients_agree_with_numpy(rows):
     thetas, batch = RNG.standard_normal((3, 3)), (X[:rows], Y[:rows])
     own = tuple(np.stack([np.roll(array, k, axis=0)[:rows] for k in range(3)]) for array in (X, Y))
     shared = tuple(np.broadcast_to(array, (3, *array.shape)) for array in batch)
@@ -52,15 +52,15 @@ def test_terms_and_gradients_are_those_of_numpy(rows):
         np.testing.assert_allclose(JAX.grad_log_likelihood_many(thetas, *batches), expected, **near)
 
 
-def test_long_batches_are_taken_in_blocks(monkeypatch):
+def test_long_batches(monkeypatch):
     monkeypatch.setattr("steinkit.jax_functions._MOST_ROWS", 128)
     theta = np.array([0.3, -1.0, 0.1])
     np.testing.assert_allclose(JAX.log_likelihood(theta, X, Y), _terms(theta, X, Y), rtol=1e-12)
     np.testing.assert_allclose(JAX.grad_log_likelihood(theta, X, Y), _gradient(theta, X, Y), rtol=1e-12)
 
 
-def test_what_pads_a_batch_adds_nothing_to_it():
-    """Five rows are padded to eight with copies of the first, whose term is by far the largest."""
+def test_padding_does_not_change_a_batch():
+    """Five rows are padded to eight with copies of the first, which has the largest term."""
     heavy = np.concatenate([[[1e6, 0.0, 0.0]], X[:4]])
     theta = np.ones(3)
     expected = _gradient(theta, heavy, np.zeros(5, dtype=bool))
@@ -85,14 +85,14 @@ CHAINS = {
 
 @pytest.mark.parametrize("name", CHAINS)
 @pytest.mark.parametrize("chains", [1, 3])
-def test_chains_are_those_of_the_same_posterior_in_numpy(name, chains):
+def test_chains_agree_with_numpy(name, chains):
     run = getattr(samplers, name)
     ours, plain = (run(each, draws=60, chains=chains, seed=5, **CHAINS[name]) for each in (JAX, PLAIN))
     np.testing.assert_allclose(ours.points, plain.points, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(ours.cost, plain.cost)
 
 
-def test_a_state_may_be_a_pytree():
+def test_a_pytree_as_state():
     def term(state, x, y):
         return _term(jnp.append(state["slope"], state["intercept"]), x, y)
 
@@ -101,7 +101,7 @@ def test_a_state_may_be_a_pytree():
     assert tree.names == ("intercept", "slope[0]", "slope[1]")
     vector = np.array([0.5, -1.0, 2.0])
     np.testing.assert_allclose(tree.log_likelihood(vector, X, Y), _terms(vector[[1, 2, 0]], X, Y), rtol=1e-12)
-    with pytest.raises(sk.UsageError, match="like= has 3 coordinates, dim= says 2"):
+    with pytest.raises(sk.UsageError, match="got dim=2"):
         sk.Posterior.from_jax(term, lambda state: 0.0, (X, Y), 2, like=like)
 
 
@@ -111,7 +111,7 @@ def test_tempered_posteriors_divide_the_likelihood():
     np.testing.assert_allclose(JAX.tempered(2.0).score(theta), expected, rtol=1e-11)
 
 
-def test_a_term_that_is_no_number_is_refused():
+def test_a_term_that_is_not_scalar():
     bad = sk.Posterior.from_jax(lambda theta, x, y: x, lambda theta: 0.0, (X, Y), dim=3)
-    with pytest.raises(sk.InputError, match=r"log_likelihood must return shape \(b,\), one term a datum"):
+    with pytest.raises(sk.InputError, match=r"log_likelihood must return shape \(b,\)"):
         samplers.rwmh(bad, proposal_scale=0.1, draws=2)

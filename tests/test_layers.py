@@ -1,4 +1,4 @@
-"""Who may import whom: lower layers know nothing of higher ones, and no room, package or file runs in a circle.
+"""Layers of the package: imports are downwards and without cycles.
 
 Imports count wherever they stand: at the top of a file, inside a function, or for type checking only.
 """
@@ -31,8 +31,6 @@ BASE = {
     "jax_functions",
     "target",
     "compiled_terms",
-    "numba_functions",
-    "numba_function_kernels",
     "posterior",
 }
 SCORED = {"autocorrelation", "units", "blind_spots", "draws", "scored_sample"}
@@ -69,8 +67,6 @@ MAY_IMPORT = {
     "jax_functions": {"errors", "arguments", "sample", "containers"},
     "target": {"errors", "text", "arguments", "sample", "runtime", "jax_functions"},
     "compiled_terms": {"sample"},
-    "numba_functions": {"errors", "sample", "compiled_terms", "runtime", "numba_function_kernels"},
-    "numba_function_kernels": {"sample", "compiled_terms", "runtime"},
     "posterior": {
         "errors",
         "text",
@@ -80,7 +76,6 @@ MAY_IMPORT = {
         "target",
         "jax_functions",
         "compiled_terms",
-        "numba_functions",
         "runtime",
     },
     "files": BASE,
@@ -129,7 +124,7 @@ MAY_IMPORT = {
 
 @cache
 def modules():
-    """Path of every module of the package, by its dotted name; a package's own file bears the package's name."""
+    """Return the path of every module by its dotted name."""
     found = {}
     for package, folder in PACKAGES.items():
         for path in sorted(folder.rglob("*.py")):
@@ -141,13 +136,13 @@ def modules():
 
 
 def room(module):
-    """The room a module of steinkit lives in: the part of its name after "steinkit."."""
+    """Return the layer of a module: the part of its name after "steinkit."."""
     return module.split(".")[1] if "." in module else ""
 
 
 @cache
 def imported_modules(path):
-    """Modules that a file names in its import statements, wherever they stand; those of steinkit as they are."""
+    """Return the modules in all import statements of a file."""
     found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -175,7 +170,7 @@ def violations():
 
 @cache
 def imports_between_files():
-    """The graph of files: an arrow from the one that imports to the one that is imported."""
+    """Return the graph of imports between files."""
     arrows = nx.DiGraph()
     for module, path in modules().items():
         arrows.add_edges_from((module, name) for name in imported_modules(path) if name in modules())
@@ -190,7 +185,7 @@ def circles(arrows):
 
 
 def imports_inside(package):
-    """The graph of what lies directly in a package, files and folders, each folder taken as one."""
+    """Return the graph of imports between the files and folders of a package."""
     arrows, depth = nx.DiGraph(), package.count(".") + 1
 
     def place(module):
@@ -209,7 +204,7 @@ def folders():
     return sorted(name for name, path in modules().items() if path.name == "__init__.py")
 
 
-def test_every_room_is_known():
+def test_every_subpackage_is_listed():
     unknown = {room(name) for name in modules()} - set(MAY_IMPORT) - {""}
     assert not unknown, f"add {unknown} to the layers"
 
@@ -221,16 +216,16 @@ def test_every_module_is_on_the_list_of_the_architecture():
     assert {name for name in rooms if f"`{name}`" not in listed} == set()
 
 
-def test_imports_run_downwards():
+def test_imports_are_downwards():
     assert list(violations()) == []
 
 
-def test_layers_have_no_circle():
+def test_layers_have_no_cycle():
     layers = nx.DiGraph((own, other) for own, others in MAY_IMPORT.items() for other in others)
     assert circles(layers) == []
 
 
-def test_no_module_bears_the_name_of_a_public_function():
+def test_no_module_has_the_name_of_a_public_function():
     public = {
         name for module in (steinkit, steinkit.samplers) for name in dir(module) if callable(getattr(module, name))
     }
@@ -238,10 +233,10 @@ def test_no_module_bears_the_name_of_a_public_function():
     assert front & public == set()
 
 
-def test_no_file_is_part_of_a_circle():
+def test_no_file_is_in_an_import_cycle():
     assert circles(imports_between_files()) == []
 
 
-def test_no_folder_is_part_of_a_circle():
+def test_no_folder_is_in_an_import_cycle():
     found = {folder: circles(imports_inside(folder)) for folder in folders()}
     assert {folder: each for folder, each in found.items() if each} == {}

@@ -1,4 +1,4 @@
-"""Masked entries are no values: whoever takes numbers refuses them, in arrays and in lists of arrays."""
+"""Masked entries are refused in arrays and in lists of arrays."""
 
 import numpy as np
 import pytest
@@ -57,6 +57,6 @@ def test_masked_entries_are_refused(take):
         take()
 
 
-def test_a_mask_that_hides_nothing_is_none():
+def test_masks_without_masked_entries_are_accepted():
     assert (sk.Sample(np.ma.array(POINTS), weights=np.ma.array(np.ones(50))).points == POINTS).all()
     assert sk.Sample([np.ma.array(row) for row in POINTS]).dim == 2

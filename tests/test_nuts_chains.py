@@ -1,4 +1,4 @@
-"""The samples of tests/data/nuts are what their README says: right draws, with the scores of their targets."""
+"""The samples of tests/data/nuts are exact draws with the scores of their targets."""
 
 import sys
 from pathlib import Path
@@ -22,13 +22,13 @@ def of(package, model, chains):
 
 
 def autocorrelation(values):
-    """At lag one, of chains of numbers with known mean zero, (chains, draws)."""
+    """Return the autocorrelation at lag one of chains with mean zero, (chains, draws)."""
     return (values[:, 1:] * values[:, :-1]).mean() / (values**2).mean()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize(("model", "chains"), CASES)
-def test_shapes_are_those_of_the_readme(package, model, chains):
+def test_shapes_agree_with_the_readme(package, model, chains):
     samples = of(package, model, chains)
     assert samples
     for sample in samples:
@@ -41,13 +41,13 @@ def test_shapes_are_those_of_the_readme(package, model, chains):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_there_is_nothing_else_and_the_readme_names_the_software(package):
+def test_the_readme_lists_all_files_and_software(package):
     assert {tuple(each.name.split(", ")[1:3]) for each in nuts_samples(package)} == set(CASES)
     with np.load(FOLDER / f"{package}.npz") as file:
         assert str(file["software"]) in " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
 
 
-def test_scores_of_eight_schools_are_those_of_the_examples(monkeypatch):
+def test_scores_of_eight_schools(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "examples" / "ecosystems")
     import cases
 
@@ -63,7 +63,7 @@ def test_scores_of_eight_schools_are_those_of_the_examples(monkeypatch):
 @pytest.mark.parametrize("chains", ["one", "four"])
 @pytest.mark.parametrize("dim", NORMALS)
 def test_normal_draws_have_mean_zero_and_variance_one(package, dim, chains):
-    """Within the Monte Carlo error that batches of 50 draws of all coordinates tell; these are exchangeable."""
+    """Errors are estimated from batches of 50 draws; the coordinates are exchangeable."""
     for sample in of(package, f"normal_{dim}", chains):
         for values in (sample.draws, sample.draws**2 - 1.0):
             batches = values.reshape(-1, 50, dim).mean(axis=1)
@@ -74,7 +74,7 @@ def test_normal_draws_have_mean_zero_and_variance_one(package, dim, chains):
 @pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize("chains", ["one", "four"])
 def test_draws_of_eight_schools_satisfy_steins_identities(package, chains):
-    """E s_j = 0 and E x_j s_j = -1, for whatever the score is wrong the second is off."""
+    """E s_j = 0 and E x_j s_j = -1."""
     for sample in of(package, "schools", chains):
         points = sample.draws.reshape(sample.scores.shape)
         for values in (sample.scores, points * sample.scores + 1.0):
@@ -85,14 +85,14 @@ def test_draws_of_eight_schools_satisfy_steins_identities(package, chains):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_draws_are_antithetic_and_their_squares_are_not(package):
-    """What these samples are kept for; all four packages take long paths in twenty dimensions."""
+    """All four packages use long paths in twenty dimensions."""
     for sample in of(package, "normal_20", "four"):
         assert autocorrelation(sample.draws) < -0.05
         squares = (sample.draws**2).sum(axis=2) - 20.0
         assert autocorrelation(squares) > 0.05
 
 
-def test_a_sample_goes_to_the_verdict_as_it_is():
+def test_a_verdict_accepts_the_sample():
     sample = of("nutpie", "normal_5", "four")[0]
     found = sk.verdict(sample.draws, scores=sample.scores)
     assert found.draws == 2000

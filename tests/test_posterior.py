@@ -1,4 +1,4 @@
-"""Posteriors: sums over data in blocks, the two forms, and the shapes they are held to."""
+"""Posteriors: sums over data in blocks, vectorized and single forms, and validation of shapes."""
 
 import time
 
@@ -7,8 +7,6 @@ import pytest
 
 import steinkit as sk
 from steinkit.runtime.progress import watched
-from steinkit.samplers import sgld
-from steinkit.sweeps.identity import target_fingerprint
 from steinkit.targets import GaussianMean, LassoRegression, LogisticRegression, MixturePosterior
 
 RNG = np.random.default_rng(0)
@@ -34,7 +32,7 @@ def conjugate(**changes):
 
 @pytest.mark.parametrize("many", [{}, MANY], ids=["single", "many"])
 @pytest.mark.parametrize("block", [1, 50, 1 << 22])
-def test_score_is_over_all_data_whatever_the_blocks(monkeypatch, many, block):
+def test_score_over_all_data(monkeypatch, many, block):
     monkeypatch.setattr("steinkit.posterior._BLOCK_FLOATS", block)
     target = conjugate(**many, dim=2)
     precision = len(DATA) + 0.25
@@ -69,7 +67,7 @@ def test_memory_is_bounded_by_the_blocks(monkeypatch):
     ],
     ids=repr,
 )
-def test_many_chain_forms_agree_with_the_single_ones_on_separate_batches(target):
+def test_vectorized_forms_agree_with_single_ones(target):
     rng = np.random.default_rng(3)
     thetas = rng.normal(size=(4, target.dim))
     rows = rng.integers(target.size, size=(4, 9))
@@ -88,13 +86,13 @@ def test_many_chain_forms_agree_with_the_single_ones_on_separate_batches(target)
     [
         ({"log_prior": lambda t: 0.0}, r"log_prior must return shape \(K,\).*here \(3,\); it returned \(\)"),
         ({"grad_log_prior": lambda t: t[0]}, r"grad_log_prior must return shape \(K, d\)"),
-        ({"log_likelihood": lambda t, x: 0.0}, r"log_likelihood must return shape \(b,\), one term a datum"),
-        ({"grad_log_likelihood": lambda t, x: x - t}, r"grad_log_likelihood must .* summed over the batch"),
+        ({"log_likelihood": lambda t, x: 0.0}, r"log_likelihood must return shape \(b,\)"),
+        ({"grad_log_likelihood": lambda t, x: x - t}, r"grad_log_likelihood must return shape \(d,\)"),
         ({"log_likelihood_many": lambda t, x: x[0, :, 0]}, r"log_likelihood_many must return shape \(K, b\)"),
         ({"grad_log_likelihood_many": lambda t, x: x}, r"grad_log_likelihood_many must return shape \(K, d\)"),
         (
             {"grad_log_likelihood_many": lambda t, x: (t[:, None] - x).sum(axis=1)},
-            "grad_log_likelihood_many and grad_log_likelihood disagree",
+            "grad_log_likelihood_many and grad_log_likelihood must agree",
         ),
     ],
 )
@@ -120,18 +118,18 @@ def test_shapes_are_checked_once():
     ("data", "message"),
     [
         (DATA, "tuple of arrays"),
-        ((), "received shapes none"),
+        ((), "got shapes none"),
         ((DATA, DATA[:5]), "same leading length"),
         ((np.float64(1.0),), "same leading length"),
-        ((np.empty((0, 2)),), "empty"),
+        ((np.empty((0, 2)),), r"\(0, 2\)"),
     ],
 )
-def test_data_of_the_wrong_form_are_refused(data, message):
+def test_invalid_data(data, message):
     with pytest.raises(sk.UsageError, match=message):
         sk.Posterior(data, **SINGLE)
 
 
-def test_one_datum_is_enough():
+def test_one_data_point():
     target = sk.Posterior((DATA[:1],), **SINGLE, **MANY)
     np.testing.assert_allclose(target.score(POINTS), DATA[:1] - 1.25 * POINTS)
 
@@ -142,7 +140,7 @@ def test_a_wrong_gradient_fails_the_check():
         wrong.check(POINTS)
 
 
-def test_a_tempered_posterior_has_its_likelihood_flattened_and_its_prior_kept():
+def test_a_tempered_posterior_divides_the_log_likelihood_alone():
     cold = conjugate(**MANY, dim=2)
     hot = cold.tempered(5.0)
     np.testing.assert_allclose(hot.score(POINTS), -0.25 * POINTS + (cold.score(POINTS) + 0.25 * POINTS) / 5.0)
@@ -156,12 +154,12 @@ def test_a_tempered_posterior_has_its_likelihood_flattened_and_its_prior_kept():
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, np.inf, np.nan, True, "hot"])
 def test_a_temperature_must_be_a_positive_number(temperature):
-    with pytest.raises(sk.UsageError, match="temperature must be a number, positive and finite"):
+    with pytest.raises(sk.UsageError, match="temperature must be"):
         conjugate().tempered(temperature)
 
 
 def test_data_in_a_file_are_not_copied(tmp_path):
-    """A regression of memory-mapped features holds the file's own memory; an array is copied, as elsewhere."""
+    """Memory-mapped features are not copied; arrays are."""
     rng = np.random.default_rng(3)
     features, responses = rng.standard_normal((5000, 3)), np.arange(5000) % 2
     np.save(tmp_path / "x.npy", features)
@@ -177,57 +175,8 @@ def test_data_in_a_file_are_not_copied(tmp_path):
         LogisticRegression(np.load(tmp_path / "bad.npy", mmap_mode="r"), responses)
 
 
-@pytest.mark.parametrize("package", ["h5py", "zarr"])
-def test_data_kept_in_chunks_are_read_row_by_row(package, tmp_path, monkeypatch):
-    """Scores, scores of a few data, and chains are those of the arrays in memory; never is all of them asked for."""
-    module = pytest.importorskip(package)
-    rng = np.random.default_rng(4)
-    x = rng.standard_normal((3000, 2))
-    y = x @ [1.0, -1.0] + rng.standard_normal(3000)
-    if package == "h5py":
-        file = module.File(tmp_path / "data.h5", "w")
-        stored = file.create_dataset("x", data=x, chunks=(100, 2)), file.create_dataset("y", data=y, chunks=(100,))
-    else:
-        stored = tuple(module.array(each, chunks=(100, *each.shape[1:])) for each in (x, y))
-    read = []
-
-    class Watched:
-        def __init__(self, array):
-            self.array, self.chunks = array, array.chunks
-            self.shape, self.ndim, self.dtype = array.shape, array.ndim, array.dtype
-
-        def __getitem__(self, rows):
-            found = self.array[rows]
-            read.append(len(found) if np.ndim(found) == self.ndim else 1)
-            return found
-
-    def made(data):
-        return sk.Posterior(
-            data,
-            log_likelihood=lambda theta, x, y: -0.5 * (y - x @ theta) ** 2,
-            grad_log_likelihood=lambda theta, x, y: (y - x @ theta) @ x,
-            log_prior=lambda thetas: -0.5 * (thetas**2).sum(axis=1),
-            grad_log_prior=lambda thetas: -thetas,
-            dim=2,
-        )
-
-    monkeypatch.setattr("steinkit.posterior._BLOCK_FLOATS", 1500)
-    watched, in_memory = made(tuple(map(Watched, stored))), made((x, y))
-    draws = np.array([1.0, -1.0]) + 0.02 * rng.standard_normal((20, 2))
-    for each in (watched, watched.tempered(2.0)):
-        other = in_memory if each is watched else in_memory.tempered(2.0)
-        np.testing.assert_allclose(each.score(draws), other.score(draws), rtol=1e-12)
-        np.testing.assert_allclose(each.log_density(draws), other.log_density(draws), rtol=1e-12)
-    np.testing.assert_allclose(*(sk.stochastic_scores(draws, each, batch=5).scores for each in (watched, in_memory)))
-    runs = [sgld(each, step_size=1e-5, batch_size=7, draws=30, seed=1).points for each in (watched, in_memory)]
-    np.testing.assert_allclose(*runs, rtol=1e-12)
-    monkeypatch.setattr("steinkit.sweeps.identity._ROWS", 400)
-    assert target_fingerprint(watched) == target_fingerprint(in_memory)
-    assert max(read) <= 500
-
-
-def test_long_passes_show_their_progress(capsys, monkeypatch):
-    """Where someone watches, and a second has passed; passes over few data never do."""
+def test_long_passes_show_progress(capsys, monkeypatch):
+    """Only long passes show a progress bar."""
 
     def slow(thetas, y):
         time.sleep(1.1)

@@ -1,4 +1,4 @@
-"""Densities and scores at proposed points: failures reject the proposal, and errors stay errors."""
+"""Densities and scores at proposed points: failures reject the proposal."""
 
 import warnings
 
@@ -14,7 +14,7 @@ HEIGHTS = -0.5 * (POINTS**2).sum(axis=1)
 
 
 class Counted:
-    """A standard normal log density or score that raises where the first coordinate exceeds a limit."""
+    """Return a standard normal log density or score that raises above a limit."""
 
     def __init__(self, limit, value):
         self.limit, self.value, self.calls, self.rows = limit, value, 0, 0
@@ -31,7 +31,7 @@ def height(x):
     return -0.5 * (x**2).sum(axis=1)
 
 
-def test_only_the_rows_that_raise_are_lost():
+def test_only_rows_that_raise_are_rejected():
     density, score = Counted(2.5, height), Counted(2.5, np.negative)
     target = sk.Target(score, log_density=density, dim=2)
     lost = POINTS[:, 0] > 2.5
@@ -43,7 +43,7 @@ def test_only_the_rows_that_raise_are_lost():
         target.log_density(POINTS)
 
 
-def test_work_is_bounded_where_every_row_raises():
+def test_calls_are_limited_if_every_row_raises():
     density = Counted(-np.inf, height)
     target = sk.Target(np.negative, log_density=density, dim=2)
     assert (target.proposal_log_density(np.repeat(POINTS, 20, axis=0)) == -np.inf).all()
@@ -51,7 +51,7 @@ def test_work_is_bounded_where_every_row_raises():
     assert density.rows < 3 * 20_000
 
 
-def test_values_that_are_not_finite_are_rejections():
+def test_values_that_are_not_finite_are_rejected():
     values = np.array([np.nan, np.inf, -np.inf, 0.5])
     target = sk.Target(
         lambda x: np.column_stack([values[: len(x)], np.zeros(len(x))]), log_density=lambda x: values[: len(x)], dim=2
@@ -84,7 +84,7 @@ def test_wrong_shapes_remain_errors():
         target.proposal_log_density(POINTS)
     with pytest.raises(sk.InputError, match=r"score must return shape \(1000, 2\)"):
         target.proposal_score(POINTS)
-    with pytest.raises(sk.InputError, match="2 coordinates"):
+    with pytest.raises(sk.InputError, match="2 parameters"):
         target.proposal_score(POINTS[:, :1])
     with pytest.raises(sk.UsageError, match="no log density"):
         sk.Target(np.negative).proposal_log_density(POINTS)
@@ -98,7 +98,7 @@ def test_floating_point_warnings_are_silent():
         target.proposal_score(POINTS)
 
 
-def test_deadlines_and_watchdogs_pass():
+def test_deadlines_and_timeouts_are_raised():
     def slow(x):
         require_time("it was tested")
         return -x[:, 0]
@@ -115,7 +115,7 @@ def test_deadlines_and_watchdogs_pass():
 
 
 @pytest.mark.parametrize("limit", [2.5, np.inf])
-def test_scores_by_differences_say_nothing_of_proposals(limit):
+def test_scores_by_differences_do_not_warn_at_proposals(limit):
     target = sk.Target(log_density=Counted(limit, height), dim=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -126,7 +126,7 @@ def test_scores_by_differences_say_nothing_of_proposals(limit):
     assert target.remarks == ()
 
 
-def test_differences_at_draws_step_over_what_raises():
+def test_differences_where_the_log_density_raises():
     target = sk.Target(log_density=Counted(1.0, height), dim=2)
     with pytest.warns(sk.SteinkitWarning, match="finite differences"):
         found = target.score([[0.999, 0.0], [0.0, 1.0]])
@@ -137,8 +137,8 @@ def test_differences_at_draws_step_over_what_raises():
 def test_log_densities_of_draws_must_be_finite(value):
     target = sk.Target(np.negative, log_density=lambda x: np.where(x[:, 0] > 2.5, value, HEIGHTS[: len(x)]), dim=2)
     first = int(np.flatnonzero(POINTS[:, 0] > 2.5)[0])
-    with pytest.raises(sk.InputError, match=rf"log density at draw {first + 1} is {value} \(\d+ such draws in all\)"):
+    with pytest.raises(sk.InputError, match=rf"got {value} at draw {first + 1} \(\d+ such draws in all\)"):
         target.log_density_of_draws(POINTS)
-    with pytest.raises(sk.InputError, match=f"at draw {2 * first + 1} is"):
+    with pytest.raises(sk.InputError, match=f"at draw {2 * first + 1}"):
         target.log_density_of_draws(POINTS, draws=2 * np.arange(1000))
     np.testing.assert_array_equal(target.log_density_of_draws(POINTS[:first]), HEIGHTS[:first])

@@ -1,4 +1,4 @@
-"""Rows that repeat, against a dictionary: with a first coordinate of their own, and with one that others share."""
+"""Repeated rows against a dictionary, with and without ties in the first coordinate."""
 
 import numpy as np
 import pytest
@@ -31,6 +31,6 @@ def cases():
 
 
 @pytest.mark.parametrize("points", list(cases()))
-def test_the_first_of_every_group_in_order_of_appearance(points):
+def test_first_occurrences(points):
     first, group = first_occurrences(points)
     assert (first.tolist(), group.tolist()) == by_dictionary(points)

@@ -1,4 +1,4 @@
-"""The chains that false alarms are counted with are right: they satisfy Stein's identities from their first draw on."""
+"""The exact chains for counting false alarms satisfy Stein's identities."""
 
 import importlib.util
 import sys
@@ -34,7 +34,7 @@ def right_chains():
 
 
 def identities(samples):
-    """Errors of E s_j = 0, E x_j s_j = -1 and E x's = -d in standard errors, by the means over independent chains."""
+    """Return errors of E s_j = 0, E x_j s_j = -1 and E x's = -d in standard errors."""
     for function in (lambda x, s: s, lambda x, s: x * s + 1.0, lambda x, s: (x * s + 1.0).sum(axis=1, keepdims=True)):
         means = np.array([function(draws.reshape(scores.shape), scores).mean(axis=0) for draws, scores in samples])
         yield means.mean(axis=0) / (means.std(axis=0, ddof=1) / np.sqrt(len(means)))
@@ -48,8 +48,8 @@ def test_short_chains_satisfy_steins_identities(right_chains, name):
         assert np.abs(errors).max() < LIMIT
 
 
-def test_a_chain_without_its_correction_does_not(right_chains, monkeypatch):
-    """The identities see leapfrog's own stationary law, which is too wide."""
+def test_uncorrected_chains_do_not_satisfy_steins_identities(right_chains, monkeypatch):
+    """The stationary distribution of leapfrog is too wide."""
     move = right_chains.Chains.move
 
     def accept_all(self, length, steps, rng):
@@ -85,7 +85,7 @@ def test_scores_are_the_gradients_of_the_log_density(right_chains):
         ("HMC of length 2, normal, d = 5, 4 chains", (4, 500, 5)),
     ],
 )
-def test_a_sample_goes_to_the_verdict_as_it_is(right_chains, name, shape):
+def test_a_verdict_accepts_the_sample(right_chains, name, shape):
     family = right_chains.families()[name]
     draws, scores = family.make(np.random.default_rng(6))
     assert draws.shape == shape

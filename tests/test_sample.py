@@ -1,3 +1,5 @@
+"""Samples: shapes, validation, and exact weights of distinct points."""
+
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +21,7 @@ def test_shapes_accepted():
     np.testing.assert_array_equal(chains.draw, [0, 1, 2, 0, 1, 2])
 
 
-def test_a_sample_does_not_share_memory_with_what_it_was_made_from():
+def test_a_sample_copies_its_arrays():
     points = np.zeros((3, 2))
     sample = sk.Sample(points)
     points[0] = 7.0
@@ -29,25 +31,25 @@ def test_a_sample_does_not_share_memory_with_what_it_was_made_from():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"points": np.zeros((2, 2, 2, 2))}, r"received \(2, 2, 2, 2\)"),
-        ({"points": np.zeros((0, 2))}, "empty"),
+        ({"points": np.zeros((2, 2, 2, 2))}, r"got \(2, 2, 2, 2\)"),
+        ({"points": np.zeros((0, 2))}, r"got shape \(0, 2\)"),
         ({"points": [["a", "b"]]}, "real numbers"),
         ({"points": [[1.0, 2j]]}, "real numbers"),
-        ({"points": {"mu": [1.0, 2.0]}}, "received dict, whose parts have names: as_sample reads draws"),
+        ({"points": {"mu": [1.0, 2.0]}}, "got dict .* as_sample"),
         ({"points": [[1.0, np.nan], [np.inf, 1.0]]}, r"row 1, column 'x2' is nan \(2 such values in all\)"),
-        ({"points": [[1.0, 2.0]], "scores": [[1.0]]}, r"shape of the points, \(1, 2\); received \(1, 1\)"),
+        ({"points": [[1.0, 2.0]], "scores": [[1.0]]}, r"\(1, 2\); got \(1, 1\)"),
         ({"points": [1.0, 2.0], "scores": [1.0, np.inf]}, "scores: row 2, column 'x1' is inf"),
         ({"points": [1.0, 2.0], "weights": [1.0, -0.5]}, "row 2 is -0.5"),
         ({"points": [1.0, 2.0], "weights": [0.0, 0.0]}, "all weights are zero"),
-        ({"points": [1.0, 2.0], "weights": [1.0]}, "2 in all; received"),
+        ({"points": [1.0, 2.0], "weights": [1.0]}, "2 in all"),
         ({"points": [1.0, 2.0], "cost": [1.0, np.nan]}, "cost: row 2 is nan"),
-        ({"points": [1.0, 2.0], "chain": [0.0, 0.5]}, "row 2 is 0.5; a chain label is a whole number"),
-        ({"points": [1.0], "draw": [1e300]}, r"row 1 is 1e\+300; a draw label is a whole number"),
+        ({"points": [1.0, 2.0], "chain": [0.0, 0.5]}, "chain: row 2 is 0.5"),
+        ({"points": [1.0], "draw": [1e300]}, r"draw: row 1 is 1e\+300"),
         ({"points": [[1.0, 2.0]], "names": ["a"]}, "2 different names"),
         ({"points": [[1.0, 2.0]], "names": ["a", "a"]}, "2 different names"),
     ],
 )
-def test_bad_input_is_refused_with_row_and_column(arguments, message):
+def test_invalid_arrays(arguments, message):
     with pytest.raises(sk.InputError, match=message):
         sk.Sample(**arguments)
 
@@ -73,7 +75,7 @@ def test_nearly_equal_draws_are_not_merged():
 
 
 def test_equal_draws_with_different_scores_are_an_error():
-    with pytest.raises(sk.InputError, match="draws 1 and 3 are the same point but carry different scores"):
+    with pytest.raises(sk.InputError, match="draws 1 and 3"):
         sk.Sample([1.0, 2.0, 1.0], scores=[1.0, 1.0, 2.0]).distinct()
 
 
@@ -94,7 +96,7 @@ def test_select_reorders_points_and_scores():
     np.testing.assert_array_equal(sample.points, [[3.0, 1.0]])
     np.testing.assert_array_equal(sample.scores, [[6.0, 4.0]])
     assert sample.names == ("c", "a")
-    with pytest.raises(sk.InputError, match="no coordinate named 'z'"):
+    with pytest.raises(sk.InputError, match="'z'"):
         sample.select(["z"])
 
 
@@ -103,14 +105,14 @@ def test_columns_of_chains_must_be_laid_out_like_the_points(what):
     points, column = np.zeros((2, 3, 1)), np.arange(1.0, 7.0)
     laid_out = sk.Sample(points, **{what: column.reshape(2, 3)})
     np.testing.assert_array_equal(getattr(laid_out, what), column)
-    with pytest.raises(sk.InputError, match=rf"{what} must hold one number a draw"):
+    with pytest.raises(sk.InputError, match=rf"{what} must be one number per draw"):
         sk.Sample(points, **{what: column.reshape(3, 2)})
 
 
 def test_scores_of_chains_must_be_laid_out_like_the_points():
     points = np.arange(12.0).reshape(2, 3, 2)
     np.testing.assert_array_equal(sk.Sample(points, scores=-points).scores, -points.reshape(6, 2))
-    with pytest.raises(sk.InputError, match=r"\(2, 3, 2\); received \(3, 2, 2\)"):
+    with pytest.raises(sk.InputError, match=r"\(2, 3, 2\); got \(3, 2, 2\)"):
         sk.Sample(points, scores=-points.reshape(3, 2, 2))
 
 
@@ -119,7 +121,7 @@ def test_a_data_frame_names_the_coordinates():
     frame = pandas.DataFrame({"b": [1.0, 2.0], "a": [3.0, 4.0]})
     assert as_sample(frame).names == ("b", "a")
     target = sk.Target(lambda x: -x, names=("a", "b"))
-    with pytest.raises(sk.InputError, match="not in the target's order"):
+    with pytest.raises(sk.InputError, match="a, b"):
         sk.graph_stein_discrepancy(frame, target)
 
 
@@ -130,13 +132,7 @@ def test_a_sample_is_an_array_of_its_points_and_a_sequence_of_its_draws():
     assert [one.points.tolist() for one in sample] == [[[1.0, 2.0]], [[3.0, 4.0]]]
 
 
-def test_as_sample_passes_samples_through():
-    sample = sk.Sample([1.0])
-    assert as_sample(sample) is sample
-    assert not sk.Sample([1.0], names=["theta"]).has_default_names
-
-
-def test_draws_can_be_sliced_with_all_that_is_known_of_them():
+def test_slices_keep_all_columns():
     sample = sk.Sample(
         np.arange(12.0).reshape(2, 3, 2), weights=np.arange(1.0, 7.0), scores=np.ones((6, 2)), cost=np.arange(6.0)
     )
@@ -150,25 +146,28 @@ def test_draws_can_be_sliced_with_all_that_is_known_of_them():
     assert len(sk.Sample([1.0, 2.0])[:1]) == 1
 
 
-def test_other_columns_share_the_points_and_are_checked():
+def test_with_columns_shares_points_and_validates():
     sample = sk.Sample(points=[[0.0, 1.0], [2.0, 3.0]], cost=[1.0, 2.0])
     found = sample.with_columns(weights=[1.0, 3.0], scores=[[1.0, 2.0], [3.0, 4.0]], names=("a", "b"))
     assert found.points is sample.points
     assert (found.names, found.weights.tolist(), found.cost.tolist()) == (("a", "b"), [1.0, 3.0], [1.0, 2.0])
     assert (sample.weights, sample.scores) == (None, None)
     assert found.with_columns(scores=None).scores is None
-    for wrong, said in (({"scores": [[1.0, 2.0]]}, "shape of the points"), ({"names": ("a", "a")}, "different names")):
-        with pytest.raises(sk.InputError, match=said):
+    for wrong, expected in (
+        ({"scores": [[1.0, 2.0]]}, "shape of the points"),
+        ({"names": ("a", "a")}, "different names"),
+    ):
+        with pytest.raises(sk.InputError, match=expected):
             sample.with_columns(**wrong)
 
 
-def test_rows_of_different_lengths_are_no_draws():
+def test_rows_of_different_lengths():
     with pytest.raises(sk.InputError, match="same number of coordinates"):
         as_sample([[1.0, 2.0], [3.0]])
 
 
 def shares_of(points, weights):
-    """The weight of each distinct value, in order of appearance, in rational arithmetic."""
+    """Return the exact weight of each distinct value, in order of appearance."""
     given = [Fraction(1)] * len(points) if weights is None else list(map(Fraction, weights))
     masses = {}
     for value, weight in zip(points, given, strict=True):
@@ -178,7 +177,7 @@ def shares_of(points, weights):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_weights_of_points_are_quotients_to_double_double_precision(seed):
-    """Each the double next to the quotient, and what it lacks: counts, and weights of sizes that differ by 10^60."""
+    """Counts, and weights with sizes that differ by up to 10^60."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
     points = rng.integers(0, rng.choice([3, 20, 1000]), n).astype(float)
@@ -191,8 +190,7 @@ def test_weights_of_points_are_quotients_to_double_double_precision(seed):
         assert abs(Fraction(high) - exact) <= exact * Fraction(1, 2**53)
 
 
-def test_a_million_repeats_are_counted_before_they_are_divided():
-    """Adding 1/n a third of a million times was off by 2e-12 of the sum."""
+def test_weights_of_a_million_repeats_are_exact():
     found = sk.Sample(np.repeat([0.0, 1.0], [333_333, 666_667])).distinct()
     np.testing.assert_array_equal(found.weights, [333_333 / 1_000_000, 666_667 / 1_000_000])
 
@@ -207,12 +205,7 @@ def test_weights_of_joined_points_add_up():
         assert abs(Fraction(joined.weights[k]) + Fraction(joined.weights_low[k]) - exact) <= exact * Fraction(1, 2**100)
 
 
-def test_a_weight_that_underflows_as_a_share_is_one_still():
-    np.testing.assert_array_equal(sk.Sample([[0.0], [1.0]], weights=[5e-324, 1e300]).distinct().inverse, [0, 1])
-    np.testing.assert_array_equal(sk.Sample([[0.0], [1.0]], weights=[0.0, 1e-300]).distinct().inverse, [-1, 0])
-
-
-def test_a_digest_tells_draws_weights_scores_and_labels_apart_and_not_their_container():
+def test_the_digest_depends_on_draws_weights_scores_and_labels():
     points = np.arange(6.0).reshape(3, 2)
     sample = sk.Sample(points)
     others = [
@@ -225,4 +218,4 @@ def test_a_digest_tells_draws_weights_scores_and_labels_apart_and_not_their_cont
     ]
     assert len({each.sha256 for each in [sample, *others]}) == 1 + len(others)
     assert sk.Sample(np.asfortranarray(points), names=["a", "b"]).sha256 == sample.sha256
-    assert sample.sha256.startswith("ee3e09dff189")  # the same in every version
+    assert sample.sha256.startswith("ee3e09dff189")  # constant across versions

@@ -1,4 +1,4 @@
-"""Results in files: what is read is what was kept."""
+"""Saved results are equal to the originals."""
 
 import io
 import json
@@ -60,7 +60,7 @@ PICTURED = (
 
 @pytest.fixture(scope="module", params=MADE)
 def kept(request, tmp_path_factory):
-    """The name of a result, the result, and it again from its files."""
+    """Return the name of a result, the result, and the result read from its files."""
     result = MADE[request.param]()
     path = tmp_path_factory.mktemp("kept") / "result.json"
     result.save(path)
@@ -68,7 +68,7 @@ def kept(request, tmp_path_factory):
     return request.param, result, sk.read_result(path)
 
 
-def test_every_result_makes_a_page_of_its_headline_tables_and_figures(kept, tmp_path):
+def test_pages_of_saved_results(kept, tmp_path):
     _, _, again = kept
     sk.write_report(again, tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def test_every_result_makes_a_page_of_its_headline_tables_and_figures(kept, tmp_
     assert len(page.find("figure")) == len(again.figures())
 
 
-def test_what_is_read_is_what_was_kept(kept):
+def test_read_results_are_equal_to_saved_ones(kept):
     _, result, again = kept
     assert isinstance(result, sk.Result)
     assert type(again) is type(result)
@@ -91,7 +91,7 @@ def test_what_is_read_is_what_was_kept(kept):
     assert [isinstance(each, Caution) for each in notes_again] == [isinstance(each, Caution) for each in notes]
 
 
-def test_it_shows_what_it_showed(kept):
+def test_read_results_have_the_same_text_and_figures(kept):
     name, result, again = kept
     if name in PICTURED:
         drawn, redrawn = (each.plot() for each in (result, again))
@@ -101,7 +101,7 @@ def test_it_shows_what_it_showed(kept):
             again.plot()
 
 
-def test_arrays_lose_no_bit(tmp_path):
+def test_arrays_are_bit_for_bit_identical(tmp_path):
     result = MADE["graph"]()
     result.save(tmp_path / "r.json")
     again = sk.read_result(tmp_path / "r.json")
@@ -109,7 +109,7 @@ def test_arrays_lose_no_bit(tmp_path):
     assert np.array_equal(again.graph.edges, result.graph.edges)
 
 
-def test_a_users_function_is_kept_as_its_text(tmp_path):
+def test_functions_are_stored_as_text(tmp_path):
     operator = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), lambda x: np.zeros_like(x))
     result = sk.kernel_stein_discrepancy(DRAWS, PLANE, operator=operator)
     result.save(tmp_path / "r.json")
@@ -128,27 +128,27 @@ def _spoilt(folder, name=None, schema=1, fields=None):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
-        (lambda folder: (folder / "r.json.npz").unlink(), "has no r.json.npz beside it"),
+        (lambda folder: (folder / "r.json.npz").unlink(), "expected the file r.json.npz"),
         (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is not a NumPy file of numbers"),
-        (lambda folder: (folder / "r.json").write_text("{}"), "belongs to another result"),
-        (lambda folder: _spoilt(folder, name="os.system"), "os.system is no record"),
+        (lambda folder: (folder / "r.json").write_text("{}"), "belongs to another JSON file"),
+        (lambda folder: _spoilt(folder, name="os.system"), "os.system is not a record"),
         (lambda folder: _spoilt(folder, name="DistinctSample"), "DistinctSample has no field"),
         (lambda folder: _spoilt(folder, fields={}), "KernelSteinDiscrepancy has no field"),
         (lambda folder: _spoilt(folder, schema=2), "schema 1, got 2"),
         (lambda folder: _spoilt(folder, schema=None), "schema 1, got None"),
     ],
 )
-def test_damaged_files_are_refused(spoil, said, tmp_path):
+def test_damaged_files_are_refused(spoil, message, tmp_path):
     MADE["ksd"]().save(tmp_path / "r.json")
     spoil(tmp_path)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         sk.read_result(tmp_path / "r.json")
 
 
 def _with_a_bomb(path, name):
-    """Add an array of 80 MB that is packed to 80 kB to the arrays of a result, or put it in place of one."""
+    """Add or replace an array of a result by one of 80 MB, compressed to 80 kB."""
     with zipfile.ZipFile(path) as archive:
         members = {each: archive.read(each) for each in archive.namelist()}
     head = io.BytesIO()
@@ -158,7 +158,7 @@ def _with_a_bomb(path, name):
             archive.writestr(each, data)
 
 
-def test_the_limits_of_samples_hold_for_the_arrays_of_a_result(tmp_path, monkeypatch):
+def test_limits_of_array_sizes(tmp_path, monkeypatch):
     result = MADE["ksd"]()
     result.save(tmp_path / "r.json")
     _with_a_bomb(tmp_path / "r.json.npz", "more")

@@ -1,4 +1,4 @@
-"""Targets: shapes and supports enforced, wrong scores caught, right ones left alone."""
+"""Targets: validation of arguments and results, and checks of the score."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from steinkit.targets import (
     Beta,
     Gamma,
     GaussianMixture,
-    IndependentStudentT,
     LogisticRegression,
     MixturePosterior,
     Normal,
@@ -41,14 +40,14 @@ WRONG_SCORES = {
 
 
 @pytest.mark.parametrize("score", WRONG_SCORES.values(), ids=WRONG_SCORES)
-def test_check_catches_a_wrong_score(score):
+def test_check_rejects_wrong_scores(score):
     with pytest.raises(sk.InputError, match="not the gradient of the log density"):
         standard_normal(score).check(POINTS)
 
 
-def test_check_names_the_coordinate_and_both_values():
+def test_check_names_the_parameter_and_both_values():
     target = standard_normal(flip_one, names=["a", "b", "c"])
-    with pytest.raises(sk.InputError, match=r"coordinate 'b', the score says .* finite differences say"):
+    with pytest.raises(sk.InputError, match=r"parameter 'b', the score is .* finite differences are"):
         target.check(POINTS)
 
 
@@ -73,7 +72,6 @@ RIGHT = [
     GaussianMixture([[-5.0, 0.0], [5.0, 1.0]], sd=0.05),
     StudentT(2.5, [1.0, 2.0], [[2.0, 0.5], [0.5, 1.0]]),
     StudentT(1.0, dim=2),
-    IndependentStudentT([0.5, 30.0], 2.0, [1.0, 1e-3]),
     Gamma(0.05),
     Gamma([0.5, 3.0], 1e6),
     Beta(0.5, [0.5, 7.0]),
@@ -84,30 +82,20 @@ RIGHT = [
 
 @pytest.mark.parametrize("target", RIGHT, ids=repr)
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_check_raises_no_false_alarm(target, seed):
+def test_check_accepts_correct_scores(target, seed):
     outcome = target.check(target.sample(40, seed))
     assert outcome.largest_difference < 1e-5
     assert outcome.compared > 0.6 * (outcome.compared + outcome.undecided)
 
 
-@pytest.mark.parametrize("target", RIGHT[:-1], ids=repr)
-def test_check_catches_the_wrong_sign_of_every_family(target):
-    if isinstance(target, Uniform):
-        wrong = sk.Target(lambda x: target.score(x) + 1.0, log_density=target.log_density, bounds=target.bounds)
-    else:
-        wrong = sk.Target(lambda x: -target.score(x), log_density=target.log_density, bounds=target.bounds)
-    with pytest.raises(sk.InputError, match="not the gradient"):
-        wrong.check(target.sample(40, 1))
-
-
-def test_check_of_the_logistic_posterior_over_small_and_large_coefficients():
+def test_check_of_the_logistic_posterior():
     target = LogisticRegression.nodal()
     for size in (1e-3, 1.0, 30.0):
         assert target.check(size * np.random.default_rng(1).normal(size=(10, 6))).compared == 60
 
 
 @pytest.mark.parametrize("constant", [1e8, -1e8, 1e12, 1e16, 1e300])
-def test_check_prefers_undecided_to_a_false_alarm(constant):
+def test_check_does_not_compare_inaccurate_derivatives(constant):
     outcome = standard_normal(constant=constant).check(POINTS)
     assert outcome.compared + outcome.undecided == POINTS.size
     if abs(constant) > 1e11:
@@ -137,15 +125,15 @@ def test_capabilities_are_declared():
         assert [name for name in can if getattr(one, can[name])] == given
     with pytest.raises(sk.UsageError, match="no cdf"):
         bare.cdf([0.0])
-    with pytest.raises(sk.UsageError, match="cannot be drawn from"):
+    with pytest.raises(sk.UsageError, match="no sampler"):
         bare.sample(3)
 
 
-def test_score_accepts_a_flat_array_in_one_dimension_only():
+def test_flat_arrays_in_one_dimension():
     np.testing.assert_array_equal(Normal().score([1.0, 2.0]), [[-1.0], [-2.0]])
     with pytest.raises(sk.InputError, match=r"shape \(n, d\)"):
         Normal(dim=2).score([1.0, 2.0])
-    with pytest.raises(sk.InputError, match="2 coordinates, the draws have 3"):
+    with pytest.raises(sk.InputError, match=r"2 parameters .* got 3"):
         Normal(dim=2).score(POINTS)
 
 
@@ -153,35 +141,35 @@ def test_score_accepts_a_flat_array_in_one_dimension_only():
     ("score", "message"),
     [
         (lambda x: -x[:, 0], r"must return shape \(25, 3\).*returned \(25,\)"),
-        (lambda x: np.where(x > 9.0, x, np.nan), "score at draw 1 is nan in coordinate 'x1'"),
+        (lambda x: np.where(x > 9.0, x, np.nan), "nan for parameter 'x1' at draw 1"),
         (lambda x: 1 / 0, "score raised ZeroDivisionError"),
     ],
 )
-def test_a_bad_score_function_is_reported(score, message):
+def test_invalid_score_functions(score, message):
     with pytest.raises(sk.InputError, match=message):
         sk.Target(score).score(POINTS)
 
 
-def test_points_outside_the_support_are_refused_by_draw_and_name():
+def test_points_outside_the_support():
     target = sk.Target(lambda x: -x, bounds=[(0.0, 1.0), (-np.inf, np.inf)], names=["p", "q"])
-    with pytest.raises(sk.InputError, match=r"draw 2 lies outside the support: p = 1.5"):
+    with pytest.raises(sk.InputError, match=r"p = 1\.5 at draw 2"):
         target.score([[0.5, 9.0], [1.5, 0.0]])
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"bounds": [(1.0, 0.0)]}, "lower must be below upper"),
-        ({"bounds": [(0.0, np.nan)]}, "lower must be below upper"),
+        ({"bounds": [(1.0, 0.0)]}, r"\[1.0, 0.0\] in row 1"),
+        ({"bounds": [(0.0, np.nan)]}, r"\[0.0, nan\] in row 1"),
         ({"bounds": [(0.0, 1.0)], "dim": 2}, "bounds must have shape"),
         ({"bounds": "unit"}, "bounds must be numbers"),
-        ({"names": ["a", "b"], "dim": 3}, "2 names for 3 coordinates"),
-        ({"cdf": np.tanh, "dim": 2}, "cdf is for targets of one dimension"),
+        ({"names": ["a", "b"], "dim": 3}, "expected 3 names, got 2"),
+        ({"cdf": np.tanh, "dim": 2}, "cdf requires dim=1; got 2"),
         ({"dim": 0}, "whole number of at least 1"),
         ({"dim": 2.5}, "dim must be a whole number"),
     ],
 )
-def test_contradictory_settings_are_refused(settings, message):
+def test_contradictory_settings(settings, message):
     with pytest.raises(sk.UsageError, match=message):
         sk.Target(lambda x: -x, **settings)
 
@@ -191,23 +179,23 @@ def test_score_must_be_a_function():
         sk.Target(POINTS)
 
 
-def test_one_pair_of_bounds_serves_every_coordinate():
+def test_one_pair_of_bounds():
     np.testing.assert_array_equal(as_bounds((0.0, 1.0), 2), [[0.0, 1.0], [0.0, 1.0]])
 
 
-def test_a_sampler_of_the_wrong_shape_is_reported():
+def test_a_sampler_of_the_wrong_shape():
     target = sk.Target(lambda x: -x, sampler=lambda n, rng: rng.normal(size=n), dim=1)
     with pytest.raises(sk.InputError, match=r"sampler must return shape \(4, 1\); it returned \(4,\)"):
         target.sample(4, 0)
 
 
-def test_sampling_depends_on_the_seed_only():
+def test_sampling_depends_only_on_the_seed():
     target = Normal(dim=2)
     np.testing.assert_array_equal(target.sample(5, 3), target.sample(5, np.random.default_rng(3)))
     assert (target.sample(5, 3) != target.sample(5, 4)).all()
 
 
-def test_functions_are_held_to_be_functions_by_name():
+def test_functions_must_be_a_mapping():
     assert list(sk.Target(lambda x: -x, functions={"tau": lambda x: np.exp(x[:, 0])}).functions) == ["tau"]
     for given in (lambda x: x, {"tau": 1.0}, ["tau"]):
         with pytest.raises(sk.UsageError, match="functions must be a mapping"):

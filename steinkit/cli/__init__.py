@@ -1,7 +1,7 @@
-"""The command line: ``steinkit score``, ``compare``, ``curve``, ``sweep``, ``report``, ``sample``, ``thin``, and so on.
+"""The command line.
 
-Results go to standard output; progress, warnings, errors and the next useful command to standard error. The exit codes
-are `EXIT_CODES`; those of errors are the `exit_code` of their classes.
+Results are printed on standard output; progress, warnings, errors and the suggested next command on standard error. The
+exit codes are those of `EXIT_CODES`; an error exits with the `exit_code` of its class.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ EXIT_CODES = {
     1: "failed a --fail option",
     errors.UsageError.exit_code: "wrong usage",
     errors.InputError.exit_code: "bad input or output",
-    errors.SolverError.exit_code: "no certified answer",
+    errors.SolverError.exit_code: "no certified answer, or a --fail option undecided",
     errors.CrossedBracketError.exit_code: "a defect of steinkit",
     terminal.INTERRUPTED: "interrupted",
 }
 """Meanings of the exit codes, as ``steinkit --help`` prints them."""
 
 _COMMANDS = {
-    "verdict": ("score", "Judge samples and estimate the bias of their means and sds."),
+    "verdict": ("score", "Test whether draws come from the target; estimate their bias."),
     "repair": ("draws", "Correct biased draws by reweighting or a short exact run."),
-    "score": ("score", "Score a sample: a verdict and certified discrepancies."),
+    "score": ("score", "Compute a verdict and certified discrepancies of a sample."),
     "compare": ("compare", "Rank several samples of the same target."),
-    "curve": ("compare", "Measure how fast the score falls with the number of draws."),
-    "thin": ("draws", "Choose the draws that together represent a target best."),
+    "curve": ("compare", "Measure how fast a discrepancy falls with the number of draws."),
+    "thin": ("draws", "Select the draws that together represent a target best."),
     "sample": ("draws", "Draw from a target with a sampler."),
-    "sweep": ("sweep", "Score a sampler's settings over many seeds and choose one."),
-    "tune": ("sweep", "Choose a sampler's setting at a fraction of a sweep's cost."),
+    "sweep": ("sweep", "Compare settings of a sampler over many seeds and choose one."),
+    "tune": ("sweep", "Choose a sampler's settings at a fraction of a sweep's cost."),
     "design": ("sampler", "Design the sequential test of approximate-mh."),
     "report": ("other", "Write an HTML page about results."),
     "targets": ("other", "List the built-in targets and their options."),
     "samplers": ("sampler", "List the samplers and their options."),
-    "warm": ("other", "Compile all kernels once, for later use."),
+    "warm": ("other", "Compile all kernels and cache the machine code."),
     "completion": ("other", "Print a shell's completion script."),
 }
-"""The module, ``MODULE_commands.py``, that defines each command, and its summary."""
+"""Module (``MODULE_commands.py``) and summary of each command."""
 
 
 class CommandGroup(click.Group):
-    """Imports each command when it is used: `_COMMANDS` names its module, so that help and completion need none."""
+    """Group of commands with modules that are imported on first use."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -70,7 +70,7 @@ class CommandGroup(click.Group):
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the name of a command, or an option of the group."""
+        """Complete a command or an option."""
         found = [
             CompletionItem(name, help=each.short_help)
             for name, each in self.commands.items()
@@ -86,7 +86,7 @@ class CommandGroup(click.Group):
 
 @click.group(
     cls=CommandGroup,
-    help=f"""Is this sample any good? Certified Stein discrepancies, bias included.
+    help=f"""Measure the quality of a sample by certified Stein discrepancies, its bias included.
 
     \b
     steinkit verdict draws.csv --target normal
@@ -101,13 +101,15 @@ def commands() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with its code; an error of the user shows no traceback."""
+    """Run the command line and exit; errors of the user print no traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for names that the terminal's encoding lacks
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # names may have characters that the terminal's encoding lacks
     try:
         with terminal.heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal.terminal_columns(sys.stdout)):
-            errors.leave_to_results()  # commands print their warnings
-            warnings.showwarning = _shown_as_ours(warnings.showwarning)
+            errors.leave_to_results()  # commands print the warnings of results
+            warnings.showwarning = _show_warnings_once(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
         if isinstance(error, click.exceptions.NoArgsIsHelpError):
@@ -119,7 +121,7 @@ def main() -> NoReturn:
         terminal.tell(f"error: {error}")
         code = error.exit_code
     except MemoryError:
-        terminal.tell("error: not enough memory for a sample of this size; take fewer draws")
+        terminal.tell("error: not enough memory for this sample; use fewer draws")
         code = errors.SteinkitError.exit_code
     except (Exception, KeyboardInterrupt) as error:
         if terminal.comes_of_interrupt(error):
@@ -128,17 +130,17 @@ def main() -> NoReturn:
             code = terminal.INTERRUPTED
             if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from it
                 sys.stdout.flush()
-                os._exit(code)  # at once: Python would wait for the thread
-        else:  # a defect of steinkit: Python's own code, 1, would read as a --fail option
+                os._exit(code)  # Python would wait for the thread
+        else:  # Python's own exit code, 1, is that of the --fail options
             terminal.say_aside(traceback.format_exc().rstrip())
             code = errors.CrossedBracketError.exit_code
     sys.exit(code or 0)
 
 
-def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
-    """Make a `warnings.showwarning` that prints steinkit's own warnings once each, without a line of code.
+def _show_warnings_once(show: Callable[..., None]) -> Callable[..., None]:
+    """Return a `warnings.showwarning` that prints steinkit's warnings once.
 
-    Python itself would repeat a warning after each change of its filters.
+    Python repeats a warning after each change of its filters.
     """
     warn_once = cache(terminal.warn)
 

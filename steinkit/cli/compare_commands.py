@@ -1,4 +1,4 @@
-"""``steinkit compare`` and ``steinkit curve``: several sample files in order, and a discrepancy as draws are added."""
+"""``steinkit compare`` and ``steinkit curve``: several samples, and a discrepancy against the number of draws."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from steinkit.sample import Sample
 @option_group("Reference samples", shared.reference_options)
 @option_group("Output", shared.output_options, shared.all_option)
 def compare(files: tuple[str, ...], **options: Any) -> int:
-    """Compare the draws in several FILEs against a target ('-' is standard input).
+    """Rank the draws in several FILEs ('-': standard input) of one target.
 
     \b
     steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
     \f
-    Every sample is judged and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
-    tied. A FILE that cannot be read or measured is reported and does not end the comparison; its error is the exit
-    code. A built-in target takes its dimension from the first FILE that can be read.
+    Every sample gets a verdict and a rank; the best one may still be biased. Samples with overlapping brackets are
+    tied. A FILE that cannot be read or measured is reported and does not end the comparison; its error determines the
+    exit code. The dimension of a built-in target is that of the first FILE that can be read.
     """
     request = Request(files, options)
     judging = request.judging
     with apart_from_results():
         samples, unread = _read(request)
-        # the target is fitted to the first file, or to the first with scores where these take its place
+        # The first file determines the dimension; without a target, the first one with scores.
         scored = [file for file, sample in samples.items() if sample.scores is not None and options["target"] is None]
         task = request.task(samples, next(iter([*scored, *samples])))
         found = compare_samples(
@@ -66,7 +66,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
 
 
 def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]]:
-    """The samples that can be read, and why the others cannot."""
+    """Return the samples that can be read, and the errors of the others."""
     samples: dict[str, Sample] = {}
     unread: dict[str, SteinkitError] = {}
     for file in request.files:
@@ -82,7 +82,7 @@ def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]
 def _with_unread(
     found: Comparison, files: tuple[str, ...], unread: dict[str, SteinkitError], doubts: tuple[str, ...]
 ) -> Comparison:
-    """The comparison with the files that could not be read in their places."""
+    """Return the comparison with entries for unread files."""
     entries = {each.name: each for each in found.samples}
     entries |= {file: ComparedSample(file, None, {}, dict.fromkeys(found.measures, unread[file])) for file in unread}
     failed = [f"{file} could not be read: {error}" for file, error in unread.items()]
@@ -97,20 +97,20 @@ _GRID = shared.Parsed(lambda text: [*map(float, text.strip(",").split(","))], "n
 @option_group(
     "Curve",
     option("--n", type=_GRID, metavar="N,N...", show_default="12 from 10 to all", help="Numbers of draws."),
-    option("--budget", type=_GRID, metavar="B,B...", help="Budgets instead, in the unit of the files' column cost."),
+    option("--budget", type=_GRID, metavar="B,B...", help="Budgets instead, in units of the column cost."),
     shared.seed_option,
 )
 @option_group("Measures", shared.measure_option, shared.measure_options())
 @option_group("Solver", shared.measure_options(of_solver=True))
 @option_group("Output", shared.output_options)
 def curve(files: tuple[str, ...], **options: Any) -> int:
-    """Measure the first draws of FILE for several numbers of draws, and fit the rate at which the measure falls.
+    """Measure a discrepancy against the number of draws and fit its rate.
 
     \b
     steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
     \f
-    Several FILEs are replicates of one sampler: the curve is their median. The first n draws of K chains are the first
-    n/K of each; a budget is shared in the same way.
+    The curve of several FILEs, replicates of one sampler, is their median. The first n draws of K chains are the first
+    n/K of each chain, and a budget is divided in the same way.
     """
     request = Request(files, options)
     if len(request.measures) > 1:

@@ -15,6 +15,7 @@ from cloup import option, option_group
 
 from steinkit import __version__
 from steinkit.cli import options as shared
+from steinkit.cli.options import Options
 from steinkit.cli.request import NamedTarget, read_with_target
 from steinkit.cli.sampler_commands import CHAIN_OPTIONS, SAMPLER_OPTIONS, options_given, sampler_options
 from steinkit.cli.terminal import (
@@ -45,8 +46,8 @@ _draws_option = option(
 )
 
 
-def require_draws_place(options: Mapping[str, Any], sources: Sequence[str] = ("-",)) -> None:
-    """Refuse, before any work is done, a file that draws cannot be written to, or that they are read from.
+def require_draws_place(options: Options, sources: Sequence[str] = ("-",)) -> None:
+    """Require a valid file for draws that differs from their sources.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def require_draws_place(options: Mapping[str, Any], sources: Sequence[str] = ("-
     """
     file = options["output"]
     if file == "-" and options["json_output"]:
-        raise UsageError("--json and -o - would both write to standard output; give -o a file")
+        raise UsageError("--json and -o - would both write to standard output; name a file with -o")
     if file == "-":
         return
     if not file.lower().removesuffix(".gz").endswith((".csv", ".npz")):
@@ -64,18 +65,18 @@ def require_draws_place(options: Mapping[str, Any], sources: Sequence[str] = ("-
 
 
 def deliver_sample(
-    sample: Sample, options: Mapping[str, Any], text: str, document: Mapping[str, Any], notes: Iterable[str] = ()
+    sample: Sample, options: Options, text: str, document: Mapping[str, Any], notes: Iterable[str] = ()
 ) -> None:
-    """Write the draws, print warnings and a report, and with ``--json`` the document.
+    """Write draws, and print warnings, a report and, with ``--json``, the document.
 
-    A closed standard output, as by ``head``, is not an error.
+    A standard output closed by the reader is not an error.
     """
     file = options["output"]
     try:
         write_sample(sample, file)
     except OutputError as error:
         if file == "-":
-            sys.stdout = None  # nothing is left to flush at the end
+            sys.stdout = None  # Python must not flush it at exit
         if file != "-" or not isinstance(error.__context__, BrokenPipeError):
             raise
     for note in notes:
@@ -85,11 +86,11 @@ def deliver_sample(
         say(as_json({**document, "file": file, "version": __version__}))
 
 
-def say_next_of_draws(options: Mapping[str, Any], target_options: Mapping[str, str]) -> None:
-    """Suggest to judge draws that were written to a file."""
+def say_next_of_draws(options: Options, target_options: Mapping[str, str]) -> None:
+    """Suggest a verdict on draws that were written to a file."""
     if options["output"] != "-":
         words = ["verdict", options["output"], *target_words(options["target"], target_options)]
-        say_next(words, "judge the draws", json_output=options["json_output"])
+        say_next(words, "test the draws", json_output=options["json_output"])
 
 
 def complete_sampler(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
@@ -104,12 +105,12 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
 @option_group("Chains", sampler_options(*CHAIN_OPTIONS))
 @option_group("Output", _draws_option, shared.json_option)
 def sample(sampler: str, **settings: Any) -> None:
-    """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
+    """Draw from a target with SAMPLER; the file has draws, cost, chain and weight.
 
     \b
     steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
 
-    Every sampler takes some of the options below; 'steinkit samplers' lists them, with their defaults.
+    Every sampler has some of these options; 'steinkit samplers' lists them with their defaults.
     """
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
@@ -121,7 +122,7 @@ def sample(sampler: str, **settings: Any) -> None:
         draws = chosen.run(found, options, progress=on_terminal())
         seconds = time.perf_counter() - began
     if not draws.present.any():
-        raise InputError("the run ended without a draw; give it a larger --budget, or a smaller --burn-in or --thin")
+        raise InputError("the run ended without a draw; increase --budget, or reduce --burn-in or --thin")
     document = {
         "sampler": sampler,
         "target": settings["target"],
@@ -135,18 +136,18 @@ def sample(sampler: str, **settings: Any) -> None:
     say_next_of_draws(settings, settings["target_options"] | tempered)
 
 
-def _target(settings: Mapping[str, Any], options: Mapping[str, Any]) -> Target:
-    """Return the target; its dimension may follow from the length of --start or --proposal-scale."""
+def _target(settings: Options, options: Options) -> Target:
+    """Return the target, by default in the dimension of --start."""
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
     return NamedTarget(settings).target(dim)
 
 
-def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file: str) -> None:
-    """Refuse, before any draw is made, a target whose draws could not be written."""
+def _require_ready(sampler: Sampler, target: Target, options: Options, file: str) -> None:
+    """Require a target with draws that can be written; called before the run."""
     if target.dim is None and "start" in sampler.options() and "start" not in options:
         raise UsageError(
-            f"the dimension of {target.label!r} is not known; give --start, or pass dim= to steinkit.Target"
+            f"the dimension of {target.label!r} is not known; add --start, or pass dim= to steinkit.Target"
         )
     names = target.names or default_names(target.dim or 1)
     points = np.zeros((1, 1, len(names)))
@@ -155,7 +156,7 @@ def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any],
 
 
 def run_document(draws: Draws, start: Any) -> dict[str, Any]:
-    """Return the JSON document of a run; lists have one number per chain."""
+    """Return the JSON document of a run, with lists of one number per chain."""
     return {
         "settings": {name: value for name, value in draws.settings.items() if name != "sampler"} | {"start": start},
         "seeds": list(draws.seeds),
@@ -169,7 +170,7 @@ def run_document(draws: Draws, start: Any) -> dict[str, Any]:
 
 
 def run_text(document: Mapping[str, Any]) -> str:
-    """Report the chains and their length, and the mean acceptance, cost and diagnostics."""
+    """Return the number of chains, and means of acceptance, cost and diagnostics."""
     counts = document["draws"]
     length = f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
     rows = {name: document[name] for name in ("acceptance", "mean_batch_size", "cost")} | document["diagnostics"]
@@ -180,18 +181,18 @@ def run_text(document: Mapping[str, Any]) -> str:
 
 
 def _per_chain(values: Floats | None) -> list[float | None] | None:
-    """Return numbers for JSON, which has no NaN."""
+    """Return numbers for JSON, with None for NaN."""
     return None if values is None else [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _last(draws: Draws, values: Any) -> Floats:
-    """Return the value at the last draw of each chain; NaN for a chain without draws."""
+    """Return the value at the last draw of each chain; NaN for an empty chain."""
     counts = draws.present.sum(axis=1)
     return np.where(counts > 0, np.asarray(values)[np.arange(len(counts)), counts - 1], np.nan)
 
 
 def _summed_up(draws: Draws, name: str) -> Floats:
-    """Return each chain's cost at its last draw, for a cumulative cost, or the mean of another diagnostic."""
+    """Return the last cost, or the mean of another diagnostic, per chain."""
     values = draws.diagnostics[name]
     if name.endswith("_cost"):
         return _last(draws, values)
@@ -203,28 +204,27 @@ def _summed_up(draws: Draws, name: str) -> Floats:
 @shared.bounded_sample_options
 @option_group(
     "Thinning",
-    option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="Number of draws to choose."),
+    option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="Number of draws to select."),
     shared.setting_options("units", "kernel", "kernel_scale"),
     option(
         "--moment-weight",
         type=shared.SIZE,
         default=0.3,
         metavar="R",
-        help="Weight of means and sds; 0 is the published algorithm.",
+        help="Weight of means and sds; 0: the published algorithm.",
     ),
     shared.max_seconds_option,
 )
 @option_group("Output", _draws_option, shared.json_option)
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
-    """Choose the draws of FILE ('-' for standard input) that together represent a target best; several FILEs are
-    chains of one sample.
+    """Select the draws of FILE ('-': standard input) that represent a target best.
 
     \b
     steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
     \f
-    Stein thinning (Riabiz et al. 2022) chooses the next draw, with repeats, that makes the kernel Stein discrepancy
-    smallest, with moments that keep the mean and sd of every coordinate. It removes burn-in, and bias as far as the
-    draws allow. It cannot correct the weights of separate modes.
+    Several FILEs are chains of one sample. Stein thinning (Riabiz et al. 2022) repeatedly adds the draw that minimizes
+    the kernel Stein discrepancy, here with terms for the mean and sd of every parameter. It removes burn-in and reduces
+    bias. It cannot correct the weights of separate modes.
     """
     from steinkit.discrepancy.kernel import ksd
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
@@ -248,12 +248,11 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         "ksd": {"before": before.value, "after": after.value, "kernel": repr(before.kernel)},
         "warnings": list(notes),
     }
-    again = ", some more than once" if draws > len(sample) else ""
-    said = (
-        f"{draws} draws chosen of {len(sample)}{again}, {len(after.sample)} of them different\n"
+    text = (
+        f"{draws} draws selected from {len(sample)}, {len(after.sample)} of them distinct\n"
         f"kernel Stein discrepancy {before.value:.4g} before, {after.value:.4g} after ({before.kernel!r})"
     )
-    deliver_sample(chosen, settings, said, document, notes)
+    deliver_sample(chosen, settings, text, document, notes)
 
 
 @shared.command()
@@ -264,39 +263,28 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         "--method",
         type=click.Choice(("auto", "weights", "run")),
         default="auto",
-        help="Reweight the draws, or move them by a short exact run.",
+        help="Reweight the draws, or move them by a short run.",
     ),
-    option("--resample", is_flag=True, help="Resample by the weights instead of writing them as a column."),
     shared.seed_option,
     shared.max_seconds_option,
 )
 @option_group("Output", _draws_option, shared.json_option)
 def repair(files: tuple[str, ...], **options: Any) -> None:
-    """Correct the draws in FILE ('-' for standard input); several FILEs are chains of one sample.
+    """Correct biased draws in FILE ('-': standard input).
 
     \b
     steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
     \f
-    The weights of largest entropy make the means of Stein features zero. If they are worth less than a fifth of the
-    draws, a short run of Hamiltonian Monte Carlo moves every draw, if the target has a log density. Neither adds draws
-    in a mode that no draw visited, or in a truncated tail. Separate modes get their correct weights if the target has
-    a log density.
+    Several FILEs are chains of one sample. The draws get the weights of largest entropy for which the means of Stein
+    features are zero. If the effective size of the weights is below a fifth of the draws and the target has a log
+    density, a short run of Hamiltonian Monte Carlo moves every draw instead. Neither method adds draws in a mode that
+    no draw visited, or in a truncated tail. Separate modes get their correct weights if the target has a log density.
     """
-    from steinkit.diagnosis.bias.repair import repair as mend
+    from steinkit.diagnosis.bias.repair import repair as repair_sample
 
     require_draws_place(options, files)
     with apart_from_results(), time_limit(options["max_seconds"]):
         sample, target, bounds, notes = read_with_target(options, *files)
-        found = mend(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])
-    mended = _resampled(found.sample, options["seed"]) if options["resample"] else found.sample
-    deliver_sample(mended, options, f"{found.summary()}\n", found.to_dict(), (*notes, *found.warnings))
+        found = repair_sample(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])
+    deliver_sample(found.sample, options, f"{found.summary()}\n", found.to_dict(), (*notes, *found.warnings))
     say_next_of_draws(options, options["target_options"])
-
-
-def _resampled(sample: Sample, seed: int) -> Sample:
-    """Return n draws by stratified resampling (Kitagawa 1996): draw i appears about n w_i times."""
-    if sample.weights is None:
-        return sample
-    n = len(sample)
-    rows = np.searchsorted(np.cumsum(sample.probabilities), (np.arange(n) + np.random.default_rng(seed).random(n)) / n)
-    return sample[np.minimum(rows, n - 1)].with_columns(weights=None)

@@ -1,12 +1,12 @@
-"""Options that several commands share, each declared once, and the types of their values.
+"""Options shared by several commands, and the types of their values.
 
-Options of the measures follow from the settings that the measures declare.
+Options of the measures are created from the settings that the measures declare.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -22,9 +22,11 @@ from steinkit.measures import all_options, measure_names, takers_of
 from steinkit.text import alternatives
 
 Decorator: TypeAlias = Callable[[Any], Any]
+Options: TypeAlias = Mapping[str, Any]
+"""Options of a command by name, as click passes them."""
 
 _SETTINGS = {"show_default": True, "help_option_names": ["-h", "--help"], "max_content_width": 100}
-_NAMED_TAKERS = 3  # at most; settings of more measures count as general
+_NAMED_TAKERS = 3  # largest number of measures in the help of a setting
 
 
 def command() -> Decorator:
@@ -38,7 +40,7 @@ def combined(*options: Decorator) -> Decorator:
 
 
 class Number(click.FloatRange):
-    """A number in a range. NaN is refused: it exceeds no threshold, so every check would pass."""
+    """A number in a range; NaN, which no value exceeds, is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number."""
@@ -54,7 +56,7 @@ _WHOLE, _COUNT = click.IntRange(min=0), click.IntRange(min=1)
 
 
 class Parsed(click.ParamType[Any]):
-    """A value read by a function that raises ValueError; `expected` replaces the ValueError's own text."""
+    """A value read by a function that may raise ValueError."""
 
     name = "value"
 
@@ -65,7 +67,7 @@ class Parsed(click.ParamType[Any]):
         """Read the value."""
         try:
             return self.read(value)
-        except InputError:  # of a file that the value names
+        except InputError:  # about the file that the value names
             raise
         except (ValueError, OverflowError) as error:
             self.fail(f"expected {self.expected}, got {value!r}" if self.expected else str(error), param, ctx)
@@ -112,7 +114,7 @@ def target_options(*, required: bool = False) -> Decorator:
             metavar="TARGET",
             required=required,
             shell_complete=_complete_target,
-            help="Built-in name ('steinkit targets') or path.py:attribute, which is run.",
+            help="Built-in target, or path.py:attribute; the file is run.",
         ),
         option(
             "-p",
@@ -120,7 +122,7 @@ def target_options(*, required: bool = False) -> Decorator:
             multiple=True,
             callback=_key_values,
             metavar="KEY=VALUE",
-            help="Option of a built-in target; repeatable.",
+            help="Option of a built-in target (repeatable).",
         ),
     )
 
@@ -128,12 +130,12 @@ def target_options(*, required: bool = False) -> Decorator:
 _files = argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 _input_options = combined(
     target_options(),
-    option("--columns", type=_words, metavar="NAME,...", show_default="all", help="Parameters to read, in order."),
+    option("--columns", type=_words, metavar="NAME,...", show_default="all", help="Columns to read, in order."),
     option("--group", metavar="NAME", show_default="posterior", help="Group of a NetCDF or Zarr file."),
     option(
         "--format", "file_format", metavar="NAME", show_default="by the ending", help=f"{alternatives(format_names())}."
     ),
-    option("--no-check", is_flag=True, help="Do not check the score of your target against its log density."),
+    option("--no-check", is_flag=True, help="Do not check a target's score against its log density."),
 )
 measure_option = option(
     "--measure",
@@ -148,7 +150,7 @@ measure_option = option(
 
 
 def measure_options(*, of_solver: bool = False, of_one_sample: bool = False) -> Decorator:
-    """Declare the measures' settings by their Python names, those of solvers or the others."""
+    """Declare settings of the measures, those of solvers or the others."""
     chosen = [
         name
         for name, each in all_options().items()
@@ -158,28 +160,28 @@ def measure_options(*, of_solver: bool = False, of_one_sample: bool = False) -> 
 
 
 def setting_options(*names: str, names_measures: bool = False) -> Decorator:
-    """Declare the options of settings of the measures; their help may name the measures, if they are few."""
+    """Declare options from settings of the measures."""
     return combined(*(_setting_option(name, names_measures) for name in names))
 
 
 def _setting_option(name: str, names_measures: bool) -> Decorator:
     setting = all_options()[name]
-    said = setting.help() if callable(setting.help) else setting.help
+    text = setting.help() if callable(setting.help) else setting.help
     kind: Any = _TYPES.get(name) or (setting.read if isinstance(setting.read, type) else Parsed(setting.read))
     how: dict[str, Any] = {"type": kind, "metavar": setting.metavar}
     if setting.switched_on is not None:
         how = {"flag_value": setting.switched_on, "type": type(setting.switched_on), "show_default": False}
     elif setting.choices is not None:
         how = {"type": click.Choice(setting.choices()), "metavar": "NAME"}
-        said = f"{said}: {alternatives(setting.choices())}"
+        text = f"{text}: {alternatives(setting.choices())}"
     if setting.default_text:
         how["show_default"] = setting.default_text
     if isinstance(default := setting.default, tuple):
         default = ",".join(f"{each:g}" for each in default)
     takers = takers_of(name)
     if names_measures and len(takers) <= _NAMED_TAKERS:
-        said = f"{said} ({', '.join(takers)})"
-    return option(flag_of(name), name, default=default, multiple=name == "bounds", help=f"{said}.", **how)
+        text = f"{text} ({', '.join(takers)})"
+    return option(flag_of(name), name, default=default, multiple=name == "bounds", help=f"{text}.", **how)
 
 
 def flag_of(name: str) -> str:
@@ -188,29 +190,39 @@ def flag_of(name: str) -> str:
 
 
 sample_options = combined(_files, option_group("Input", _input_options))
-"""FILE and the group of options that say how files are read, and ``--target`` and ``-p``."""
+"""FILE, the options for reading files, ``--target`` and ``-p``."""
 bounded_sample_options = combined(_files, option_group("Input", _input_options, setting_options("bounds")))
 """The same with ``--bounds``."""
 seed_option = option("--seed", type=_WHOLE, metavar="S", default=0, help="Random seed.")
 """``--seed``."""
-max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Give up after S seconds.")
+max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Stop with exit code 4 after S seconds.")
 """``--max-seconds``."""
 matters_option = option("--matters", type=SIZE, metavar="DELTA", help="Report whether a bias exceeds DELTA sd.")
 """``--matters``."""
 fail_options = combined(
-    option("--fail-if-biased", type=_LEVEL, metavar="ALPHA", help="Exit with 1 if the draws are rejected at ALPHA."),
-    option("--fail-if-bias", type=SIZE, metavar="DELTA", help="Exit with 1 if a mean is surely biased by DELTA sd."),
+    option(
+        "--fail-if-biased",
+        type=_LEVEL,
+        metavar="ALPHA",
+        help="Exit with 1 if draws are rejected at ALPHA, 4 if undecided.",
+    ),
+    option(
+        "--fail-if-bias",
+        type=SIZE,
+        metavar="DELTA",
+        help="Exit with 1 if a mean is biased by DELTA sd, 4 if undecided.",
+    ),
 )
 """``--fail-if-biased`` and ``--fail-if-bias``."""
 verdict_options = combined(
-    option("--no-verdict", is_flag=True, help="Measure only; do not judge the draws."),
+    option("--no-verdict", is_flag=True, help="Compute discrepancies without a verdict."),
     matters_option,
-    option("--looks", type=_COUNT, metavar="K", default=1, help="Times that you judge a growing run; multiplies p."),
+    option("--looks", type=_COUNT, metavar="K", default=1, help="Number of verdicts on a growing run; multiplies p."),
 )
 """``--no-verdict``, ``--matters`` and ``--looks``."""
 reference_options = combined(
-    option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also score N exact samples."),
-    option("--reference-draws", type=click.Path(), metavar="FILE", help="Score blocks of your own exact run instead."),
+    option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also measure N exact samples."),
+    option("--reference-draws", type=click.Path(), metavar="FILE", help="Measure blocks of this exact run instead."),
     seed_option,
 )
 """``--reference``, ``--reference-draws`` and ``--seed``."""

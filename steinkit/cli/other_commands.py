@@ -1,4 +1,4 @@
-"""``steinkit report``, ``targets``, ``warm`` and ``completion``: commands that do not measure a sample."""
+"""``steinkit report``, ``targets``, ``warm`` and ``completion``."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from steinkit.text import one_line
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path())
 @option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="HTML file to write.")
 @option("--title", metavar="TEXT", help="Title of the page.")
-@option("--target", metavar="PATH.PY:ATTRIBUTE", help="Your own target, to show the draws; a Python file is run.")
+@option("--target", metavar="PATH.PY:ATTRIBUTE", help="Your own target, to plot the draws; the file is run.")
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
-    """Write an HTML page about one or more results: files of 'steinkit sweep' or 'tune', or JSON of other commands.
+    """Write an HTML page about one or more results.
 
     \b
     steinkit report sgld.sqlite curve.json -o report.html --title "Step of SGLD"
     \f
-    RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that 'steinkit score', 'compare' or 'curve' wrote
-    with -o, with the file of arrays beside it. The page is one file that needs no network and runs no script.
+    RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that another command wrote with -o, with its file
+    of arrays in the same folder. The page is one file without scripts and external resources.
     """
     from steinkit.report.page import write_report
 
     for result in results:
-        require_place("-o", output, result, "name a file, such as report.html")
+        require_place("-o", output, result, "name a file such as report.html")
     with apart_from_results():
         write_report(results, output, title=title, target=target)
     say_aside(f"next: open {printable(output)} in a browser")
@@ -42,37 +42,42 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
 
 @shared.command()
 def targets() -> None:
-    """List the built-in targets and the options that -p sets."""
+    """List the built-in targets and their options for -p.
+
+    \b
+    steinkit targets
+    """
     from steinkit.targets import target_table
 
     lines = []
     for name, options, summary in target_table():
         lines += [name, one_line(summary, "    "), one_line(f"-p {options}", "    ")]
-    said = (
-        "Options are written -p key=value: -p mean=0,0, -p 'covariance=[[2,1],[1,2]]'. Those in brackets are optional."
-    )
+    options = "Options in brackets are optional. Examples: -p mean=0,0; -p 'covariance=[[2,1],[1,2]]'."
     own = "Your own: --target path.py:attribute, a steinkit.Target, a function that returns one, or score(points)."
-    say("\n".join([*lines, "", one_line(said), one_line(own)]))
+    say("\n".join([*lines, "", one_line(options), one_line(own)]))
 
 
 @shared.command()
 def warm() -> None:
-    """Compile all kernels and keep the machine code, so that later runs start at once.
+    """Compile all kernels and cache the machine code for later runs.
 
-    The code stands beside the modules if their folder can be written, and else in the user's cache folder or the one
-    that NUMBA_CACHE_DIR names.
+    \b
+    steinkit warm
+
+    The cache is in the folder NUMBA_CACHE_DIR, else in the folders of the modules if they can be written, else in the
+    user's cache folder.
     """
     steps = _steps()
     for k, (name, work) in enumerate(steps.items(), start=1):
         say_aside(f"{k} of {len(steps)}: {name}")
         with apart_from_results(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", SteinkitWarning)  # of so few draws
+            warnings.simplefilter("ignore", SteinkitWarning)  # about too few draws
             work()
     say("all kernels are compiled")
 
 
 def _steps() -> dict[str, Callable[[], object]]:
-    """Return work that runs every kernel, by name."""
+    """Return functions that together run every kernel, by name."""
     import numpy as np
 
     from steinkit.diagnosis.verdict import verdict
@@ -110,7 +115,7 @@ SHELLS = ("bash", "zsh", "fish")
 @shared.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print the script with which a shell completes commands, options, targets, samplers and measures.
+    """Print a script for completion in a shell.
 
     \b
     bash, in ~/.bashrc:   eval "$(steinkit completion bash)"
@@ -121,4 +126,4 @@ def completion(shell: str) -> None:
 
     made = get_completion_class(shell)
     assert made is not None
-    say(made(commands, {}, "steinkit", "_STEINKIT_COMPLETE").source())  # click reads this variable, and answers
+    say(made(commands, {}, "steinkit", "_STEINKIT_COMPLETE").source())  # click reads this variable

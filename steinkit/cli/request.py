@@ -1,4 +1,4 @@
-"""A parsed and validated measurement request: its samples, target and settings, and the delivery of its result."""
+"""Requests of a command: samples, target and settings from its options, and output of the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit import __version__
-from steinkit.cli.options import flag_of
+from steinkit.cli.options import Options, flag_of
 from steinkit.cli.terminal import is_device, on_terminal, require_places, say, warn
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
@@ -27,7 +27,7 @@ from steinkit.saved_results import save_result
 from steinkit.target import Target
 from steinkit.targets import make_target
 from steinkit.targets.registry import load_attribute, load_target_or_model
-from steinkit.text import files_label, listed
+from steinkit.text import alternatives, files_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,23 +40,23 @@ _REFERENCE_BY_DEFAULT = 5
 
 @dataclass(frozen=True)
 class Task:
-    """All that a measurement needs.
+    """Arguments of a measurement.
 
     Attributes
     ----------
     samples : dict of str to Sample
-        Under the target's names, where ``--columns`` states which column is which.
+        With the target's names if ``--columns`` states the order.
     measures : tuple of Measure
     target : Target, optional
         None if the samples' own scores are used, or no scores are needed.
     settings : dict
         Settings of the measures by name.
     repeats : int
-        Number of independent samples to measure as well.
+        Number of independent samples for reference.
     doubts : tuple of str
-        Remarks on the names.
+        Notes on renamed columns.
     run : LongRun, optional
-        An exact run, to measure its blocks as well.
+        Exact run with blocks for reference.
     """
 
     samples: dict[str, Sample]
@@ -69,7 +69,7 @@ class Task:
 
 
 class NamedTarget:
-    """The target that options name, and samples in its coordinates.
+    """The target named by options, and samples in its coordinates.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class NamedTarget:
         "file_format". All but the first may be missing.
     """
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: Options) -> None:
         self.given = given
         self.name: str | None = given["target"]
         self.options: Mapping[str, str] = given.get("target_options", {})
@@ -89,7 +89,7 @@ class NamedTarget:
         return self.name is not None and (":" in self.name or self.name.endswith(".py"))
 
     def read(self, *files: str) -> Sample:
-        """Read a sample from one file, or from several with its chains, in the coordinates of a model if one is named.
+        """Read a sample from its files, in the coordinates of a model if one is named.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class NamedTarget:
         """
         columns = self.given.get("columns")
         if self._model is not None and columns is not None:
-            raise UsageError(f"{self.name} is a model, which names its parameters; leave out --columns")
+            raise UsageError(f"--columns cannot be used with the model {self.name}, which names its parameters")
         draws = read_sample(files, format=self.given.get("file_format"), columns=columns, group=self.given.get("group"))
         return self.in_coordinates(draws, files_label(files))
 
@@ -111,7 +111,7 @@ class NamedTarget:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
     def target(self, dim: int) -> Target:
-        """Return the target; a target without a dimension of its own gets this one."""
+        """Return the target, with this dimension unless it has its own."""
         own = self._own
         if own is None:
             assert self.name is not None
@@ -119,28 +119,28 @@ class NamedTarget:
         return own if isinstance(own, Target) else own.target
 
     def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> Target | None:
-        """Return the target for a sample, or None if stored scores suffice or no scores are needed."""
+        """Return the target for a sample, or None if it is not needed."""
         if self.name is not None:
             target = self.target(sample.dim) if self._model is None else self._model.target_of(sample)
             if self.given.get("no_check"):
                 target.score_is_checked = True
             return target
         if self.options:
-            raise UsageError("-p sets options of a --target; add --target")
+            raise UsageError("-p requires --target")
         if sample.scores is None and needs_scores:
             raise UsageError(
-                f"{files_label((source,))} stores no scores (columns score:NAME) and no --target was given; name a "
-                "built-in target ('steinkit targets' lists them), or your own as path.py:attribute"
+                f"{files_label((source,))} has no scores (columns score:NAME) and no --target was given; name a "
+                "built-in target (see 'steinkit targets'), or your own as path.py:attribute"
             )
         return None
 
     @cached_property
     def _own(self) -> Target | Model | None:
-        """The object in the user's file; None for a built-in target."""
+        """Object in the user's file; None for a built-in target."""
         if not self.is_user_code:
             return None
         if self.options:
-            raise UsageError("-p sets options of built-in targets; set those of your own in its Python file")
+            raise UsageError("-p is for built-in targets; set options of your own target in its Python file")
         assert self.name is not None
         return load_target_or_model(self.name)
 
@@ -150,7 +150,7 @@ class NamedTarget:
 
 
 class Request(NamedTarget):
-    """The files and measures that a user named, and all options by name.
+    """Files, measures and options of a command.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Request(NamedTarget):
         If a file is named twice, or the output cannot be written.
     """
 
-    def __init__(self, files: tuple[str, ...], given: Mapping[str, Any]) -> None:
+    def __init__(self, files: tuple[str, ...], given: Options) -> None:
         super().__init__(given)
         require_different(files)
         for file in files:
@@ -172,42 +172,41 @@ class Request(NamedTarget):
         self.files, self.measures = files, tuple(map(find_measure, dict.fromkeys(given["measures"])))
 
     def _measures_in(self, dim: int) -> tuple[Measure, ...]:
-        """Return the named measures, or the default one for this dimension; refuse settings that none of them reads."""
+        """Return the measures; UsageError for settings of other measures."""
         measures = self.measures or (find_measure(default_measure(dim, operator=self.given["operator"])),)
         for name, setting in all_options().items():
-            asked = setting.help and self.given.get(name) not in (None, (), setting.default)
+            given = setting.help and self.given.get(name) not in (None, (), setting.default)
             read = any(name in {**measure.options, **measure.refused} for measure in measures)
-            if asked and not read and setting.changes_value and name != "max_seconds":
+            if given and not read and setting.changes_value and name != "max_seconds":
                 names, takers = ", ".join(measure.name for measure in measures), takers_of(name)
-                of = f"{flag_of(name)} is an option of {listed(takers)}"
-                raise UsageError(f"{of}, got --measure {names}; add --measure {takers[0]}")
+                raise UsageError(f"{flag_of(name)} requires --measure {alternatives(takers)}, got {names}")
         return measures
 
     @property
     def needs_scores(self) -> bool:
-        """True if a measure reads scores, or a verdict is asked for explicitly."""
+        """True if a measure reads scores, or an option requests a verdict."""
         return bool(self._judgment or not self.measures or any(measure.needs != "draws" for measure in self.measures))
 
     @property
     def _judgment(self) -> list[str]:
-        """The options that ask for the verdict explicitly."""
+        """Options that request a verdict."""
         usual = {"fail_if_biased": None, "fail_if_bias": None, "matters": None, "looks": 1}
         return [f"--{name.replace('_', '-')}" for name in usual if self.given.get(name, usual[name]) != usual[name]]
 
     def against(self, *, judged: bool = False) -> str:
-        """Name the target as the user wrote it, or the stored scores."""
+        """Return the name of the target, or a description of the stored scores."""
         if self.name is None:
             return "the scores stored in the file" if judged or self.needs_scores else "itself"
         options = ", ".join(f"{key}={value}" for key, value in self.options.items())
         return f"target {self.name}" + (f" ({options})" if options else "")
 
     def origin(self, *, judged: bool = False) -> Origin:
-        """Describe the making of a result: files and target as given, and the words of the command."""
+        """Return the files, target and command of a result."""
         command = tuple(sys.argv[1:])
         return Origin(self.files, self.against(judged=judged), self.name, dict(self.options), command, __version__)
 
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
-        """Prepare the measurement of samples whose coordinates are those of the sample named by `lead`."""
+        """Return the arguments for samples with the parameters of the sample ``lead``."""
         sample = samples[lead]
         measures = self._measures_in(sample.dim)
         target = self.of_sample(lead, sample, needs_scores=self.needs_scores)
@@ -220,16 +219,16 @@ class Request(NamedTarget):
 
     @property
     def judging(self) -> Judging | None:
-        """How to judge the samples; None with ``--no-verdict``."""
+        """Settings of the verdict; None with ``--no-verdict``."""
         if not self.given["no_verdict"]:
             alpha = self.given.get("fail_if_biased")
             return Judging(LEVEL if alpha is None else alpha, self.given["matters"], self.given["looks"])
         if self._judgment:
-            raise UsageError(f"{self._judgment[0]} needs the verdict that --no-verdict leaves out; drop one of the two")
+            raise UsageError(f"{self._judgment[0]} and --no-verdict exclude each other")
         return None
 
     def _settings(self, sample: Sample) -> dict[str, Any]:
-        """Return the measures' settings; bounds by name are those of the sample's coordinates."""
+        """Return the measures' settings, with bounds of the sample's parameters."""
         found: dict[str, Any] = {"progress": on_terminal()}
         for name, setting in all_options().items():
             if name in self.given:
@@ -244,22 +243,23 @@ class Request(NamedTarget):
         return found
 
     def _repeats(self, target: Target | None) -> int:
-        """Return the number of independent samples to score as well."""
+        """Return the number of independent samples for reference."""
         asked: int | None = self.given["reference"]
         if self.given["reference_draws"] is not None:
             if asked:
-                raise UsageError(f"--reference {asked} and --reference-draws exclude each other; drop one of the two")
+                raise UsageError("--reference and --reference-draws exclude each other")
             return 0
         truncated = self.given["bounds"] and target is not None and target.bounds is None
         possible = target is not None and target.can_sample and not truncated
         if asked and not possible:
             got = self.against() + (" with --bounds" if truncated else "")
             raise UsageError(f"--reference {asked}: expected a target with a sampler (sampler=), got {got}")
-        by_default = _REFERENCE_BY_DEFAULT if possible and not self.is_user_code else 0
-        return by_default if asked is None else asked
+        if asked is None:
+            return _REFERENCE_BY_DEFAULT if possible and not self.is_user_code else 0
+        return asked
 
     def _long_run(self, target: Target | None, sample: Sample) -> LongRun | None:
-        """Read the run of ``--reference-draws``, in the columns of the sample."""
+        """Read the run of ``--reference-draws``, with the parameters of the sample."""
         file = self.given.get("reference_draws")
         if file is None:
             return None
@@ -268,21 +268,19 @@ class Request(NamedTarget):
         columns = self.given["columns"]
         draws = self.in_coordinates(read_sample(file, columns=columns), file)
         if target is None and sample.scores is not None and draws.scores is None:
-            raise InputError(f"{file} stores no scores (columns score:NAME), as the sample does; add them, or --target")
+            raise InputError(f"{file} has no scores (columns score:NAME), unlike the sample; add them, or --target")
         return LongRun(named_as(target, draws, columns)[0], file).like(named_as(target, sample, columns)[0])
 
 
 def require_different(files: Sequence[str]) -> None:
-    """Refuse a file that is named twice."""
+    """Require different files; UsageError."""
     doubled = [file for file in files if files.count(file) > 1]
     if doubled:
         raise UsageError(f"expected different files, got {doubled[0]} twice")
 
 
-def read_with_target(
-    options: Mapping[str, Any], *files: str
-) -> tuple[Sample, Target | None, Floats | None, tuple[str, ...]]:
-    """Read a sample with its target (None if it stores scores) and bounds; the notes say how columns were renamed."""
+def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | None, Floats | None, tuple[str, ...]]:
+    """Read a sample, its target (or None), bounds, and notes on names."""
     named = NamedTarget(options)
     sample = named.read(*files)
     target = named.of_sample(files_label(files), sample, needs_scores=True)
@@ -292,17 +290,17 @@ def read_with_target(
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
-    """Give a sample the target's names where ``--columns`` states which column is which, with a note."""
+    """Give a sample the target's names if ``--columns`` states their order."""
     known = None if target is None else target.names
     if columns is None or known is None or len(known) != sample.dim or sorted(known) == sorted(sample.names):
         return sample, ()
     given, wanted = ", ".join(sample.names), ", ".join(known)
-    note = f"the columns {given} were taken, in this order, for the target's coordinates {wanted}"
+    note = f"the columns {given} were read, in this order, as the target's parameters {wanted}"
     return replace(sample, names=known), (note,)
 
 
 def bounds_for(given: Sequence[tuple[str, float, float]], sample: Sample) -> Floats | None:
-    """Return the bounds of a sample's coordinates: one pair for all, one for each in order, or pairs by name."""
+    """Return bounds of parameters from one pair, ordered pairs or named pairs."""
     if not given:
         return None
     names, pairs = [name for name, *_ in given], np.array([pair for _, *pair in given])
@@ -314,30 +312,30 @@ def bounds_for(given: Sequence[tuple[str, float, float]], sample: Sample) -> Flo
         bounds[[sample.names.index(name) for name in names]] = pairs
         return bounds
     if len(pairs) not in (1, sample.dim):
-        raise UsageError(f"--bounds: expected one pair, or one for each of {sample.dim} coordinates, got {len(pairs)}")
+        raise UsageError(f"--bounds: expected one pair, or one for each of {sample.dim} parameters, got {len(pairs)}")
     return np.broadcast_to(pairs, (sample.dim, 2)).copy()
 
 
 def deliver(
-    options: Mapping[str, Any],
+    options: Options,
     document: dict[str, Any],
     text: Callable[[], str],
     notes: Iterable[str],
     result: Result | None = None,
 ) -> None:
-    """Print the document or the text, write the requested files, and print warnings.
+    """Print a document or a text, write the requested files, and print warnings.
 
     Parameters
     ----------
     options : mapping
-        Those of `output_options`.
+        See `output_options`.
     document : dict
     text : callable
-        Makes the text if it is printed.
+        Returns the text, if it is printed.
     notes : iterable of str
-        Warnings for standard error, which come last and whatever fails.
+        Warnings, which are printed last, even if a file cannot be written.
     result : Result, optional
-        Kept with the JSON file, for ``steinkit report``; its figure is that of ``--plot``.
+        Saved with the JSON file, for ``steinkit report``; ``--plot`` draws its figure.
     """
     json_text = as_json(document)
     printed = json_text if options["json_output"] else text()
@@ -362,11 +360,11 @@ def deliver(
 
 
 def _save(draw: Callable[[], Figure], path: str) -> None:
-    """Draw a figure and write it in the format of the file's ending, in one step; to a device or a pipe as PNG."""
+    """Write a figure in the format of the file's ending, or as PNG."""
     form = "png" if is_device(path) else Path(path).suffix.lower().removeprefix(".")
     stream = io.BytesIO()
     try:
         draw().savefig(stream, format=form, dpi=150)
     except (ValueError, OverflowError) as error:
-        raise OutputError(f"{path}: the picture could not be drawn: {error}; leave out --plot") from None
+        raise OutputError(f"{path}: the figure could not be drawn: {error}") from None
     write_bytes(path, stream.getvalue(), binary=True)

@@ -1,4 +1,4 @@
-"""``steinkit score`` and ``steinkit verdict``: whether a sample's draws may be used, and their discrepancies."""
+"""``steinkit score`` and ``steinkit verdict``: discrepancies of a sample, and tests of its draws."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from cloup import option, option_group
 
 from steinkit import __version__
 from steinkit.cli import options as shared
+from steinkit.cli.options import Options
 from steinkit.cli.request import Request, deliver, read_with_target, require_different
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
 from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, SolverError, UsageError
 from steinkit.measures import recorded_settings
 from steinkit.measures.scores import sample_document
 from steinkit.measures.scoring import LEVEL, Judging, score_sample
@@ -38,18 +39,22 @@ if TYPE_CHECKING:
     "Output",
     shared.output_options,
     shared.all_option,
-    option("--fail-above", type=shared.SIZE, metavar="X", help="Exit with 1 if the first value exceeds X."),
+    option(
+        "--fail-above", type=shared.SIZE, metavar="X", help="Exit with 1 if the first value exceeds X, 4 if undecided."
+    ),
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
-    """Score the draws in FILE ('-' for standard input) against a target; several FILEs are chains of one sample.
+    """Compute a verdict and discrepancies of the draws in FILE ('-': standard input).
 
     \b
     steinkit score draws.csv --target normal -p mean=0,0 --plot where.png
+    \f
+    Several FILEs are chains of one sample.
     """
     request, title = Request(files, options), files_label(files)
     threshold, judging = _threshold(request), request.judging
     if options["plot"] and request.measures and not any(measure.has_picture for measure in request.measures):
-        raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
+        raise UsageError("--plot requires one of --measure graph, sliced or moments")
     with apart_from_results():
         task = request.task({title: request.read(*files)}, title)
         sample = task.samples[title]
@@ -65,11 +70,14 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         )
     lower, upper = scores.measurements[0].lower, scores.measurements[0].upper
     notes = list(dict.fromkeys([*task.doubts, *scores.warnings]))
-    if lower <= threshold < upper:
-        notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
     found = scores.verdict
     code, doubts = _passed(found, options)
     notes += doubts
+    if lower > threshold:
+        code = code or 1
+    elif threshold < upper:
+        code = code or SolverError.exit_code
+        notes.append(f"--fail-above {threshold:g} lies inside the bracket, so it is undecided")
     scores = replace(scores, warnings=tuple(notes), origin=request.origin(judged=found is not None))
     document = {
         **scores.to_dict(),
@@ -84,37 +92,35 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     }
     text = partial(scores.summary, everything=options["everything"])
     deliver(options, document, text, notes, scores)
-    return code or int(lower > threshold)
+    return code
 
 
-def _passed(verdict: Verdict | None, options: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
-    """Return the exit code of --fail-if-biased and --fail-if-bias, and why they could not decide."""
+def _passed(verdict: Verdict | None, options: Options) -> tuple[int, tuple[str, ...]]:
+    """Return the exit code of the --fail-if options, and a warning."""
     biased, delta = options["fail_if_biased"] is not None, options["fail_if_bias"]
     if not biased and delta is None:
         return 0, ()
     flag = "--fail-if-biased" if biased else "--fail-if-bias"
-    if verdict is None:
-        return InputError.exit_code, (f"{flag}: there is no verdict, so nothing passed",)
-    if not verdict.is_tested and not verdict.is_biased:
-        return InputError.exit_code, (f"{flag}: the draws were not tested, so nothing passed",)
+    if verdict is None or not (verdict.is_tested or verdict.is_biased):
+        return InputError.exit_code, (f"{flag}: the draws could not be tested",)
     if not verdict.enough_draws:
-        few = f"{flag}: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
-        return 0, (few,)
+        few = f"{flag} is undecided: {verdict.effective_draws:.0f} effective draws are too few; add draws"
+        return SolverError.exit_code, (few,)
     bias = verdict.bias
     rejected = biased and verdict.is_biased and verdict.is_large is not False
     if rejected or (delta is not None and bias is not None and bias.is_off_by(delta)):
         return 1, ()
     if delta is None or (bias is not None and bias.reliable.all()):
         return 0, ()
-    return 0, ("--fail-if-bias: how far some means are off is not known, so that they neither passed nor failed",)
+    return SolverError.exit_code, ("--fail-if-bias is undecided: the bias of some means could not be estimated",)
 
 
 def _threshold(request: Request) -> float:
-    """Return the value of --fail-above; NaN, which nothing exceeds, if it is not given."""
+    """Return the value of --fail-above, or NaN, which no value exceeds."""
     asked = request.given["fail_above"]
     for first in request.measures[:1]:
         if asked is not None and not first.smaller_is_better:
-            raise UsageError(f"--fail-above is for discrepancies, and {first.name} is none; name another measure first")
+            raise UsageError(f"--fail-above is for discrepancies; got {first.name} as the first --measure")
     return math.nan if asked is None else float(asked)
 
 
@@ -130,13 +136,13 @@ def _threshold(request: Request) -> float:
 )
 @option_group("Output", shared.all_option, shared.json_option, shared.save_option)
 def verdict(files: tuple[str, ...], **options: Any) -> int:
-    """Judge the draws in each FILE ('-' for standard input) and estimate the bias of their means and sds.
+    """Test whether the draws in each FILE ('-': standard input) come from a target.
 
     \b
     steinkit verdict draws.csv --target normal -p mean=0,0
     \f
-    The verdict says whether the draws come from the target, and estimates the bias of the mean and the standard
-    deviation of each parameter, with margins of error. It lists what was not tested.
+    The verdict states whether the draws come from the target, estimates the bias of the mean and standard deviation of
+    each parameter, with margins of error, and lists the aspects that were not tested.
     """
     require_different(files)
     for file in files:
@@ -150,19 +156,17 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     deliver(options, document, lambda: _report(judged, options["everything"]), notes, result=only)
     found = {each.file: each.verdict for each in judged}
     _say_next(found, options)
+    codes = set()
     for each in judged:
-        if each.verdict is None:
-            return InputError.exit_code
         code, doubts = _passed(each.verdict, options)
+        codes.add(InputError.exit_code if each.verdict is None else code)
         for doubt in doubts:
             warn(f"{each.name}: {doubt}")
-        if code:
-            return code
-    return 0
+    return next((code for code in (InputError.exit_code, 1, SolverError.exit_code) if code in codes), 0)
 
 
 class _Judged(NamedTuple):
-    """A file with its verdict, or the reason why there is none."""
+    """A file with its verdict, or the reason why there is no verdict."""
 
     file: str
     sample: Sample
@@ -184,7 +188,7 @@ class _Judged(NamedTuple):
         }
 
 
-def _judge(file: str, judging: Judging, options: dict[str, Any]) -> _Judged:
+def _judge(file: str, judging: Judging, options: Options) -> _Judged:
     with apart_from_results(), time_limit(options["max_seconds"]), watched(on_terminal()):
         sample, target, bounds, notes = read_with_target(options, file)
         found = judging.judge(sample, target, {"bounds": bounds}, rng=options["seed"])
@@ -192,23 +196,23 @@ def _judge(file: str, judging: Judging, options: dict[str, Any]) -> _Judged:
 
 
 def _report(judged: list[_Judged], everything: bool) -> str:
-    """For each sample the sentences of its verdict, and a table of biases; for several a table of verdicts first."""
+    """Return the verdicts as text and tables."""
     found = {each.name: each.verdict for each in judged}
     blocks = [verdicts_table(found, "largest bias").text(("sample", "verdict"))] if len(judged) > 1 else []
     for each in judged:
         ess = f", ESS {each.verdict.ess_text}" if each.verdict is not None and each.verdict.ess_text else ""
         head = f"{each.name}: {count(len(each.sample), 'draw')}, {count(each.sample.dim, 'parameter')}{ess}"
         listed = everything or len(judged) == 1
-        said, *rows = verdict_blocks(each.verdict, each.unjudged, everything=everything, table=listed)
-        blocks += [one_line(head), said, *rows]
+        text, *rows = verdict_blocks(each.verdict, each.unjudged, everything=everything, table=listed)
+        blocks += [one_line(head), text, *rows]
     known = [verdict for verdict in found.values() if verdict is not None]
     if known and not everything:
         blocks.append(filled(max(known, key=lambda each: len(each.not_tested)).untested_sentence))
     return "\n\n".join(blocks)
 
 
-def _say_next(found: dict[str, Verdict | None], options: dict[str, Any]) -> None:
-    """Suggest to repair the first biased sample."""
+def _say_next(found: dict[str, Verdict | None], options: Options) -> None:
+    """Suggest a repair of the first biased sample."""
     known = {file: verdict for file, verdict in found.items() if verdict is not None and verdict.is_biased}
     biased = [file for file, each in known.items() if each.bias is not None and not each.bias.hidden]
     if biased and "-" not in found:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from steinkit.arguments import require_type
 from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, listed, warn_user
-from steinkit.sample import Floats, Integers, Sample, Unshared, require_unlike
+from steinkit.sample import Floats, Integers, Sample, Unshared
 
 RESERVED = ("chain", "draw", "weight", "cost")
 SCORE = "score:"
@@ -223,17 +223,13 @@ def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, 
 
 
 def require_distinct(header: Sequence[str], source: str, unnamed: int | None = None) -> None:
-    """Raise InputError if a column, but for that of number ``unnamed``, has no name, or shares it with another.
-
-    Names that look alike are taken for the same: which one is meant, nobody could say.
-    """
+    """Raise InputError if a column has no name, except column ``unnamed``, or shares it with another one."""
     for k, name in enumerate(header):
         if not name and k != unnamed:
             raise unnamed_column(source, k)
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise InputError(f'{source}: two columns are named "{twice[0]}"; every column needs a name of its own')
-    require_unlike(header, f"{source}: two columns")
 
 
 def unnamed_column(source: str, position: int) -> InputError:

@@ -178,7 +178,7 @@ def verdict(
         *too_few_to_span(prepared.points),
     )
     warnings = (
-        *(() if batches is None else (batches.told,)),
+        *(() if batches is None else (batches.message,)),
         *standard.notes,
         *laid_out.warnings(tests.effective),
         *hiding,

@@ -1,1 +1,1 @@
-"""How anything long runs: compilation, threads, progress."""
+"""Compilation, deadlines, threads and progress of long computations."""

@@ -1,14 +1,14 @@
-"""Deadlines and threads: long work ends when its time is up or control-C is pressed, compiled code included.
+"""Deadlines, interrupts and threads: long computations end at a time limit or at control-C.
 
-A time limit holds for a call and for all that it calls in turn: `time_limit` sets the moment, the earliest of those set
-counts. Three things listen to it, each in the way it can:
+`time_limit` sets a deadline for a call and all calls inside it; the earliest deadline counts. Three mechanisms observe
+it:
 
-* Python calls `require_time` between two steps, which raises `TimeLimitError`;
-* compiled code looks at `StopSignal.flag`, an array of one truth value, and returns with its work unfinished;
-* a solver of another library is told `seconds_left`.
+* Python code calls `require_time` between two steps, which raises `TimeLimitError`;
+* compiled code reads `StopSignal.flag`, an array of one bool, and returns unfinished;
+* a solver of another library receives `seconds_left`.
 
-What cannot be ended is a single call of a user's function, of LAPACK or of a compiler. Work that `interruptible` waits
-for is left behind where it goes on for a second and a fifth of the time beyond that, and at once where it has no clock.
+A single call of a user's function, of LAPACK or of a compiler cannot be ended. `interruptible` abandons such work one
+second plus a fifth of the time limit after the deadline, or at the deadline if the work cannot observe it.
 """
 
 from __future__ import annotations
@@ -35,64 +35,63 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-_LEAST = 1e-9  # seconds: none to speak of, but a limit
+_LEAST = 1e-9  # smallest positive time limit, in seconds
 
 _moment: ContextVar[float] = ContextVar("moment", default=math.inf)  # of `time.monotonic`
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[float]:
-    """Hold what is done inside to a time; None sets no limit of its own.
+    """Limit the time of a block; None adds no limit.
 
     Yields
     ------
     float
-        The moment of `time.monotonic` at which to be done: infinite, unless this or an enclosing limit sets one.
+        Deadline as a time of `time.monotonic`; infinite without a limit.
 
     Raises
     ------
     UsageError
         If the time is not positive.
     """
+    moment = _moment.get()
     if seconds is not None:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds > 0.0:
-            raise UsageError(f"max_seconds (--max-seconds) must be positive; received {seconds!r}")
-        moment = min(time.monotonic() + float(seconds), _moment.get())
-    else:
-        moment = _moment.get()
+            raise UsageError(f"max_seconds (--max-seconds) must be positive; got {seconds!r}")
+        moment = min(time.monotonic() + float(seconds), moment)
     with during(_moment, moment):
         yield moment
 
 
 def within_time(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Hold a function, and all that it calls, to its keyword argument `max_seconds`."""
+    """Apply the keyword argument `max_seconds` of a function as its time limit."""
 
     @wraps(function)
-    def held(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    def limited(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         seconds: Any = kwargs.get("max_seconds")
         with time_limit(seconds):
             return function(*args, **kwargs)
 
-    return held
+    return limited
 
 
 def deadline() -> float:
-    """The moment of `time.monotonic` at which to be done; infinite without a limit."""
+    """Return the deadline as a time of `time.monotonic`; infinite without a limit."""
     return _moment.get()
 
 
 def seconds_left() -> float:
-    """Time until the deadline, never negative."""
+    """Return the seconds left before the deadline (never negative)."""
     return max(0.0, _moment.get() - time.monotonic())
 
 
 class Shares:
-    """Shares out the time that is left among pieces of work, so that none takes that of the others.
+    """Division of the time before the deadline among several tasks.
 
     Parameters
     ----------
     pieces : int
-        How many there are; what one leaves over is shared by those after it.
+        Number of tasks. Time that a task does not use is shared by the later ones.
     """
 
     def __init__(self, pieces: int) -> None:
@@ -100,7 +99,7 @@ class Shares:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Hold the next piece to its share."""
+        """Limit the next task to its share."""
         share = max(seconds_left() / max(self.pieces, 1), _LEAST) if _moment.get() < math.inf else None
         self.pieces -= 1
         with time_limit(share):
@@ -108,19 +107,19 @@ class Shares:
 
 
 def require_time(doing: str, seconds: float = 0.0) -> None:
-    """Go on only if there is time.
+    """Require that enough time is left before the deadline.
 
     Parameters
     ----------
     doing : str
-        What would be done next, for the message.
-    seconds : float
-        How long that takes at least.
+        The next task, as a clause in the past tense, for the message.
+    seconds : float, default 0
+        Time that the task needs at least.
 
     Raises
     ------
     TimeLimitError
-        If the deadline has passed, or comes before that.
+        If the time left is not sufficient.
     """
     left = _moment.get() - time.monotonic()
     if left <= seconds:
@@ -128,7 +127,7 @@ def require_time(doing: str, seconds: float = 0.0) -> None:
 
 
 def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
-    """Slices of n things, so many at a time; before each `require_time`, where it is said what would be done."""
+    """Yield slices of ``range(n)``, each after `require_time` for ``doing``."""
     for begin in range(0, n, width):
         if doing:
             require_time(doing)
@@ -136,7 +135,7 @@ def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
 
 
 class StopSignal(Event):
-    """An event that compiled code can see: the deadline has passed, or the user has interrupted.
+    """Event of a passed deadline or an interrupt, visible to compiled code.
 
     Attributes
     ----------
@@ -150,17 +149,19 @@ class StopSignal(Event):
         self._out_of_time = False
 
     def set(self) -> None:
-        """Ask all who look to stop."""
-        super().set()  # first, so that who has seen the flag finds the event set
+        """Request that the work stops."""
+        super().set()  # before the flag: code that has read the flag finds the event set
         self.flag[0] = True
 
     def require(self, doing: str) -> None:
-        """Go on only if nobody has asked to stop; what compiled code returns after that is unfinished.
+        """Raise an error if the work was stopped, so that its result is incomplete.
 
         Raises
         ------
-        TimeLimitError, KeyboardInterrupt
-            As the deadline or the user has asked for it.
+        TimeLimitError
+            If the deadline passed.
+        KeyboardInterrupt
+            If the user interrupted.
         """
         if self.is_set():
             raise TimeLimitError(doing) if self._out_of_time else KeyboardInterrupt
@@ -172,7 +173,7 @@ class StopSignal(Event):
 
 @contextmanager
 def stop_signal() -> Iterator[StopSignal]:
-    """A signal that is set when the deadline passes; whoever hears of an interrupt sets it as well."""
+    """Provide a signal that is set at the deadline or by an interrupt."""
     signal = StopSignal()
     timer = None
     if _moment.get() < math.inf:
@@ -186,35 +187,35 @@ def stop_signal() -> Iterator[StopSignal]:
             timer.cancel()
 
 
-_PATIENCE = 0.5  # seconds
-_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # seconds past the deadline, and share of the time before it
+_PATIENCE = 0.5  # seconds to wait for work after an interrupt
+_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # seconds to wait after the deadline, and fraction of the time limit
 
 
 def thread_count(n_jobs: int) -> int:
-    """Threads to start for ``n_jobs`` in joblib's convention (-1: all processors), never more than processors.
+    """Return the number of threads for ``n_jobs`` (-1: all processors).
 
     Raises
     ------
     UsageError
-        If ``n_jobs`` is 0.
+        If ``n_jobs`` is 0 or not an integer.
     """
     if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; received {n_jobs!r}")
+        raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
     if n_jobs == 1:
         return 1
-    import joblib  # here, where it is needed: its import takes as long as the score of a small sample
+    import joblib  # its import takes as long as the score of a small sample
 
     processors = int(joblib.cpu_count())
     return min(n_jobs, processors) if n_jobs > 0 else max(1, processors + 1 + n_jobs)
 
 
 def one_thread_in_libraries(api: str | None = None) -> AbstractContextManager[Any]:
-    """A block in which libraries that start threads of their own use one.
+    """Limit BLAS and OpenMP to one thread inside a block.
 
     Parameters
     ----------
     api : str, optional
-        "blas" or "openmp": these alone.
+        "blas" or "openmp" limits only these libraries.
     """
     limit: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1, user_api=api)
     return limit
@@ -222,9 +223,9 @@ def one_thread_in_libraries(api: str | None = None) -> AbstractContextManager[An
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """Libraries with threads, looked for again when modules have been imported, which bring them.
+    """Return the libraries with threads, cached until modules are imported.
 
-    To look through all that a process has loaded takes milliseconds, several times in a small sample's score.
+    Finding them takes milliseconds, which would occur several times per score of a small sample.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -232,39 +233,39 @@ def _libraries(modules: int) -> ThreadpoolController:
 
 
 def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *, has_clock: bool = True) -> Result:
-    """Do work in a thread of its own and wait for it, so that control-C is heard at once, and the deadline in any case.
+    """Run a function in another thread that can be interrupted or abandoned.
 
-    Python raises `KeyboardInterrupt` in the main thread, and compiled code that it happens to run there may lose it or
-    break off in disorder. Here the main thread only waits. On an interrupt it sets the event, at which the work should
-    end soon, and goes on without it. So does a thread whose work has not heard the deadline a while after it: solvers
-    of other libraries look at their clocks between two factorisations only, and what they find then is thrown away.
+    Python raises `KeyboardInterrupt` in the main thread, where compiled code may lose it or end in an undefined state.
+    Here the main thread only waits. At an interrupt it sets the event, which should end the work, and does not wait
+    for its result. Work that has not ended some time after the deadline is abandoned too: solvers of other libraries
+    read their clocks only between two factorizations.
 
     Parameters
     ----------
     work : callable
-        Looks at the event from time to time.
+        Checks the event from time to time.
     interrupted : threading.Event
     doing : str
-        What that is, should time run out.
-    has_clock : bool
-        Whether the work looks at the deadline: what does not is not waited for any longer.
+        The work, as a clause in the past tense, for the message of a `TimeLimitError`.
+    has_clock : bool, default True
+        True if the work observes the deadline; otherwise it is abandoned at the deadline.
 
     Raises
     ------
     KeyboardInterrupt
-        If the user interrupts the wait; `AbandonedWork` if the work has not ended half a second later.
+        If the user interrupts; `AbandonedWork` if the work has not ended half a second later.
     TimeLimitError
-        If it goes on past the deadline.
+        If the work does not end after the deadline.
     BaseException
-        Whatever the work raises, or the handler of a signal; a TimeoutError of theirs stays one.
+        Any error of the work or of a signal handler.
     """
     left = seconds_left()
     if left == math.inf and current_thread() is not main_thread():
         return work()
-    thread, outcome = _begun(work)
+    thread, outcome = _start(work)
     try:
         wait([outcome], min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
-    except BaseException as error:  # of a signal's handler: the user's control-C, or a watchdog
+    except BaseException as error:  # from a signal handler: control-C, or a timeout of the user's
         interrupted.set()
         thread.join(_PATIENCE)
         if isinstance(error, KeyboardInterrupt) and thread.is_alive():
@@ -276,8 +277,8 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     return outcome.result()
 
 
-def _begun(work: Callable[[], Result]) -> tuple[Thread, Future[Result]]:
-    """A daemon thread that does the work in a copy of this context, and what will come of it."""
+def _start(work: Callable[[], Result]) -> tuple[Thread, Future[Result]]:
+    """Start a daemon thread, and return it with the future result."""
     outcome: Future[Result] = Future()
     context = copy_context()
 

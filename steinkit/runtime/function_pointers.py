@@ -1,8 +1,8 @@
-"""Compiled functions behind addresses: one compiled loop then serves functions that it has never seen.
+"""Compiled functions that are called by address.
 
-Arguments are whole numbers, addresses among them, so that all functions of a kind have one machine type and a loop that
-calls them need not be compiled anew for each. A call costs a nanosecond or two: what is behind it should do the work of
-a batch. Nothing is checked: who passes an address keeps the array alive.
+All arguments are integers, some of them addresses, so functions of one kind have one machine type, and a compiled loop
+can call any of them without being compiled again. A call takes one or two nanoseconds. Arguments are not checked: the
+caller keeps the arrays alive.
 """
 
 from __future__ import annotations
@@ -12,39 +12,32 @@ from typing import Any
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils, imputils, types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from steinkit.runtime.compilation import array_kernel
 
-# Sums may be taken in any order, several at once; NaN and infinity keep their meaning.
+# The order of sums is free; NaN and infinity keep their meaning.
 _REORDERED = {"reassoc", "contract", "nsz"}
 
 
-def pointed_function(
-    signature: str, *, cached: bool = True, reordered: bool = True
-) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function of addresses and whole numbers; its own address is attribute ``address`` of what is returned.
+def pointed_function(signature: str) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function of addresses and integers, with attribute ``address``.
+
+    Sums in the function may be reordered.
 
     Parameters
     ----------
     signature : str
-        As Numba writes it, such as ``"float64(int64, int64)"``.
-    cached : bool
-        Whether to keep the machine code on disk: not for functions that call a user's, which may change.
-    reordered : bool
-        Whether sums may be taken in any order. Numba hands the leave on to functions that have not said otherwise:
-        those of this package have (`runtime.compilation`), a user's has not.
+        Signature in Numba's notation, such as ``"float64(int64, int64)"``.
     """
 
     def compiled(function: Callable[..., Any]) -> Any:
-        options = {"nopython": True, "error_model": "numpy", "fastmath": _REORDERED if reordered else False}
-        if cached:
-            try:
-                return numba.cfunc(signature, cache=True, **options)(function)
-            except RuntimeError:  # numba found no folder to cache in
-                pass
-        return numba.cfunc(signature, **options)(function)
+        options = {"nopython": True, "error_model": "numpy", "fastmath": _REORDERED}
+        try:
+            return numba.cfunc(signature, cache=True, **options)(function)
+        except RuntimeError:  # Numba found no folder for its cache
+            return numba.cfunc(signature, **options)(function)
 
     return compiled
 
@@ -64,15 +57,15 @@ def _call(value_type: Any) -> Any:
     return call
 
 
-#: call_at(address, (a, b, ...)): call the function there, which returns nothing.
+#: call_at(address, (a, b, ...)): call a function without a result.
 call_at = _call(types.void)
-#: number_at(address, (a, b, ...)): call the function there, which returns a float.
+#: number_at(address, (a, b, ...)): call a function that returns a float.
 number_at = _call(types.float64)
 
 
 @intrinsic
 def pointer(typing_context: Any, address: Any, dtype: Any) -> Any:
-    """The address as a pointer to numbers of a type, for `numba.carray`."""
+    """Convert an address to a pointer to numbers of a type, for `numba.carray`."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
@@ -83,7 +76,10 @@ def pointer(typing_context: Any, address: Any, dtype: Any) -> Any:
 
 @intrinsic
 def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a b + c, rounded once where the processor does that at no cost, else twice; the same in vectors and alone."""
+    """Return a b + c, fused if the processor has such an instruction.
+
+    Vectorized and scalar code give the same result.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         number = ir.DoubleType()
@@ -94,19 +90,8 @@ def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @intrinsic
-def read_only(typing_context: Any, array: Any) -> Any:
-    """The array, of a type that nobody can write into: Numba refuses to compile who would."""
-    kind = array.copy(readonly=True)
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return imputils.impl_ret_borrowed(context, builder, kind, values[0])
-
-    return kind(array), generate
-
-
-@intrinsic
 def _prefetch_line(typing_context: Any, address: Any) -> Any:
-    """Ask for the cache line at an address; any address will do."""
+    """Prefetch the cache line at any address."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         place, number = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -121,6 +106,6 @@ def _prefetch_line(typing_context: Any, address: Any) -> Any:
 
 @array_kernel
 def prefetch(address: int, size: int) -> None:
-    """Ask for ``size`` bytes that will be read soon, from places that the processor cannot foresee."""
+    """Prefetch ``size`` bytes at an address."""
     for offset in range(0, size, 64):
         _prefetch_line(address + offset)

@@ -1,57 +1,34 @@
-"""Progress of long work: a bar on standard error, once a second has passed, gone when the work is done."""
+"""Progress bars on standard error, shown after one second and removed at the end."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextvars import ContextVar
 from functools import cache
-from typing import Any, Self
+from typing import Any
 
 from steinkit.errors import UsageError, during
 
-_watched: ContextVar[bool] = ContextVar("whether the user watches what runs", default=False)
+_watched: ContextVar[bool] = ContextVar("watched", default=False)
 
 
 def watched(shown: bool) -> contextlib.AbstractContextManager[None]:
-    """Show, while this lasts, the progress of work that is not told itself whether to show it."""
+    """Set the default of ``shown`` in `progress_bar` inside a block."""
     return during(_watched, shown)
-
-
-class _HiddenBar:
-    """What stands for a bar that nobody wants to see."""
-
-    def __init__(self, steps: Iterable[Any] | None, total: int | None) -> None:
-        self._steps = steps or ()
-        self.total, self.n = total, 0
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._steps)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        pass
-
-    def update(self, n: float = 1) -> None:
-        pass
-
-    def set_postfix_str(self, s: str = "", refresh: bool = True) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 @cache
 def _bar() -> Any:
-    """tqdm for one process: its own lock, one between processes, is reported as leaked when a worker is ended."""
-    from tqdm import tqdm  # for those only who watch
+    """Return tqdm with a lock for one process and without its monitor thread.
 
-    return type("Bar", (tqdm,), {"_lock": threading.RLock()})
+    The default lock, shared between processes, is reported as leaked when a worker ends.
+    """
+    from tqdm import tqdm
+
+    return type("Bar", (tqdm,), {"_lock": threading.RLock(), "monitor_interval": 0})
 
 
 def progress_bar(
@@ -63,26 +40,25 @@ def progress_bar(
     initial: int = 0,
     steps: Iterable[Any] | None = None,
 ) -> Any:
-    """A bar to update, as a context manager; or, given `steps`, an iterator over them that updates itself.
+    """Return a progress bar: a context manager to update, or an iterator over steps.
 
     Parameters
     ----------
     description : str
-        What is going on, in the plural of what is counted: "coordinates", "reference samples".
+        Plural of the steps, such as "coordinates" or "reference samples".
     total : int, optional
-        Steps expected, where they are known.
+        Expected number of steps.
     shown : bool, optional
-        Whether the user wants to see it; nothing is printed otherwise. By default what `watched` says.
+        If False, print nothing. By default the value of `watched`, or False.
     unit : str
-        What follows the count.
-    initial : int
-        Steps that were done before.
+        Unit printed after the count.
+    initial : int, default 0
+        Number of completed steps.
     steps : iterable, optional
+        Steps over which the bar iterates.
     """
     if not isinstance(shown, bool | None):
         raise UsageError(f"expected progress to be True or False, got {shown!r}")
-    if not (_watched.get() if shown is None else shown):
-        return _HiddenBar(steps, total)
     return _bar()(
         steps,
         description,
@@ -90,6 +66,8 @@ def progress_bar(
         unit=unit,
         initial=initial,
         delay=1.0,
+        miniters=1,
         file=sys.stderr,
         leave=False,
+        disable=not (_watched.get() if shown is None else shown),
     )

@@ -172,7 +172,7 @@ def test_a_sampler_of_the_package_with_names_and_blobs():
 
 @pytest.mark.parametrize(("option", "value"), [("discard", -1), ("discard", 0.5), ("thin", 0), ("thin", "2")])
 def test_steps_are_counted_by_whole_numbers(option, value):
-    with pytest.raises(sk.UsageError, match=f"{option} must be a whole number of at least .*received {value!r}"):
+    with pytest.raises(sk.UsageError, match=f"{option} must be a whole number of at least .*got {value!r}"):
         sk.from_emcee(StandIn(gaussian, gaussian_chain()), **{option: value})
 
 

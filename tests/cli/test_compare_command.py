@@ -1,4 +1,4 @@
-"""``steinkit compare``: ranks, failures, JSON, pictures, exit codes."""
+"""``steinkit compare``: ranks, failures, JSON, figures and exit codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ASKED = ("files", "target", "command")  # what documents say of their making
 
 @pytest.fixture
 def three(write_csv, draws):
-    """A right sample, the same again, and one that is too wide."""
+    """Return the files of two exact samples and one that is too wide."""
     return (
         write_csv("a,b", draws, "right.csv"),
         write_csv("a,b", draws, "again.csv"),
@@ -25,7 +25,7 @@ def three(write_csv, draws):
 
 
 class TestJson:
-    def test_ranks_files_by_what_is_proved(self, steinkit, three):
+    def test_ranking(self, steinkit, three):
         outcome = steinkit("compare", *three, *_NORMAL, "--json")
         document = outcome.document
         assert outcome.code == 0
@@ -36,7 +36,7 @@ class TestJson:
         assert (document["reference"], document["version"]) == ({}, __version__)
         assert all(note.startswith("wide.csv: ") for note in document["warnings"])
 
-    def test_values_are_those_of_the_library(self, steinkit, three, draws):
+    def test_numbers_are_those_of_the_library(self, steinkit, three, draws):
         entry = steinkit("compare", *three, *_NORMAL, "--units", "raw", "--json").document["samples"][2]
         alone = sk.graph_stein_discrepancy(1.5 * draws, sk.targets.Normal(dim=2), units="raw")
         assert (entry["draws"], entry["distinct"], entry["dim"], entry["error"]) == (200, 200, 2, None)
@@ -44,21 +44,21 @@ class TestJson:
         assert (result["lower"], result["upper"]) == (alone.lower, alone.upper)
         assert [each["name"] for each in result["coordinates"]] == ["a", "b"]
 
-    def test_goes_to_a_file_as_well(self, steinkit, three, folder):
+    def test_output_file(self, steinkit, three, folder):
         outcome = steinkit("compare", *three, *_NORMAL, "--measure", "ksd", "--measure", "ess", "-o", "out.json")
         document = json.loads((folder / "out.json").read_text())
         assert outcome.code == 0
         assert set(document["ranking"]) == {"ksd", "ess"}
         assert "Kernel Stein discrepancy, smaller is better" in outcome.out
 
-    def test_a_built_in_target_comes_with_a_reference(self, steinkit, three):
+    def test_default_reference(self, steinkit, three):
         document = steinkit("compare", *three, "--target", "normal", "--measure", "ksd", "--json").document
         (reference,) = document["reference"]["ksd"]
         assert (reference["draws"], len(reference["values"])) == (200, 5)
 
 
 class TestText:
-    def test_says_who_is_tied_and_who_is_not(self, steinkit, three):
+    def test_ranks_and_ties(self, steinkit, three):
         outcome = steinkit("compare", *three, "--target", "normal", "-p", "mean=0,0", "--reference", "2")
         lines = outcome.out.splitlines()
         assert lines[0] == "3 samples against target normal (mean=0,0)"
@@ -71,11 +71,10 @@ class TestText:
             ["3", "wide.csv"],
         ]
         assert "(2 independent samples)" in lines[head + 4]
-        assert "right.csv and again.csv cannot be told apart" in outcome.out
 
 
 class TestFailures:
-    def test_a_bad_file_is_reported_and_does_not_end_it(self, steinkit, three, write_csv):
+    def test_an_unreadable_file_is_reported(self, steinkit, three, write_csv):
         bad = write_csv("a,b", [[0.0, "what"]], "bad.csv")
         outcome = steinkit("compare", bad, *three, "missing.csv", *_NORMAL, "--json")
         document = outcome.document
@@ -86,21 +85,17 @@ class TestFailures:
         assert document["samples"][0]["draws"] is None
         assert "warning: bad.csv could not be read" in outcome.err
 
-    def test_a_measure_that_does_not_apply_fails_nothing(self, steinkit, three):
-        outcome = steinkit("compare", *three, *_NORMAL, "--measure", "sliced", "--measure", "classical")
-        assert outcome.code == 0
-
-    def test_none_that_can_be_read_is_bad_input(self, steinkit):
+    def test_no_readable_file(self, steinkit):
         outcome = steinkit("compare", "missing.csv", "gone.csv", *_NORMAL)
         assert outcome.code == 3
         assert "missing.csv" in outcome.err
 
-    def test_none_that_can_be_measured_is_bad_input(self, steinkit, three):
+    def test_no_measurable_file(self, steinkit, three):
         outcome = steinkit("compare", *three, "--target", "uniform", "--measure", "ksd", "--reference", "0")
         assert outcome.code == 3
         assert "right.csv was not measured" in outcome.out
 
-    def test_stored_scores_are_looked_for_in_every_file(self, steinkit, three, write_csv, draws):
+    def test_scores_stored_in_one_file(self, steinkit, three, write_csv, draws):
         scored = write_csv("a,b,score:a,score:b", np.hstack([draws, -draws]), "scored.csv")
         document = steinkit("compare", three[0], scored, "--measure", "ksd", "--json").document
         assert document["ranking"] == {"ksd": [["scored.csv"]]}
@@ -111,7 +106,7 @@ class TestFailures:
             (("right.csv",), "twice"),
             (("--solver", "nosuch"), "nosuch"),
             (("-o", "right.csv"), "overwrite"),
-            (("--plot", "ranks.doc"), "ending"),
+            (("--plot", "ranks.doc"), ".png"),
             (("-o", "-"), "standard output"),
         ],
     )
@@ -120,14 +115,8 @@ class TestFailures:
         assert (outcome.code, outcome.out) == (2, "")
         assert message in outcome.err
 
-    def test_a_reference_that_cannot_be_had_is_wrong_usage(self, steinkit, three, write_code):
-        write_code("target = sk.Target(score=lambda x: -x)\n")
-        outcome = steinkit("compare", *three, "--target", "model.py:target", "--reference", "3")
-        assert outcome.code == 2
-        assert "got target model.py:target" in outcome.err
 
-
-def test_picture_has_a_panel_a_measure(steinkit, three, folder):
+def test_plot(steinkit, three, folder):
     outcome = steinkit("compare", *three, *_NORMAL, "--measure", "graph", "--measure", "ess", "--plot", "ranks.png")
     assert outcome.code == 0
     assert (folder / "ranks.png").read_bytes().startswith(b"\x89PNG\r\n")

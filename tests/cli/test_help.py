@@ -15,7 +15,7 @@ _MOST_LINES = 62
 
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch):
-    """One of 100 columns."""
+    """Set a terminal of 100 columns."""
     monkeypatch.setenv("COLUMNS", "101")
 
 
@@ -29,7 +29,7 @@ def _text(lines):
 
 
 @pytest.mark.parametrize("words", [("-h",), ("--help",)])
-def test_the_list_of_commands_fits_a_screen_and_says_the_exit_codes(steinkit, words):
+def test_the_list_of_commands_fits_a_screen(steinkit, words):
     outcome = steinkit(*words)
     lines = outcome.out.splitlines()
     assert (outcome.code, len(lines) <= 30, max(map(len, lines)) <= 100) == (0, True, True), outcome.out
@@ -39,7 +39,7 @@ def test_the_list_of_commands_fits_a_screen_and_says_the_exit_codes(steinkit, wo
         assert f"{code} {meaning}" in _text(outcome.out)
 
 
-def test_every_error_has_an_exit_code_that_is_told():
+def test_exit_codes_of_errors_are_documented():
     def classes(root):
         return {root}.union(*map(classes, root.__subclasses__()))
 
@@ -47,7 +47,7 @@ def test_every_error_has_an_exit_code_that_is_told():
     assert click.UsageError.exit_code in EXIT_CODES
 
 
-def test_without_a_command_the_list_is_shown_and_nothing_was_done(steinkit):
+def test_without_a_command(steinkit):
     outcome = steinkit()
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == steinkit("--help").out
@@ -90,6 +90,6 @@ def test_examples_run(steinkit, sample_file, name):
 
 
 def test_defaults_are_shown(steinkit):
-    said = _text(steinkit("score", "--help").out)
+    text = _text(steinkit("score", "--help").out)
     for name, default in {"--dilation": "2.0", "--kernel": "imq", "--solver": "auto", "--seed": "0"}.items():
-        assert f"[default: {default}" in said[said.index(f"{name} ") :][:160]
+        assert f"[default: {default}" in text[text.index(f"{name} ") :][:160]

@@ -1,4 +1,4 @@
-"""Commands that judge or write draws end with a useful next one: on standard error, and never beside JSON."""
+"""The suggested next command, on standard error and without JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NEXT = "next: steinkit "
 
 
 def _words(outcome):
-    """The words of the command that comes next, with what stands behind it for the reader left out."""
+    """Return the words of the suggested command."""
     *_, last = outcome.err.splitlines()
     assert last.startswith(_NEXT), outcome.err
     assert _NEXT not in outcome.out
@@ -23,14 +23,13 @@ def draws_file(write_csv):
     return write_csv("a b,c", np.random.default_rng(0).standard_normal((300, 2)), "my draws.csv")
 
 
-def test_a_way_through_the_commands(steinkit):
-    """Draws are judged next; nothing follows if they pass."""
+def test_suggestions_after_sampling(steinkit):
     sampled = steinkit("sample", "iid", "--target", "normal", "--draws", "400", "-o", "draws.csv")
     judged = steinkit(*_words(sampled))
     assert (judged.code, judged.err) == (0, "")
 
 
-def test_biased_draws_in_a_file_with_a_blank_are_repaired(steinkit, draws_file):
+def test_suggestions_for_biased_draws(steinkit, draws_file):
     judged = steinkit("verdict", draws_file, "--target", "normal", "-p", "mean=1,0")
     assert _words(judged)[:2] == ["repair", draws_file]
     again = steinkit(*_words(judged))
@@ -38,14 +37,14 @@ def test_biased_draws_in_a_file_with_a_blank_are_repaired(steinkit, draws_file):
     assert _words(again)[:2] == ["verdict", "repaired.csv"]
 
 
-def test_the_temperature_of_draws(steinkit):
+def test_suggestions_after_tempered_sampling(steinkit):
     warm = ("--target", "gaussian-mean", "--proposal-scale", "0.5", "--temperature", "2", "--draws", "20")
     words = _words(steinkit("sample", "rwmh", *warm, "-o", "w.csv"))
     assert words == ["verdict", "w.csv", "--target", "gaussian-mean", "-p", "temperature=2"]
 
 
 @pytest.mark.parametrize("where", [".", "elsewhere"])
-def test_a_sweep_of_a_target_of_ones_own(steinkit, folder, write_code, monkeypatch, where):
+def test_suggestions_after_a_sweep(steinkit, folder, write_code, monkeypatch, where):
     write_code("target = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)\n")
     (folder / "sweep.toml").write_text(
         'target = "model.py:target"\n[sampler]\nname = "rwmh"\ndraws = 60\n[grid]\nproposal_scale = [2.0]\n'
@@ -71,7 +70,7 @@ def test_a_sweep_of_a_target_of_ones_own(steinkit, folder, write_code, monkeypat
         ("sample", "iid", "--target", "normal", "--draws", "5", "-o", "d.csv", "--json"),
     ],
 )
-def test_nothing_beside_json_nor_in_a_pipe(steinkit, draws_file, words):
+def test_no_suggestions_with_json_or_in_a_pipe(steinkit, draws_file, words):
     outcome = steinkit(*words, stdin=b"a\n1.0\n2.0\n0.5\n")
     assert outcome.code == 0, outcome
     assert "next:" not in outcome.out + outcome.err

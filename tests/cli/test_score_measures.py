@@ -1,4 +1,4 @@
-"""``steinkit score --measure``: several measures of one sample, in one document and one text."""
+"""``steinkit score --measure``: several measures of one sample."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.measures import find_measure, measure_names, take_measure
+from steinkit.measures import find_measure, measure_names
 
 _NORMAL = ("--target", "normal", "--reference", "0")
 _ALL = tuple(word for name in measure_names() for word in ("--measure", name))
@@ -48,11 +48,6 @@ class TestJson:
         assert results["wasserstein"] == sk.wasserstein_distance(line, target, units="own").value
         assert results["ksd"] == sk.kernel_stein_discrepancy(line, target, units="own").value
         assert results["ess"] == sk.chain_diagnostics(line).min_ess
-
-    def test_a_measure_named_twice_is_taken_once(self, steinkit, line_file):
-        arguments = ("--measure", "ksd", "--measure", "ess", "--measure", "ksd")
-        entries = steinkit("score", line_file, *_NORMAL, *arguments, "--json").document["results"]
-        assert [entry["measure"] for entry in entries] == ["ksd", "ess"]
 
     def test_ksd_says_which_number_it_is(self, steinkit, line_file, line):
         arguments = ("--measure", "ksd", "--statistic", "u", "--kernel", "gaussian")
@@ -101,7 +96,7 @@ class TestJson:
 
 
 class TestText:
-    def test_measures_stand_side_by_side_and_then_each_is_explained(self, steinkit, line_file):
+    def test_measures_in_one_table(self, steinkit, line_file):
         text = steinkit("score", line_file, "--target", "normal", "--reference", "2", *_ALL, "--all").out
         lines = text.splitlines()
         head = next(k for k, line in enumerate(lines) if line.startswith("measure"))
@@ -111,12 +106,8 @@ class TestText:
             *("graph", "sliced", "moment", "bias", "classical", "Wasserstein", "kernel", "effective")
         ]
         assert ["to" in row.split() for row in rows[1:]] == [True, True, False, False, True, True, True, False]
-        flowing = " ".join(text.split())
-        assert "never above the graph Stein discrepancy" in flowing
-        assert "mode weights that lie far apart" in flowing
-        assert "cannot see whether that is the target" in flowing
 
-    def test_ess_says_how_the_chains_went(self, steinkit, write_csv, line):
+    def test_ess_reports_moves_and_cost(self, steinkit, write_csv, line):
         stuck = np.repeat(line, 2, axis=0)  # every other draw repeats the one before
         name = write_csv("a,cost", np.column_stack([stuck, 5.0 * np.arange(1, 161)]), name="stuck.csv")
         (entry,) = steinkit("score", name, "--measure", "ess", "--json").document["results"]
@@ -126,27 +117,22 @@ class TestText:
             steinkit("score", name, "--measure", "ess").out.split()
         )
 
-    def test_ess_needs_no_target(self, steinkit, line_file):
-        outcome = steinkit("score", line_file, "--measure", "ess")
-        assert outcome.code == 0
-        assert "effective sample size is" in outcome.out
-
 
 class TestMistakes:
     @pytest.mark.parametrize(
-        ("arguments", "code", "said"),
+        ("arguments", "code", "message"),
         [
             (("--measure", "stein"), 2, "'stein' is not one of"),
-            (("--measure", "ksd", "--plot", "where.png"), 2, "add --measure with one of them"),
-            (("--p-value",), 2, "add --measure ksd"),
-            (("--measure", "ess", "--fail-above", "1"), 2, "name another measure first"),
-            (("--measure", "classical", "--operator", "op.py:operator"), 3, "there is no file op.py"),
+            (("--measure", "ksd", "--plot", "where.png"), 2, "--measure graph, sliced or moments"),
+            (("--p-value",), 2, "--measure ksd"),
+            (("--measure", "ess", "--fail-above", "1"), 2, "got ess"),
+            (("--measure", "classical", "--operator", "op.py:operator"), 3, "op.py"),
         ],
     )
-    def test_are_told_before_any_work(self, steinkit, line_file, arguments, code, said):
+    def test_mistakes(self, steinkit, line_file, arguments, code, message):
         outcome = steinkit("score", line_file, *_NORMAL, *arguments)
         assert (outcome.code, outcome.out) == (code, "")
-        assert said in outcome.err
+        assert message in outcome.err
 
     @pytest.mark.parametrize("measure", ["classical", "wasserstein"])
     def test_measures_of_one_dimension(self, steinkit, sample_file, measure):
@@ -166,13 +152,8 @@ class TestMistakes:
         assert "must be a steinkit.RiemannianLangevin; it is int" in outcome.err
 
 
-def test_unknown_measure_names_the_known_ones():
-    with pytest.raises(sk.UsageError, match='did you mean "graph"'):
-        take_measure("grpah", sk.Sample(points=np.zeros((3, 1))))
-
-
 class TestDefault:
-    """Graph up to two dimensions; above it saturates, and sliced is measured."""
+    """The default measure is graph up to two dimensions, else sliced."""
 
     @pytest.mark.parametrize(("dim", "measure"), [(1, "graph"), (2, "graph"), (3, "sliced")])
     @pytest.mark.parametrize("command", ["score", "compare", "curve"])
@@ -187,15 +168,14 @@ class TestDefault:
         }
         assert found[command]() == [measure]
 
-    def test_an_option_of_another_measure_asks_for_it(self, steinkit, write_csv):
+    def test_an_option_of_another_measure(self, steinkit, write_csv):
         file = write_csv("a,b,c", np.random.default_rng(0).standard_normal((20, 3)), name="draws.csv")
         outcome = steinkit("score", file, "--target", "normal", "--dilation", "3")
         assert outcome.code == 2
-        assert "--dilation is an option of graph, got --measure sliced" in outcome.err
-        assert "add --measure graph" in outcome.err
+        assert "--dilation requires --measure graph, got sliced" in outcome.err
         assert steinkit("score", file, *_NORMAL, "--dilation", "3", "--measure", "graph", "--json").code == 0
 
-    def test_another_operator_is_the_graphs(self, steinkit, write_csv, tmp_path):
+    def test_an_operator_selects_the_graph(self, steinkit, write_csv, tmp_path):
         file = write_csv("a,b,c", np.random.default_rng(0).standard_normal((20, 3)), name="draws.csv")
         (tmp_path / "op.py").write_text(
             "import numpy as np, steinkit as sk\n"

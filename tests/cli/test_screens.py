@@ -1,4 +1,4 @@
-"""Names from files, options and user's code reach a terminal as text, never as commands to it."""
+"""Names from files, options and code of the user are escaped on a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DRAWS = "a,b\n1.0,2.0\n0.5,-1.0\n0.25,0.75\n-1.5,0.5\n"
 
 @pytest.fixture
 def hostile(folder):
-    """A sample in a file whose name would do things to a terminal."""
+    """Return a file with a name of control characters."""
     name = f"draws{CONTROLS}.csv"
     (folder / name).write_text(_DRAWS)
     return name
@@ -35,7 +35,7 @@ def test_names_of_files(steinkit, hostile, folder, command):
     assert control_characters(outcome.out + outcome.err) == set()
 
 
-def test_json_stays_json(steinkit, hostile):
+def test_json(steinkit, hostile):
     outcome = steinkit("compare", hostile, hostile.replace("draws", "./draws"), *_NORMAL, "--json")
     assert control_characters(outcome.out) == set()
     assert json.loads(outcome.out)["samples"][0]["file"] == hostile
@@ -70,12 +70,12 @@ def test_messages_of_errors(steinkit, folder, arguments):
     assert control_characters(outcome.out + outcome.err) == set()
 
 
-def test_coordinates_are_not_named_so(steinkit, folder):
+def test_names_of_parameters(steinkit, folder):
     (folder / "draws.csv").write_text("a,b\x1b[31m\n1.0,2.0\n0.5,-1.0\n")
     outcome = steinkit("score", "draws.csv", *_NORMAL)
     assert (outcome.code, outcome.out) == (3, "")
-    assert r'coordinate 2 is named "b\x1b[31m", with control or invisible characters in it' in outcome.err
-    with pytest.raises(InputError, match="coordinate 1 is named"):
+    assert r'got "b\x1b[31m" for parameter 2' in outcome.err
+    with pytest.raises(InputError, match="for parameter 1"):
         sk.Target(score=lambda x: -x, names=["\x07"])
 
 

@@ -1,5 +1,6 @@
 """Options of the command line follow from what the measures declare, here and in a sweep's table [run]."""
 
+import re
 import warnings
 
 import numpy as np
@@ -21,7 +22,7 @@ def _parameters(command):
 
 
 @pytest.mark.parametrize("name", [name for name, option in all_options().items() if option.help])
-def test_a_setting_is_an_option_of_every_command_that_measures(name):
+def test_settings_are_options_of_all_commands(name):
     option = all_options()[name]
     for command in _TAKERS:
         found = _parameters(command).get(name)
@@ -36,7 +37,7 @@ def test_a_setting_is_an_option_of_every_command_that_measures(name):
 
 
 @pytest.mark.parametrize("command", _TAKERS)
-def test_what_is_not_given_is_what_the_measures_have_by_default(command, tmp_path):
+def test_defaults_are_those_of_the_measures(command, tmp_path):
     file = str(tmp_path / "draws.csv")
     context = commands.get_command(None, command).make_context(command, [file, "--target", "normal"])
     options = {name: value for name, value in context.params.items() if name not in ("file", "files")}
@@ -46,7 +47,7 @@ def test_what_is_not_given_is_what_the_measures_have_by_default(command, tmp_pat
     assert settings == {name: usual[name] for name in settings}
 
 
-def test_a_u_statistic_comes_squared(tmp_path):
+def test_a_u_statistic_is_squared(tmp_path):
     file = str(tmp_path / "draws.csv")
     arguments = [file, "--target", "normal", "--statistic", "u", "--p-value", "--seed", "7", "--measure", "ksd"]
     options = commands.get_command(None, "score").make_context("score", arguments).params
@@ -55,8 +56,8 @@ def test_a_u_statistic_comes_squared(tmp_path):
     assert (settings["squared"], settings["bootstrap"], settings["seed"]) == (True, 1000, 7)
 
 
-def test_help_names_the_measures_where_there_is_a_choice():
-    """Thinning is by the kernel Stein discrepancy, and no measure has to be named."""
+def test_help_names_measures():
+    """Thinning has one measure, so its help does not name it."""
     assert "ksd" in _parameters("score")["kernel"].help
     assert "ksd" not in _parameters("thin")["kernel"].help
 
@@ -73,8 +74,8 @@ _NAMED = "import steinkit as sk\ntarget = sk.Target(score=lambda x: -x * [1.0, 4
         ("thin", "--draws", "5", "-o", "thinned.csv", "--json"),
     ],
 )
-def test_columns_say_which_coordinate_of_the_target_each_is(steinkit, folder, write_csv, command):
-    """Named otherwise than the target's they are refused, and in the order that the user states they are taken."""
+def test_columns_state_the_order_of_parameters(steinkit, folder, write_csv, command):
+    """Other names than the target's are refused unless --columns states the order."""
     draws = np.random.default_rng(0).standard_normal((40, 2))
     name = write_csv("b,a", draws)
     (folder / "model.py").write_text(_NAMED)
@@ -83,8 +84,7 @@ def test_columns_say_which_coordinate_of_the_target_each_is(steinkit, folder, wr
     assert "u, v" in refused.out + refused.err
     taken = steinkit(first, name, "--target", "model.py:target", "--columns", "a,b", *rest)
     assert taken.code == 0
-    note = "the columns a, b were taken, in this order, for the target's coordinates u, v"
-    assert taken.err.count(note) == 1
+    assert len(re.findall("a, b.*u, v", taken.err)) == 1
     if first == "score":
         x = draws[:, ::-1]
         expected = sk.graph_stein_discrepancy(x, scores=-x * [1.0, 4.0], units="own").value
@@ -93,8 +93,8 @@ def test_columns_say_which_coordinate_of_the_target_each_is(steinkit, folder, wr
 
 
 @pytest.mark.parametrize("command", ["score", "compare"])
-def test_columns_name_those_of_a_long_run_too(steinkit, folder, write_csv, command):
-    """In whatever order its file has them."""
+def test_columns_of_reference_draws(steinkit, folder, write_csv, command):
+    """The order of the columns in its file does not matter."""
     rng = np.random.default_rng(0)
     draws, run = rng.standard_normal((60, 2)), rng.standard_normal((600, 2)) / [1.0, 2.0]
     name, files = (
@@ -110,11 +110,11 @@ def test_columns_name_those_of_a_long_run_too(steinkit, folder, write_csv, comma
     assert medians[0] == medians[1] > 0.0
 
 
-def test_a_warning_is_printed_once_and_by_the_command_alone(steinkit, write_csv):
+def test_warnings_are_printed_once(steinkit, write_csv):
     name = write_csv("a,b,c,d,e", np.random.default_rng(0).standard_normal((40, 5)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         outcome = steinkit("score", name, "--target", "normal", "--measure", "graph", "--reference", "0")
-        assert outcome.err.count("of its ceiling") == 1
+        assert outcome.err.count("ceiling") == 1
         steinkit("thin", name, "--target", "normal", "--draws", "5", "-o", "thinned.csv")
     assert not caught

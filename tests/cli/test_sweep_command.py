@@ -191,7 +191,7 @@ def test_a_configuration_that_is_not_there(steinkit):
     ("changed", "new", "said"),
     [
         ("proposal_scale = [0.02, 1.0]", "proposal_scale = [1.0, -1.0, 0.0]", "(proposal_scale -1.0)"),
-        ("draws = 40", "draws = -40", "draws must be a whole number of at least 1; received -40"),
+        ("draws = 40", "draws = -40", "draws must be a whole number of at least 1; got -40"),
         ("draws = 40", "draws = 40\nthin = 0", "thin must be"),
         ("draws = 40", "draws = 40\nburn_in = -1", "burn_in must be"),
         ("proposal_scale = [0.02, 1.0]", "proposal_scale = ['wide']", "proposal_scale must be"),

@@ -1,4 +1,4 @@
-"""``steinkit targets`` and what the command line says of itself."""
+"""``steinkit targets``, the version, and wrong usage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_lists_every_target_with_its_options(steinkit):
         assert lines[at + 2].split() == ["-p", *options.split()]
 
 
-def test_says_how_options_and_ones_own_target_are_written(steinkit):
+def test_explains_options_and_own_targets(steinkit):
     out = steinkit("targets").out
     assert "-p mean=0,0" in out
     assert "path.py:attribute" in out
@@ -43,7 +43,7 @@ def test_version(steinkit):
         (("score", "x.csv", "--fail-above", "nan"), "--fail-above"),
     ],
 )
-def test_wrong_usage_is_told_on_standard_error_with_code_2(steinkit, arguments, named):
+def test_wrong_usage(steinkit, arguments, named):
     outcome = steinkit(*arguments)
     assert outcome.code == 2
     assert outcome.out == ""

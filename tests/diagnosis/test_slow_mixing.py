@@ -10,7 +10,7 @@ import steinkit as sk
 from steinkit import draws as draws_module
 from steinkit.autocorrelation import (
     _batch_means,
-    _telling_functions,
+    _distinguishing_functions,
     integrated_autocorrelation_times,
     long_run_times,
     slowest_change,
@@ -82,7 +82,7 @@ def test_sides_of_a_symmetric_target_are_seen_to_last():
 @pytest.mark.parametrize("dim", [1, 3, 31])
 def test_functions_that_tell_regions_apart_are_counted_as_their_level_is_shared(dim):
     x = np.random.default_rng(7).standard_normal((100, dim))
-    found = np.concatenate(list(_telling_functions(x, -x)))
+    found = np.concatenate(list(_distinguishing_functions(x, -x)))
     assert len(found) == dim + 2 + dim * (dim + 1) // 2
 
 

@@ -12,7 +12,7 @@ MEASURES = [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.sliced_s
 def test_stored_scores_that_contradict_each_other_do_not_matter_beside_a_target():
     sample = sk.Sample([0.0, 0.0, 1.0], scores=[1.0, 2.0, 3.0])
     given = {"scores": None, "weights": None, "bounds": None}
-    with pytest.raises(sk.InputError, match="the same point but carry different scores"):
+    with pytest.raises(sk.InputError, match="the same point"):
         ScoredSample.of(sample, **given)
     assert ScoredSample.of(sample, sk.targets.Normal(0.0), **given).scores.tolist() == [[0.0], [-1.0]]
 

@@ -81,7 +81,7 @@ def test_columns() -> None:
         (SETTINGS.encode(), ["holds no draws"]),
         (stan_csv(draws=rows(0, 2) + "-7,0.9,0.8,1,2"), ["line 11: 5 values where the header names 9 columns"]),
         (stan_csv(draws=rows(0, 1) + rows(1, 2).replace("1.2", "oops")), ["line 10", 'column "theta[2]"', '"oops"']),
-        (stan_csv(draws=rows(0, 1).replace("0.1", "nan")), ["line 9", 'column "theta[1]" is nan', "drop or repair"]),
+        (stan_csv(draws=rows(0, 1).replace("0.1", "nan")), ["line 9", 'column "theta[1]" is nan']),
         (stan_csv(draws=rows(0, 3), header=HEADER + ",more"), ["line 9: 9 values where the header names 10"]),
         (
             stan_csv(settings="# num_warmup = 9\n# save_warmup = 1\n"),

@@ -204,7 +204,7 @@ class TestMistakes:
     @pytest.mark.parametrize("text", ["{", "[1, 2]", "{}"])
     def test_no_result(self, tmp_path, text):
         (tmp_path / "result.json").write_text(text)
-        with pytest.raises(InputError, match=r"result\.json has no result\.json\.npz beside it"):
+        with pytest.raises(InputError, match=r"result\.json: expected the file result\.json\.npz"):
             write_report(tmp_path / "result.json", tmp_path / "page.html")
         assert not (tmp_path / "page.html").exists()
 

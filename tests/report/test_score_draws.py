@@ -62,13 +62,13 @@ def test_the_draws_that_were_scored_are_shown(folder):
 
 def test_a_document_alone_is_refused(folder):
     (folder / "two.json.npz").unlink()
-    with pytest.raises(sk.InputError, match=r"two\.json has no two\.json\.npz beside it"):
+    with pytest.raises(sk.InputError, match=r"two\.json: expected the file two\.json\.npz"):
         write_report("two.json", "page.html")
 
 
 def test_arrays_of_another_document_are_refused(folder):
     shutil.copy(folder / "three.json.npz", folder / "two.json.npz")
-    with pytest.raises(sk.InputError, match=r"two\.json\.npz belongs to another result"):
+    with pytest.raises(sk.InputError, match=r"two\.json\.npz belongs to another JSON file"):
         write_report("two.json", "page.html")
 
 

@@ -1,4 +1,4 @@
-"""Machine code that one process has compiled serves the others."""
+"""Machine code is cached for other processes."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def call(tmp_path):
     return outcome
 
 
-def test_code_is_kept_for_other_processes(call, tmp_path):
+def test_code_is_cached_for_other_processes(call, tmp_path):
     assert call([1]) == [[2], 0, 1]
     assert call([1, 0.5]) == [[2, 1.0], 1, 1]
     assert call([1, 0.5]) == [[2, 1.0], 2, 0]
@@ -49,7 +49,7 @@ def test_code_is_kept_for_other_processes(call, tmp_path):
     assert any((tmp_path / "named").rglob("*.nbc"))
 
 
-def test_a_kernel_whose_file_has_changed_is_compiled_anew(call, tmp_path):
+def test_a_kernel_is_compiled_again_if_its_file_changed(call, tmp_path):
     own = tmp_path / "code" / "numbers_of_someone.py"
     assert call([1]) == [[2], 0, 1]
     own.write_text(KERNEL.replace("x + x", "10 * x + x"))

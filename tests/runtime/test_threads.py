@@ -1,4 +1,4 @@
-"""How many threads a number of jobs means."""
+"""Number of threads for a number of jobs."""
 
 import multiprocessing
 import os
@@ -22,16 +22,16 @@ def counted(pipe):
             pipe.send(str(warned))
 
 
-def test_as_many_as_processors_at_most():
+def test_at_most_the_number_of_processors():
     processors = joblib.cpu_count()
     assert [thread_count(jobs) for jobs in (1, 10_000, -1)] == [1, processors, processors]
     assert thread_count(-10_000) == 1
-    with pytest.raises(sk.UsageError, match="received 0"):
+    with pytest.raises(sk.UsageError, match="got 0"):
         thread_count(0)
 
 
-def test_a_worker_of_a_pool_may_have_threads():
-    """They are no processes, which such a worker cannot start; joblib's own count warned at every call."""
+def test_threads_in_a_worker_of_a_pool():
+    """joblib's own count warns in such a worker, which cannot start processes."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     worker = multiprocessing.get_context("spawn").Process(target=counted, args=(theirs,), daemon=True)
     worker.start()
@@ -40,7 +40,7 @@ def test_a_worker_of_a_pool_may_have_threads():
     worker.join()
 
 
-def test_libraries_have_one_thread_in_the_block_whenever_they_were_loaded():
+def test_libraries_have_one_thread_inside_a_block():
     code = """
 from threadpoolctl import threadpool_info, threadpool_limits
 from steinkit.runtime.deadlines import one_thread_in_libraries

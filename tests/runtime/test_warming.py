@@ -1,11 +1,11 @@
-"""Halves of the warming-up that the whole suite begins with, whose own failures nobody sees."""
+"""The two halves of the compilation before the test suite."""
 
 from support.warming import FIRST_HALF
 
 from steinkit.cli.other_commands import _steps
 
 
-def test_the_first_half_is_steps_of_warm_and_leaves_some_to_the_second():
+def test_the_halves_of_the_steps():
     steps = list(_steps())
     assert set(FIRST_HALF) < set(steps)
     assert len(FIRST_HALF) == len(set(FIRST_HALF))

@@ -118,7 +118,7 @@ def test_time_that_runs_out_leaves_the_best_so_far():
 
 @pytest.mark.parametrize("seconds", [-1.0, 0.0, np.nan])
 def test_no_time_at_all_is_refused(seconds):
-    with pytest.raises(sk.UsageError, match="max_seconds must be a number, positive and finite; received"):
+    with pytest.raises(sk.UsageError, match="max_seconds must be a number, positive and finite; got"):
         tuned(max_seconds=seconds)
 
 

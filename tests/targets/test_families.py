@@ -189,13 +189,13 @@ def test_scores_on_a_bound_where_they_are_finite():
     ("target", "point"), [(Gamma(2.0), 0.0), (Gamma(0.5), 0.0), (Beta(1.0, 3.0), 1.0), (Beta(0.5, 1.0), 0.0)]
 )
 def test_an_infinite_score_on_a_bound_is_refused(target, point):
-    with pytest.raises(sk.InputError, match="it lies on the bound of the support"):
+    with pytest.raises(sk.InputError, match="at draw 2"):
         target.score([0.5, point])
 
 
 @pytest.mark.parametrize("target", [Uniform(), Gamma(2.0), Beta(2.0, 2.0)], ids=repr)
 def test_draws_outside_the_support_are_refused(target):
-    with pytest.raises(sk.InputError, match="draw 2 lies outside the support"):
+    with pytest.raises(sk.InputError, match="at draw 2"):
         target.score([0.5, -0.1])
 
 

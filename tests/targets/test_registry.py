@@ -127,7 +127,7 @@ def test_values_are_json_or_comma_lists_or_text(text, value):
         ("mixture-posterior", {"theta": "0,1"}, "option 'theta' needs 'size'"),
         ("mixture-posterior", {"data_seed": "1"}, "option 'data_seed' needs 'size'"),
         ("mixture-posterior", {"data": "1,2", "size": "9"}, "'size' is for simulated data"),
-        ("mixture-posterior", {"temperature": "0"}, "temperature must be a number, positive and finite; received 0"),
+        ("mixture-posterior", {"temperature": "0"}, "temperature must be a number, positive and finite; got 0"),
         ("mixture-posterior", {"size": "9", "data-seed": "-1"}, "data_seed must be a whole number"),
         ("logistic-posterior", {"prior-variance": "big"}, "prior_variance must be a number"),
     ],

@@ -1,4 +1,4 @@
-"""Objects in a few lines of text."""
+"""Short representations of objects."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ def test_long_lists_of_names_are_cut_in_the_middle():
     assert named(list("abcdefgh")) == "a, b, c, ..., h"
 
 
-def test_a_record_names_its_arrays_by_shape():
+def test_records_show_the_shapes_of_arrays():
     @dataclass(repr=False)
     class Record(Brief):
         label: str
@@ -22,13 +22,13 @@ def test_a_record_names_its_arrays_by_shape():
     assert repr(Record("x", np.zeros((3, 2)))) == "<Record: label='x', values=array of shape (3, 2)>"
 
 
-def test_a_sample_is_told_in_a_line():
+def test_samples():
     sample = sk.Sample(np.zeros((4, 25, 6)) + np.arange(6), scores=np.ones((100, 6)))
     assert repr(sample) == "<Sample of 100 draws in 4 chains, d = 6: x1, x2, x3, ..., x6; with scores>"
     assert repr(sample.distinct()) == "<DistinctSample of 1 points, d = 6: x1, x2, x3, ..., x6>"
 
 
-def test_no_public_result_prints_its_arrays():
+def test_public_results_do_not_print_arrays():
     draws = np.random.default_rng(0).normal(size=(200, 2))
     target = sk.targets.Normal(0.0, dim=2)
     found = sk.graph_stein_discrepancy(draws, target)

@@ -1,4 +1,4 @@
-"""Lines have the same bytes everywhere but on a terminal, where they fit."""
+"""Layout of paragraphs and tables, with and without a terminal."""
 
 import pytest
 
@@ -13,7 +13,7 @@ TABLE = Table(
 LEFT = ("rank", "sample", "between", "what is wrong")
 
 
-def test_without_a_terminal_paragraphs_have_100_letters_and_lines_any_number():
+def test_paragraphs_without_a_terminal():
     assert screen_width() is None
     assert 80 < max(map(len, filled(PROSE).splitlines())) <= 100
     assert one_line(PROSE, "  ") == f"  {PROSE}"
@@ -21,7 +21,7 @@ def test_without_a_terminal_paragraphs_have_100_letters_and_lines_any_number():
 
 
 @pytest.mark.parametrize(("columns", "width"), [(300, 100), (101, 100), (80, 79), (60, 59), (10, 40), (0, 40)])
-def test_on_a_terminal_both_fit(columns, width):
+def test_paragraphs_on_a_terminal(columns, width):
     with on_screen(columns):
         assert screen_width() == width
         for text in (filled(PROSE, "    "), one_line(PROSE, "    ")):
@@ -32,12 +32,12 @@ def test_on_a_terminal_both_fit(columns, width):
     assert screen_width() is None
 
 
-def test_a_word_that_fits_no_line_is_not_broken():
+def test_long_words_are_not_broken():
     with on_screen(40):
         assert filled(f"see {'x' * 60} there").splitlines() == ["see", "x" * 60, "there"]
 
 
-def test_a_table_too_wide_continues_below_with_the_names_again():
+def test_wide_tables_are_split():
     with on_screen(42):
         assert TABLE.lines(LEFT, names="sample") == [
             "rank  sample      value  between",
@@ -52,7 +52,7 @@ def test_a_table_too_wide_continues_below_with_the_names_again():
         assert len(TABLE.lines(LEFT)) == 3
 
 
-def test_names_too_wide_stand_beside_one_column_each():
+def test_tables_with_wide_names():
     wide = Table("", ("rank", "sample", "a", "b"), (("1", "x" * 60, "2", "3"),))
     with on_screen(40):
         rows = [line.split() for line in wide.lines(names="sample") if "x" * 60 in line]

@@ -1,11 +1,11 @@
-"""How numbers are written: no digit that is not known, and brackets that hold."""
+"""Formatting of numbers, brackets, names and units."""
 
 import math
 
 import numpy as np
 import pytest
 
-from steinkit.text import compact, listed, ratio, rounded_outwards, shortened, within
+from steinkit.text import compact, listed, ratio, rounded_outwards, shortened, units_sentence, within
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_brackets_are_rounded_outwards(lower, upper, text):
 
 
 def test_a_printed_value_lies_inside_the_printed_bracket():
-    """Of either sign and any size, in brackets from one unit in the last place to wider than the value."""
+    """Any sign and size, with brackets from one unit in the last place to wider than the value."""
     rng = np.random.default_rng(0)
     for _ in range(5000):
         middle = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-12, 12)
@@ -35,15 +35,15 @@ def test_a_printed_value_lies_inside_the_printed_bracket():
         value = min(max(value, lower), upper)
         low, high = map(float, rounded_outwards(lower, upper))
         assert low <= float(within(value, lower, upper)) <= high
-    assert not 0.69278414 <= float(compact(0.69278415, 6)) <= 0.69278417  # six digits alone do not do
+    assert not 0.69278414 <= float(compact(0.69278415, 6)) <= 0.69278417  # six digits do not suffice
 
 
 @pytest.mark.parametrize("value", [None, math.nan])
-def test_what_is_not_defined(value):
+def test_undefined_values(value):
     assert compact(value) == "undefined"
 
 
-def test_long_names_lose_their_middle():
+def test_long_names_are_shortened():
     assert shortened("abcdefgh", 8) == "abcdefgh"
     assert shortened("abcdefghi", 8) == "abcd…ghi"
     assert len(shortened("x" * 99, 32)) == 32
@@ -55,5 +55,18 @@ def test_long_lists_are_counted():
     assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 others"
 
 
-def test_a_huge_ratio_is_written_short():
+def test_large_ratios():
     assert [ratio(value) for value in (0.0, 1.004, 9999.9, 1.72e15)] == ["0.00", "1.00", "9999.90", "1.72e+15"]
+
+
+@pytest.mark.parametrize(
+    ("units", "fragment"),
+    [
+        ({"kind": "raw", "scale": {"a": 1.0}}, "raw"),
+        ({"kind": "own", "scale": {"a": 0.25}}, ": a 0.25."),
+        ({"kind": "pilot", "scale": {f"x{k}": float(k) for k in range(1, 10)}}, "x6 6 and 3 others."),
+    ],
+)
+def test_units(units, fragment):
+    assert fragment in units_sentence(units)
+    assert units_sentence(None) == ""

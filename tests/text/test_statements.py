@@ -32,15 +32,15 @@ def test_a_table_as_lines():
 
 
 @pytest.mark.parametrize(
-    ("claim", "said", "heading"),
+    ("claim", "message", "heading"),
     [
         ("proved", "proved to lie between 0.100000 and 0.200001", "proved between"),
         ("found", "found to lie between 0.100000 and 0.200001", "found between"),
         ("estimated", "an estimate", ""),
     ],
 )
-def test_claims(claim, said, heading):
-    assert claimed(claim, 0.1, 0.2) == said
+def test_claims(claim, message, heading):
+    assert claimed(claim, 0.1, 0.2) == message
     assert bracket_column(claim) == heading
 
 

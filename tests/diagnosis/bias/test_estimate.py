@@ -301,7 +301,7 @@ def test_as_many_coordinates_as_draws():
         ({"method": "run"}, UsageError, "a run needs a target with a log density; give one, or take another method"),
         ({"functions": [1]}, UsageError, r"functions must be a mapping"),
         ({"functions": {"x1": lambda x: x[:, 0]}}, UsageError, "'x1' is a coordinate of the draws"),
-        ({"scores": np.ones((7, 2))}, InputError, r"shape of the points, \(200, 2\); received \(7, 2\)"),
+        ({"scores": np.ones((7, 2))}, InputError, r"\(200, 2\); got \(7, 2\)"),
         ({"scores": None}, UsageError, "scores"),
         ({"max_seconds": 1e-9}, TimeLimitError, "time ran out while biases were estimated"),
     ],
@@ -316,7 +316,7 @@ def test_what_is_not_meant_is_refused(given, error, said):
     ("spoil", "said"),
     [
         (lambda x: (x, x), "the scores lead away from the draws' mean, as scores of the opposite sign do"),
-        (lambda x: (x[:1], -x[:1]), "at least 8 draws; this sample has 1: add draws"),
+        (lambda x: (x[:1], -x[:1]), "at least 8 draws, got 1"),
         (lambda x: (np.tile(x[:10], (1, 10)), -np.tile(x[:10], (1, 10))), "10 draws are too few for 20 coordinates"),
         (lambda x: (x * [1.0, 0.0], -x), "x2 is the same in all draws"),
         (lambda x: (np.where(x == x[3], np.nan, x), -x), "nan"),

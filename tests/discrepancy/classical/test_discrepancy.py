@@ -313,7 +313,7 @@ def test_what_is_refused():
     for argument in ({"tolerance": 0.0}, {"tolerance": 1.0}, {"max_seconds": 0.0}, {"stein_factors": (1.0, 1.0)}):
         with pytest.raises(sk.UsageError, match=next(iter(argument))):
             classical_stein_discrepancy(draws[:, 0], sk.targets.Normal(), **argument)
-    with pytest.raises(sk.InputError, match="outside the support"):
+    with pytest.raises(sk.InputError, match="expected draws in"):
         classical_stein_discrepancy([0.5, 1.5], sk.targets.Uniform())
     with pytest.raises(sk.InputError, match="rescale"):
         classical_stein_discrepancy([0.0, 1.0], scores=[1e305, 0.0])
@@ -325,7 +325,7 @@ def test_an_open_bracket_is_warned_of_or_raised():
         result = classical_stein_discrepancy(draws, sk.targets.Normal(), tolerance=1e-15)
     assert "relative width" in result.warnings[-1]
     many = np.random.default_rng(1).random(5000)
-    with pytest.raises(sk.SolverError, match="more time") as caught:
+    with pytest.raises(sk.SolverError, match="max_seconds") as caught:
         classical_stein_discrepancy(many, max_seconds=0.05, **UNIFORM)
     assert caught.value.lower <= wasserstein_to_uniform(many) <= caught.value.upper
 

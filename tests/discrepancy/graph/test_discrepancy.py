@@ -186,7 +186,7 @@ def test_draws_without_weight_are_left_out_and_counted():
 
 
 @pytest.mark.parametrize(
-    ("draws", "note"), [([[0.5, 2.0]], "the sample is one draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
+    ("draws", "note"), [([[0.5, 2.0]], "one draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
 )
 def test_a_single_point_is_scored_in_closed_form_and_named(draws, note):
     """One point x: maximise gamma s_j + Gamma_jj over boxes, |s_j| + 1 for each coordinate."""
@@ -242,7 +242,7 @@ def test_a_sample_that_stores_scores_needs_no_target():
     stored = sk.graph_stein_discrepancy(sk.Sample(points, scores=-points))
     assert (stored.lower, stored.upper) == (scored(points).lower, scored(points).upper)
     assert any(
-        "stored scores" in note
+        "stored in the sample" in note
         for note in sk.graph_stein_discrepancy(sk.Sample(points, scores=points), NORMAL).warnings
     )
 
@@ -250,26 +250,26 @@ def test_a_sample_that_stores_scores_needs_no_target():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({}, sk.UsageError, "needs the target's score"),
-        ({"target": NORMAL, "scores": np.zeros((3, 2))}, sk.UsageError, "a target was given too"),
+        ({}, sk.UsageError, "scores="),
+        ({"target": NORMAL, "scores": np.zeros((3, 2))}, sk.UsageError, "so was a target"),
         (
             {"target": "normal"},
             sk.UsageError,
             r"target .* got str",
         ),
-        ({"target": sk.targets.Normal(0.0, dim=3)}, sk.InputError, "3 coordinates, the draws have 2"),
-        ({"scores": np.zeros((3, 1))}, sk.InputError, r"shape of the points, \(3, 2\); received \(3, 1\)"),
-        ({"target": NORMAL, "weights": [1.0, 2.0]}, sk.InputError, "one number a draw, 3 in all"),
-        ({"target": NORMAL, "dilation": 1.0}, sk.UsageError, r"dilation .* received 1"),
-        ({"target": NORMAL, "dilation": np.nan}, sk.UsageError, r"dilation .* received nan"),
+        ({"target": sk.targets.Normal(0.0, dim=3)}, sk.InputError, "3 parameters .* got 2"),
+        ({"scores": np.zeros((3, 1))}, sk.InputError, r"\(3, 2\); got \(3, 1\)"),
+        ({"target": NORMAL, "weights": [1.0, 2.0]}, sk.InputError, "one number per draw, 3 in all"),
+        ({"target": NORMAL, "dilation": 1.0}, sk.UsageError, r"dilation .* got 1"),
+        ({"target": NORMAL, "dilation": np.nan}, sk.UsageError, r"dilation .* got nan"),
         ({"target": NORMAL, "graph": "knn"}, sk.UsageError, "'spanner' or 'complete'"),
         ({"target": NORMAL, "tolerance": 0.0}, sk.UsageError, "between 0 and 1"),
-        ({"target": NORMAL, "max_seconds": -1.0}, sk.UsageError, "must be positive; received -1"),
+        ({"target": NORMAL, "max_seconds": -1.0}, sk.UsageError, "must be positive; got -1"),
         ({"target": NORMAL, "n_jobs": 0}, sk.UsageError, "n_jobs"),
         ({"target": NORMAL, "stein_factors": (1, 1, 0)}, sk.UsageError, "three positive numbers"),
-        ({"target": NORMAL, "bounds": (0.5, 3.0)}, sk.InputError, r"draw 1 lies outside the support: x1 = 0"),
-        ({"target": NORMAL, "bounds": (3.0, 0.5)}, sk.UsageError, "lower must be below upper"),
-        ({"target": sk.targets.Uniform([0, 0], [1, 1]), "bounds": (-9, 9)}, sk.UsageError, "they differ"),
+        ({"target": NORMAL, "bounds": (0.5, 3.0)}, sk.InputError, r"x1 = 0 at draw 1"),
+        ({"target": NORMAL, "bounds": (3.0, 0.5)}, sk.UsageError, r"\[3.0, 0.5\]"),
+        ({"target": sk.targets.Uniform([0, 0], [1, 1]), "bounds": (-9, 9)}, sk.UsageError, "bounds="),
     ],
 )
 def test_what_cannot_be_honoured_is_refused(arguments, error, message):
@@ -278,31 +278,29 @@ def test_what_cannot_be_honoured_is_refused(arguments, error, message):
 
 
 def test_weights_given_twice_are_refused():
-    with pytest.raises(sk.UsageError, match="carries its own"):
+    with pytest.raises(sk.UsageError, match="the sample has weights"):
         sk.graph_stein_discrepancy(sk.Sample([[0.0, 0.0]], weights=[1.0]), NORMAL, weights=[1.0])
 
 
 def test_errors_name_the_draw_not_the_distinct_point():
     draws = np.array([[0.5, 0.5], [0.5, 0.5], [2.0, 0.5]])
-    with pytest.raises(sk.InputError, match="draw 3 lies outside"):
+    with pytest.raises(sk.InputError, match="at draw 3"):
         sk.graph_stein_discrepancy(draws, sk.targets.Uniform([0.0, 0.0], [1.0, 1.0]))
     broken = sk.Target(lambda x: np.where(x > 1.0, np.nan, -x), dim=2)
-    with pytest.raises(sk.InputError, match="score at draw 3 is nan"):
+    with pytest.raises(sk.InputError, match=r"nan .* at draw 3"):
         sk.graph_stein_discrepancy(draws, broken)
 
 
 def test_other_names_and_names_in_another_order_are_refused():
     target = sk.Target(lambda x: -x, names=("a", "b"))
     points = np.random.default_rng(0).standard_normal((300, 2))
-    with pytest.raises(sk.InputError, match="not in the target's order a, b"):
+    with pytest.raises(sk.InputError, match="b, a are not"):
         sk.graph_stein_discrepancy(sk.Sample(points, names=("b", "a")), target)
-    with pytest.raises(
-        sk.InputError, match=r"the draws have the coordinates u, v and the target has a, b.*names"
-    ) as caught:
+    with pytest.raises(sk.InputError, match=r"u, v, are not .* a, b") as caught:
         sk.graph_stein_discrepancy(sk.Sample(points, names=("u", "v")), target)
     assert "--columns" in str(caught.value)
     for measure in (sk.kernel_stein_discrepancy, sk.moment_stein_discrepancy, sk.sliced_stein_discrepancy, sk.verdict):
-        with pytest.raises(sk.InputError, match="the target has a, b"):
+        with pytest.raises(sk.InputError, match="of the target, a, b"):
             measure(sk.Sample(points, names=("u", "v")), target)
     named = sk.graph_stein_discrepancy(sk.Sample(points, names=("a", "b")), target)
     assert named.value == sk.graph_stein_discrepancy(points, target).value

@@ -214,7 +214,7 @@ def test_bounds_of_the_target_are_respected():
     np.testing.assert_array_equal(by_target.bounds, [[0.0, 1.0]] * 2)
     with pytest.raises(sk.UsageError, match="differ"):
         sk.kernel_stein_discrepancy(draws, sk.targets.Uniform(dim=2), bounds=(0.0, 2.0))
-    with pytest.raises(sk.InputError, match="outside the support"):
+    with pytest.raises(sk.InputError, match="at draw 1"):
         sk.kernel_stein_discrepancy(draws + 0.5, sk.targets.Uniform(dim=2))
 
 
@@ -324,11 +324,11 @@ def test_witness_under_an_operator():
 def test_witness_needs_one_source_of_scores_inside_the_support():
     target = sk.targets.Uniform(dim=2)
     result = sk.kernel_stein_discrepancy(np.random.default_rng(0).random((9, 2)), target)
-    with pytest.raises(sk.UsageError, match="needs the target's score"):
+    with pytest.raises(sk.UsageError, match="scores="):
         result.witness_at([[0.5, 0.5]])
-    with pytest.raises(sk.UsageError, match="a target was given too"):
+    with pytest.raises(sk.UsageError, match="so was a target"):
         result.witness_at([[0.5, 0.5]], target, scores=[[0.0, 0.0]])
-    with pytest.raises(sk.InputError, match="outside the support"):
+    with pytest.raises(sk.InputError, match="at draw 1"):
         result.witness_at([[0.5, 1.5]], scores=[[0.0, 0.0]])
     with pytest.raises(sk.InputError, match="3 coordinates"):
         result.witness_at([[0.5, 0.5, 0.5]], target)

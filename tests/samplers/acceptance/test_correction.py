@@ -96,10 +96,10 @@ def test_it_is_computed_once_and_cannot_be_changed():
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, 0.01, 1.82, np.inf, np.nan])
 def test_sigma_outside_its_range_is_refused(sigma):
-    with pytest.raises(sk.UsageError, match=r"less than pi / sqrt\(3\) = 1.814, .*more variance than.*; received"):
+    with pytest.raises(sk.UsageError, match=r"less than pi / sqrt\(3\) = 1.814, .*more variance than.*; got"):
         correction_distribution(sigma)
 
 
 def test_a_sigma_that_is_no_number_is_refused():
-    with pytest.raises(sk.UsageError, match=r"sigma must be a number, at least 0.05 .*; received 'one'"):
+    with pytest.raises(sk.UsageError, match=r"sigma must be a number, at least 0.05 .*; got 'one'"):
         correction_distribution("one")

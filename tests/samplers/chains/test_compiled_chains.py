@@ -196,7 +196,6 @@ def test_the_time_and_the_user_are_heard(function, options, monkeypatch):
 @pytest.mark.parametrize(("seconds", "lengths"), [(1.0, [16, 1, 1, 1]), (0.03, [16] * 4), (0.0, [16, 32, 64, 128])])
 @pytest.mark.parametrize(("function", "options"), [(samplers.rwmh, WALK), (samplers.sgld, GRADIENT)])
 def test_calls_take_neither_long_nor_no_time(function, options, seconds, lengths, monkeypatch):
-    """Within a call a chain hears of a deadline as well: `test_numba_functions` has steps that take long."""
     clock, taken = itertools.count(), []
     extend = compiled_chains.Recorder.extend
     monkeypatch.setattr(compiled_chains, "perf_counter", lambda: seconds * next(clock))

@@ -1,4 +1,4 @@
-"""What tests of several parts share: the command line run in this process, and small samples in files."""
+"""Shared fixtures: the command line run in this process, and small samples in files."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from threadpoolctl import threadpool_limits
 
 from steinkit.cli import main
 
-# No time is asserted: beside other work an example may take long. The same commit draws the same examples, so that what
-# fails fails again; --hypothesis-profile=search draws others at every run.
+# Examples have no deadline, because the machine may be busy. They are the same in every run, which makes failures
+# reproducible; --hypothesis-profile=search draws others.
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("the same again", settings.get_profile("search"), derandomize=True, database=None)
 settings.load_profile("the same again")
 
 
 def pytest_configure() -> None:
-    """Leave linear algebra one thread, here and in processes that tests start: workers are as many as processors.
+    """Limit linear algebra to one thread, here and in processes that tests start.
 
-    A second thread would only wait, and spin while it waits, for products as small as those of the tests.
+    There are as many workers as processors, and products in tests are too small for a second thread.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of what is yet to be loaded
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for libraries that are not loaded yet
     threadpool_limits(1, user_api="blas")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # here hundreds of processes would translate the sources again
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of processes would compile the sources again
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Before workers run the whole suite, compile for all of them what they would each compile."""
+    """Compile the common kernels before workers run the complete suite."""
     config = session.config
     whole = config.args_source is not config.ArgsSource.ARGS and not config.getoption("keyword")
     if whole and config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
@@ -46,9 +46,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Let the garbage collector pass over what is collected here: thousands of tests, which stay to the end.
+    """Exclude the collected tests from garbage collection.
 
-    Else it would go through all of them again and again; and through what tests make it goes less often than usual.
+    They exist until the end, so scanning them repeatedly is useless. Later collections are less frequent than usual.
     """
     gc.disable()
     try:
@@ -60,10 +60,10 @@ def pytest_collection() -> Iterator[None]:
 
 
 class FromTheEnd(pytest.Dir):
-    """A folder whose tests are collected in the opposite order.
+    """A folder with tests that are collected in reverse order.
 
-    Workers all collect all files, and pytest translates the assertions of a file for the first who comes to it, which
-    is most of the work: two that begin at either end translate half the files each.
+    Every worker collects all files, and pytest rewrites the assertions of a file for the first one, which is most of
+    the work. Two workers that begin at opposite ends rewrite half of the files each.
     """
 
     def collect(self) -> list[pytest.Item | pytest.Collector]:
@@ -71,7 +71,7 @@ class FromTheEnd(pytest.Dir):
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Let every second worker begin with the last file."""
+    """Reverse the order of collection in every second worker."""
     worker = getattr(parent.config, "workerinput", {"workerid": "gw0"})["workerid"]
     if worker[-1] in "02468" or (path / "__init__.py").exists() or len(parent.config.args) > 1:
         return None
@@ -81,14 +81,14 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the tests into the one order in which all workers have to name them."""
+    """Sort the tests into the order that all workers must share."""
     if len(config.args) == 1:
         items.sort(key=lambda item: item.path.parts)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -102,7 +102,7 @@ class Outcome:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in; file names need no path."""
+    """Change to an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -113,7 +113,7 @@ def steinkit(
 ) -> Callable[..., Outcome]:
     """Run the command line in this process: ``steinkit("score", "draws.csv", stdin=b"")``.
 
-    An exception other than SystemExit would be a traceback for the user; here it fails the test.
+    Exceptions other than SystemExit fail the test.
     """
 
     def run(*arguments: str, stdin: bytes = b"") -> Outcome:
@@ -132,13 +132,13 @@ def steinkit(
 
 @pytest.fixture
 def draws() -> np.ndarray:
-    """Two hundred draws of a standard normal distribution in two dimensions."""
+    """Return 200 draws of a standard normal distribution in two dimensions."""
     return np.random.default_rng(0).standard_normal((200, 2))
 
 
 @pytest.fixture
 def write_csv(folder: Path) -> Callable[..., str]:
-    """Write a header and rows, and return the file's name."""
+    """Write a header and rows, and return the name of the file."""
 
     def write(header: str, rows: Any, name: str = "draws.csv") -> str:
         lines = [
@@ -153,13 +153,13 @@ def write_csv(folder: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def sample_file(write_csv: Callable[..., str], draws: np.ndarray) -> str:
-    """The sixty draws as draws.csv, with columns a and b."""
+    """Write the draws to draws.csv, with columns a and b."""
     return write_csv("a,b", draws)
 
 
 @pytest.fixture
 def write_code(folder: Path) -> Callable[[str], str]:
-    """Write a Python file model.py that a user might have, and return its name."""
+    """Write a user's Python file model.py, and return its name."""
 
     def write(code: str) -> str:
         (folder / "model.py").write_text("import numpy as np\nimport steinkit as sk\n" + code)

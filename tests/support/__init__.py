@@ -1,1 +1,1 @@
-"""What several tests share: instances, twins, Monte Carlo limits, checks of pages."""
+"""Helpers of several tests: instances, reference implementations, Monte Carlo limits and checks of pages."""

@@ -1,6 +1,6 @@
-"""Samples made to break proofs: each family is a way in which rounding, or a solver, has been or could be wrong.
+"""Samples that challenge proofs: each family targets one kind of error of rounding or of a solver.
 
-A family is a function of a random generator that returns an `Instance`; everything in it is what a user would give.
+A family is a function of a random generator that returns an `Instance`, which contains only inputs of a user.
 """
 
 import json
@@ -16,7 +16,7 @@ SPACE_SOLVERS = ("auto", "block", "first_order", "highs", "cvxpy")
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A call of a discrepancy: the measure, the sample, and the settings that decide its value and its solver.
+    """A call of a discrepancy: the measure, the sample and the settings.
 
     For a Wasserstein distance `other` is the other sample; without one the target is uniform between the bounds. With
     `tails` the operator is that of the covariance 1 + |x|^2 / tails on the diagonal and .3 elsewhere, of x times
@@ -47,17 +47,17 @@ class Instance:
 
     @property
     def solvers(self):
-        """Those that can be asked for this."""
+        """Return the solvers that accept the instance."""
         if self.measure != "graph":
             return (self.measure,)
         return LINE_SOLVERS if self.dim == 1 else SPACE_SOLVERS
 
     def by(self, solver):
-        """The same, left to a solver."""
+        """Return the instance with a solver."""
         return replace(self, solver=solver)
 
     def result(self):
-        """What steinkit says."""
+        """Return the result of steinkit."""
         if self.measure == "wasserstein":
             other = sk.targets.Uniform(*self.bounds[0]) if self.other is None else self.other
             return sk.wasserstein_distance(self.points, other, weights=self.weights)
@@ -80,7 +80,7 @@ class Instance:
         )
 
     def as_json(self):
-        """A line that `from_json` reads back to the last bit."""
+        """Return a line that `from_json` reads exactly."""
         values = {
             name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()
         }
@@ -96,7 +96,7 @@ class Instance:
 
 @np.errstate(over="ignore")
 def operator(tails, dim, stretch=1.0):
-    """A diffusion that moves faster in the tails, of z = x / stretch."""
+    """Return a diffusion in z = x / stretch that moves faster in the tails."""
 
     def covariance(z):
         square = ((stretch * z) ** 2).sum(axis=1)
@@ -107,7 +107,7 @@ def operator(tails, dim, stretch=1.0):
 
 
 def _size(rng, dim):
-    """How many points an exact optimum is soon found for."""
+    """Return a number of points for which an exact optimum is found quickly."""
     return int(rng.integers(1, (8, 7, 5)[dim - 1]))
 
 
@@ -135,7 +135,7 @@ def plain(rng):
 
 
 def cancelling(rng):
-    """Two or three points a hair apart whose weighted scores are huge and nearly cancel: products q s round visibly."""
+    """Two or three close points with large weighted scores that nearly cancel, so that rounding of q s matters."""
     dim = int(rng.choice([1, 1, 1, 2]))
     exponent, n = int(rng.integers(20, 51)), int(rng.integers(2, 4))
     counts = rng.integers(1, 100, n).astype(float)
@@ -154,7 +154,7 @@ def cancelling(rng):
 
 
 def clusters_cancel(rng):
-    """Clusters on grids of 2^-20 to 2^-45 with huge scores that add up to nearly nothing; bounds on the grid."""
+    """Clusters on grids of 2^-20 to 2^-45 with large scores that nearly cancel; bounds on the grid."""
     dim, exponent = int(rng.integers(1, 4)), int(rng.integers(20, 46))
     step, points, scores, weights = 2.0**-exponent, [], [], []
     for _ in range(int(rng.integers(1, 3))):
@@ -173,7 +173,7 @@ def clusters_cancel(rng):
 
 
 def neighbours(rng):
-    """Points whose coordinates are the same, neighbouring or nearly neighbouring doubles."""
+    """Points with equal, adjacent or nearly adjacent doubles as coordinates."""
     dim = _dim(rng)
     n, centre = _size(rng, dim) + 1, rng.choice([1.0, 1e-8, 1e8, np.pi], dim)
     points = np.unique(centre + np.spacing(centre) * rng.integers(-3, 4, (n, dim)), axis=0)
@@ -184,7 +184,7 @@ def neighbours(rng):
 
 
 def repeats(rng):
-    """Draws that a chain repeats in unequal numbers, at points near each other, with scores that nearly cancel."""
+    """Close points with unequal numbers of repeats and scores that nearly cancel."""
     dim, total = int(rng.choice([1, 1, 2])), int(rng.choice([7, 100, 3000, 30_000]))
     n = int(rng.integers(2, 4))
     counts = 1 + rng.multinomial(total - n, rng.dirichlet(np.ones(n)))
@@ -212,7 +212,7 @@ def near(rng):
 
 
 def subnormal(rng):
-    """Points, scores, distances to bounds or weights among the smallest numbers that are taken, and smaller ones."""
+    """Points, scores, distances to bounds or weights near the smallest accepted numbers."""
     dim = _dim(rng)
     n = _size(rng, dim)
     points, scores, weights = rng.standard_normal((n, dim)), rng.standard_normal((n, dim)), rng.random(n) + 0.1
@@ -233,7 +233,7 @@ def subnormal(rng):
 
 
 def extreme(rng):
-    """Sizes of 1e-100 to 1e100 of points, scores or Stein factors, and some beyond."""
+    """Points, scores or Stein factors of sizes from 1e-100 to 1e100, and beyond."""
     dim = _dim(rng)
     n = _size(rng, dim)
     size = rng.choice([1e-98, 1e-98, 1e-30, 1.0, 1.0, 1.0, 1e30, 1e98, 1e98, 1e200], 5)
@@ -256,7 +256,7 @@ def lattice(rng):
 
 
 def bounded(rng):
-    """Supports with two bounds, and data from 1e-12 of them to on them; narrow supports too."""
+    """Supports with two bounds and points within 1e-12 of them or on them; narrow supports too."""
     dim = _dim(rng)
     n, width = _size(rng, dim), float(rng.choice([1.0, 1.0, 100.0, 1e-6, 1e-12]))
     from_bound = width * rng.choice([1e-12, 1e-13, 1e-9, 1e-3, 0.1, 0.4, 0.0], (n, dim))
@@ -270,7 +270,7 @@ def bounded(rng):
 
 
 def at_bounds(rng):
-    """Samples of other families in supports whose ends are near the outermost draws, a double further or on them."""
+    """Samples of other families with bounds at or next to the outermost draws."""
     base = (plain, cancelling, clusters_cancel, neighbours, near, subnormal, extreme, lattice)[rng.integers(0, 8)](rng)
     least, most = base.points.min(axis=0), base.points.max(axis=0)
     away = np.abs(base.points).max() * 10.0 ** rng.uniform(-13, -3, (2, base.dim))
@@ -293,7 +293,7 @@ def tight(rng):
 
 
 def complete(rng):
-    """All pairs joined, some of them near."""
+    """Complete graphs with some close points."""
     dim = int(rng.integers(2, 4))
     points = rng.standard_normal((_size(rng, dim) + 1, dim))
     points[0] = points[-1] + 10.0 ** rng.uniform(-12, 0) * rng.standard_normal(dim)
@@ -303,7 +303,7 @@ def complete(rng):
 
 
 def weighted(rng):
-    """Weights from 1e-97 to 1e97, or nearly all on one point."""
+    """Weights from 1e-97 to 1e97, or nearly all weight on one point."""
     dim = _dim(rng)
     n = _size(rng, dim) + 1
     weights = 10.0 ** rng.uniform(*[(-97, 0), (0, 97), (-20, 0), (-3, 3)][rng.integers(0, 4)], n)
@@ -312,7 +312,7 @@ def weighted(rng):
 
 
 def far_apart(rng):
-    """Weights, scores, points and Stein factors hundreds of powers of two apart."""
+    """Weights, scores, points and Stein factors that differ by hundreds of powers of two."""
     dim = int(rng.choice([1, 1, 2]))
     n = _size(rng, dim)
 
@@ -328,7 +328,7 @@ def far_apart(rng):
 
 
 def wide(rng):
-    """Four to eight dimensions with two or three points, some of them with no rows that bind."""
+    """Two or three points in four to eight dimensions, some without binding rows."""
     dim, n = int(rng.integers(4, 9)), int(rng.integers(1, 4))
     points = rng.standard_normal((n, dim)) * rng.choice([1e-3, 1.0, 10.0])
     if rng.random() < 0.3:
@@ -351,7 +351,7 @@ def diffusion(rng):
 
 
 def operators(rng):
-    """Riemannian Langevin operators that overflow or underflow, alone, in the tails and with the scores."""
+    """Riemannian Langevin operators that overflow or underflow, separately or with the scores."""
     base = diffusion(rng)
     size, pull, tails = (float(rng.choice([1e-90, 1e-40, 1.0, 1.0, 1e40, 1e90])) for _ in range(3))
     points, scores = base.points * size, base.scores * pull
@@ -359,7 +359,7 @@ def operators(rng):
 
 
 def subnormal_gaps(rng):
-    """Distances of a few of the smallest numbers taken, in two and three dimensions, and tight spanners of them."""
+    """Distances near the smallest accepted number in two and three dimensions, with small dilations."""
     dim, side = int(rng.integers(2, 4)), int(rng.choice([9, 9, 9, 5000]))
     n = 12 if side == 9 else _size(rng, dim) + 1
     points = 2.0**-332 * rng.integers(0, side, (n, dim))
@@ -368,7 +368,7 @@ def subnormal_gaps(rng):
     points = np.unique(points, axis=0)
     factors = tuple(float(c) for c in rng.choice([1.0, 1.0, 2.0**-330, 2.0**330], 3))
     scores = rng.standard_normal(points.shape) * float(rng.choice([1.0, 1e99]))
-    dilation = float(rng.choice([1.0001, 1.1, 1.3, 1.3]))  # 1.3 times 6 of the least number is rounded to 8
+    dilation = float(rng.choice([1.0001, 1.1, 1.3, 1.3]))  # 1.3 times 6 times the smallest number rounds to 8
     return Instance("subnormal gaps", points, scores, factors=factors, dilation=dilation)
 
 
@@ -418,7 +418,7 @@ FAMILIES = {
 
 
 def classical(rng):
-    """One dimension: uniform targets, whose optimum is known, with draws near others and the bounds; and any others."""
+    """One dimension: uniform targets with a known optimum, draws near others and near the bounds, and others."""
     n = int(rng.integers(1, 6))
     factors = tuple(float(c) for c in rng.choice([0.25, 0.5, 1.0, 2.0], 3))
     if rng.random() < 0.75:
@@ -477,19 +477,19 @@ def larger(rng):
 
 
 def hurried(rng):
-    """Larger samples, with next to no time."""
+    """Larger samples with very short time limits."""
     return replace(larger(rng), family="hurried", max_seconds=float(10.0 ** rng.uniform(-3, -1)))
 
 
 def permuted(rng, instance):
-    """The same draws in another order, where the graph does not depend on it."""
+    """Permute the draws, if the graph does not depend on their order."""
     order = rng.permutation(len(instance.points))
     weights = None if instance.weights is None else instance.weights[order]
     return replace(instance, points=instance.points[order], scores=instance.scores[order], weights=weights)
 
 
 def split(rng, instance):
-    """Some draws twice, each time with half the weight."""
+    """Split some draws into two with half the weight."""
     n = len(instance.points)
     twice = rng.random(n) < 0.5
     rows = np.concatenate([np.arange(n), np.flatnonzero(twice)])
@@ -498,7 +498,7 @@ def split(rng, instance):
 
 
 def scaled(rng, instance):
-    """x a for x with a power of two: g a, s / a and (c1 a, c2, c3 / a) leave every number the same."""
+    """Multiply x by a power of two a: g a, s / a and (c1 a, c2, c3 / a) give the same numbers."""
     a = 2.0 ** int(rng.integers(-40, 41))
     c1, c2, c3 = instance.factors
     bounds = None if instance.bounds is None else instance.bounds * a
@@ -508,7 +508,7 @@ def scaled(rng, instance):
 
 
 def in_units(rng, instance):
-    """In units of a power of two, by hand: z = x / u has the score s u, and the operator of a(u z) / u^2."""
+    """Convert to units of a power of two: z = x / u has the score s u and the operator a(u z) / u^2."""
     u = instance.unit
     bounds = None if instance.bounds is None else instance.bounds / u
     points, scores = instance.points / u, instance.scores * u

@@ -1,4 +1,4 @@
-"""Draws laid out as the room for biases wants them, and draws whose groups or faults are known."""
+"""Draws for the estimates of bias, some with known groups or biases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steinkit.units import Units
 
 
 def quantities(points, scores, *, bounds=None, weights=None, functions=None):
-    """Draws and what is asked of them."""
+    """Return draws with their scored sample."""
     prepared = ScoredSample.of(points, scores=scores, weights=weights, bounds=bounds)
     return Quantities.of(prepared, functions or {})
 
@@ -23,7 +23,7 @@ def operand(points, scores, *, bounds=None, weights=None):
 
 
 def raw_operand(points, scores, *, bounds=None, weights=None):
-    """Draws in raw units: nothing is learnt on them."""
+    """Draws in raw units."""
     prepared = ScoredSample.of(points, scores=scores, weights=weights, bounds=bounds)
     dim = points.shape[1]
     units = Units("raw", np.zeros(dim), np.ones(dim), prepared.points.names)
@@ -31,7 +31,7 @@ def raw_operand(points, scores, *, bounds=None, weights=None):
 
 
 def normal_mixture(means, shares, n, rng, order="shuffled"):
-    """Draws of normal modes in shares of their own, and the mixture with equal weights; "stuck" seldom crosses."""
+    """Return draws of normal modes with given weights, and the mixture with equal weights."""
     means = np.asarray(means, dtype=float)
     target = sk.targets.GaussianMixture(means, sd=1.0)
     labels = rng.choice(len(means), size=n, p=shares)

@@ -1,4 +1,4 @@
-"""Simple twins of the greedy spanner, written from its definition alone."""
+"""Reference implementations of the greedy spanner from its definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def distance_matrix(points: Floats) -> Floats:
-    """All L1 distances; NumPy sums the leading axis one coordinate after another."""
+    """Return all L1 distances; NumPy adds one coordinate at a time."""
     return np.asarray(np.abs(points.T[:, :, None] - points.T[:, None, :]).sum(axis=0))
 
 
@@ -23,7 +23,7 @@ def pairs_in_order(distance: Floats) -> Iterator[tuple[int, int]]:
 
 
 def dense_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
-    """The greedy t-spanner with the lengths of all shortest paths kept in a matrix."""
+    """Return the greedy t-spanner with a matrix of all shortest paths."""
     distance = distance_matrix(points)
     path = np.full_like(distance, np.inf)
     np.fill_diagonal(path, 0.0)
@@ -42,7 +42,7 @@ def dense_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
 
 
 def searching_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
-    """The greedy t-spanner by one search from i for every pair i < j: the definition down to the rounding of sums."""
+    """Return the greedy t-spanner by one search for every pair i < j, with the rounding of the definition."""
     distance = distance_matrix(points)
     links: list[list[tuple[int, float]]] = [[] for _ in points]
     edges = []

@@ -1,4 +1,4 @@
-"""The chain form in rational arithmetic, by the recursions of its module's docstring: nothing here is rounded."""
+"""The chain form in rational arithmetic, by the recursions of its module's docstring."""
 
 from fractions import Fraction
 
@@ -7,13 +7,13 @@ from support.exact_programs import fractions
 
 
 def exactly(chain, name):
-    """Lengths or weights of a chain's nodes, which it holds as double-doubles."""
+    """Return lengths or weights of a chain's nodes from double-doubles."""
     parts = fractions(getattr(chain, name)), fractions(getattr(chain, f"{name}_low"))
     return [high + low for high, low in zip(*parts, strict=True)]
 
 
 def function_of(form, y):
-    """(gamma, Gamma) in the sample's order, and their objective's terms, by the recursion of the module's docstring."""
+    """Return (gamma, Gamma) in the sample's order and the terms of the objective, by the recursion."""
     data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
     n = form.n_points
     variables = [Fraction(0)] * (2 * n)
@@ -32,9 +32,9 @@ def function_of(form, y):
 
 
 def exact_cost(form, p):
-    """Cost of the dual point of multipliers p by the recursion of the module's docstring, with no rounding.
+    """Return the exact cost of the dual point of multipliers p by the recursion.
 
-    T is zero behind a segment that ends free. Between two bounds it is such that nothing of phi is left at the end.
+    T is zero after a segment with a free end. Between two bounds it is such that phi is zero at the end.
     """
     data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
     p, n, boxes = fractions(p), form.n_points, fractions(data.box)
@@ -44,7 +44,7 @@ def exact_cost(form, p):
     chords = [p[ROWS * k + 4] / c2 if data.kind[k] not in (FREE, EDGE) else Fraction(0) for k in range(n)]
 
     def follow(start, end, force):
-        """T and phi behind the segment, and what it costs, if T is `force` on the edge into it."""
+        """Return T and phi after the segment, and its cost, for T equal to `force` on the edge into it."""
         forward, cost = Fraction(0), Fraction(0)
         for k in range(start, end):
             backward = Fraction(0)

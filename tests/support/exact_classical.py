@@ -1,4 +1,4 @@
-"""The classical program of one dimension in rational arithmetic, from the statement of it: nothing here is rounded.
+"""The classical program of one dimension in rational arithmetic.
 
 Points, weights, scores, bounds and Stein factors are the doubles that they are, and what an answer or a trajectory
 holds the numbers that it holds, extended precision or not, all of them taken as rational numbers.
@@ -19,12 +19,12 @@ SUPPORTS = ("line", "left", "right", "both")
 
 
 def exact(number):
-    """A number of any binary format."""
+    """Return the rational value of a number in any binary format."""
     return Fraction(*np.longdouble(number).as_integer_ratio())
 
 
 def fractions(numbers):
-    """The numbers of a one-dimensional array."""
+    """Return the rational values of a one-dimensional array."""
     return [exact(number) for number in numbers]
 
 
@@ -34,14 +34,14 @@ def factors_of(program):
 
 
 def gap_lengths(program):
-    """Lengths of the gaps that restrict, those to mirror images last."""
+    """Return the lengths of the restricting gaps, those to mirror images last."""
     x = fractions(program.points)
     inner = [x[k + 1] - x[k] for k in program.inner]
     return inner + [2 * abs(x[point] - exact(program.bounds[0 if sign > 0 else 1])) for point, _, sign in program.ends]
 
 
 def exact_function(program, answer):
-    """Values and slopes at the points of the function that an answer defines, by the equations from gap to gap."""
+    """Return values and slopes at the points of the function of an answer, gap by gap."""
     c3, n, n_inner = factors_of(program)[2], len(program.points), len(program.inner)
     x, value, slope = fractions(program.points), fractions(answer.value), fractions(answer.slope)
     bend, turn = fractions(answer.bend), fractions(answer.turn)
@@ -76,13 +76,13 @@ def exact_function(program, answer):
 
 
 def excess_at_point(program, value, slope):
-    """How far (|Gamma| / c2) or (|gamma| + Gamma^2 / (2 c3)) / c1 exceeds one, negative if neither does."""
+    """Return the largest excess of |Gamma| / c2 and (|gamma| + Gamma^2 / (2 c3)) / c1 over one."""
     c1, c2, c3 = factors_of(program)
     return max(abs(slope) / c2, (abs(value) + slope**2 / (2 * c3)) / c1) - 1
 
 
 def excess_in_gap(program, mean, bend, turn, length):
-    """How far v^2 + 4 t^2 +- 2 u exceeds one with the least t that the mean slope allows, negative if neither does."""
+    """Return the largest excess of v^2 + 4 t^2 +- 2 u over one, for the smallest t that the mean slope allows."""
     _, c2, c3 = factors_of(program)
     excess = []
     for sign in (1, -1):
@@ -92,7 +92,7 @@ def excess_in_gap(program, mean, bend, turn, length):
 
 
 def random_classical(seed, *, support=None, extent=None, factors=None, n=None):
-    """A program of one component, or of several, with gaps of many scales, and an answer that nobody solved for."""
+    """Return a program with gaps of many scales, and an arbitrary answer."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9)) if n is None else n
     support = SUPPORTS[rng.integers(4)] if support is None else support
@@ -111,7 +111,7 @@ def random_classical(seed, *, support=None, extent=None, factors=None, n=None):
 
 
 def random_answer(program, rng):
-    """Numbers of the size that a solver's would have, and no more."""
+    """Return random numbers of the size of a solver's."""
     c, n, gaps = program.factors, len(program.points), len(program.lengths)
     return ConeAnswer(
         value=c.value * rng.uniform(-1.0, 1.0, n),
@@ -128,7 +128,7 @@ def random_answer(program, rng):
 def most_at_point(program, alpha, beta):
     """The largest alpha gamma + beta Gamma with |Gamma| <= c2 and |gamma| + Gamma^2 / (2 c3) <= c1.
 
-    The factors are such that sqrt(2 c1 c3), beyond which no slope goes, is a number that a double can be.
+    The factors are such that sqrt(2 c1 c3), the largest slope, is a double.
     """
     c1, c2, c3 = factors_of(program)
     ceiling = exact(np.sqrt(2.0 * program.factors.value * program.factors.smoothness))
@@ -158,7 +158,7 @@ def most_in_gap(a, b, cuts):
 
 
 def halved(a, b, cuts, low, high, times):
-    """What the multipliers may exceed |a|/2 by for the Lagrangian to be least, nearly, from above, by bisection."""
+    """Return an upper bound of the excess of the multipliers over |a|/2 at the minimum, by bisection."""
     for _ in range(times):
         middle = (low + high) / 2
         low, high = (middle, high) if crowded(a, b, cuts, middle) else (low, middle)
@@ -166,7 +166,7 @@ def halved(a, b, cuts, low, high, times):
 
 
 def crowded(a, b, cuts, rest):
-    """Whether v and t leave no room for u."""
+    """Return True if v and t leave u no range."""
     v, t, _ = stationary(a, b, cuts, rest)
     return v**2 + 2 * t[0] ** 2 + 2 * t[1] ** 2 > 1
 
@@ -181,7 +181,7 @@ def stationary(a, b, cuts, rest):
 
 
 def dual_value(program, tension, torque, cut):
-    """Two numbers that enclose what multipliers prove by weak duality, from the equations gap by gap."""
+    """Return an enclosure of the bound of the multipliers by weak duality, gap by gap."""
     _, c2, c3 = factors_of(program)
     tension, torque, cut = fractions(tension), fractions(torque), [fractions(each) for each in cut]
     q, s, n_inner = fractions(program.weights), fractions(program.scores), len(program.inner)

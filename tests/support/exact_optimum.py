@@ -1,4 +1,4 @@
-"""The optimum of a small linear program in rational arithmetic, with a proof that does not ask how it was found.
+"""The optimum of a small linear program in rational arithmetic, with a proof.
 
     maximise b'y   subject to   |a_i'y| <= r_i for every row,   |y_k| <= u_k
 
@@ -20,7 +20,7 @@ MOST_STEPS = 3000
 
 @dataclass(frozen=True)
 class Solved:
-    """A solution y, multipliers p of rows and boxes that prove it, and the optimum, all of them rational."""
+    """Rational solution y, multipliers p of rows and boxes that prove it, and the optimum."""
 
     y: list[Fraction]
     p: list[Fraction]
@@ -28,8 +28,8 @@ class Solved:
 
 
 def solved(program):
-    """The optimum of an `ExactProgram`, with y feasible and p of the same cost, which proves it: checked here."""
-    kept = [k for k, limit in enumerate(program.box) if limit > 0]  # the others are zero
+    """Return the optimum of an `ExactProgram`, with the proof verified: y is feasible and p has the same cost."""
+    kept = [k for k, limit in enumerate(program.box) if limit > 0]  # the other multipliers are zero
     place = {k: number for number, k in enumerate(kept)}
     rows = [({place[k]: value for k, value in row.items() if k in place}, radius) for row, radius in program.rows]
     rows = [({k: Fraction(1)}, program.box[kept[k]]) for k in range(len(kept))] + rows
@@ -44,7 +44,7 @@ def solved(program):
 
 
 def cost(program, p):
-    """What multipliers p of the rows prove: r'|p| + u'|b - A'p|."""
+    """Return the bound of multipliers p of the rows: r'|p| + u'|b - A'p|."""
     left = list(program.objective)
     for (row, _), multiplier in zip(program.rows, p, strict=True):
         for k, coefficient in row.items():
@@ -54,7 +54,7 @@ def cost(program, p):
 
 
 def _dual_simplex(rows, objective):
-    """y and p for rows of which the first are the boxes of the variables, in order."""
+    """Return y and p for rows that begin with the boxes of the variables."""
     size = len(objective)
     factors = [reduce(lcm, (value.denominator for value in row.values()), 1) for row, _ in rows]
     unit = reduce(lcm, (Fraction(radius).denominator for _, radius in rows), 1)
@@ -66,7 +66,7 @@ def _dual_simplex(rows, objective):
             line[k] = int(value * factor)
     price = [int(value * scale) for value in objective]
     basis, place, below = list(range(size)), list(range(len(rows))), 1
-    # place[i] is the line of the table that holds row i, while it is outside of the basis.
+    # place[i] is the line of the table with row i, while that is outside the basis.
     outside = set(range(size, len(rows)))
     sign = [1 if value >= 0 else -1 for value in price]
     for step in range(MOST_STEPS):
@@ -77,7 +77,7 @@ def _dual_simplex(rows, objective):
             reached = sum(a * end for a, end in zip(line, ends, strict=True) if a)
             excess = abs(reached) - radius[i] * below
             if excess > 0:
-                if step > MOST_STEPS // 2:  # the first that is violated: no cycle lasts
+                if step > MOST_STEPS // 2:  # the first violated row, which prevents cycles
                     entering, activity = i, reached
                     break
                 urgency = (excess * excess << 64) // sum(a * a for a in line)
@@ -119,7 +119,7 @@ def _dual_simplex(rows, objective):
 
 
 def _leaving(line, price, sign, activity, radius, basis, reach):
-    """Which row of the basis makes room; those before it, in the order of their turn, jump to their other ends."""
+    """Return the row that leaves the basis; rows before it move to their other ends."""
     way = 1 if activity > 0 else -1
     left = abs(activity) - reach
     turns = sorted(

@@ -1,4 +1,4 @@
-"""The Stein programs in rational arithmetic, written from their definition: nothing here is rounded.
+"""The Stein programs in rational arithmetic, from their definition.
 
 Points, scores, bounds and Stein factors are the doubles that they are, taken as rational numbers, and weights the
 double-doubles that they are. Most instances have scores of few bits and weights that are multiples of a power of two,
@@ -32,12 +32,12 @@ class ExactProgram:
         return product(dict(enumerate(self.objective)), y)
 
     def excess(self, y):
-        """The largest |a'y| / r and |y| / u, less one; what must be zero and is not counts as it is."""
+        """Return the largest of |a'y| / r and |y| / u, minus one; violations of zero radii are absolute."""
         sides = [(product(row, y), radius) for row, radius in self.rows] + list(zip(y, self.box, strict=True))
         return max(abs(left) / right - 1 if right else abs(left) for left, right in sides)
 
     def feasible(self, y):
-        """The largest multiple of y, up to y itself, that satisfies every row; none does if one has radius zero."""
+        """Return the largest multiple of y, at most y, that satisfies every row."""
         return [value / (1 + max(self.excess(y), Fraction(0))) for value in y]
 
 
@@ -59,7 +59,7 @@ def distance(program, i, k):
 def exact_program(program, j, *, all_rows=False):
     """Coordinate j's program by equations (6)-(8) of Gorham and Mackey (2015), and its bounds' rows.
 
-    Rows that cannot bind are left out as the definition says, unless `all_rows`.
+    Rows that cannot bind are omitted unless `all_rows`.
     """
     n, dim = program.points.shape
     c1, c2, c3 = (Fraction(c) for c in (program.factors.value, program.factors.gradient, program.factors.smoothness))
@@ -100,7 +100,7 @@ def exact_program(program, j, *, all_rows=False):
 
 
 def in_relative_variables(program, forest):
-    """For each variable gamma_i, Gamma_ik of the sample its coefficients in w_a (n), V_a1 (n), ..., V_ad (n)."""
+    """Return the coefficients of gamma_i and Gamma_ik in w_a (n), V_a1 (n), ..., V_ad (n)."""
     n, dim = program.points.shape
     maps = [{} for _ in range(n * (dim + 1))]
     for i in range(n):
@@ -115,7 +115,7 @@ def in_relative_variables(program, forest):
 
 
 def substitute(row, maps):
-    """A row in the variables that maps express its own in, without zeros."""
+    """Return a row in other variables, without zeros."""
     result = {}
     for k, coefficient in row.items():
         for other, factor in maps[k].items():
@@ -124,7 +124,7 @@ def substitute(row, maps):
 
 
 def dyadic_weights(rng, n, bits=12):
-    """Positive multiples of 2^-bits that add up to one."""
+    """Return positive multiples of 2^-bits with sum one."""
     cuts = np.sort(rng.choice(np.arange(1, 2**bits), n - 1, replace=False))
     return np.diff(np.concatenate([[0], cuts, [2**bits]])) * 2.0**-bits
 
@@ -135,7 +135,7 @@ def dyadic_scores(rng, shape, size=1.0):
 
 
 def clustered_program(seed, *, dim=None):
-    """A program on points of a fine grid: clusters at several scales, bounds near or far, or none."""
+    """Return a program on a fine grid, with clusters at several scales and near, distant or no bounds."""
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 4)) if dim is None else dim
     centres = rng.integers(0, 2**6, (int(rng.integers(1, 4)), dim)) * 2.0**-5
@@ -157,7 +157,7 @@ def clustered_program(seed, *, dim=None):
 
 
 def grid_program(seed, dim):
-    """A program whose distances, radii and objective are doubles: points of eight bits, factors powers of two."""
+    """Return a program with distances, radii and objective that are doubles."""
     rng = np.random.default_rng(seed)
     points = np.unique(rng.integers(0, 2**9, (int(rng.integers(2, 7)), dim)) * 2.0 ** -int(rng.integers(6, 12)), axis=0)
     bounds = None
@@ -171,7 +171,7 @@ def grid_program(seed, dim):
 
 
 def line_program(seed, *, two_bounds=False):
-    """A program of dimension 1 whose lengths and radii are doubles: segments of every kind, bounds near and far."""
+    """Return a program of dimension 1 with lengths and radii that are doubles."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 8))
     points = np.sort(rng.choice(2**10, n, replace=False)) * 2.0**-10
@@ -187,7 +187,7 @@ def line_program(seed, *, two_bounds=False):
 
 
 def exact_upper_bound(program, objective, p):
-    """r'|p| + u'|b - A'p| with no rounding, with b given, and what computing it in double precision may add to it."""
+    """Return r'|p| + u'|b - A'p| exactly for a given b, and a bound of its rounding error."""
     multipliers, box, radius = fractions(p), fractions(program.box), fractions(program.radius)
     combined, size = [Fraction(0)] * len(box), [Fraction(0)] * len(box)
     entries = [3] * len(box)

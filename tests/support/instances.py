@@ -1,4 +1,4 @@
-"""Instances whose graph Stein discrepancies are known from other solvers; see the values' origin in the tests."""
+"""Instances with graph Stein discrepancies known from other solvers."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a bracket says, held against rational arithmetic: the optimum where it can be had, else feasible points.
+"""Verification of brackets in rational arithmetic, by the optimum if possible, else by feasible points.
 
 Nothing of the package's certificate is used. The problem is stated from what the user gave: points, scores, factors and
 bounds are the doubles that they are, q_i = w_i / sum w, and equal rows are one point with the weight of all. Only the
@@ -24,7 +24,7 @@ MOST_EXACT = {1: 20, 2: 9, 3: 6}
 
 @dataclass(frozen=True)
 class Claim:
-    """lower <= the optimum of the program <= upper, as somebody says."""
+    """A claim that lower <= the optimum of the program <= upper."""
 
     what: str
     program: object
@@ -33,7 +33,7 @@ class Claim:
     is_small: bool = True
 
     def refuted(self):
-        """Why it is false, or an empty string."""
+        """Return the reason why a claim is false, or an empty string."""
         if not self.lower <= self.upper:
             return f"{self.what}: the lower bound {self.lower!r} is not below the upper one {self.upper!r}"
         least, most = enclosed(self.program, self.is_small)
@@ -44,12 +44,12 @@ class Claim:
         return ""
 
 
-def _off(said, truth):
-    return f"{float(abs(Fraction(said) - truth) / truth):.1e}" if truth else "all of it"
+def _off(text, truth):
+    return f"{float(abs(Fraction(text) - truth) / truth):.1e}" if truth else "all of it"
 
 
 def enclosed(program, is_small):
-    """Two rational numbers that enclose the optimum; the same one twice where it is found exactly, or known."""
+    """Return rational bounds of the optimum, which are equal if it is known."""
     if hasattr(program, "known"):
         return program.known
     if is_small:
@@ -59,13 +59,13 @@ def enclosed(program, is_small):
 
 
 def answered(program):
-    """What a solver's y proves of the optimum from below, and its p from above, with no rounding."""
+    """Return the exact bounds of the optimum by a solver's y and p."""
     y, p = _answer(program)
     return max(program.value(program.feasible(y)), Fraction(0)), cost(program, p)
 
 
 def _answer(program):
-    """y and p as a solver has them, of the program with unknowns y / u and rows with radii of one."""
+    """Return y and p of a solver for the program scaled to unit boxes and radii."""
     size, box = len(program.box), program.box
     rows = [(i, row, radius) for i, (row, radius) in enumerate(program.rows) if radius]
     entries = [(i, k, _bounded(value * box[k] / r)) for i, (_, row, r) in enumerate(rows) for k, value in row.items()]
@@ -89,12 +89,12 @@ def _answer(program):
 
 
 def _bounded(number):
-    """A rational number for a solver, whose answer is judged as it is: at most 1e300."""
+    """Return a rational number as a double of at most 1e300, for a solver."""
     return float(min(max(number, -(10**300)), 10**300))
 
 
 def distinct(instance):
-    """Indices of the first of each group of equal rows that carry weight, and the groups' weights over their sum."""
+    """Return the first row of each group of equal rows with weight, and the exact weights of the groups."""
     groups = {}
     weights = np.ones(len(instance.points)) if instance.weights is None else np.ravel(instance.weights)
     for i, (point, weight) in enumerate(zip(instance.points, weights.tolist(), strict=True)):
@@ -107,7 +107,7 @@ def distinct(instance):
 
 
 def claims(instance, result):
-    """What a graph or a sliced result says: its coordinates' or directions' brackets."""
+    """Return the claims of a graph or sliced result."""
     if instance.measure == "sliced":
         return sliced_claims(instance, result)
     brackets = list(zip(result.coordinate_lower, result.coordinate_upper, strict=True))
@@ -115,9 +115,9 @@ def claims(instance, result):
 
 
 def graph_claims(instance, edges, brackets, coefficients=None):
-    """Those of coordinates, on a graph whose vertices are the distinct points in order of appearance.
+    """Return the claims of coordinates on a graph of the distinct points.
 
-    A diffusion operator is what it is at these points, in double precision.
+    A diffusion operator is evaluated at these points in double precision.
     """
     first, weights = distinct(instance)
     problem = stated(
@@ -131,14 +131,14 @@ def graph_claims(instance, edges, brackets, coefficients=None):
 
 
 def sum_claim(instance, lower, upper):
-    """That of the sum over coordinates, of a graph discrepancy of which there is no result."""
+    """Return the claim about the sum over coordinates, without a result."""
     found = graph_claims(instance, graph_of(instance), [(lower, upper)] * instance.dim)
     ends = [enclosed(claim.program, claim.is_small) for claim in found]
     return Claim("the sum", SimpleNamespace(known=tuple(map(sum, zip(*ends, strict=True)))), lower, upper)
 
 
 def graph_of(instance):
-    """The graph's edges, without a result."""
+    """Return the edges of the graph, without a result."""
     points = instance.points[distinct(instance)[0]]
     if instance.dim == 1:
         return sk.sorted_graph(points).edges
@@ -148,7 +148,7 @@ def graph_of(instance):
 
 
 def stated(instance, points, scores, weights, edges, bounds=None, coefficients=None):
-    """What `exact_program` reads."""
+    """Return the input of `exact_program`."""
     limits = instance.bounds if bounds is None else bounds
     return SimpleNamespace(
         points=points, scores=scores, weights=weights, weights_low=None,
@@ -159,12 +159,12 @@ def stated(instance, points, scores, weights, edges, bounds=None, coefficients=N
 
 
 def sliced_claims(instance, result):
-    """Those of slices: u is v.x in double precision, whatever is done with it exact."""
+    """Return the claims of slices; u = v.x is computed in double precision."""
     first, weights = distinct(instance)
     points, scores = result.units.points(result.sample.points), instance.scores[first]
     assert np.array_equal(points, instance.points[first])
     directions = np.eye(instance.dim) if instance.directions is None else instance.directions
-    said = []
+    claims = []
     for number, (v, piece) in enumerate(zip(directions, result.slices, strict=True)):
         u, group = np.unique(points @ v, return_inverse=True)
         assert np.array_equal(u, piece.positions)
@@ -177,5 +177,5 @@ def sliced_claims(instance, result):
         edges = np.column_stack([np.arange(len(u) - 1), np.arange(1, len(u))])
         problem = stated(instance, u[:, None], means, mass, edges, bounds=[piece.bounds])
         small = len(u) <= MOST_EXACT[1]
-        said.append(Claim(f"direction {number + 1}", exact_program(problem, 0), piece.lower, piece.upper, small))
-    return said
+        claims.append(Claim(f"direction {number + 1}", exact_program(problem, 0), piece.lower, piece.upper, small))
+    return claims

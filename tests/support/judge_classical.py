@@ -1,4 +1,4 @@
-"""What a bracket of the classical Stein discrepancy says, held against rational arithmetic.
+"""Verification of brackets of the classical Stein discrepancy in rational arithmetic.
 
 For the uniform distribution on [0, w] and factors (w/2, 1/2, 1/w) the optimum is the Wasserstein distance over w, an
 integral of |F_n - F| that is rational. For others two programs on a grid that the sample is part of enclose it, without
@@ -22,7 +22,7 @@ SHARES = [Fraction(k, 32) for k in (1, 4, 8, 12, 16, 20, 24, 28, 31, 32)]
 
 
 def classical_claims(instance, result):
-    """The one claim there is."""
+    """Return the claim of a result."""
     first, weights = distinct(instance)
     order = sorted(range(len(first)), key=lambda k: instance.points[first[k], 0])
     x = [Fraction(instance.points[first[k], 0]) for k in order]
@@ -38,7 +38,7 @@ def classical_claims(instance, result):
 
 
 def enclosed_classical(x, q, s, limits, instance):
-    """Rational numbers that enclose the optimum, some per cent apart."""
+    """Return rational bounds of the optimum, some percent apart."""
     nodes, at = grid(x, limits, instance.factors)
     weight, pull = [Fraction(0)] * len(nodes), [Fraction(0)] * len(nodes)
     for place, mass, score in zip(at, q, s, strict=True):
@@ -52,7 +52,7 @@ def enclosed_classical(x, q, s, limits, instance):
 
 
 def grid(x, limits, factors):
-    """Nodes, bounds among them, and where the points are; on an open side so far that g may do what it likes there."""
+    """Return nodes with the bounds, and the positions of the points; open sides extend far."""
     c1, c2, c3 = factors
     beyond = Fraction(2.0 * max(c1 / c2, (2.0 * c1 / c3) ** 0.5))
     ends = [Fraction(limit) if np.isfinite(limit) else None for limit in limits]
@@ -64,7 +64,7 @@ def grid(x, limits, factors):
 
 
 def best_spline(nodes, weight, pull, c, bounded):
-    """The mean of g s + g' for a g that is allowed, in rational arithmetic: a good one as a solver finds it, scaled."""
+    """Return the exact mean of g s + g' for a feasible g, a solver's solution scaled."""
     c1, c2, c3 = c
     h = [b - a for a, b in pairwise(nodes)]
     lengths, n = np.array([float(each) for each in h]), len(nodes)
@@ -79,13 +79,13 @@ def best_spline(nodes, weight, pull, c, bounded):
     objective[:n] += q * float(c2)
     bends = np.zeros((n - 1, n + 1))
     bends[np.arange(n - 1), np.arange(n - 1)], bends[np.arange(n - 1), np.arange(1, n)] = -1.0, 1.0
-    middle = values[:-1].copy()  # of a cell's control points as a Bezier curve, between which the curve lies
+    middle = values[:-1].copy()  # control points of a cell as a Bezier curve, which bound the curve
     middle[np.arange(n - 1), np.arange(n - 1)] += float(c2) * lengths / 2
     rows = np.vstack([values / float(c1), middle / float(c1), bends])
     room = np.concatenate([np.ones(2 * n - 1), lengths * float(c3 / c2)])
     if bounded[1]:
         room[n - 1] = 0.0
-    ends = [(0, 0) if not bounded[end] else (-1, 1) for end in (0, 1)]  # beyond an open end g stays as it is
+    ends = [(0, 0) if not bounded[end] else (-1, 1) for end in (0, 1)]  # g is constant beyond an open end
     limits = [ends[0], *[(-1, 1)] * (n - 2), ends[1], (0, 0) if bounded[0] else (-1, 1)]
     found = linprog(
         -objective / np.abs(objective).max(), A_ub=np.vstack([rows, -rows]), b_ub=np.tile(room, 2), bounds=limits
@@ -96,7 +96,7 @@ def best_spline(nodes, weight, pull, c, bounded):
     value = [Fraction(float(found.x[n])) * c1]
     for i, length in enumerate(h):
         value.append(value[-1] + length * (slopes[i] + slopes[i + 1]) / 2)
-    if bounded[1]:  # a mean slope that takes the value at the bound away
+    if bounded[1]:  # the mean slope that removes the value at the bound
         tilt = value[-1] / (nodes[-1] - nodes[0]) if bounded[0] else Fraction(0)
         lift = Fraction(0) if bounded[0] else value[-1]
         value = [v - lift - tilt * (node - nodes[0]) for v, node in zip(value, nodes, strict=True)]
@@ -106,14 +106,14 @@ def best_spline(nodes, weight, pull, c, bounded):
         sizes.append(abs(slopes[i + 1] - slopes[i]) / (c3 * length))
         sizes.append(highest(value[i], slopes[i], slopes[i + 1], length) / c1)
     for end, has_bound in ((0, bounded[0]), (-1, bounded[1])):
-        if not has_bound:  # beyond it, g' returns to zero as soon as it may, if it is not
+        if not has_bound:  # beyond it g' returns to zero as fast as possible
             sizes.append((abs(value[end]) + slopes[end] ** 2 / (2 * c3)) / c1)
     mean = sum(w * (p * v + slope) for w, p, v, slope in zip(weight, pull, value, slopes, strict=True))
     return max(mean / max(sizes), Fraction(0))
 
 
 def highest(value, left, right, length):
-    """The largest |g| in a cell: at its ends, or where the slope changes its sign."""
+    """Return the largest |g| in a cell."""
     ends = [abs(value), abs(value + length * (left + right) / 2)]
     if left * right < 0:
         ends.append(abs(value + left * left * length / (2 * (left - right))))

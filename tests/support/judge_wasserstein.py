@@ -1,4 +1,4 @@
-"""What a bracket of a Wasserstein distance says, held against rational arithmetic.
+"""Verification of brackets of Wasserstein distances in rational arithmetic.
 
 In one dimension the distance is the integral of |F - G|, which is rational between samples and to a uniform target. In
 more, for as many draws on both sides, it is the least mean distance over all ways to pair them; roots are enclosed.
@@ -15,7 +15,7 @@ ROOT_BITS = 200
 
 
 def wasserstein_claims(instance, result):
-    """The one claim there is."""
+    """Return the claim of a result."""
     if instance.dim > 1:
         known = least_mean(instance.points, instance.other)
     elif instance.other is None:
@@ -26,7 +26,7 @@ def wasserstein_claims(instance, result):
 
 
 def steps(points, weights):
-    """Distinct points in order, and their shares."""
+    """Return distinct points in order, and their weights."""
     first, shares = distinct(SimpleNamespace(points=points, weights=weights))
     both = sorted((Fraction(points[k, 0]), share) for k, share in zip(first, shares, strict=True))
     return [x for x, _ in both], [share for _, share in both]
@@ -54,7 +54,7 @@ def between(one, other):
 
 
 def least_mean(points, others):
-    """Numbers that enclose the least mean Euclidean distance over all pairings."""
+    """Return bounds of the smallest mean Euclidean distance over all pairings."""
     n = len(points)
     squares = [
         [sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, y, strict=True)) for y in others] for x in points
@@ -67,7 +67,7 @@ def least_mean(points, others):
 
 
 def root(square):
-    """Numbers that enclose a root, with so many bits in common."""
+    """Return bounds of a root that agree in a number of bits."""
     if not square:
         return Fraction(0), Fraction(0)
     shift = 2 * ROOT_BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()) + 1

@@ -1,10 +1,10 @@
-"""Looks of acceptance tests."""
+"""Stages of acceptance tests."""
 
 from steinkit.samplers.acceptance.interface import Look
 
 
 def look(**changes):
-    """One chain's look at 100 of 1000 data."""
+    """Return one chain's stage with 100 of 1000 data."""
     values = {
         "size": 1000,
         "number": 0,

@@ -1,4 +1,4 @@
-"""Mixtures of modes whose shares are known, and draws of them in any others."""
+"""Mixtures with known mode weights, and draws with other weights."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Mode:
     bend: float = 0.0
 
     def straightened(self, x):
-        """In standard units; the map keeps volumes but for the product of the standard deviations."""
+        """Return points in standard units; the map preserves volume up to the product of the standard deviations."""
         z = (x - self.centre) / self.sd
         if self.bend:
             z[:, 1] -= self.bend * (z[:, 0] ** 2 - 1.0)
         return z
 
     def log_density(self, x):
-        """Normalised."""
+        """Return the normalized log density."""
         z, d = self.straightened(x), len(self.centre)
         squares = (z**2).sum(axis=1)
         constant = -np.log(self.sd).sum()
@@ -37,7 +37,7 @@ class Mode:
         return constant - 0.5 * (self.df + d) * np.log1p(squares / self.df)
 
     def score(self, x):
-        """Its gradient."""
+        """Return the gradient of the log density."""
         z, d = self.straightened(x), len(self.centre)
         slope = -z if np.isinf(self.df) else -(self.df + d) * z / (self.df + (z**2).sum(axis=1, keepdims=True))
         if self.bend:
@@ -58,18 +58,18 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Modes in shares of their own."""
+    """Mixture of modes with weights."""
 
     modes: tuple[Mode, ...]
     shares: np.ndarray
 
     @property
     def target(self):
-        """With score and log density, known up to a constant as densities are."""
+        """Return a target with score and log density, up to a constant."""
         return sk.Target(self.score, log_density=lambda x: 7.0 + self.log_density(x), dim=len(self.modes[0].centre))
 
     def terms(self, x):
-        """Of the mixture's density, shape (K, n)."""
+        """Return the terms of the mixture's log density, shape (K, n)."""
         return np.log(self.shares)[:, None] + np.stack([mode.log_density(x) for mode in self.modes])
 
     def log_density(self, x):
@@ -77,13 +77,13 @@ class Mixture:
         return logsumexp(self.terms(x), axis=0)
 
     def score(self, x):
-        """Of the mixture: the modes' own, weighted by how likely each made the point."""
+        """Return the score of the mixture, a weighted mean of the modes' scores."""
         terms = self.terms(x)
         weights = np.exp(terms - logsumexp(terms, axis=0))
         return sum(w[:, None] * mode.score(x) for w, mode in zip(weights, self.modes, strict=True))
 
     def draw(self, n, rng, shares=None):
-        """Independent draws, of the modes in their shares or in others."""
+        """Return independent draws, with the mixture's weights or others."""
         labels = rng.choice(len(self.modes), size=n, p=self.shares if shares is None else shares)
         points = np.stack([mode.draw(n, rng) for mode in self.modes])
         return points[labels, np.arange(n)], labels
@@ -94,7 +94,7 @@ class Mixture:
 
 
 def two_modes(dim, separation=10.0, share=0.5, df=np.inf, bend=0.0):
-    """One of standard deviations from .5 to 2, one of 1; t modes of the same widths."""
+    """Return two modes, one with standard deviations from .5 to 2 and one with 1; or t modes of these widths."""
     centre = np.zeros(dim)
     centre[0] = separation
     wide = np.linspace(0.5, 2.0, dim) if np.isinf(df) and not bend else np.ones(dim)

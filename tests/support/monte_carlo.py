@@ -1,18 +1,18 @@
-"""Whether chains have the moments and quantiles of a known distribution, within Monte Carlo error.
+"""Comparison of chains with the moments and quantiles of a known distribution.
 
-Chains are independent of each other, whatever their autocorrelation: the mean over a chain of a statistic is one of K
-independent numbers, and the mean of these is compared with the truth in units of its standard error.
+Chains are independent of each other. The means of a statistic over K chains are therefore K independent numbers, and
+their mean is compared with the truth in units of its standard error.
 """
 
 import numpy as np
 from scipy import stats
 
-LIMIT = 4.5  # standard errors; about 7e-6 of correct statistics lie further out
+LIMIT = 4.5  # standard errors; exceeded by about 7e-6 of correct statistics
 PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def statistics(x, marginal):
-    """Functions of a coordinate whose expectation is zero under its distribution."""
+    """Return functions of a coordinate with expectation zero."""
     yield "mean", x - marginal.mean()
     yield "variance", (x - marginal.mean()) ** 2 - marginal.var()
     for p in PROBABILITIES:

@@ -1,8 +1,8 @@
-"""Runs the tests that concern the module a mutation tool has changed, and stops at the first that fails.
+"""Run the tests of the module that a mutation tool changed, until one fails.
 
     python tests/support/mutation.py            # after one file of the proof layer has been changed
 
-The exit code is pytest's. `mutation.toml` names this program as its test command; CONTRIBUTING.md says how to use it.
+The exit code is that of pytest. `mutation.toml` names this program as its test command; see CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ FURTHER = {
 
 
 def changed() -> list[str]:
-    """Modules of the table that differ from the last commit."""
+    """Return the modules of the table that differ from the last commit."""
     found = subprocess.run(["git", "diff", "--name-only"], cwd=ROOT, check=True, capture_output=True, text=True)
     return [name for name in found.stdout.splitlines() if name in FURTHER]
 
 
 def tests_of(module: str) -> list[str]:
-    """The file that mirrors a module, if there is one, and those that test it too."""
+    """Return the test files of a module."""
     path = Path(module)
     mirror = Path("tests", *path.parent.parts[1:], f"test_{path.name}")
     return [str(mirror)] * (ROOT / mirror).exists() + FURTHER[module]
@@ -69,11 +69,11 @@ def tests_of(module: str) -> list[str]:
 def run(modules: list[str]) -> int:
     """Run the tests of some modules in this process."""
     if any(name.endswith("_kernels.py") for name in modules):
-        os.environ["NUMBA_DISABLE_JIT"] = "1"  # the same bits, and nothing to compile again
+        os.environ["NUMBA_DISABLE_JIT"] = "1"  # bit-for-bit identical without a compilation
     import hypothesis
     import pytest
 
-    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # a smaller example would kill no better
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # smaller examples would not detect more
     hypothesis.settings.register_profile("mutation", phases=phases, derandomize=True, database=None, deadline=None)
     tests = dict.fromkeys(test for name in modules for test in tests_of(name))
     quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -85,6 +85,6 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     if modules := sys.argv[1:] or changed():
         sys.exit(run(modules))
-    kernels = [name for name in FURTHER if name.endswith("_kernels.py")]  # as plain Python, in a process of their own
+    kernels = [name for name in FURTHER if name.endswith("_kernels.py")]  # as plain Python, in a separate process
     parts = [kernels, [name for name in FURTHER if name not in kernels]]
     sys.exit(max(subprocess.run([sys.executable, __file__, *part]).returncode for part in parts))

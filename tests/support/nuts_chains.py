@@ -1,4 +1,4 @@
-"""Right chains as the NUTS of four packages made them; see tests/data/nuts/README.md for what they are."""
+"""Exact chains by NUTS of four packages; see tests/data/nuts/README.md."""
 
 from functools import cache
 from pathlib import Path
@@ -9,13 +9,13 @@ import numpy as np
 FOLDER = Path(__file__).parents[1] / "data" / "nuts"
 PACKAGES = ("pymc", "nutpie", "numpyro", "blackjax")
 NORMALS = (2, 5, 20, 50)
-UNIT = 2.0**-10  # in which draws are stored
+UNIT = 2.0**-10  # precision of the stored draws
 EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 
 
 class NutsSample(NamedTuple):
-    """A sample that was drawn from its target, not thinned.
+    """A sample of exact draws, not thinned.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class NutsSample(NamedTuple):
 
 
 def schools_score(points: np.ndarray) -> np.ndarray:
-    """Score of eight schools, not centred, of mu, log tau and z; (n, 10) -> (n, 10)."""
+    """Return the score of noncentered eight schools in mu, log tau and z; (n, 10) -> (n, 10)."""
     mu, tau, z = points[:, :1], np.exp(points[:, 1:2]), points[:, 2:]
     pull = (EFFECTS - mu - tau * z) / ERRORS**2
     of_mu = pull.sum(axis=1, keepdims=True) - mu / 25.0
@@ -42,7 +42,7 @@ def schools_score(points: np.ndarray) -> np.ndarray:
 
 @cache
 def nuts_samples(package: str) -> tuple[NutsSample, ...]:
-    """All samples of one of `PACKAGES`."""
+    """Return all samples of one of `PACKAGES`."""
     found = []
     with np.load(FOLDER / f"{package}.npz") as file:
         for key in file.files:

@@ -1,8 +1,8 @@
-"""One instance put to steinkit, and what comes of it: an answer that holds, a refusal, or a fault of ours.
+"""Run steinkit on one instance and verify its answer.
 
-What an outcome is called: "certified" and "refused" (a typed error, whose bracket is judged as well) are in order;
-"wrong" is a bracket that rational arithmetic refutes, "crashed" any other exception and a warning of NumPy's,
-"unjudged" a fault of the judge.
+The outcomes "certified" and "refused" (a typed error, with a verified bracket) are correct. "wrong" is a bracket that
+rational arithmetic refutes, "crashed" any other exception or a warning of NumPy, and "unjudged" an error of the
+verification.
 """
 
 import time
@@ -32,7 +32,7 @@ WHOLE = {"classical": classical_claims, "wasserstein": wasserstein_claims}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it, why, the relative width of the bracket, and the seconds that steinkit took."""
+    """Outcome, reason, relative width of the bracket, and seconds of steinkit."""
 
     verdict: str
     why: str
@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Answer:
-    """A bracket of the value, or of coordinates as well where there is a result; the error, where there is none."""
+    """Bracket of the value, with a result or an error."""
 
     lower: float
     upper: float
@@ -51,9 +51,9 @@ class Answer:
 
 
 def make(family, seed):
-    """An instance of a family, left to one of the solvers that it can be asked for, which take turns.
+    """Return an instance of a family, with one of its solvers in turn.
 
-    Every other one asks for a bracket so narrow that nothing is left of it but what rounding needs.
+    Every other instance requests a bracket that is as narrow as rounding permits.
     """
     rng = np.random.default_rng([seed, *family.encode()])
     instance = replace(ALL[family](rng), tolerance=float(rng.choice([1e-6, 1e-14])))
@@ -61,7 +61,7 @@ def make(family, seed):
 
 
 def asked(instance):
-    """What steinkit answers; errors that are not its own, and warnings that are not, are raised."""
+    """Return the answer of steinkit; other errors and warnings are raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", SteinkitWarning)
@@ -75,7 +75,7 @@ def asked(instance):
 
 
 def put(instance, family, seed, answered=lambda: None):
-    """Ask, tell `answered` when the last answer is there, and judge."""
+    """Run an instance, call `answered` after the last answer, and verify the answers."""
     began = time.perf_counter()
     try:
         answers = [asked(each) for each in questions(instance, family, seed)]
@@ -98,7 +98,7 @@ def put(instance, family, seed, answered=lambda: None):
 
 
 def questions(instance, family, seed):
-    """The instance, and what else must have the same value."""
+    """Return the instance and equivalent ones."""
     if family in SAME:
         return [instance, SAME[family](np.random.default_rng([seed, 1]), instance)]
     if family == "solvers agree":
@@ -107,12 +107,12 @@ def questions(instance, family, seed):
 
 
 def refutations(instance, family, answers):
-    """Why an answer is false, one text a claim, empty where it is not."""
+    """Return the reasons why claims of an answer are false."""
     for one in answers:
         if isinstance(one.error, CrossedBracketError):
             yield str(one.error)
     if family == "permuted" and instance.dim > 1 and instance.graph != "complete":
-        return  # the order of draws at equal distances may decide about an edge
+        return  # edges at equal distances depend on the order of draws
     for one, other in combinations(answers, 2):
         if not (one.lower <= other.upper and other.lower <= one.upper):
             yield f"[{one.lower!r}, {one.upper!r}] and [{other.lower!r}, {other.upper!r}] have nothing in common"
@@ -123,7 +123,7 @@ def refutations(instance, family, answers):
 
 
 def stretched(instance):
-    """Why a small sample's spanner has a larger dilation than was asked for, by all shortest paths; else nothing."""
+    """Return the reason why a small sample's spanner has too large a dilation, or an empty string."""
     points = instance.points[distinct(instance)[0]]
     if len(points) > 12:
         return ""
@@ -142,7 +142,7 @@ def stretched(instance):
 
 
 def claims_of(instance, answer):
-    """What an answer claims; the bracket of a refusal is that of the sum over coordinates."""
+    """Return the claims of an answer; the bracket of a refusal is that of the sum over coordinates."""
     if answer.result is None and not np.isfinite(answer.upper):
         return []
     if instance.measure in WHOLE:
@@ -155,7 +155,7 @@ def claims_of(instance, answer):
 
 
 def described(fault):
-    """The exception and the last line of steinkit's, of all that it came through."""
+    """Return the exception and its last line in steinkit."""
     trace, place = fault.__traceback__, ""
     while trace is not None:
         path = Path(trace.tb_frame.f_code.co_filename)

@@ -1,4 +1,4 @@
-"""What holds of every valid page: tags in balance, names used once, references that lead somewhere."""
+"""Checks of pages: balanced tags, unique names and valid references."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import unicodedata
 from html.parser import HTMLParser
 from itertools import pairwise
 
-CONTROLS = "\x1b]0;t\x07\x1b[31m\r\x9b2J\x7f\u202e"  # set a terminal's title, colour it, clear it, turn lines round
+CONTROLS = "\x1b]0;t\x07\x1b[31m\r\x9b2J\x7f\u202e"  # set the title of a terminal, color and clear it, reverse lines
 CONTROLS_SHOWN = r"\x1b]0;t\x07\x1b[31m\r\x9b2J\x7f\u202e"
-_NAME = "a<script>alert('1')</script>&\"$x^2${}" + "_long" * 25 + ".csv"  # a file's name: no formula, tag or command
+_NAME = "a<script>alert('1')</script>&\"$x^2${}" + "_long" * 25 + ".csv"  # name of a file
 HOSTILE = _NAME.format(CONTROLS)
 HOSTILE_SHOWN = _NAME.format(CONTROLS_SHOWN)
 
@@ -16,7 +16,7 @@ _VOID = {"meta", "link", "img", "source", "br", "hr"}
 
 
 class Page(HTMLParser):
-    """Elements of a page, its text by element, and what is wrong with its tags."""
+    """Elements of a page, their text, and errors in its tags."""
 
     def __init__(self, html):
         super().__init__()
@@ -56,7 +56,7 @@ class Page(HTMLParser):
 
 
 def faults(html):
-    """All that is wrong with a page."""
+    """Return all errors of a page."""
     page = Page(html)
     found = list(page.faults)
     names = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
@@ -82,5 +82,5 @@ def faults(html):
 
 
 def control_characters(text):
-    """What in a text is no letter, sign or space, line breaks apart."""
+    """Return the control characters of a text, except line breaks."""
     return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp") and each != "\n"}

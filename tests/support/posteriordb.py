@@ -1,4 +1,4 @@
-"""Samples of four real posteriors with Stan's own gradients; see tests/data/posteriordb/README.md for their source."""
+"""Samples of four real posteriors with Stan's gradients; see tests/data/posteriordb/README.md."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +15,7 @@ BLOCK = 1000
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Independent draws of a posterior on the unconstrained scale, and samples of it that are wrong.
+    """Independent draws of a posterior on the unconstrained scale, and biased samples.
 
     Attributes
     ----------
@@ -37,13 +37,13 @@ class Posterior:
 
     @property
     def right_blocks(self) -> list[sk.Sample]:
-        """The right draws, a thousand at a time."""
+        """Return the exact draws, a thousand at a time."""
         return [self.right[begin : begin + BLOCK] for begin in range(0, len(self.right), BLOCK)]
 
 
 @cache
 def posterior(name: str) -> Posterior:
-    """The samples of one of `NAMES`."""
+    """Return the samples of one of `NAMES`."""
     with np.load(FOLDER / f"{name}.npz") as file:
         names = tuple(map(str, file["names"]))
         samples = {

@@ -1,8 +1,8 @@
-"""Cells of sweeps, to be compared."""
+"""Comparison of cells of sweeps."""
 
 from dataclasses import replace
 
 
 def timeless(cells):
-    """Cells without what differs from run to run."""
+    """Return cells without the values that differ between runs."""
     return [replace(cell, sampling=0.0, scoring=0.0) for cell in cells]

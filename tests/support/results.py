@@ -1,4 +1,4 @@
-"""Results of measures by their numbers alone, for what is said of them."""
+"""Results of measures with given numbers."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Bracket(BracketResult):
 
 
 def reference(*values, width=0.0, n=10, **more):
-    """Right samples with these values."""
+    """Return reference samples with these values."""
     middle = np.array(values)
     return Reference(middle - width, middle + width, n, **more)
 
 
 def comparison(brackets, measure="graph", *, references=(), ranking=None, unranked=(), **more):
-    """A comparison of samples with these brackets, best first, none tied unless the ranking says so."""
+    """Return a comparison of samples with these brackets, best first."""
     ranking = [(name,) for name in brackets] if ranking is None else ranking
     sample = sk.Sample(np.random.default_rng(0).standard_normal((50, 1)))
     samples = []

@@ -1,18 +1,18 @@
-"""A problem on which several tests of the samplers run: a posterior, and a trial run on it."""
+"""A posterior and a trial run for tests of the samplers."""
 
 from functools import cache
 
 import steinkit as sk
 from steinkit.samplers import RandomWalk, trial_run
 
-# a posterior that can be designed for, and how its trial runs go
+# a posterior for designs, and the settings of its trial runs
 SIZE = 4000
 POSTERIOR = sk.targets.GaussianMean.simulate(SIZE, [0.0, 0.0, 0.0], rng=1)
 RUN = {"proposal": RandomWalk(0.03), "start": POSTERIOR.posterior_mean, "burn_in": 20, "thin": 3}
 
 
 def vectorised(posterior):
-    """The same posterior with plain functions only: its chains run together, and not in compiled code."""
+    """Return the posterior with plain functions only, which has no compiled chains."""
     return sk.Posterior(
         posterior.data,
         posterior.log_likelihood,
@@ -29,5 +29,5 @@ def vectorised(posterior):
 
 @cache
 def trial():
-    """150 moves of one chain."""
+    """Return 150 moves of one chain."""
     return trial_run(POSTERIOR, draws=150, seed=1, **RUN)

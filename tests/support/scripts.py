@@ -1,4 +1,4 @@
-"""Scripts run as a user runs them, but in this process: a new one would import and load everything anew."""
+"""Scripts run in this process, which avoids repeated imports."""
 
 import io
 import runpy
@@ -12,15 +12,14 @@ import pytest
 
 
 def output_of(script: Path, *arguments: str, folder: Path, warned: Literal["error", "ignore"] = "error") -> str:
-    """What a script prints, started in a folder with these arguments.
+    """Return the output of a script, started in a folder with these arguments.
 
-    It starts as ``__main__``, with its own folder first among those that modules come from. A warning of any kind that
-    it lets through is an error, unless `warned` says to ignore them.
+    It runs as ``__main__`` with its own folder first on the path. Its warnings are errors unless `warned` ignores them.
     """
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter(warned)
-        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # by JAX, where it is loaded
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # by JAX, if it is loaded
         patch.setattr(sys, "argv", [str(script), *arguments])
         patch.syspath_prepend(script.parent)
         patch.chdir(folder)

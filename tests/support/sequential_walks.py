@@ -1,4 +1,4 @@
-"""Twins of the sequential test, each in its own words: densities with drift, simulated walks, looks at real data."""
+"""Reference implementations of the sequential test: densities with drift, simulated walks, real data."""
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -7,7 +7,7 @@ from steinkit.samplers.acceptance.interface import Look
 
 
 def shares(first, epsilon, alpha):
-    """All shares pi_j, the last being 1, and the thresholds of all but the last."""
+    """Return all fractions pi_j, the last being 1, and the thresholds of all but the last."""
     looks = int(np.ceil(1.0 / first - 1e-9))
     pi = np.minimum(first * np.arange(1, looks + 1), 1.0)
     pi[-1] = 1.0
@@ -15,7 +15,7 @@ def shares(first, epsilon, alpha):
 
 
 def direct_pass(mean, first, epsilon, alpha=0.5, nodes=128):
-    """Error, data use and undecided by carrying the density of the walk with its drift, look by look (eq. 10, 11)."""
+    """Return error, data use and undecided by the density of the walk with drift, stage by stage (eq. 10, 11)."""
     pi, G = shares(first, epsilon, alpha)
     x, w = np.polynomial.legendre.leggauss(nodes)
     wrong, read, left, z = 0.0, 0.0, 1.0, np.zeros(1)
@@ -36,7 +36,7 @@ def direct_pass(mean, first, epsilon, alpha=0.5, nodes=128):
 
 
 def simulated_walks(mean, first, epsilon, alpha, walks, rng):
-    """Shares of wrong decisions and of data read, with their standard errors."""
+    """Return the fractions of wrong decisions and of data read, with standard errors."""
     pi, G = shares(first, epsilon, alpha)
     brownian = np.zeros(walks)
     wrong, read, open_ = np.zeros(walks), np.ones(walks), np.ones(walks, dtype=bool)

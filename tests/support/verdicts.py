@@ -1,4 +1,4 @@
-"""Verdicts and estimates of biases whose numbers are known, made from those of a real sample."""
+"""Verdicts and estimates of bias with given numbers."""
 
 from dataclasses import replace
 from functools import cache
@@ -20,9 +20,9 @@ def _real() -> Verdict:
 
 
 def verdict(p=0.4, findings=(), *, tests=None, mixed=True, weighted=False, **changes):
-    """A verdict on 1000 draws of mu and tau with this p-value, by one test of all of the level unless tests are given.
+    """Return a verdict on 1000 draws of mu and tau with a p-value, by one test unless tests are given.
 
-    Without biases, edges, modes or anything that may hide a bias, if nothing else is asked for.
+    By default it has no biases, edges, modes or cautions.
     """
     real = _real()
     diagnostics = replace(real.diagnostics, weighted=weighted)
@@ -38,12 +38,12 @@ def verdict(p=0.4, findings=(), *, tests=None, mixed=True, weighted=False, **cha
 
 
 def quantity(name="mu", mean_bias=0.0, mean_margin=0.02, sd_bias=0.0, sd_margin=0.02, reason="", at_least=0.0):
-    """The numbers of one quantity of mean 1 and sd 2."""
+    """Return the numbers of one quantity with mean 1 and sd 2."""
     return locals()
 
 
 def estimate(*quantities, **changes):
-    """An estimate of the biases of 1000 draws, of quantities as `quantity` has them."""
+    """Return an estimate of the biases of 1000 draws from numbers of `quantity`."""
     column = {key: [each[key] for each in quantities] for key in quantities[0]}
     arrays = {key: np.array(column[key], dtype=float) for key in column if key not in ("name", "reason")}
     n = len(quantities)

@@ -186,8 +186,7 @@ def outcome(call: Callable[[], Any]) -> str:
     if isinstance(found, str):
         return found
     if hasattr(found, "gap"):
-        coarse = f", dilation {found.dilation:.3g}" if getattr(found, "dilation_asked", None) else ""
-        return f"answer to {found.gap:.0e} by {getattr(found, 'solver', 'its own solver')}{coarse}"
+        return f"answer to {found.gap:.0e} by {getattr(found, 'solver', 'its own solver')}"
     return "answer"
 
 

@@ -65,7 +65,7 @@ def factorisations(quick: bool) -> Iterator[Comparison]:
 
 
 def _factorisations(newton: NewtonMatrix, size: str) -> Iterator[Comparison]:
-    analysis = partial(newton_system.find_pattern, newton.program.edge_rows[0], newton.program.points)
+    analysis = partial(newton_system.find_pattern, newton.program.edge_rows[0], newton.program.n_points)
     again = median_seconds(newton.factorise)
     anew = again + median_seconds(analysis)
 

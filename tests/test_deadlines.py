@@ -12,11 +12,8 @@ import steinkit as sk
 from steinkit.cli import commands
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings
-from steinkit.discrepancy.graph.solvers.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.solvers.block import newton_system
 from steinkit.discrepancy.graph.solvers.interior_point import solve
-from steinkit.discrepancy.graph.spanner import bucket_kernels
-from steinkit.discrepancy.graph.spanner.greedy import boxed, laid_out
 from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import (
     Shares,
@@ -30,7 +27,6 @@ from steinkit.runtime.deadlines import (
     time_limit,
 )
 
-STOPPED = np.ones(1, dtype=bool)
 LONG = np.random.default_rng(0).standard_normal((30_000, 3))  # whose spanner takes half a minute
 
 
@@ -141,19 +137,6 @@ def test_a_signal_handler_of_the_user():
     assert release.wait(30.0)  # the work was told
 
 
-def test_stopped_spanner_kernels_return_at_once():
-    points = LONG[:300]
-    rank, boxes = boxed(points, 4)
-    problem = bucket_kernels.Problem(np.ascontiguousarray(points[rank].T), boxes, 2.0, 1e-12, STOPPED)
-    graph = laid_out(300, np.empty((0, 2), np.int64), np.empty(0), np.zeros(300, np.int64))
-    pairs, _, _ = bucket_kernels.filter_block(problem, graph, 0, 300, -1.0, np.inf, 0.0, 1, 64)
-    assert len(pairs) == 0
-    pairs, first = np.array([[0, 1]]), np.append(0, np.cumsum([1, 1] + 298 * [0]))
-    graph = laid_out(300, np.empty((0, 2), np.int64), np.empty(0), np.bincount([0, 1], minlength=300))
-    linked = bucket_kernels.insert_in_order(problem, graph, pairs, np.ones(1), first, np.zeros(2, np.int64))
-    assert not linked.any()
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_spanner_ends_at_the_deadline(n_jobs):
     with pytest.raises(TimeLimitError, match="spanner"):
@@ -177,10 +160,6 @@ def test_a_stopped_factorization():
     points = LONG[:200, :2]
     program = SteinProgram(points, -points, np.full(200, 1.0 / 200), sk.greedy_spanner(points))
     plan = newton_system.prepare(program)
-    factor = newton_system.Factorisation(plan.patterns[0].symbolic)
-    factor.panels[:] = 1.0
-    kernels.factorise(plan.patterns[0].symbolic.fronts, factor.panels, factor.stack, STOPPED)
-    assert (factor.panels == 1.0).all()
     stop = StopSignal()
     settings = Settings(1e-6, interrupted=stop)
     system = newton_system.BlockSystem(program.coordinate(0), plan.patterns[0], settings)
@@ -196,23 +175,6 @@ def test_an_unreached_limit_does_not_change_the_result():
     held = sk.graph_stein_discrepancy(points, scores=-points, max_seconds=600.0)
     assert (free.lower, free.upper) == (held.lower, held.upper)
     np.testing.assert_array_equal(free.graph.edges, held.graph.edges)
-
-
-def test_the_elimination_order_is_that_of_a_complete_factorization():
-    """SuperLU computes it; only the incomplete factorization has a time limit."""
-    from scipy import sparse
-    from scipy.sparse.linalg import splu
-
-    i, k = sk.greedy_spanner(LONG[:2000]).edges.T
-    links = sparse.csr_array((np.ones(2 * len(i)), (np.append(i, k), np.append(k, i))), shape=(2000, 2000))
-    whole = splu(
-        sparse.csc_array(links + sparse.diags_array(np.diff(links.indptr) + 1.0)),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
-    order = newton_system.minimum_degree(links.indptr.astype(np.int64), links.indices.astype(np.int64))
-    np.testing.assert_array_equal(order, np.argsort(whole.perm_c))
 
 
 def test_the_deadline_holds_in_threads():

@@ -174,7 +174,7 @@ def imports_between_files():
     arrows = nx.DiGraph()
     for module, path in modules().items():
         arrows.add_edges_from((module, name) for name in imported_modules(path) if name in modules())
-    named = {f"{solvers.__package__}.{solver.module}" for solver in solvers.SOLVERS.values()}
+    named = {f"{solvers.__package__}.{solver.module}" for solver in solvers.SOLVERS.values() if solver.module}
     assert named <= modules().keys()
     arrows.add_edges_from((solvers.__name__, name) for name in named)  # imported when one is asked for
     return arrows

@@ -94,7 +94,7 @@ def caps() -> str:
 
 def solvers() -> str:
     """The solvers that a user may choose, one a row, with the first lines of their docstrings."""
-    rows = "\n".join(f"| `{name}` | {first_line(solver)} |" for name, solver in SOLVERS.items() if name != "auto")
+    rows = "\n".join(f"| `{name}` | {solver.purpose} |" for name, solver in SOLVERS.items() if name != "auto")
     return f"| solver | made for |\n| --- | --- |\n{rows}\n"
 
 

@@ -63,53 +63,9 @@ print(json.dumps([len(cold), [k for k in range(len(cold)) if cold[k] != warm[k]]
 """
 
 
-SCORES = """
-import json, sys
-import numpy as np, steinkit as sk
-from steinkit.discrepancy.graph.solvers.block import rows_kernels as rows
-from steinkit.discrepancy.graph.solvers.block.elimination_kernels import analyse
-from steinkit.discrepancy.graph.spanner.empty_box_kernels import insert_empty_boxes, list_empty_boxes
-from steinkit.runtime import compilation
-
-KERNELS = (
-    list_empty_boxes, insert_empty_boxes, analyse,
-    rows.node_pairs, rows.pair_positions, rows.factorise, rows.newton_step, rows.bounds,
-)
-
-def scored(seed):
-    rng = np.random.default_rng(seed)
-    n, kind = 60 + 40 * (seed % 5), seed % 6
-    x, bounds, weights = rng.standard_normal((n, 2)), None, None
-    if kind == 1:  # above a bound, some draws next to it
-        x, bounds = np.abs(x) * np.where(rng.random((n, 2)) < 0.05, 1e-8, 1.0), [0.0, np.inf]
-    elif kind == 2:  # very near one another
-        x[1::2] = x[: n // 2 * 2 : 2] + 1e-7 * rng.standard_normal((n // 2, 2))
-    elif kind == 3:  # ties, and heavy tails
-        x = np.round(rng.standard_cauchy((n, 2)), 1)
-    elif kind == 4:
-        weights = rng.dirichlet(np.ones(n))
-    elif kind == 5:  # two coordinates of very different size
-        x *= [1.0, 1e-3]
-    found = sk.graph_stein_discrepancy(
-        x, scores=-x, bounds=bounds, weights=weights, tolerance=10.0 ** -(3 + seed % 4), n_jobs=1 + seed % 2
-    )
-    arrays = found.g, found.grad_g, found.coordinate_lower, found.coordinate_upper, found.graph.edges
-    return [found.solver, *(array.tobytes().hex() for array in arrays)]
-
-first, last = map(int, sys.argv[1:])
-compilation._is_kept = lambda _: False
-compilation._left["seconds"] = 1e9
-cold, compiled = [scored(seed) for seed in range(first, last)], [[len(each.compiled.signatures) for each in KERNELS]]
-compilation.compile_from_now_on()
-warm = [scored(seed) for seed in range(first, last)]
-compiled.append([len(each.compiled.signatures) for each in KERNELS])
-print(json.dumps([len(cold), [k for k in range(len(cold)) if cold[k] != warm[k]], *compiled]))
-"""
-
-
-def both_ways(first, last, script=BOTH_WAYS):
+def both_ways(first, last):
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, str(first), str(last)],
+        [sys.executable, "-W", "ignore", "-c", BOTH_WAYS, str(first), str(last)],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -125,30 +81,6 @@ def test_verdicts_are_bit_for_bit_identical():
     assert min(then) > 0  # and as machine code
 
 
-def test_scores_are_bit_for_bit_identical():
-    count, differing, before, then = both_ways(0, 24, SCORES)
-    assert (count, differing) == (24, [])
-    assert sum(before) == 0  # run by Python
-    assert min(then) > 0  # and as machine code
-
-
-@pytest.mark.slow
-def test_a_first_score_compiles_only_a_factorization(tmp_path):
-    sample = tmp_path / "sample.csv"
-    np.savetxt(sample, np.random.default_rng(0).standard_normal((200, 2)), delimiter=",", header="a,b", comments="")
-    command = [sys.executable, "-m", "steinkit", "score", sample, "--target", "normal", "-p", "mean=0,0"]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    first, second = (
-        subprocess.run(command, capture_output=True, text=True, check=True, env=environment) for _ in range(2)
-    )
-    assert first.stderr.count("compiling") == 1
-    assert "compiling" not in second.stderr
-    kept = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")}
-    assert {"cholesky_kernels.factorise", "cholesky_kernels.solve"} <= kept
-    assert {name.split(".")[0] for name in kept} == {"cholesky_kernels"}  # with those that the two call
-    head, tail = (each.stdout.split("seconds: ")[0] for each in (first, second))
-    assert head == tail
 
 
 def reciprocal_added(values, total):

@@ -1,10 +1,9 @@
-"""The graph Stein discrepancy: graph, programs, solver, certificate.
+"""The graph Stein discrepancy: graph, linear programs, solver and certificate.
 
-Programs are solved a portion at a time, and of an answer only its bracket and its Stein function are kept. While an
-solver works on a coordinate it holds several arrays of the program's n (d + 1) variables. For all coordinates at once
-these would take many times the memory of the answer, and the first would take the time of the last. So eight
-coordinates for each thread are solved and proved, which is what `first_order` does side by side, each portion in its
-share of the time that is left; then the next.
+The coordinates are solved in portions of eight per thread, the number that solver `first_order` treats together. A
+solver holds several arrays of n (d + 1) variables per coordinate, so solving all coordinates at once would need many
+times the memory of the result. Each portion gets an equal share of the time left, and of each solution only the bracket
+and the Stein function are kept.
 """
 
 from __future__ import annotations
@@ -53,85 +52,87 @@ def graph_stein_discrepancy(
     n_jobs: int = 1,
     progress: bool = False,
 ) -> GraphSteinDiscrepancy:
-    """Measure how far a sample is from its target, bias included, with proof.
+    """Compute the graph Stein discrepancy of a sample, with a certified bracket.
 
-    The graph Stein discrepancy is the largest gap between the sample's mean and the target's mean, which is zero,
-    over the functions h = <g, grad log p> + div g with g, its gradient and the gradient's Lipschitz constant bounded
-    by the Stein factors along the edges of a graph on the sample's points. It needs the score of the target only.
+    The discrepancy is the largest difference between the sample mean and the target mean, which is zero, of the
+    functions h = <g, grad log p> + div g. The values, gradients and second differences of g are bounded by the Stein
+    factors at the points and along the edges of a graph. Only the score grad log p of the target is needed.
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
-        The sample. Repeated points are merged and their weights summed.
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any input of `as_sample`
+        The sample. Repeated points are merged and their weights added.
     target : Target, optional
-        What the sample claims to represent. Exactly one of `target`, `scores` and scores stored in the sample is
-        needed; a target given with a sample that stores scores takes their place.
+        Target distribution. Exactly one of `target`, `scores` and scores stored in the sample is required; a target
+        replaces the stored scores.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit.
+        Non-negative weights of the draws; they are normalized. Equal by default.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the target's support, (lower, upper) for each coordinate; the target's own if not given.
-    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
-        In which draws and scores are taken: none, which is the definition; the sample's own standard deviations; or a
-        scale for each coordinate, as an array or by name, {"scale": {...}}. The brackets are then those of the scaled
-        draws, as are graph and saturation; g and its gradient are in raw coordinates again.
-    dilation : float
-        Stretch t > 1 of the spanner. A smaller one costs more edges and time; the value lies between the complete
-        graph's and 2 t^2 times that.
-    graph : {"spanner", "complete"}
-        Graph on the points, in the L1 metric. In one dimension it is always the sorted sample, which gives the
-        complete graph's value exactly.
-    stein_factors : tuple of three floats
-        Bounds (c1, c2, c3) on g, on its gradient and on the gradient's Lipschitz constant.
+        Bounds (lower, upper) of the support per coordinate; those of the target by default.
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping, default "raw"
+        Units of the draws and scores: "raw" for the values as given (the definition), "own" for the standard deviations
+        of the sample, or one scale per coordinate, as an array or by name, ``{"scale": {...}}``. The bracket, the graph
+        and the saturation refer to the scaled draws; g and its gradient are converted back to raw coordinates.
+    dilation : float, default 2.0
+        Dilation t > 1 of the spanner. The value lies between that of the complete graph and 2 t^2 times that. A smaller
+        t gives more edges and takes longer.
+    graph : {"spanner", "complete"}, default "spanner"
+        Graph on the points, with L1 lengths. In one dimension consecutive points are joined, which gives the value of
+        the complete graph exactly.
+    stein_factors : tuple of three floats, default (1.0, 1.0, 1.0)
+        Bounds (c1, c2, c3) on g, on its gradient and on the Lipschitz constant of its gradient.
     operator : RiemannianLangevin, optional
-        Diffusion operator in place of Langevin's, h = <a grad log p + div a, g> + <a, grad g> for a covariance
-        coefficient a(x): one that grows in the tails suits a target with heavy ones. On a bounded support its
-        off-diagonal entries must vanish on the faces. Values of different operators are not comparable. It is a
-        function of raw coordinates; in units of scale S it is the same diffusion's, with S^-1 a S^-1.
-    solver : str
-        "auto" chooses by dimension, size and tolerance, and hands over where a bracket stays open; or one of "chain"
-        (one dimension), "block", "first_order", "highs", "cvxpy", or "cvxpy:NAME" for an LP solver that CVXPY knows.
-        ``steinkit score --help`` lists them.
+        Diffusion operator h = <a grad log p + div a, g> + <a, grad g> with a covariance coefficient a(x), a function of
+        raw coordinates, instead of the Langevin operator (a = I). A coefficient that grows in the tails suits
+        heavy-tailed targets. On a bounded support its off-diagonal entries must vanish on the faces. Values of
+        different operators are not comparable.
+    solver : str, default "auto"
+        "auto" chooses by dimension, size and tolerance, and continues with another solver if a bracket stays open;
+        otherwise "chain" (one dimension only), "block", "first_order", "highs", "cvxpy", or "cvxpy:NAME" for an LP
+        solver that CVXPY supports.
     tolerance : float, optional
-        Widest relative bracket (upper - lower)/upper accepted; 1e-6 up to three dimensions, 1e-3 above.
+        Largest relative width (upper - lower)/upper of the bracket; 1e-6 up to three dimensions, 1e-3 above, by
+        default.
     max_seconds : float, optional
-        Time, from the call on, after which solvers stop with the best bracket found. The graph counts, and so does a
-        first compilation, which cannot be cut short. If half of the time passes before the spanner is there, a coarser
-        one takes its place; a warning and `unranked` say so, and `dilation` is what is proved of it.
-    n_jobs : int
-        Coordinates solved side by side; -1 for one a processor. It does not change the answer.
-    progress : bool
+        Time limit in seconds, including the graph and a first compilation. Solvers stop at the limit with the best
+        bracket found.
+    n_jobs : int, default 1
+        Number of threads; -1 for one per processor. The result does not depend on it.
+    progress : bool, default False
         Show progress on standard error.
 
     Returns
     -------
     GraphSteinDiscrepancy
-        Bracket, coordinates, the optimal g and the test function, graph, timings and warnings.
+        Bracket, coordinates, optimal function g, test function h, graph, timings and warnings.
 
     Raises
     ------
     UsageError
-        If a setting cannot be honoured.
+        If an argument is not valid.
     InputError
-        If the sample, the scores, the support or the operator do not fit together, or hold values that are not finite.
+        If the sample, scores, support or operator are inconsistent or not finite.
     SolverError
-        If no solver certified the answer to within 10 %; the error carries the bracket. `TimeLimitError` if time ran
-        out before there was a program to solve.
+        If the relative width of the bracket exceeds 10 %; the error carries the bracket.
+    TimeLimitError
+        If the time limit passes before the programs are built.
     CrossedBracketError
-        If two proofs contradict each other, which is a defect of steinkit.
+        If two bounds contradict each other, which indicates a defect of steinkit.
 
     Warns
     -----
     SteinkitWarning
-        If the bracket is wider than `tolerance`.
+        If the bracket is wider than `tolerance`, or if the discrepancy is saturated.
 
     Notes
     -----
-    A discrepancy is comparable between samples of the same size and target. It cannot see a mode that no draw has
-    visited, if that mode does not change the score at the draws. Where neighbouring draws lie a good part of a unit
-    apart, as a thousand do in three dimensions and more, it saturates: a sample that is too narrow may score lower than
-    a right one. A warning says so, and samples are then not ordered by it (`GraphSteinDiscrepancy.is_saturated`).
+    Discrepancies are comparable between samples of the same size and target. A mode that no draw visited is not
+    detected if it does not change the score at the draws. The discrepancy saturates if neighbouring draws lie a
+    substantial part of a unit apart, as 1000 draws do in three dimensions and more: a sample that is too narrow may
+    then score lower than exact draws. A warning reports saturation, and such samples are not ranked
+    (`GraphSteinDiscrepancy.is_saturated`).
 
     References
     ----------
@@ -174,13 +175,12 @@ def graph_stein_discrepancy(
             network, stretch = _graph_on(sample.points, graph, dilation, settings)
             program = replace(program, graph=network)
             spanned = time.perf_counter()
-            deadlines.require_time("the programs were written down", registry.least_seconds(program))
+            deadlines.require_time("the programs were written down")
             with instance_kept(**program.arrays):
-                case = registry.Case(program, settings)
-                chosen.require_suitable(case)
+                chosen.require_suitable(program)
                 written = time.perf_counter()
                 answers = Answers(program)
-                solving = partial(solve_in_portions, chosen, case, answers)
+                solving = partial(solve_in_portions, chosen, program, settings, answers)
                 deadlines.interruptible(solving, stop, "the programs were solved")
         except TimeLimitError as error:
             known = Answers(program) if answers is None else answers
@@ -200,7 +200,6 @@ def graph_stein_discrepancy(
         units=data.units,
         graph=network,
         dilation=stretch,
-        dilation_asked=dilation if dilation < stretch else None,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
         solver=" + ".join(dict.fromkeys(answers.solvers)),
         tolerance=settings.tolerance,
@@ -219,12 +218,12 @@ def graph_stein_discrepancy(
         result = replace(result, warnings=(*result.warnings, Caution(result.unranked)))
     if answers.late:
         return accepted(result, "the discrepancy", " (time ran out)", "Allow more time, or thin the sample")
-    choose = "Thin the sample" if " + " in result.solver else "Let solver auto choose, or thin the sample"
-    return accepted(result, "the discrepancy", f" (solver {result.solver} could not close it)", choose)
+    remedy = "Thin the sample" if " + " in result.solver else "Use solver auto, or thin the sample"
+    return accepted(result, "the discrepancy", f" (solver {result.solver} could not close it)", remedy)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Coefficients | None:
-    """The operator at the sample's points; None for Langevin's."""
+    """Evaluate the operator at the points of the sample; None for the Langevin operator."""
     if operator is None:
         return None
     require_type(RiemannianLangevin, "a RiemannianLangevin or None", operator=operator)
@@ -233,49 +232,50 @@ def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Co
 
 
 def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
-    """The graph on the points and its stretch."""
+    """Build the graph on the points; return it with its dilation."""
     if not isinstance(kind, str) or kind not in ("spanner", "complete"):
-        raise UsageError(f"graph must be 'spanner' or 'complete'; received {kind!r}")
+        raise UsageError(f"graph must be 'spanner' or 'complete'; got {kind!r}")
     stretch = geometry.checked_dilation(dilation)
     if points.shape[1] == 1:
         return geometry.join_neighbours(points), 1.0
     if kind == "complete":
         return geometry.join_all_pairs(points), 1.0
-    from steinkit.discrepancy.graph.spanner.greedy import span_in_time
+    from steinkit.discrepancy.graph.spanner.greedy import span_greedily
 
-    return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)
+    return span_greedily(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress), stretch
 
 
 def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool) -> tuple[Floats, Floats]:
-    """A Stein function of z = (x - m) / S as one of x, such that T g stays the same at every point.
+    """Convert a Stein function of z = (x - m) / S into a function of x with the same T g at every point.
 
-    Langevin's operator in z is that of the covariance S^2 in x, whose flow S g_z is what Langevin's takes for g. The
-    coefficients b, a of another operator are b / S and S^-1 a S^-1 in z, so that it is g_z / S.
+    The Langevin operator in z is the operator of covariance S^2 in x, so the Langevin operator in x has g = S g_z.
+    Other operators have coefficients b / S and S^-1 a S^-1 in z, so g = g_z / S.
     """
     if units.kind == "raw":
         return g, slopes
     along = units.scale if slopes.shape[2] == g.shape[1] else units.scale[:, None]
-    with np.errstate(over="ignore"):  # infinite where it is, in raw units
-        if is_langevin:
-            return g * units.scale, slopes * units.scale[:, None] / along
-        return g / units.scale, slopes / units.scale[:, None] / along
+    if is_langevin:
+        return g * units.scale, slopes * units.scale[:, None] / along
+    return g / units.scale, slopes / units.scale[:, None] / along
 
 
 class Answers:
-    """What is known of every coordinate.
+    """Best bounds found so far, per coordinate.
 
     Attributes
     ----------
     lower, upper : ndarray, shape (d,)
-        Brackets: at first those that need no solver.
+        Brackets; initially [0, c1 sum |b_gamma| + c2 sum |b_Gamma|].
     g : ndarray, shape (n, d)
-        Functions that attain the lower ends.
+        Functions that attain the lower bounds.
     slopes : ndarray, shape (n, d, k)
-        Their gradients, k = d; or their derivatives along their own coordinates, k = 1, where the others are zero.
+        Their gradients (k = d), or only the derivatives of g_j in direction j (k = 1) if all others are zero.
     late : bool
-        Whether time ran out.
-    solvers, notes : list
-        Of those that had a part; and what the user should know, each with the number of its coordinate.
+        True if the time limit stopped a solver.
+    solvers : list of str
+        Solvers that contributed.
+    notes : list of (int, str)
+        Messages for the user, each with its coordinate.
     """
 
     def __init__(self, program: SteinProgram) -> None:
@@ -288,41 +288,38 @@ class Answers:
         self.notes: list[tuple[int, str]] = []
 
     def take(self, j: int, candidate: Candidate) -> None:
-        """Keep what a solver proves of a coordinate."""
+        """Store the certified bounds and the Stein function of coordinate j."""
         proof = candidate.proof
-        self.g[:, j], slopes = candidate.program.stein_function(proof.feasible)
-        own = slopes.shape[1] < self.slopes.shape[2]  # a coordinate between near bounds may be loose by itself
-        self.slopes[:, j, slice(j, j + 1) if own else slice(None)] = slopes
+        self.g[:, j], self.slopes[:, j] = candidate.program.stein_function(proof.feasible)
         self.lower[j], self.upper[j] = proof.lower, proof.upper
         self.solvers += candidate.solvers
         self.notes += [(j, note) for note in candidate.notes]
 
 
-def solve_in_portions(solver: registry.Solver, case: registry.Case, answers: Answers) -> None:
-    """Solve and prove all coordinates, or as many as there is time for.
+def solve_in_portions(solver: registry.Solver, program: SteinProgram, settings: Settings, answers: Answers) -> None:
+    """Solve and certify the coordinates in portions until the time limit.
 
     Raises
     ------
     TimeLimitError
-        If there was no time for any.
+        If the time limit passes before the first portion is solved.
     """
-    at_once, proof = registry.PORTION * case.settings.n_jobs, registry.proof_seconds(case.program)
-    portions = [range(begin, min(begin + at_once, case.dim)) for begin in range(0, case.dim, at_once)]
+    size = registry.PORTION * settings.n_jobs
+    portions = [range(begin, min(begin + size, program.dim)) for begin in range(0, program.dim, size)]
     for number, portion in enumerate(portions):
-        left = case.settings.seconds_left
-        ends = time.monotonic() + left / (len(portions) - number) - proof * len(portion)
+        left = settings.seconds_left
         if number and left == 0.0:
-            break
+            answers.late = True
+            return
+        end = time.monotonic() + left / (len(portions) - number)
         try:
-            candidates = solver.work_on(case.with_settings(replace(case.settings, deadline=ends)), portion)
+            candidates = solver(program, replace(settings, deadline=end), portion)
         except TimeLimitError:
             if not number:
                 raise
-            break
-        answers.late |= time.monotonic() >= ends
+            answers.late = True
+            return
+        answers.late |= time.monotonic() >= end
         for j, candidate in zip(portion, candidates, strict=True):
             answers.take(j, candidate)
-        del candidates, candidate  # before the next ones come
-    else:
-        return
-    answers.late = True
+        del candidates, candidate  # frees memory before the next portion

@@ -28,12 +28,12 @@ def by_climb(climb, carried):
         (1.0, 3.0, "unclear"),
     ],
 )
-def test_a_part_prevails_from_twice_the_other(climb, carried, found):
+def test_larger_part_of_h_must_be_twice_the_other(climb, carried, found):
     assert by_climb(climb, carried) == found
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_shift_explains_from_two_fifths(sign):
+def test_shift_must_explain_two_fifths(sign):
     def by_shift(share):
         return direction(QUARTERS, X, np.full(4, sign), np.full(4, sign * share), np.zeros(4), 0.0, 1.0)
 
@@ -42,7 +42,7 @@ def test_a_shift_explains_from_two_fifths(sign):
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_stretch_explains_from_two_fifths(sign):
+def test_rescaling_must_explain_two_fifths(sign):
     def by_stretch(share):
         return direction(QUARTERS, X, sign * X, np.zeros(4), np.zeros(4), sign * share, 1.0)
 
@@ -50,24 +50,24 @@ def test_a_stretch_explains_from_two_fifths(sign):
     assert by_stretch(0.39) == "crowds"
 
 
-def test_the_larger_of_shift_and_stretch_is_named():
+def test_larger_of_shift_and_rescaling_is_reported():
     flow = 1.0 + X
     assert direction(QUARTERS, X, flow, np.full(4, 0.6), np.zeros(4), 0.5, 1.0) == "low"
     assert direction(QUARTERS, X, flow, np.full(4, 0.4), np.zeros(4), 0.5, 1.0) == "narrow"
 
 
-def test_draws_in_one_place_are_not_stretched():
+def test_equal_draws_have_no_rescaling():
     flow = np.ones(4)
     assert direction(QUARTERS, np.zeros(4), flow, flow, flow, 1.0, 1.0) == "low"
 
 
-def test_details_hold_the_draws_that_weigh_most():
+def test_influences_describe_the_largest_contributions():
     draws = np.repeat(np.linspace(-1.0, 1.0, 20), 2)
     draws[6:8] = 7.0
     result = sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0))
     draws, half = influences(result.sample, result.test_function)
     h, q = result.test_function, result.sample.weights
-    assert (draws[0].draw, draws[0].count, *draws[0].point, draws[0].h) == (7, 2, 7.0, h[3])
+    assert draws[0] == f"draw 7 (2 times) at (7), h = {h[3]:+.3g}"
     influence = np.sort(q * np.abs(h))[::-1]
     assert influence[:half].sum() >= 0.5 * influence.sum() > influence[: half - 1].sum()
 
@@ -90,19 +90,19 @@ def test_details_hold_the_draws_that_weigh_most():
         ("unclear", (9.0, 9.0), (9.0, 9.0), "unclear"),
     ],
 )
-def test_a_direction_is_said_where_both_moments_say_the_same(found, location, spread, said):
+def test_direction_requires_both_statistics(found, location, spread, said):
     columns = (np.array([[9.0, each] for each in pair]) for pair in (location, spread))
     known = confirmed(*columns, np.array([99.0, 1.0]))
     assert (found in known and bool(known[found][1])) == (said != "unclear")
 
 
-def test_modes_are_flagged_where_the_spread_is_further_off_than_the_dependence():
+def test_mode_directions_require_spread_above_dependence():
     location, spread = np.zeros((2, 2)), np.array([[0.0, -5.0], [0.0, -5.0]])
     for dependence, said in ((4.9, True), (5.1, False)):
         assert confirmed(location, spread, np.array([0.0, dependence]))["strays"][1] == said
 
 
-def test_near_a_bound_the_same_moments_count_twice():
+def test_marginal_statistics_are_used_twice_with_bounds():
     draws = 0.5 * np.abs(np.random.default_rng(0).standard_normal((400, 1)))  # of |N(0, 1)|: too low, and too narrow
     bounds = np.array([[0.0, np.inf]])
     location, spread, _ = moments_of(sk.Sample(draws).distinct(), -draws, bounds)
@@ -110,12 +110,12 @@ def test_near_a_bound_the_same_moments_count_twice():
     assert (spread > 3.0).all()
 
 
-def test_without_moments_no_direction_is_said():
+def test_direction_is_unclear_without_moments():
     few = sk.graph_stein_discrepancy([[0.0], [0.5], [3.0]], sk.targets.Normal(0.0))
     assert few.directions == ("unclear",)
 
 
-def test_moments_are_those_of_the_draws_with_repeats_and_weights():
+def test_moments_account_for_repeats_and_weights():
     """Chains of an autocorrelation time of two: every draw twice, beside the same as weights."""
     draws = np.random.default_rng(0).standard_normal((400, 2)) + 0.3
     once, twice = (sk.graph_stein_discrepancy(each, NORMAL) for each in (draws, np.repeat(draws, 2, axis=0)))
@@ -129,7 +129,7 @@ def test_moments_are_those_of_the_draws_with_repeats_and_weights():
 
 
 @pytest.mark.parametrize(("spread", "size"), [(1e90, 1.0), (1e-90, 1.0), (1.0, 1e-90)])
-def test_extreme_samples_are_described_without_warnings_of_numpy(spread, size):
+def test_extreme_samples_have_a_summary(spread, size):
     """Powers of deviations and of scores are far from one there."""
     x = np.random.default_rng(0).standard_normal((12, 1)) * spread
     found = sk.graph_stein_discrepancy(x, scores=-size * np.sign(x))

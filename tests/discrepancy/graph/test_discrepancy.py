@@ -38,14 +38,14 @@ def same(first, second):
 
 @SMALL
 @given(samples, st.integers(0, 2**32 - 1))
-def test_order_of_the_draws_does_not_matter(points, seed):
+def test_permuting_draws_keeps_the_value(points, seed):
     shuffled = np.random.default_rng(seed).permutation(points)
     assert same(scored(points), scored(shuffled))
 
 
 @SMALL
 @given(samples)
-def test_splitting_the_weight_of_a_point_does_not_matter(points):
+def test_splitting_a_weight_keeps_the_value(points):
     whole = np.arange(1.0, len(points) + 1)
     halves = np.concatenate([0.25 * whole, 0.75 * whole])
     twice = np.concatenate([points, points])
@@ -65,7 +65,7 @@ def test_complete_and_spanner_bound_each_other(points):
 
 @SMALL
 @given(samples)
-def test_more_edges_never_raise_the_value(points):
+def test_more_edges_never_increase_the_value(points):
     values = [scored(points, dilation=t) for t in (3.0, 2.0, 1.2)]
     edges = [set(map(tuple, result.graph.edges)) for result in values]
     for (few, looser), (many, tighter) in itertools.pairwise(zip(edges, values, strict=True)):
@@ -77,33 +77,21 @@ def test_more_edges_never_raise_the_value(points):
 
 @SMALL
 @given(samples, st.tuples(*[st.floats(0.2, 5.0)] * 3))
-def test_stein_factors_scale_the_value_between_their_least_and_greatest(points, c):
+def test_stein_factors_scale_the_value(points, c):
     classical, scaled = scored(points, graph="complete"), scored(points, graph="complete", stein_factors=c)
     assert min(c) * classical.lower <= scaled.upper
     assert scaled.lower <= max(c) * classical.upper
 
 
 @SMALL
-@given(samples, st.floats(-1e6, 1e6))
-def test_a_constant_added_to_the_log_density_does_not_matter(points, constant):
-    pytest.importorskip("jax")
-    flat, raised = (
-        sk.Target.from_jax(lambda x, shift=shift: shift - 0.5 * (x**2).sum(), points.shape[1])
-        for shift in (0.0, constant)
-    )
-    first, second = (sk.graph_stein_discrepancy(points, target) for target in (flat, raised))
-    assert (first.lower, first.upper) == (second.lower, second.upper)
-
-
-@SMALL
 @given(samples)
-def test_bounds_far_away_do_not_matter_and_near_ones_never_raise_the_value(points):
+def test_bounds_never_increase_the_value(points):
     free = scored(points)
     assert same(free, scored(points, bounds=(-1e3, 1e3)))
     assert certainly_at_most(scored(points, bounds=(points.min() - 0.1, points.max() + 0.1)), free)
 
 
-def test_the_stein_function_attains_the_lower_bound_and_obeys_every_constraint():
+def test_stein_function_is_feasible_and_attains_the_lower_bound():
     points = instance("normal 300x2")[0][:100]
     result = scored(points)
     q, g, gradient = result.sample.weights, result.g, result.grad_g
@@ -123,7 +111,7 @@ def test_the_stein_function_attains_the_lower_bound_and_obeys_every_constraint()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_wrong_samples_score_worse_than_right_ones(seed):
+def test_biased_samples_score_higher_than_exact_draws(seed):
     """Negative controls: shifted, scaled, heavy-tailed and truncated samples."""
     rng = np.random.default_rng(seed)
     right = rng.standard_normal((200, 2))
@@ -140,7 +128,7 @@ def test_wrong_samples_score_worse_than_right_ones(seed):
         assert bad.lower > 1.1 * good.upper, name
 
 
-def test_an_unvisited_mode_is_not_seen():
+def test_unvisited_mode_is_not_detected():
     """What the number does not prove, shown: one mode of two far apart scores like the whole."""
     means = np.array([[0.0, 0.0], [40.0, 0.0]])
     both = sk.targets.GaussianMixture(means, 1.0)
@@ -152,7 +140,7 @@ def test_an_unvisited_mode_is_not_seen():
 @pytest.mark.parametrize("dim", [1, 2, 4])
 @pytest.mark.parametrize("graph", ["spanner", "complete"])
 @pytest.mark.parametrize("given", [np.asarray, sk.Sample])
-def test_draws_are_read_once_and_checked_once_more_with_their_scores(monkeypatch, dim, graph, given):
+def test_draws_are_validated_once(monkeypatch, dim, graph, given):
     draws = np.random.default_rng(0).standard_normal((30, dim))
     sample = given(draws)
     sk.graph_stein_discrepancy(sample, scores=-draws, graph=graph)  # so that every module is loaded
@@ -177,7 +165,7 @@ def test_repeated_draws_are_merged_and_counted():
     np.testing.assert_array_equal(result.sample.inverse, np.repeat(np.arange(20), 3))
 
 
-def test_draws_without_weight_are_left_out_and_counted():
+def test_draws_with_zero_weight_are_dropped_and_counted():
     points = np.random.default_rng(0).standard_normal((20, 2))
     weights = np.where(np.arange(20) < 15, 1.0, 0.0)
     result = scored(points, weights=weights)
@@ -188,7 +176,7 @@ def test_draws_without_weight_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("draws", "note"), [([[0.5, 2.0]], "one draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
 )
-def test_a_single_point_is_scored_in_closed_form_and_named(draws, note):
+def test_single_point_in_closed_form(draws, note):
     """One point x: maximise gamma s_j + Gamma_jj over boxes, |s_j| + 1 for each coordinate."""
     result = sk.graph_stein_discrepancy(draws, NORMAL)
     assert result.value == pytest.approx(0.5 + 1 + 2.0 + 1)
@@ -196,14 +184,14 @@ def test_a_single_point_is_scored_in_closed_form_and_named(draws, note):
     assert any(note in warning for warning in result.warnings)
 
 
-def test_two_far_points_in_closed_form():
+def test_two_distant_points_in_closed_form():
     """Beyond the reach of every row only the boxes are left: q (|s| + 1) a point and coordinate."""
     points = np.array([[0.0, 0.0], [10.0, 0.0]])
     result = scored(points)
     assert result.coordinate_values == pytest.approx([0.5 * (0 + 1) + 0.5 * (10 + 1), 1.0])
 
 
-def test_outliers_of_1e9_are_scored_with_proof():
+def test_outliers_are_certified():
     points = np.random.default_rng(0).standard_normal((50, 2))
     points[7] = 1e9, -1e9
     result = scored(points)
@@ -212,7 +200,7 @@ def test_outliers_of_1e9_are_scored_with_proof():
     assert int(np.argmax(np.abs(result.test_function))) == 7
 
 
-def test_a_bracket_wider_than_asked_for_comes_with_a_warning():
+def test_wide_bracket_warns():
     points = np.random.default_rng(1).standard_normal((300, 1))
     with pytest.warns(sk.SteinkitWarning, match="relative width"):
         result = scored(points, tolerance=1e-15)
@@ -222,16 +210,7 @@ def test_a_bracket_wider_than_asked_for_comes_with_a_warning():
     assert any("relative width" in note for note in result.warnings)
 
 
-def test_one_dimension_brackets_the_value_found_elsewhere():
-    """g(1).standard_normal(1000): 0.0754980932 by an interior point method in scaled edge variables."""
-    points = np.random.default_rng(1).standard_normal((1000, 1))
-    result = scored(points)
-    assert result.lower <= 0.0754980932 + 1e-10
-    assert result.upper >= 0.0754980932 - 1e-10
-    assert result.gap <= 1e-6
-
-
-def test_dimensions_above_three_accept_a_wider_bracket():
+def test_default_tolerance_above_three_dimensions():
     points = np.random.default_rng(0).standard_normal((30, 4))
     assert scored(points).tolerance == 1e-3
     assert scored(points, tolerance=1e-7).tolerance == 1e-7
@@ -272,13 +251,13 @@ def test_a_sample_that_stores_scores_needs_no_target():
         ({"target": sk.targets.Uniform([0, 0], [1, 1]), "bounds": (-9, 9)}, sk.UsageError, "bounds="),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(arguments, error, message):
+def test_invalid_arguments_raise(arguments, error, message):
     with pytest.raises(error, match=message):
         sk.graph_stein_discrepancy([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], **arguments)
 
 
-def test_weights_given_twice_are_refused():
-    with pytest.raises(sk.UsageError, match="the sample has weights"):
+def test_weights_given_twice_raise():
+    with pytest.raises(sk.UsageError, match="has weights"):
         sk.graph_stein_discrepancy(sk.Sample([[0.0, 0.0]], weights=[1.0]), NORMAL, weights=[1.0])
 
 
@@ -291,7 +270,7 @@ def test_errors_name_the_draw_not_the_distinct_point():
         sk.graph_stein_discrepancy(draws, broken)
 
 
-def test_other_names_and_names_in_another_order_are_refused():
+def test_mismatched_names_raise():
     target = sk.Target(lambda x: -x, names=("a", "b"))
     points = np.random.default_rng(0).standard_normal((300, 2))
     with pytest.raises(sk.InputError, match="b, a are not"):
@@ -308,7 +287,7 @@ def test_other_names_and_names_in_another_order_are_refused():
     assert not sk.graph_stein_discrepancy(points, target).warnings
 
 
-def test_a_wide_bracket_is_raised_with_the_bracket_in_it(monkeypatch):
+def test_error_carries_the_bracket(monkeypatch):
     points = np.random.default_rng(0).standard_normal((40, 2))
     honest = scored(points)
     monkeypatch.setattr("steinkit.discrepancy.bracket.WIDEST_BRACKET", 1e-15)
@@ -319,26 +298,26 @@ def test_a_wide_bracket_is_raised_with_the_bracket_in_it(monkeypatch):
 
 
 @pytest.mark.parametrize("apart", [1e-8, 1e-10, 1e-14])
-def test_draws_that_nearly_coincide_are_scored_with_proof(apart):
+def test_nearly_equal_draws_are_certified(apart):
     points = np.random.default_rng(0).standard_normal((20, 2))
     points[13] = points[5] + [apart, 0.0]
     for solver in ("auto", "highs", "cvxpy"):
         assert scored(points, solver=solver).gap <= 1e-6
 
 
-def test_names_of_the_target_serve_a_sample_without_any():
+def test_target_names_are_used():
     target = sk.Target(lambda x: -x, names=("alpha", "beta"))
     assert sk.graph_stein_discrepancy([[0.0, 1.0], [1.0, 0.0]], target).sample.names == ("alpha", "beta")
 
 
-def test_a_draw_that_nearly_lies_on_a_bound_is_scored_with_proof():
+def test_draws_near_a_bound_are_certified():
     """Right draws of a gamma distribution that piles up at 0."""
     points, target = np.random.default_rng(0).gamma([0.1, 2.0], size=(100, 2)), sk.targets.Gamma([0.1, 2.0], [1.0, 1.0])
     for solver in ("auto", "cvxpy"):
         assert sk.graph_stein_discrepancy(points, target, solver=solver).gap <= 1e-6
 
 
-def test_a_saturated_discrepancy_says_so():
+def test_saturation_warns():
     """Independent draws of N(0, I) in five dimensions lie so far apart that halving them lowers the value."""
     target = sk.targets.Normal(0.0, dim=5)
     draws = np.random.default_rng(0).standard_normal((100, 5))

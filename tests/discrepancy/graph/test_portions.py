@@ -11,7 +11,6 @@ import steinkit as sk
 from steinkit.discrepancy.graph.discrepancy import Answers, solve_in_portions
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, registry, solver_named
-from steinkit.discrepancy.graph.solvers.registry import Case
 from steinkit.errors import TimeLimitError
 
 BOUNDS = np.array([[0.0, np.inf], [-np.inf, 9.0], [-1.0, 9.0], [-np.inf, np.inf], [-np.inf, np.inf]])
@@ -30,7 +29,7 @@ def program_of(points, bounds=None):
 
 
 @pytest.mark.parametrize("solver", ["auto", "highs", "block"])
-def test_points_that_nothing_ties_together_have_the_value_of_the_definition(solver):
+def test_loose_programs_agree_with_the_definition(solver):
     """Some on a bound, some near one; the definition is in rational arithmetic, all variables included."""
     points = far_apart(4, 5)
     points[0, 2], points[1, 1], points[2, 2], points[3, 2] = -1.0, 8.5, -0.875, 9.0
@@ -44,14 +43,14 @@ def test_points_that_nothing_ties_together_have_the_value_of_the_definition(solv
     assert found.gap <= 1e-3
 
 
-def test_one_short_edge_ties_points_together():
+def test_one_short_edge_makes_a_program_not_loose():
     points = far_apart(4, 5)
     points[1] = points[0]
     points[1, 0] += 3.75
     assert not program_of(points).is_loose
 
 
-def test_only_derivatives_along_the_coordinates_are_kept_where_nothing_ties_points_together():
+def test_loose_programs_store_diagonal_derivatives():
     points = far_apart(40, 5)
     found = sk.graph_stein_discrepancy(points, scores=-points, units=[1.0, 2.0, 0.5, 1.0, 1.0])
     assert found.slopes.shape == (40, 5, 1)
@@ -64,7 +63,7 @@ def test_only_derivatives_along_the_coordinates_are_kept_where_nothing_ties_poin
     assert h.mean() == pytest.approx(found.lower, rel=1e-9)
 
 
-def test_a_result_without_ties_is_kept_and_read_back(tmp_path):
+def test_loose_results_are_saved_and_read(tmp_path):
     points = far_apart(20, 4)
     found = sk.graph_stein_discrepancy(points, scores=-points)
     found.save(tmp_path / "found.json")
@@ -72,7 +71,7 @@ def test_a_result_without_ties_is_kept_and_read_back(tmp_path):
     np.testing.assert_array_equal(again.grad_g, found.grad_g)
 
 
-def test_many_coordinates_take_no_more_memory_than_the_sample_where_nothing_ties_points_together():
+def test_memory_of_loose_programs():
     """Gradients alone would take 150 times the memory of the draws."""
     points = far_apart(300, 150)
     sk.graph_stein_discrepancy(points[:, :5], scores=-points[:, :5])
@@ -84,7 +83,7 @@ def test_many_coordinates_take_no_more_memory_than_the_sample_where_nothing_ties
     assert peak < 60.0 * points.nbytes
 
 
-def test_portions_do_not_change_answers(monkeypatch):
+def test_results_do_not_depend_on_portions(monkeypatch):
     points = np.random.default_rng(1).standard_normal((40, 5))
     whole = sk.graph_stein_discrepancy(points, scores=-points, solver="highs")
     monkeypatch.setattr(registry, "PORTION", 2)
@@ -94,20 +93,19 @@ def test_portions_do_not_change_answers(monkeypatch):
     assert parts.warnings == whole.warnings
 
 
-def test_what_there_was_no_time_for_keeps_the_bracket_that_needs_no_solver():
+def test_time_limit_keeps_trivial_brackets():
     points = np.random.default_rng(1).standard_normal((40, 20))
     program = program_of(points)
     solver, asked = solver_named("highs"), []
 
-    class Slow:
-        def work_on(self, case, coordinates):
-            asked.append(list(coordinates))
-            if len(asked) > 1:
-                raise TimeLimitError("the programs were solved")
-            return solver.work_on(case, coordinates)
+    def slow(program, settings, coordinates):
+        asked.append(list(coordinates))
+        if len(asked) > 1:
+            raise TimeLimitError("the programs were solved")
+        return solver(program, settings, coordinates)
 
     answers = Answers(program)
-    solve_in_portions(Slow(), Case(program, Settings(1e-3)), answers)
+    solve_in_portions(slow, program, Settings(1e-3), answers)
     assert asked == [list(range(8)), list(range(8, 16))]
     assert answers.late
     assert (answers.lower[:8] > 0.0).all()
@@ -116,13 +114,11 @@ def test_what_there_was_no_time_for_keeps_the_bracket_that_needs_no_solver():
     assert (answers.g[:, 8:] == 0.0).all()
 
 
-def test_no_time_for_the_first_portion_is_no_answer():
+def test_time_limit_in_the_first_portion_raises():
     program = program_of(far_apart(5, 4))
-    case = Case(program, Settings(1e-3))
 
-    class Late:
-        def work_on(self, case, coordinates):
-            raise TimeLimitError("the programs were solved")
+    def late(program, settings, coordinates):
+        raise TimeLimitError("the programs were solved")
 
     with pytest.raises(TimeLimitError):
-        solve_in_portions(Late(), case, Answers(program))
+        solve_in_portions(late, program, Settings(1e-3), Answers(program))

@@ -15,7 +15,7 @@ def scored(n, dim, seed=0, width=1.0, shift=0.0, **settings):
     return sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0, dim=dim), tolerance=1e-2, **settings)
 
 
-def test_narrow_samples_score_lower_where_the_graph_says_it_is_saturated():
+def test_narrow_samples_score_lower_if_saturated():
     """N(0, I) in three dimensions, 1000 draws: sd 1, .9 and .8 score 2.310, 2.143 and 2.127."""
     found = [scored(1000, 3, width=width) for width in (1.0, 0.9, 0.8)]
     assert [each.value for each in found] == pytest.approx([2.310, 2.143, 2.127], abs=2e-3)
@@ -24,7 +24,7 @@ def test_narrow_samples_score_lower_where_the_graph_says_it_is_saturated():
     assert all(each.unranked in each.warnings for each in found)
 
 
-def test_the_stein_factors_advised_bring_the_order_back():
+def test_advised_stein_factors_restore_the_ranking():
     advised = re.search(r"Stein factors (\S+) or about (\d+) draws", scored(1000, 3).unranked)
     factors = tuple(map(float, advised[1].split(",")))
     right, narrow = (scored(1000, 3, width=width, stein_factors=factors) for width in (1.0, 0.9))
@@ -34,7 +34,7 @@ def test_the_stein_factors_advised_bring_the_order_back():
     assert 7000 <= int(advised[2]) <= 10_000  # 8000 reach .219 of the ceiling, and sd .9 scores 1.11 times sd 1
 
 
-def test_as_many_draws_as_are_advised_bring_the_order_back():
+def test_advised_number_of_draws_restores_the_ranking():
     draws = int(re.search(r"about (\d+) draws", scored(100, 2).unranked)[1])
     right = scored(draws, 2)
     assert not right.unranked
@@ -45,7 +45,7 @@ def test_as_many_draws_as_are_advised_bring_the_order_back():
     ("n", "dim", "changes"),
     [(100_000, 1, {"shift": 3.0}), (1000, 2, {"shift": 3.0}), (1000, 2, {"width": 5.0}), (300, 2, {"width": 0.3})],
 )
-def test_a_sample_that_is_simply_off_is_not_told_that_draws_lie_too_far_apart(n, dim, changes):
+def test_biased_samples_are_not_saturated(n, dim, changes):
     result = scored(n, dim, **changes)
     assert result.saturation > 0.5
     assert not result.unranked
@@ -53,12 +53,12 @@ def test_a_sample_that_is_simply_off_is_not_told_that_draws_lie_too_far_apart(n,
 
 
 @pytest.mark.parametrize("width", [0.1, 1.0, 5.0])
-def test_how_wide_a_sample_is_does_not_decide(width):
+def test_saturation_does_not_depend_on_the_width(width):
     """All samples of a size are refused or none: a narrow one whose draws are near would win over right ones."""
     assert scored(300, 3, width=width).is_saturated
 
 
-def test_few_draws_in_small_units_saturate_in_one_dimension_and_have_no_slices():
+def test_few_draws_in_small_units_saturate_in_one_dimension():
     result = sk.graph_stein_discrepancy(
         100.0 * np.random.default_rng(0).standard_normal(100), sk.targets.Normal(0.0, covariance=[[1e4]])
     )
@@ -67,12 +67,12 @@ def test_few_draws_in_small_units_saturate_in_one_dimension_and_have_no_slices()
     assert "sliced" not in result.unranked
 
 
-def test_from_five_dimensions_on_neither_factors_nor_draws_are_advised():
+def test_no_advice_from_five_dimensions():
     assert advice(1.0, 1000, 4, (1.0, 1.0, 1.0)) == ["Stein factors 1,0.14,0.02"]
     assert advice(1.0, 1000, 5, (1.0, 1.0, 1.0)) == []
 
 
-def test_draws_further_apart_than_factors_can_say_are_answered():
+def test_advice_for_extreme_spacing():
     x = 1e90 * np.random.default_rng(0).standard_normal((30, 2))
     found = sk.graph_stein_discrepancy(x, scores=-x)
     assert found.upper > 1e90
@@ -80,7 +80,7 @@ def test_draws_further_apart_than_factors_can_say_are_answered():
     assert advice(1e110, 30, 3, (1.0, 1.0, 1.0)) == ["Stein factors 1,1.4e-111,2e-222"]
 
 
-def test_spacing_is_the_median_distance_to_the_nearest_neighbour_over_the_length():
+def test_spacing():
     graph = complete_graph([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [9.0, 0.0]])  # nearest 1, 1, 3, 6
     assert spacing(graph, (1.0, 1.0, 1.0)) == 2.0
     assert spacing(graph, (1.0, 0.5, 0.25)) == 1.0
@@ -89,7 +89,7 @@ def test_spacing_is_the_median_distance_to_the_nearest_neighbour_over_the_length
     assert spacing(complete_graph([[0.0, 0.0]]), (1.0, 1.0, 1.0)) == 0.0
 
 
-def test_width_relative_to_the_target_is_read_from_the_scores():
+def test_width_over_target():
     draws = np.random.default_rng(0).standard_normal((20_000, 2))
     weights = np.full(len(draws), 1.0 / len(draws))
     widths = np.array([2.0, 8.0])
@@ -100,7 +100,7 @@ def test_width_relative_to_the_target_is_read_from_the_scores():
 
 
 @pytest.mark.parametrize(("n", "dim"), [(100, 1), (1000, 1), (100, 2), (300, 2), (1000, 2), (1000, 3)])
-def test_right_samples_reach_about_what_is_expected(n, dim):
+def test_expected_saturation_of_exact_draws(n, dim):
     """Within a factor of 1.5: means of a few seeds, whose values differ by a fifth."""
     results = [scored(n, dim, seed) for seed in range(4)]
     reached = np.mean([each.saturation for each in results])
@@ -119,5 +119,5 @@ def test_right_samples_reach_about_what_is_expected(n, dim):
         (0.5, 0.09, 5, False),
     ],
 )
-def test_both_shares_of_the_ceiling_must_be_high(reached, expected, dim, answer):
+def test_saturation_requires_both_shares(reached, expected, dim, answer):
     assert is_saturated(reached, expected, dim) is answer

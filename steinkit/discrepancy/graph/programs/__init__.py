@@ -1,1 +1,1 @@
-"""The linear programs of a graph Stein discrepancy, in several forms, and what any candidate proves of them."""
+"""Linear programs of the graph Stein discrepancy in several forms, and the certificates of their optima."""

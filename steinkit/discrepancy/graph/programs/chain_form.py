@@ -1,45 +1,47 @@
-"""The Stein program of one dimension, in variables that keep their precision however near the points lie.
+"""The Stein program of one dimension in chain form, which keeps its precision at any distance of the points.
 
-On a line the graph joins neighbours, so the program is a chain. With h the length of an edge and (gamma, Gamma),
-(gamma', Gamma') the function and its derivative at the ends, let a and e be the residuals of the forward and the
-backward Taylor row in units of their radius c3 h^2/2. They are the edge's variables, and the ends are tied by
+In one dimension the graph joins neighbouring points, so the program is a chain (Algorithm 2 of [1]_). Let h be the
+length of an edge and (gamma, Gamma), (gamma', Gamma') the function and its derivative at its ends. The variables of the
+edge are the residuals a and e of the forward and backward Taylor rows, in units of their radius c3 h^2/2:
 
     chord = Gamma + (c3 h/2) a,      gamma' = gamma + h chord,      Gamma' = chord - (c3 h/2) e,
 
     |a| <= 1,  |e| <= 1   (the Taylor rows, which imply the Gamma-Lipschitz row |Gamma' - Gamma| <= c3 h),
-    |chord| <= c2         (the function-Lipschitz row, where h < 2 c1/c2),      |gamma| <= c1,   |Gamma| <= c2.
+    |chord| <= c2         (the function-Lipschitz row, if h < 2 c1/c2),      |gamma| <= c1,   |Gamma| <= c2.
 
-Nothing is divided by h^2: at 10^4 points radii reach 1e-17, which rows in gamma and Gamma could not tell from rounding.
-Edges with h >= max(2 c1/c2, 4 c2/c3) bind nothing: the chain falls into segments there, each with a start of its own.
+There is no division by h^2. At 10^4 points the radii reach 1e-17, and rows in gamma and Gamma would be lost in rounding
+errors. Edges with h >= max(2 c1/c2, 4 c2/c3) add no constraints and divide the chain into segments.
 
-**Bounds of the support.** Only the end sample, at distance t from the bound, needs rows: |gamma| <= c2 t and
-|gamma - t Gamma| <= c3 t^2/2 (Gamma inward) are those of an edge of length t that comes from a node with gamma = 0
-whose derivative is free: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next sample, at distance t + h,
+**Bounds of the support.** Only the point next to the bound, at distance t, needs rows: |gamma| <= c2 t and
+|gamma - t Gamma| <= c3 t^2/2 (Gamma inward). They are the rows of an edge of length t from a node with gamma = 0 and a
+free derivative: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next point, at distance t + h,
 
     gamma' - (t + h) Gamma' = (gamma - t Gamma) + (c3 h/2) ((t + h) e - t a),
 
-of size at most (c3/2) (t^2 + h (2 t + h)) = (c3/2) (t + h)^2, and |gamma'| <= c2 t + c2 h: the bound's rows follow for
-all samples, by induction. Across an edge too long to bind, |gamma' - gamma| <= 2 c1 <= c2 h, and the bound's Taylor row
-binds nothing from a distance of 4 c2/c3 on. A segment is written so that its (nearer) bound comes first, by the
-reflection x -> -x, gamma -> -gamma if need be; only a single segment between two bounds has a far one, with the rows
-|gamma| <= c2 t and |gamma + t Gamma| <= c3 t^2/2 at its last node.
+of size at most (c3/2) (t^2 + h (2 t + h)) = (c3/2) (t + h)^2, and |gamma'| <= c2 t + c2 h. By induction the rows of the
+bound hold at all points. Across an edge without constraints |gamma' - gamma| <= 2 c1 <= c2 h, and from a distance of 4
+c2/c3 on the Taylor row of the bound cannot bind. A segment is ordered with its (nearer) bound first, by the reflection
+x -> -x, gamma -> -gamma if necessary. Only a single segment between two bounds has a far bound, with the rows |gamma|
+<= c2 t and |gamma + t Gamma| <= c3 t^2/2 at its last node.
 
-**Layout.** Node i of the chain has two variables in [-1, 1]: (gamma/box, Gamma/c2) where a segment starts free,
-(chord/c2, e) where it starts from a bound, else (a, e). It has five rows, and as many multipliers: gamma/box, Gamma/c2,
-a, e, chord/c2; of a start from a bound the row of a serves the far bound. Rows that a node lacks are zero.
+**Layout.** Node i of the chain has two variables in [-1, 1]: (gamma/box, Gamma/c2) at a free start of a segment,
+(chord/c2, e) at a start from a bound, otherwise (a, e). It has five rows and multipliers: gamma/box, Gamma/c2, a, e and
+chord/c2. At a start from a bound the row of a belongs to the far bound. Rows that do not exist are zero.
 
-**Proof.** Lower bound: the recursion in double-double arithmetic with a bound of its error, scaled by its worst row. At
-a far bound a residual of 1e-16 in gamma may exceed c3 t^2/2 by far. It is mended exactly: kappa added to every a and e
-adds kappa c3 sum h^2/2 to the last gamma and nothing to its Gamma. Upper bound: with T the force on an edge's rise
-gamma' - gamma, phi = h times the forward row's and kappa = h times the backward row's multiplier, a dual point obeys
+**Certificate.** Lower bound: the recursion is evaluated in double-double arithmetic with a bound on its error, and
+scaled by its largest row. At a far bound a residual of 1e-16 in gamma may exceed c3 t^2/2 by orders of magnitude. An
+exact correction exists: adding kappa to every a and e adds kappa c3 sum h^2/2 to the last gamma and leaves its Gamma
+unchanged. Upper bound: let T be the force on the rise gamma' - gamma of an edge, and phi and kappa the multipliers of
+the forward and backward rows times h. A dual point satisfies
 
-    T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord's) - phi,
+    T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord force) - phi,
 
-so the boxes' and chords' multipliers determine the edges', and it costs sum |p| + sum (c3 h/2) (|phi| + |kappa|).
+so the multipliers of the boxes and chords determine those of the edges. Its cost, sum |p| + sum (c3 h/2)
+(|phi| + |kappa|), is an upper bound.
 
 References
 ----------
-J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Algorithm 2.
+.. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015.
 """
 
 from __future__ import annotations
@@ -58,29 +60,30 @@ from steinkit.errors import UsageError
 from steinkit.sample import Floats
 
 _OUTWARD = 1.0 + 2.0**-48  # covers the rounding of a few operations
-_MENDING_SWEEPS = 10  # one or two do for a solver's answer; for a bad one the rows' scale changes with the shift
-_SMALLEST_SQUARE = 1e-290  # of a length, times c3: below, the roundoff is no longer relative
-_NEGLIGIBLE = 1e-12  # excess of the far bound's rows that scaling may mend
+_SHIFT_SWEEPS = 10  # one or two suffice for the candidate of a solver
+_SMALLEST_SQUARE = 1e-290  # smallest c3 h^2/2 with a relative rounding error
+_NEGLIGIBLE = 1e-12  # excess of the far bound's rows that is corrected by scaling
 
 
 class ChainProgram:
-    """The program of a sample on the line, as a chain.
+    """The program of a one-dimensional sample as a chain.
 
-    Points, bounds and Stein factors are the doubles that they are; lengths h and t and objective weights are carried as
-    double-doubles, so that what is proved is true of the program before any rounding.
+    Lengths h and t and objective coefficients are double-doubles, so the certificate refers to the program of the given
+    doubles before any rounding.
 
     Parameters
     ----------
     program : SteinProgram
-        Of dimension 1, with distinct points in any order.
+        Program of dimension 1, with distinct points in any order.
 
     Attributes
     ----------
     chain : Chain
+        The chain.
     order : ndarray of int, shape (n,)
         Index in the sample of each node of the chain.
     sign : ndarray, shape (n,)
-        -1 for nodes of a reflected segment, else 1.
+        -1 for nodes of a reflected segment, otherwise 1.
 
     Raises
     ------
@@ -90,18 +93,19 @@ class ChainProgram:
 
     def __init__(self, program: SteinProgram) -> None:
         if program.dim != 1:
-            raise UsageError(f"the chain form is for one dimension, but the program has {program.dim}")
+            raise UsageError(f"the chain form requires one dimension; got a program of dimension {program.dim}")
         c = program.factors
         points = program.points[:, 0]
         lower, upper = (-math.inf, math.inf) if program.bounds is None else map(float, program.bounds[0])
         order = np.argsort(points, kind="stable")
-        with np.errstate(over="ignore", invalid="ignore"):  # a length without end is a cut
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite length divides the chain
             lengths, lengths_low = double_double.two_sum(points[order[1:]], -points[order[:-1]])
         cuts = 1 + np.flatnonzero(lengths >= max(c.value_reach, c.taylor_reach))
         ends = _distance(points[order[0]], lower), _distance(upper, points[order[-1]])
         sign = np.ones(len(points))
         first = int(cuts[-1]) if len(cuts) else 0
-        # the last segment has its bound at its end, or of two the one that draws come nearer to without being on it
+        # the last segment is reflected if its bound is at its end; between two bounds, if draws come closer to the
+        # upper
         if _closest(points, upper) < (math.inf if len(cuts) else _closest(points, lower)):
             order[first:] = order[first:][::-1].copy()
             lengths[first:], lengths_low[first:] = lengths[first:][::-1].copy(), lengths_low[first:][::-1].copy()
@@ -115,7 +119,7 @@ class ChainProgram:
         kind[step < c.value_reach] = kernels.LIPSCHITZ_EDGE
         starts = np.concatenate([[0], cuts]).astype(np.int64)
         kind[starts], step[starts], step_low[starts] = kernels.FREE, 0.0, 0.0
-        with np.errstate(over="ignore"):  # a bound that far off restricts nothing
+        with np.errstate(over="ignore"):  # infinitely distant bounds do not restrict
             box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
         objective, low = (np.ascontiguousarray(part.reshape(2, -1)[:, order]) for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
@@ -137,7 +141,7 @@ class ChainProgram:
 
     @cached_property
     def trivial(self) -> float:
-        """What the boxes alone prove of the optimum, rounded up."""
+        """Upper bound from the boxes alone, rounded up."""
         chain = self.chain
         value_error, slope_error = (
             double_double.error_of_high(pair)
@@ -150,34 +154,35 @@ class ChainProgram:
 
     @property
     def n_points(self) -> int:
-        """Number of points n; there are 2n variables and 5n multipliers."""
+        """Number of points n; the program has 2n variables and 5n multipliers."""
         return len(self.order)
 
-    @np.errstate(over="ignore", invalid="ignore")  # what overflows proves nothing
+    @np.errstate(over="ignore", invalid="ignore")  # values that overflow prove nothing
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
-        """Objective of y made feasible, rounded down, and the feasible point; 0 and zeros if y proves nothing.
+        """Return a lower bound of the optimum and a feasible point; zeros if the bound is not positive.
 
         Parameters
         ----------
         y : ndarray, shape (2n,)
+            Candidate variables.
 
         Returns
         -------
         float
-            Lower bound of the optimum. It allows for every rounding error of the recursion, of the products with the
-            weights and of their sum.
+            Lower bound, with allowances for the rounding errors of the recursion, of the products with the coefficients
+            and of their sum.
         ndarray, shape (2n,)
-            The point that attains it, up to one rounding of each variable; at a far bound up to a common shift of the
-            residuals too, for there the exact shift is proved to exist and need not be a double.
+            The point that attains it, up to one rounding per variable. At a far bound it is also subject to a common
+            shift of the residuals, which is proved to exist but may not be a double.
         """
         values, slopes = np.empty(self.n_points), np.empty(self.n_points)
         largest = float(np.abs(y).max())
-        if largest > 1.0:  # so that nothing below overflows
+        if largest > 1.0:  # prevents overflow below
             y = y / largest
         found = kernels.trace(self.chain, y, values, slopes)
         slack, loss = 0.0, 0.0
         if self.chain.far >= 0.0:
-            y, found, slack, loss = self._mend(y, found, values, slopes)
+            y, found, slack, loss = self._shifted_to_bound(y, found, values, slopes)
         scale = max(1.0, found.worst * _OUTWARD) + slack * _OUTWARD
         value = (found.objective - (found.allowance + loss) * _OUTWARD) / (scale * _OUTWARD)
         if not (0.0 < value < math.inf and scale < math.inf):
@@ -185,16 +190,16 @@ class ChainProgram:
         return value, y / scale if scale > 1.0 else y
 
     def upper_bound(self, p: Floats) -> float:
-        """Cost of the dual point that multipliers p, shape (5n,), determine, rounded up, or the boxes' if less."""
+        """Return the cost of the dual point of the multipliers p, shape (5n,), rounded up, or `trivial` if smaller."""
         bound = self.costate_bound(p)
         return self.trivial if math.isnan(bound) else min(self.trivial, bound)
 
     def costate_bound(self, p: Floats) -> float:
-        """That cost, be it more than the boxes'; it may be no number."""
+        """Return the cost of the dual point; it may exceed `trivial` or be NaN."""
         return float(kernels.costate_bound(self.chain, p, np.empty(0)))
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Map variables to g, shape (n,), and its derivative, shape (n, 1), in the order of the sample."""
+        """Convert variables to g, shape (n,), and its derivative, shape (n, 1), in the order of the sample."""
         values, slopes = self._traced(y)
         g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
         g[self.order] = self.sign * values
@@ -202,10 +207,11 @@ class ChainProgram:
         return g, gradient
 
     def _traced(self, y: Floats) -> tuple[Floats, Floats]:
-        """Values and slopes of the chain's nodes; with a far bound, after the shift that makes its rows hold.
+        """Return values and slopes of the nodes; with a far bound, after the shift that satisfies its rows.
 
-        The recursion from the other end gives values in which the far bound's rows hold, however near it is. Both are
-        the same function up to an affine one of rounding errors, and their mean by `_gains` is the shifted one.
+        The reversed recursion gives values that satisfy the rows of the far bound at any distance. Both recursions give
+        the same function up to an affine function of the size of rounding errors, and their mean with weights from
+        `_gains` is the shifted function.
         """
         chain = self.chain
         values, slopes = np.empty((2, self.n_points)), np.empty((2, self.n_points))
@@ -230,23 +236,23 @@ class ChainProgram:
 
     @cached_property
     def _gains(self) -> Floats:
-        """What a shift of all residuals by one adds to each gamma, beyond the gamma before it; shape (n,)."""
+        """Increment c3 h^2/2 of each gamma for a shift of all residuals by one, shape (n,)."""
         chain = self.chain
-        with np.errstate(over="ignore"):  # an infinite shift is not made
-            radii = chain.c3 * (0.5 * chain.step) * chain.step  # the square alone may be no double
+        with np.errstate(over="ignore"):
+            radii = chain.c3 * (0.5 * chain.step) * chain.step
         return np.where(chain.kind >= kernels.EDGE, radii, 0.0)
 
-    def _mend(
+    def _shifted_to_bound(
         self, y: Floats, found: kernels.Trace, values: Floats, slopes: Floats
     ) -> tuple[Floats, kernels.Trace, float, float]:
-        """Make the far bound's rows hold by a shift of all residuals, or by scaling where that takes less.
+        """Satisfy the rows of the far bound by a shift of all residuals, or by scaling if that loses less.
 
         Returns
         -------
-        y, trace
-            After shifts by doubles.
+        ndarray, Trace
+            The variables after shifts by doubles, and their recursion.
         float, float
-            What a last shift, by a real number, may add to the largest row and take from the objective.
+            Bounds on the changes of the largest row and of the objective in a last shift by a real number.
         """
         chain = self.chain
         excess = self._far_excess(found)
@@ -255,27 +261,27 @@ class ChainProgram:
         gain = float(gains[-1])
         if not excess > _NEGLIGIBLE or not gain > _SMALLEST_SQUARE:
             return y, found, excess, 0.0
-        mended, shifted, total = y, found, 0.0
-        for _ in range(_MENDING_SWEEPS):
+        moved, shifted, total = y, found, 0.0
+        for _ in range(_SHIFT_SWEEPS):
             shift, _ = self._far_shift(shifted)
             total += abs(shift) / gain
             if shift == 0.0 or not total < excess:
                 break
-            mended = np.where(np.repeat(edges, 2), mended + shift / gain, mended)
-            shifted = kernels.trace(chain, mended, values, slopes)
+            moved = np.where(np.repeat(edges, 2), moved + shift / gain, moved)
+            shifted = kernels.trace(chain, moved, values, slopes)
         shift, error = self._far_shift(shifted)
         kappa = (abs(shift) + error) / gain * (1.0 + 2.0 * self.n_points * 2.0**-53) * _OUTWARD
         if not total + kappa < excess:
             return y, found, excess, 0.0
         widest = 0.5 * chain.c3 * float(chain.step[edges].max())
         slack = kappa * max(1.0, gain / chain.c1, widest / chain.c2)
-        return mended, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
+        return moved, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
 
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
-        """What the last gamma lacks to satisfy the far bound's rows, and an error bound.
+        """Return the shift of the last gamma that satisfies the rows of the far bound, and a bound on its error.
 
-        A shift that makes them hold exactly lies within the error; both rows move with gamma. They may be exceeded as
-        much as others are, for all will be scaled.
+        An exact shift lies within the error, because both rows move with gamma. The rows may be violated by the same
+        factor as the other rows, since all are scaled.
         """
         chain, scale = self.chain, max(1.0, found.worst)
         row, row_error = self._far_row(found)
@@ -289,7 +295,7 @@ class ChainProgram:
         return min(max(0.0, below), above), error
 
     def _far_row(self, found: kernels.Trace) -> tuple[float, float]:
-        """The far bound's row gamma + t Gamma at the last node, and its error."""
+        """Return the row gamma + t Gamma of the far bound, and a bound on its error."""
         far, (slope, slope_low) = self.chain.far, found.end_slope
         turn, turn_low = kernels.two_product(far, slope)
         row = math.fsum([*found.end_value, turn, turn_low, far * slope_low, self.chain.far_low * slope])
@@ -299,7 +305,7 @@ class ChainProgram:
         return row, error
 
     def _far_excess(self, found: kernels.Trace) -> float:
-        """Amount by which the far bound's rows exceed one, in units of their radii."""
+        """Return the amount by which the rows of the far bound exceed one, in units of their radii."""
         row, row_error = self._far_row(found)
         value = abs(found.end_value[0]) * _OUTWARD + found.end_value_error
         limits = (abs(row) + row_error, self.chain.far_radius), (value, float(self.chain.box[-1]))
@@ -307,13 +313,13 @@ class ChainProgram:
 
 
 def _closest(points: Floats, bound: float) -> float:
-    """Distance to a bound of the closest point that is not on it; 0 if all are."""
+    """Return the distance to a bound of the closest point that is not on it; 0 if there is none."""
     away = np.abs(points - bound)
     return float(away[away > 0.0].min()) if away.any() else 0.0
 
 
 def _distance(above: float, below: float) -> tuple[float, float]:
-    """What one number exceeds another by, as a double-double."""
+    """Return the difference of two numbers as a double-double."""
     if math.isinf(above - below):
         return math.inf, 0.0
     high, low = double_double.two_sum(np.array([above]), np.array([-below]))

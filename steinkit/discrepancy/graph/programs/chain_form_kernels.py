@@ -1,14 +1,14 @@
-"""Kernels of the chain form: the recursion in double-double arithmetic, and the costate bound.
+"""Compiled kernels of the chain form: the recursion in double-double arithmetic, and the costate bound.
 
-A double-double is an unevaluated sum of two doubles, good to about 2^-104 [1]_. Sums and products of doubles are split
-into result and exact rounding error by Knuth's TwoSum and Dekker's TwoProduct. Lengths and weights are double-doubles:
-where points are near and weights large, the doubles next to them are the data of a program with another optimum.
+A double-double is an unevaluated sum of two doubles with a relative precision of about 2^-104 [1]_. Knuth's TwoSum and
+Dekker's TwoProduct give the exact rounding errors of sums and products. Lengths and weights are double-doubles, because
+for close points and large weights a rounding of the data may change the optimum noticeably.
 
 References
 ----------
 .. [1] T. J. Dekker, "A floating-point technique for extending the available precision", Numer. Math. 18 (1971);
    M. Joldes, J.-M. Muller and V. Popescu, "Tight and rigorous error bounds for basic building blocks of double-word
-   arithmetic", ACM Trans. Math. Softw. 44 (2017): the operations below err by less than 2^-102 relatively.
+   arithmetic", ACM Trans. Math. Softw. 44 (2017). The relative errors of the operations below are less than 2^-102.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 
 FREE, BOUNDED, EDGE, LIPSCHITZ_EDGE = 0, 1, 2, 3
-"""Kinds of nodes by what leads to them: nothing, a bound, an edge, an edge with a function-Lipschitz row."""
+"""Kinds of nodes: free start, start from a bound, end of an edge, end of an edge with a function-Lipschitz row."""
 
 ROWS = 5
-"""Rows of a node: value box, slope box, forward residual a, backward residual e, chord."""
+"""Rows per node: value box, slope box, forward residual a, backward residual e, chord."""
 
 SMALLEST_BOX = 2.0**-1000
-"""Boxes of gamma below count as zero from below, and as this from above."""
+"""Smaller boxes of gamma are replaced by zero in lower bounds and by this value in upper bounds."""
 
-_SMALLEST = 2.0**-1074  # what underflows in a product is off by half of it
+_SMALLEST = 2.0**-1074  # twice the largest error of a product that underflows
 FAR_UNDERFLOW = 2.0**-1072
-"""By how much 1 + c3 times this, at the most, the radius of a far bound's row lies above or below c3 t^2 / 2."""
+"""Largest error of the radius c3 t^2 / 2 of the far bound's row, divided by 1 + c3."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1
-_DOUBLE_DOUBLE = 2.0**-100  # relative error of a double-double operation, with room for its own rounding
-_WEIGHTS = 2.0**-95  # relative error of a weight, of its product and of its share in a sum
+_DOUBLE_DOUBLE = 2.0**-100  # bound on the relative error of a double-double operation
+_WEIGHTS = 2.0**-95  # bound on the relative error of a weight, of a product with it and of their sum
 _UNIT_ROUNDOFF = 2.0**-53
-_UNDERFLOW = 1e-300  # covers what underflows in one step
+_UNDERFLOW = 1e-300  # covers the underflow of one step
 
 DoubleDouble = tuple[float, float]
 
@@ -48,24 +48,25 @@ class Chain(NamedTuple):
     Attributes
     ----------
     kind : ndarray of int, shape (n,)
-        What leads to each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
+        Kind of each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
     step : ndarray, shape (n,)
         Length h of the edge into the node, or distance of a BOUNDED node from its bound; 0 for FREE nodes.
     box : ndarray, shape (n,)
-        Largest |gamma| up to `SMALLEST_BOX`: c1, or less near a bound (except for BOUNDED nodes, whose chord is bounded
-        instead). Only a FREE start's and the last node's are needed; elsewhere they follow along the chain.
+        Bound on |gamma|, up to `SMALLEST_BOX`: c1, or less near a bound. The chord of a BOUNDED node is bounded
+        instead. Only the boxes of FREE starts and of the last node are needed; the others follow along the chain.
     value, slope : ndarray, shape (n,)
-        Weights of gamma and of Gamma in the objective.
+        Coefficients of gamma and of Gamma in the objective.
     c1, c2, c3 : float
         Stein factors of the function, of its gradient and of the gradient's Lipschitz constant.
     far : float
-        Distance t of the last node from a second bound, which asks |gamma + t Gamma| <= far_radius; -1 for none.
+        Distance t of the last node from a second bound, with the row |gamma + t Gamma| <= far_radius; -1 if there is no
+        such bound.
     far_radius : float
-        c3 t^2 / 2, up to rounding and underflow.
+        The radius c3 t^2 / 2, up to rounding and underflow.
     step_low, value_low, slope_low : ndarray, shape (n,)
-        What lengths and weights are beyond the doubles above; weights up to 2^-96 of their size, and 2^-1000.
+        Second parts of the double-doubles; coefficients are accurate to 2^-96 of their size, and 2^-1000.
     far_low : float
-        The same of `far`.
+        Second part of `far`.
     """
 
     kind: Integers
@@ -86,7 +87,7 @@ class Chain(NamedTuple):
 
 @array_kernel
 def two_sum(a: float, b: float) -> DoubleDouble:
-    """The rounded sum and its rounding error."""
+    """Return the rounded sum and its rounding error."""
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
@@ -94,7 +95,7 @@ def two_sum(a: float, b: float) -> DoubleDouble:
 
 @array_kernel
 def _split(a: float) -> DoubleDouble:
-    """Two halves of 26 bits whose sum is a."""
+    """Split a double into a sum of two numbers of 26 bits."""
     scaled = _SPLITTER * a
     high = scaled - (scaled - a)
     return high, a - high
@@ -102,7 +103,7 @@ def _split(a: float) -> DoubleDouble:
 
 @array_kernel
 def two_product(a: float, b: float) -> DoubleDouble:
-    """The rounded product and its rounding error."""
+    """Return the rounded product and its rounding error."""
     product = a * b
     a_high, a_low = _split(a)
     b_high, b_low = _split(b)
@@ -111,7 +112,7 @@ def two_product(a: float, b: float) -> DoubleDouble:
 
 @array_kernel
 def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Sum of two double-doubles; errs by less than 2^-104 times the sum of their sizes."""
+    """Add two double-doubles; the error is less than 2^-104 times the sum of their sizes."""
     high, error = two_sum(a[0], b[0])
     total, rest = two_sum(high, error + (a[1] + b[1]))
     return total, rest
@@ -119,25 +120,27 @@ def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
 
 @array_kernel
 def _times(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Product of two double-doubles."""
+    """Multiply two double-doubles."""
     high, error = two_product(a[0], b[0])
     product, rest = two_sum(high, error + (a[1] * b[0] + a[0] * b[1]))
     return product, rest
 
 
 class Trace(NamedTuple):
-    """What the recursion found.
+    """Result of the recursion.
 
     Attributes
     ----------
     worst : float
-        Upper bound of the largest scaled row; the far bound's rows are left out.
+        Upper bound of the largest scaled row, without the rows of the far bound.
     objective : float
         Objective, up to `allowance`.
     allowance : float
+        Bound on the error of the objective.
     end_value, end_slope : tuple of two floats
         gamma and Gamma of the last node, as double-doubles.
     end_value_error, end_slope_error : float
+        Bounds on their errors.
     """
 
     worst: float
@@ -151,9 +154,9 @@ class Trace(NamedTuple):
 
 @array_kernel
 def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
-    """Follow the recursion from variables y, shape (2n,), and set `values` to gamma and `slopes` to Gamma, rounded.
+    """Evaluate the recursion for variables y, shape (2n,), and set `values` and `slopes` to rounded gamma and Gamma.
 
-    Every quantity carries a bound of its accumulated error.
+    Every quantity carries a bound on its accumulated error.
     """
     worst, magnitude, carried = 0.0, 0.0, 0.0
     objective = (0.0, 0.0)
@@ -194,30 +197,30 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
         carried += abs(chain.value[i]) * value_error + abs(chain.slope[i]) * slope_error
         carried += _UNDERFLOW * (1.0 + abs(value[0]) + abs(slope[0]))
         values[i], slopes[i] = value[0], slope[0]
-    # the low part of the sum is left out
+    # the second part of the sum is omitted
     allowance = 2.0 * (_WEIGHTS * magnitude + carried + _UNIT_ROUNDOFF * abs(objective[0]))
     return Trace(worst, objective[0], allowance, value, slope, value_error, slope_error)
 
 
 @array_kernel
 def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
-    """Upper bound of the optimum from row multipliers p, shape (5n,): the cost of a dual point, rounded up.
+    """Return the cost of the dual point of the row multipliers p, shape (5n,), rounded up: an upper bound.
 
-    Sets `forces`, unless it is empty, to phi and kappa of the edge into each node, shape (2n,).
+    Set `forces`, shape (2n,) or empty, to phi and kappa of the edge into each node.
 
-    The dual point is the double-doubles T and the doubles phi and kappa computed here; what their rounding, and that of
-    lengths and weights to doubles, leaves in the equations of gamma and Gamma is charged to the boxes.
+    The dual point consists of the double-doubles T and the doubles phi and kappa. The residuals that rounding leaves in
+    the equations of gamma and Gamma are multiplied by the boxes and added to the cost.
     """
     n = len(chain.kind)
-    force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and behind the last
+    force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and after the last
     jump, jump_low = np.empty(n), np.empty(n)
     for k in range(n):
         box_force = _box_force(p[ROWS * k], chain.box[k])
         jump[k], jump_low[k] = add((-chain.value[k], -chain.value_low[k]), (box_force, 0.0))
     total = 0.0
-    start = n - n  # a plain 0 would have what is called compiled once more, for that number
+    start = n - n  # a literal 0 has its own type and would cause a second compilation of the callees
     while start < n:
-        end = start + 1  # behind the last node of the segment
+        end = start + 1  # one after the last node of the segment
         while end < n and chain.kind[end] >= EDGE:
             end += 1
         _balance_forces(chain, p, start, end, (jump, jump_low), (force, force_low))
@@ -242,15 +245,15 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
             forward = at_slope - chain.slope[k] - backward
             error += abs(at_slope) + abs(chain.slope[k]) + abs(backward) + abs(forward)
             total += cost + 6.0 * _UNIT_ROUNDOFF * (chain.c2 + half) * error + _UNDERFLOW * (1.0 + chain.c2)
-        total += _cost_behind(chain, end, force[end], forward)
+        total += _end_cost(chain, end, force[end], forward)
         start = end
     rounded_up: float = total * (1.0 + 2.0 * (n + 16) * _UNIT_ROUNDOFF)
     return rounded_up
 
 
 @array_kernel
-def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
-    """Cost of what T and phi are left behind a segment's last node: a far bound's row, or its boxes, take them."""
+def _end_cost(chain: Chain, end: int, force: float, forward: float) -> float:
+    """Return the cost of T and phi after the last node of a segment, from the row of a far bound or from boxes."""
     remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
     if end < len(chain.kind) or chain.far < 0.0:
         cost: float = (chain.box[end - 1] + SMALLEST_BOX) * remainder + chain.c2 * abs(forward)
@@ -263,7 +266,7 @@ def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
 
 @array_kernel
 def _box_force(multiplier: float, box: float) -> float:
-    """Force of a node's value box; none where the box holds gamma at zero."""
+    """Return the force of the value box of a node; zero if gamma is fixed at zero."""
     return multiplier / box if box > 0.0 else 0.0
 
 
@@ -271,11 +274,11 @@ def _box_force(multiplier: float, box: float) -> float:
 def _balance_forces(
     chain: Chain, p: Floats, start: int, end: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]
 ) -> None:
-    """Set T, as double-doubles, on the edges into the nodes of a segment, and behind its last one.
+    """Set T, as double-doubles, on the edges into the nodes of a segment and after its last node.
 
-    `jump`, T' - T, is given by the boxes, so one T is free where a bound can take it, at a cost of T c3 t^2/2 only: T
-    is zero behind the last node if the segment is free there. Between two bounds the slopes must balance, which gives T
-    on the longest edge. Sums run outwards from the T that is known: near a bound forces may be larger by many orders.
+    The boxes determine the differences T' - T (`jump`). T is zero after the last node of a segment with a free end. At
+    a bound it costs only T c3 t^2/2. Between two bounds the balance of the slopes determines T on the longest edge.
+    Sums start at the known T, because forces near a bound may be larger by orders of magnitude.
     """
     high, low = force
     known = end if chain.kind[start] == BOUNDED else start
@@ -301,7 +304,7 @@ def _balance_forces(
 
 @array_kernel
 def _sum_outwards(start: int, end: int, known: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]) -> None:
-    """Set T from its value at `known`, by T' = T + jump."""
+    """Set T by T' = T + jump, starting at `known`."""
     (up, up_low), (high, low) = jump, force
     for k in range(known, end):
         high[k + 1], low[k + 1] = add((high[k], low[k]), (up[k], up_low[k]))

@@ -1,40 +1,40 @@
-"""The Stein programs in relative variables, which hold points together however close they are.
+"""The Stein programs in relative variables, which keep their precision for points that nearly coincide.
 
-The rows of an edge of length D allow gamma an error of c3 D^2/2. Where D is 1e-6 that is lost in the rounding of gamma
-itself, and no method that works with gamma can close its bracket. So a point i close to another, its parent k, is
-given the difference of two affine functions instead. With
+The Taylor rows of an edge of length D allow an error c3 D^2/2 in gamma. For D = 1e-6 this is smaller than the rounding
+error of gamma, and no method with the variable gamma can close the bracket. Therefore a point i close to another point
+k, its parent, is described by the difference of two affine functions. With
 
     F_i(x) = gamma_i + <Gamma_i, x - x_i>,      F_i(x) = F_k(x) + w_i + <V_i, x - x_i>,
 
-the variables of i are w_i and V_i = Gamma_i - Gamma_k. A point without parent, a root, has w_i = gamma_i, V_i =
-Gamma_i. Parents form a forest, so that F_i is the sum of w_a + <V_a, x - x_a> over i and its ancestors a, and in
+the variables of i are w_i and V_i = Gamma_i - Gamma_k. A point without a parent (a root) has w_i = gamma_i and
+V_i = Gamma_i. The parents form a forest, so F_i is the sum of w_a + <V_a, x - x_a> over i and its ancestors a. In the
+rows
 
     gamma_i - gamma_l = F_i(x_i) - F_l(x_l),
     gamma_i - gamma_l - <Gamma_l, x_i - x_l> = F_i(x_i) - F_l(x_i),
     gamma_i - gamma_l - <Gamma_i, x_i - x_l> = F_i(x_l) - F_l(x_l)
 
-the w of common ancestors, and in the last two their V too, cancel: they are left out of the rows, which lose nothing.
-Along a path of length L in the graph from i to k the rows add up to
+the w of common ancestors cancel, and in the last two their V as well. They are left out, so no precision is lost.
 
-    |V_i| <= c3 L,      |w_i| <= c3 L^2 / 2,
+Along a path of length L in the graph from i to k, the rows add up to
 
-redundant boxes that tell a solver the size of the variables. The program is the same as before, in other variables.
-Rows and variables are then scaled by powers of two, which is exact, so that radii and boxes lie between 1 and 2.
+    |V_i| <= c3 L,      |w_i| <= c3 L^2 / 2.
 
-A root close to a finite bound of the coordinate, at a distance s, is taken relative to its projection onto the bound:
-x_i above becomes that projection, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the bound's last row
-is the box |w_i| <= c3 s^2/2. The others stay rows, or boxes of V_i. Two bounds near each other make a unit: in any
-other the numbers of such a program, which has no c1 and c2, are lost.
+These redundant boxes give the solver the scale of the variables. The program is equivalent to the original one. Rows
+and variables are scaled by powers of two, which is exact, to radii and boxes between 1 and 2.
 
-The forest follows the scales of the sample: at each of five levels, from 1e-3 down by factors of 1000, points joined by
-shorter edges are a cluster with a representative, and a point's parent is the representative of the finest cluster in
-which it is not the representative itself. Nearness is measured in units of sqrt(c1/c3), the distance at which c3 D^2/2
-compares with c1.
+A root at a small distance s from a finite bound of the coordinate is taken relative to its projection onto the bound:
+the projection replaces x_i above, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the Taylor row of the
+bound becomes the box |w_i| <= c3 s^2/2. The other constraints of the bound remain rows, or boxes of V_i.
+
+The forest follows the scales of the sample. At each of five levels, from 1e-3 down by factors of 1000, the points
+joined by shorter edges form a cluster with a representative. The parent of a point is the representative of the finest
+cluster that it does not represent itself. Distances are in units of sqrt(c1/c3), where c3 D^2/2 is comparable with c1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -43,36 +43,30 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from steinkit import double_double
-from steinkit.discrepancy.graph.programs.matrix_form import (
-    NOTICEABLE,
-    UNIT_ROUNDOFF,
-    CoordinateProgram,
-    power_of_two,
-)
-from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF, CoordinateProgram, power_of_two
+from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinProgram
 from steinkit.sample import Floats, Integers
 
 NEAR = 1e-3
 _FINER = 1e-3
 _LEVELS = 5
 _ROUNDING = 1e-12  # keeps redundant boxes redundant
-_FURTHEST = 960  # powers of two by which units change: products of what is left have room
 
 Terms = list[tuple[Integers, float | Floats]]
 
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Which point each point is expressed relative to.
+    """Parent of each point.
 
     Attributes
     ----------
     parent : ndarray of int, shape (n,)
-        -1 for roots.
+        Number of the parent; -1 for roots.
     reach : ndarray, shape (n,)
         Length of a path in the graph to the parent; 0 for roots.
     origin : ndarray, shape (n, d)
-        Where w is the value of F - F_parent: the point itself, or its projection onto a bound.
+        Location where w is the value of F - F_parent: the point itself, or its projection onto a bound.
     """
 
     parent: Integers
@@ -81,7 +75,7 @@ class Forest:
 
     @cached_property
     def lineage(self) -> Integers:
-        """Each point, its parent, the parent's parent, ..., and -1 after the root, shape (n, depth)."""
+        """Each point, its parent, grandparent and so on, then -1, shape (n, depth)."""
         columns = [np.arange(len(self.parent))]
         while (columns[-1] >= 0).any():
             columns.append(np.where(columns[-1] >= 0, self.parent[columns[-1]], -1))
@@ -90,14 +84,16 @@ class Forest:
 
 @dataclass(frozen=True, eq=False)
 class RelativeProgram(CoordinateProgram):
-    """One coordinate's program in relative variables.
+    """The program of one coordinate in relative variables.
 
     Attributes
     ----------
     units : ndarray, shape (N,)
-        Powers of two: the variables y stand for y * units, which are w (n), V_1 (n), ..., V_d (n).
+        Powers of two; y * units are the variables w (n), V_1 (n), ..., V_d (n).
     points : ndarray, shape (n, d)
+        Points of the sample.
     forest : Forest
+        Parents of the points.
     """
 
     units: Floats
@@ -105,7 +101,7 @@ class RelativeProgram(CoordinateProgram):
     forest: Forest
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Map variables back to g_j, shape (n,), and its gradient, shape (n, d), each rounded to double precision."""
+        """Convert variables to g_j, shape (n,), and its gradient, shape (n, d), rounded to double precision."""
         w, *V = (y * self.units).reshape(-1, self.n_points)
         slopes = np.column_stack(V)
         value, gradient = np.zeros(self.n_points), np.zeros_like(self.points)
@@ -114,19 +110,19 @@ class RelativeProgram(CoordinateProgram):
             a = ancestor[i]
             gradient[i] += slopes[a]
             value[i] += w[a] + (slopes[a] * (self.points[i] - self.forest.origin[a])).sum(axis=1)
-        return self._in_units_of_draws(value, gradient)
+        return value, gradient
 
 
 @dataclass(frozen=True, eq=False)
 class RelativeForm:
-    """Programs of the coordinates that share a forest."""
+    """Programs of coordinates with a common forest."""
 
     program: SteinProgram
     forest: Forest
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix and radii of the rows shared by all coordinates: the edges', and |gamma| <= c1, |Gamma| <= c2."""
+        """Matrix and radii of the common rows: those of the edges, |gamma| <= c1 and |Gamma| <= c2."""
         program, c = self.program, self.program.factors
         rows = Rows(program.n_points * (program.dim + 1))
         i, k = program.graph.edges.T
@@ -137,9 +133,9 @@ class RelativeForm:
             rows.add(np.full(len(i), c.gradient), self._slope(i, coordinate))
         return rows.assemble()
 
-    @np.errstate(over="ignore", invalid="ignore")  # what overflows restricts nothing, or else proves nothing
+    @np.errstate(over="ignore", invalid="ignore")  # infinite radii do not restrict, infinite entries prove nothing
     def coordinate(self, j: int) -> RelativeProgram:
-        """The linear program of coordinate j."""
+        """Return the linear program of coordinate j."""
         program = self.program
         box = self._boxes()
         rows = Rows(box.size)
@@ -165,7 +161,7 @@ class RelativeForm:
         )
 
     def _boxes(self) -> Floats:
-        """Boxes without the support's bounds, shape (d + 1, n)."""
+        """Return the boxes without bounds of the support, shape (d + 1, n)."""
         c, child = self.program.factors, self.forest.parent >= 0
         reach = self.forest.reach * (1.0 + _ROUNDING + 4.0 * self.program.n_points * UNIT_ROUNDOFF)  # a sum of lengths
         box = np.empty((self.program.dim + 1, self.program.n_points))
@@ -174,10 +170,10 @@ class RelativeForm:
         return box
 
     def _objective(self, j: int) -> tuple[Floats, Floats]:
-        """Weights of the variables and bounds of their rounding errors, each of shape (n (d + 1),).
+        """Return the objective and bounds of its rounding errors, each of shape (n (d + 1),).
 
-        Those of a point go to it and to all its ancestors. They are summed as double-doubles, for in the sum over near
-        points large ones may cancel.
+        The terms of a point are added to the coefficients of the point and of all its ancestors, in double-double
+        arithmetic because large terms of close points may cancel.
         """
         n, dim = self.program.n_points, self.program.dim
         high, low = (part.reshape(dim + 1, n) for part in self.program.objective(j))
@@ -197,7 +193,7 @@ class RelativeForm:
         return total, double_double.error_of_high((total, rest), sizes)
 
     def _add_edges(self, rows: Rows, i: Integers, k: Integers, distance: Floats) -> None:
-        """Add the rows of edges (i, k) that can bind."""
+        """Add the rows of the edges (i, k) that can bind."""
         points, c = self.program.points, self.program.factors
         near = self.program.nearer(distance, c.value_reach)
         rows.add(c.gradient * distance[near], self._value_difference(i[near], k[near]))
@@ -215,7 +211,7 @@ class RelativeForm:
             rows.add(c.taylor_radius(distance[near]), terms)
 
     def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
-        """Hold the function to what a finite bound of coordinate j asks of it, by boxes where they can."""
+        """Add the constraints of a finite bound of coordinate j, as boxes where possible."""
         points, forest, c = self.program.points, self.forest, self.program.factors
         inward = points[:, j] - bound
         distance = np.abs(inward)
@@ -224,11 +220,11 @@ class RelativeForm:
         here = root & (moved | (distance == 0.0)) & (forest.origin[:, j] == bound)
         allowed, taylor = c.gradient * distance, c.taylor_radius(distance)
         value = np.minimum(2.0 * allowed, taylor)
-        held = here & (distance == 0.0)  # by the box of gamma
+        fixed = here & (distance == 0.0)  # gamma = 0 by its box
 
         unmoved = root & ~moved
         box[0, unmoved] = np.minimum(box[0, unmoved], allowed[unmoved])
-        i = np.flatnonzero(~unmoved & ((allowed < c.value) | here) & ~held)
+        i = np.flatnonzero(~unmoved & ((allowed < c.value) | here) & ~fixed)
         rows.add(np.minimum(c.value, allowed[i]), self._sum(self.forest.lineage[i], points[i], 1.0))
 
         slope = c.smoothness * distance
@@ -245,13 +241,13 @@ class RelativeForm:
         rows.add(taylor[i], self._sum(self.forest.lineage[i], projection, 1.0))
 
     def _apart(self, i: Integers, k: Integers) -> tuple[Integers, Integers]:
-        """Lineages of i and of k without what they have in common, -1 in its place."""
+        """Return the lineages of i and of k with common ancestors replaced by -1."""
         of_i, of_k = self.forest.lineage[i], self.forest.lineage[k]
         same = (of_i[:, :, None] == of_k[:, None, :]) & (of_i >= 0)[:, :, None]
         return np.where(same.any(axis=2), -1, of_i), np.where(same.any(axis=1), -1, of_k)
 
     def _value_difference(self, i: Integers, k: Integers) -> Terms:
-        """Terms of gamma_i - gamma_k."""
+        """Return the terms of gamma_i - gamma_k."""
         points, n = self.program.points, self.program.n_points
         above, below = self._apart(i, k)
         terms = self._sum(above, points[i], 1.0) + self._sum(below, points[k], -1.0)
@@ -261,11 +257,11 @@ class RelativeForm:
         return terms
 
     def _slope(self, i: Integers, coordinate: int) -> Terms:
-        """Terms of Gamma_i in a coordinate."""
+        """Return the terms of one coordinate of Gamma_i."""
         return _slopes(self.forest.lineage[i], coordinate, self.program.n_points, 1.0)
 
     def _sum(self, ancestors: Integers, at: Floats, sign: float) -> Terms:
-        """Terms of sign times the sum of w_a + <V_a, at - x_a> over ancestors."""
+        """Return the terms of sign times the sum of w_a + <V_a, at - x_a> over ancestors."""
         n, terms = self.program.n_points, Terms()
         for a in ancestors.T:
             present = np.where(a >= 0, sign, 0.0)
@@ -278,102 +274,49 @@ class RelativeForm:
 
 @dataclass(frozen=True, eq=False)
 class OwnForm:
-    """The form of one coordinate in a program of its own.
-
-    That has no other coordinates where the whole is loose; or it is in units of the distance between two near bounds.
-    """
+    """One-dimensional form of one coordinate of a loose program."""
 
     form: SteinProgram | RelativeForm
-    place: int
-    exponents: tuple[int, int] = (0, 0)
 
     @property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Those of the program."""
+        """Matrix and radii of the rows that do not depend on bounds."""
         return self.form.edge_rows
 
     def coordinate(self, j: int) -> CoordinateProgram:
-        """The linear program."""
-        return replace(self.form.coordinate(self.place), exponents=self.exponents)
+        """Return the linear program."""
+        return self.form.coordinate(0)
 
 
 AnyForm: TypeAlias = SteinProgram | RelativeForm | OwnForm
 
 
 def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
-    """Form of each coordinate's program: relative where points lie close together or close to a bound, else as it is.
+    """Return the form of each coordinate: relative if points lie close together or to a bound, otherwise the program.
 
-    Close is less than `near`, `NEAR` if not given, in units of sqrt(c1/c3). Coordinates that share their edges' rows
-    share the object; `edge_rows` and `coordinate(j)` are what matters of it. They are found once for a program.
+    Close means less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the same rows of edges share
+    the object. The forms are cached in the program.
     """
-    kept, share = ("forms", near), NEAR if near is None else near
-    if kept not in program.known:
-        alone = [program.alone(j) for j in range(program.dim)] if program.is_loose else []
-        own = [form for each in alone for form in _forms(each, share)]
-        found = [form if isinstance(form, OwnForm) else OwnForm(form, 0) for form in own]
-        program.known[kept] = found or _forms(program, share)
-    forms: list[AnyForm] = program.known[kept]
-    return forms
-
-
-def _forms(program: SteinProgram, share: float) -> list[AnyForm]:
-    nearness = share * _unit(program.factors)
-    forest = find_forest(program, nearness)
-    shared = _form(program, forest)
-    forms: list[AnyForm] = []
-    for j in range(program.dim):
-        narrow, exponents = _in_units_of_width(program, j, nearness)
-        if narrow is program:
-            moved = move_to_bounds(forest, program, j, nearness)
-            forms.append(shared if moved is forest else RelativeForm(program, moved))
+    key, share = ("forms", near), NEAR if near is None else near
+    if key not in program.known:
+        if program.is_loose:
+            program.known[key] = [OwnForm(_forms(program.alone(j), share)[0]) for j in range(program.dim)]
         else:
-            narrower = share * _unit(narrow.factors)
-            moved = move_to_bounds(find_forest(narrow, narrower), narrow, j, narrower)
-            forms.append(OwnForm(_form(narrow, moved), j, exponents))
+            program.known[key] = _forms(program, share)
+    forms: list[AnyForm] = program.known[key]
     return forms
 
 
-def _form(program: SteinProgram, forest: Forest) -> SteinProgram | RelativeForm:
-    """The program as it is where there is no other point or bound to take a point relative to."""
-    alone = (forest.parent < 0).all() and (forest.origin == program.points).all()
-    return program if alone else RelativeForm(program, forest)
-
-
-@np.errstate(over="ignore", under="ignore")
-def _in_units_of_width(program: SteinProgram, j: int, nearness: float) -> tuple[SteinProgram, tuple[int, int]]:
-    """Coordinate j's program in units of the distance W between its bounds where that is less than `nearness`.
-
-    For x' = 2^k x and g' = 2^(k + l) g the Stein factors are 2^(k + l) c1, 2^l c2 and 2^(l - k) c3, scores 2^-k s, and
-    the optimum is 2^l times as large. The Taylor rows of the two bounds, s and W - s away, leave |Gamma_j| at most
-    c3 W/2, the others are at most c3 s, and so |gamma| is less than c3 s W, and two of them differ along an edge by
-    less than c3 W D: c3 W^2 for c1, and 2 c3 W for c2 where that is less, change nothing. Where a number would be
-    rounded the program is left as it is.
-    """
-    most = min(nearness, 0.5 * _unit(program.factors))
-    if program.bounds is None or not 0.0 < (width := float(np.diff(program.bounds[j])[0])) < most:
-        return program, (0, 0)
-    c, coefficients, exponent = program.factors, program.coefficients, int(np.frexp(width)[1])
-    k = min(max(-exponent, -_FURTHEST), _FURTHEST)
-    of_slope = min(max(-exponent - int(np.frexp(c.smoothness)[1]), -_FURTHEST), _FURTHEST)
-    width, smoothness = float(np.ldexp(width, k)), float(np.ldexp(c.smoothness, of_slope - k))
-    slope = min(float(np.ldexp(c.gradient, of_slope)), 2.0 * smoothness * width)
-    factors = SteinFactors(smoothness * width * width, slope, smoothness)
-    given = [(program.points, k), (program.bounds, k), (program.scores, -k)]
-    given += [] if coefficients is None else [(coefficients.drift, -k)]
-    points, bounds, scores, *drift = moved = [np.ldexp(x, power) for x, power in given]
-    kept = all((np.ldexp(y, -power) == x).all() for y, (x, power) in zip(moved, given, strict=True))
-    sizes = factors.value, factors.gradient, factors.smoothness
-    if not (kept and min(sizes) > NOTICEABLE and max(sizes) < np.inf):
-        return program, (0, 0)
-    lengths = np.minimum(np.ldexp(program.graph.lengths, k), np.finfo(np.float64).max)
-    graph = replace(program.graph, lengths=lengths)
-    coefficients = None if coefficients is None else replace(coefficients, drift=drift[0])
-    narrow = replace(program, points=points, scores=scores, bounds=bounds, graph=graph, factors=factors)
-    return replace(narrow, coefficients=coefficients), (k + of_slope, of_slope)
+def _forms(program: SteinProgram, share: float) -> list[SteinProgram | RelativeForm]:
+    nearness = share * float(np.sqrt(program.factors.value) / np.sqrt(program.factors.smoothness))
+    forest = find_forest(program, nearness)
+    shared = program if (forest.parent < 0).all() else RelativeForm(program, forest)
+    moved = (move_to_bounds(forest, program, j, nearness) for j in range(program.dim))
+    return [shared if each is forest else RelativeForm(program, each) for each in moved]
 
 
 def find_forest(program: SteinProgram, nearness: float) -> Forest:
-    """Join points closer than `nearness` into trees, level by level."""
+    """Choose the parents of points closer than `nearness` to others, level by level."""
     points, edges, n = program.points, program.graph.edges, program.n_points
     lengths = _edge_lengths(program)
     parent, reach = np.full(n, -1), np.zeros(n)
@@ -396,9 +339,10 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
 
 
 def _central_points(points: Floats, label: Integers, members: Integers, representative: Integers) -> Integers:
-    """For each member of a cluster its representative.
+    """Return the representative of the cluster of each member.
 
-    It is that of the coarser cluster if it belongs to this one, or else the point closest to the mean.
+    It is the representative of the coarser cluster if that belongs to this one, otherwise the point closest to the
+    mean.
     """
     cluster = label[members]
     size = np.bincount(cluster)
@@ -412,7 +356,7 @@ def _central_points(points: Floats, label: Integers, members: Integers, represen
 
 
 def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: float) -> Forest:
-    """Take points closer to a finite bound of coordinate j than to their parent relative to their projection."""
+    """Return the forest with points that are closer to a bound of coordinate j than to their parent projected on it."""
     if program.bounds is None:
         return forest
     distance = np.abs(program.points[:, [j]] - program.bounds[j])
@@ -428,16 +372,11 @@ def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: floa
 
 
 def _slopes(ancestors: Integers, coordinate: int, n: int, factor: float | Floats) -> Terms:
-    """Terms of a factor times the sum of V_a in a coordinate over ancestors."""
+    """Return the terms of a factor times the sum over ancestors of one coordinate of V_a."""
     return [(n * (coordinate + 1) + np.maximum(a, 0), np.where(a >= 0, factor, 0.0)) for a in ancestors.T]
 
 
 def _edge_lengths(program: SteinProgram) -> Floats:
-    """L1 lengths of the edges."""
+    """Return the L1 lengths of the edges."""
     i, k = program.graph.edges.T
     return np.asarray(np.abs(program.points[i] - program.points[k]).sum(axis=1))
-
-
-def _unit(c: SteinFactors) -> float:
-    """Distance at which a Taylor row's radius compares with the box of gamma."""
-    return float(np.sqrt(c.value) / np.sqrt(c.smoothness))

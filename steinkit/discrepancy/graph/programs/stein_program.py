@@ -1,8 +1,8 @@
-"""The Stein programs: one linear program for each coordinate of the target.
+"""The Stein programs: one linear program per coordinate of the target.
 
-The graph Stein discrepancy of a weighted sample (x_i, q_i), i = 1..n, with scores s is a supremum over functions g and
-their gradients, known at the sample's points only. The L1 norm on points decouples it into one program a coordinate j,
-in gamma_i = g_j(x_i) and Gamma_ik = d_k g_j(x_i) [1]_:
+The graph Stein discrepancy of a weighted sample (x_i, q_i), i = 1..n, with scores s is a supremum over functions g,
+represented by their values and gradients at the points. With the L1 norm on points it decouples into one linear program
+per coordinate j, in the variables gamma_i = g_j(x_i) and Gamma_ik = d_k g_j(x_i) (equations (6) and (7) of [1]_):
 
     maximise   sum_i q_i (s_j(x_i) gamma_i + Gamma_ij)
     subject to |gamma_i| <= c1,   |Gamma_ik| <= c2,   and for every edge (i, l) of the graph, D = ||x_i - x_l||_1:
@@ -11,24 +11,26 @@ in gamma_i = g_j(x_i) and Gamma_ik = d_k g_j(x_i) [1]_:
                |gamma_i - gamma_l - <Gamma_i, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3
                |gamma_i - gamma_l - <Gamma_l, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3
 
-The rows left out cannot bind: the boxes imply the first two kinds, and |gamma_i - gamma_l| <= c2 D, which holds by row
-or by box, with |<Gamma, x_i - x_l>| <= c2 D the last. A finite bound b of coordinate j adds, with a = |x_ij - b|,
+The omitted rows cannot bind. The boxes imply the rows of the first two kinds. The Taylor rows follow from
+|gamma_i - gamma_l| <= c2 D, which holds by row or by box, and |<Gamma, x_i - x_l>| <= c2 D. A finite bound b of
+coordinate j adds, with a = |x_ij - b| (equation (8) of [1]_),
 
                |gamma_i| <= c2 a,   |Gamma_ik| <= c3 a (k != j),   |gamma_i - Gamma_ij (x_ij - b)| <= c3 a^2 / 2,
 
-the last only for 0 < a < 4 c2/c3. The rows of the edges are the same for all coordinates and are built once.
+the last only for 0 < a < 4 c2/c3. The rows of the edges are common to all coordinates and are built once.
 
-Where all edges are so long that they add no rows, as in hundreds of dimensions, nothing ties the points together, and
-derivatives in other directions than j are held by nothing and in no objective: they are zero, and left out.
+If all edges are so long that they add no rows, as in hundreds of dimensions, the points are independent of each other.
+Derivatives in directions other than j then occur in no constraint and not in the objective; they are set to zero and
+omitted.
 
-Another diffusion operator than Langevin's, T g = <drift, g> + <a, grad g>, changes the objective only, which becomes
+A diffusion operator T g = <drift, g> + <a, grad g> changes only the objective, which becomes
 
                sum_i q_i (drift_j(x_i) gamma_i + sum_k a_jk(x_i) Gamma_ik).
 
 References
 ----------
-.. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 4, equations
-   (6)-(8), and section 3.4 for the Stein factors (c1, c2, c3).
+.. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 4, and section 3.4
+   for the Stein factors (c1, c2, c3).
 """
 
 from __future__ import annotations
@@ -50,13 +52,12 @@ from steinkit.errors import UsageError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
-_ROWS_AT_ONCE = 200_000  # a tenth of a second's work, between two looks at the clock
-_CERTAINLY = 1.0 + 1e-9  # how much further than a reach edges are looked at before their lengths are summed anew
+_CERTAINLY = 1.0 + 1e-9  # margin for selecting edges by stored lengths before the lengths are recomputed
 
 
 @dataclass(frozen=True)
 class SteinFactors:
-    """Bounds on g, on its gradient, and on the gradient's Lipschitz constant."""
+    """Stein factors c1, c2, c3: bounds on g, on its gradient, and on the Lipschitz constant of its gradient."""
 
     value: float = 1.0
     gradient: float = 1.0
@@ -64,66 +65,63 @@ class SteinFactors:
 
     @classmethod
     def of(cls, factors: tuple[float, float, float]) -> SteinFactors:
-        """Check three numbers (c1, c2, c3)."""
-        wanted = "three positive numbers (c1, c2, c3)"
-        c = real_numbers(factors, "stein_factors", wanted)
+        """Validate three numbers (c1, c2, c3)."""
+        expected = "three positive numbers (c1, c2, c3)"
+        c = real_numbers(factors, "stein_factors", expected)
         if c.shape != (3,) or not (np.isfinite(c).all() and (c > 0).all()):
-            raise UsageError(f"stein_factors must be {wanted}; received {factors}")
+            raise UsageError(f"stein_factors must be {expected}; got {factors}")
         require_range(c, "Stein factors")
         return cls(*map(float, c))
 
     @property
     def value_reach(self) -> float:
-        """Distance from which on two values of g cannot differ too much: 2 c1/c2."""
+        """Distance 2 c1/c2 from which the boxes imply the Lipschitz rows of g."""
         return 2.0 * self.value / self.gradient
 
     @property
     def gradient_reach(self) -> float:
-        """Distance from which on two gradients cannot differ too much: 2 c2/c3."""
+        """Distance 2 c2/c3 from which the boxes imply the Lipschitz rows of the gradient."""
         return 2.0 * self.gradient / self.smoothness
 
     @property
     def taylor_reach(self) -> float:
-        """Distance from which on the Taylor rows cannot bind: 4 c2/c3."""
+        """Distance 4 c2/c3 from which the Taylor rows cannot bind."""
         return 4.0 * self.gradient / self.smoothness
 
     def taylor_radius(self, distance: float | Floats) -> Floats:
-        """Radius c3 D^2 / 2 of the Taylor rows, whose square alone may be no double.
-
-        Infinite, it restricts nothing. Where it underflows it is off by less than the smallest number times 1 + c3.
-        """
-        with np.errstate(over="ignore"):
-            distance = np.asarray(distance)
-            return self.smoothness * (0.5 * distance) * distance
+        """Return the radius c3 D^2 / 2 of the Taylor rows, computed without D^2, which may underflow."""
+        distance = np.asarray(distance)
+        return self.smoothness * (0.5 * distance) * distance
 
 
 @dataclass(frozen=True, eq=False)
 class SteinProgram:
     """The d linear programs of a sample.
 
+    The programs are defined by the given doubles, with weights in double-double precision. All quantities computed from
+    them carry bounds on their rounding errors.
+
     Parameters
     ----------
     points, scores : ndarray, shape (n, d)
+        Distinct points and their scores.
     weights : ndarray, shape (n,)
-        Positive, summing to one but for rounding.
+        Positive weights that sum to one up to rounding.
     graph : Graph
-        Pairs of points whose values are held together.
-    factors : SteinFactors
-    bounds : ndarray, shape (d, 2), or None
+        Edges whose rows tie the points together.
+    factors : SteinFactors, default (1, 1, 1)
+        Stein factors.
+    bounds : ndarray, shape (d, 2), optional
+        Bounds of the support.
     coefficients : Coefficients, optional
-        Of a diffusion operator at the points; the Langevin operator's if not given.
+        Coefficients of a diffusion operator at the points; those of the Langevin operator by default.
     weights_low : ndarray, shape (n,), optional
-        What the weights meant are beyond `weights`; see `DistinctSample`. Nothing if not given.
+        Second parts of double-double weights, see `DistinctSample`; zero by default.
 
     Attributes
     ----------
     known : dict
-        What was found out about the program and is worth keeping as long as it.
-
-    Notes
-    -----
-    The program is that of points, scores, bounds, factors and coefficients as the doubles that they are, and of weights
-    to double-double precision. What is computed from them here is rounded, by no more than goes with it.
+        Cache of the coordinates' forms and of the block solver's plan.
     """
 
     points: Floats
@@ -148,28 +146,20 @@ class SteinProgram:
 
     @property
     def n_variables(self) -> int:
-        """Number of variables of each program: values and derivatives."""
+        """Number of variables per program: values and derivatives."""
         return self.n_points * (2 if self.is_loose else self.dim + 1)
 
     @property
     def arrays(self) -> dict[str, Any]:
-        """What it takes to state the program again."""
-        c, coefficients = self.factors, self.coefficients
-        return {
-            "points": self.points,
-            "scores": self.scores,
-            "weights": self.weights,
-            "weights_low": self.weights_low,
-            "edges": self.graph.edges,
-            "stein_factors": np.array([c.value, c.gradient, c.smoothness]),
-            "bounds": self.bounds,
-            "drift": None if coefficients is None else coefficients.drift,
-            "covariance": None if coefficients is None else coefficients.covariance,
-        }
+        """Arrays that define the program, for `instance_kept`."""
+        c, operator = self.factors, {} if self.coefficients is None else vars(self.coefficients)
+        names = "points", "scores", "weights", "weights_low", "bounds"
+        named = {name: getattr(self, name) for name in names} | {"edges": self.graph.edges}
+        return named | {"stein_factors": np.array([c.value, c.gradient, c.smoothness])} | operator
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix A and radii r of the edges' rows, shared by all coordinates."""
+        """Matrix A and radii r of the rows of the edges, shared by all coordinates."""
         require_time("the programs were written down")
         c = self.factors
         if self.is_loose:
@@ -201,59 +191,39 @@ class SteinProgram:
 
     @cached_property
     def is_loose(self) -> bool:
-        """Whether no edge adds a row, in more than three dimensions and under Langevin's operator."""
-        return self.dim > 3 and self.coefficients is None and not any(self._edges_with_rows)
+        """True if no edge adds a row, in more than three dimensions and with the Langevin operator."""
+        c = self.factors
+        reach = max(c.value_reach, c.gradient_reach, c.taylor_reach)
+        return self.dim > 3 and self.coefficients is None and not self.nearer(self.graph.lengths, reach).size
 
     def alone(self, j: int) -> SteinProgram:
-        """Coordinate j's program in a loose one: as if the sample had no other coordinates, and no edges."""
+        """Return the one-dimensional program of coordinate j, without edges; equivalent if the program is loose."""
         some = slice(j, j + 1)
         bounds = None if self.bounds is None else self.bounds[some]
         points, scores = self.points[:, some], self.scores[:, some]
         return replace(self, points=points, scores=scores, graph=unjoined(self.n_points), bounds=bounds)
 
-    @property
-    def _edges_with_rows(self) -> list[int]:
-        """How many edges add a row of values, rows of gradients, Taylor rows."""
-        c = self.factors
-        reaches = c.value_reach, c.gradient_reach, c.taylor_reach
-        return [len(self.nearer(self.graph.lengths, reach)) for reach in reaches]
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Rows and entries of the largest of the programs as they are written here, counted without writing them."""
-        d, (values, gradients, taylor) = self.dim, self._edges_with_rows
-        at_bounds = max(
-            sum(len(self._near_bound(np.abs(self.points[:, j] - bound))) for bound in self.finite_bounds(j))
-            for j in range(d)
-        )
-        rows = values + d * gradients + 2 * taylor + at_bounds
-        return rows, 2 * (values + d * gradients + (d + 2) * taylor + at_bounds)
-
     def nearer(self, distance: Floats, reach: float) -> Integers:
-        """Edges that may be shorter than a reach, rounding allowed for: the rows of others surely cannot bind."""
+        """Return the edges that may be shorter than a reach, rounding included; other edges add no row."""
         return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
 
     def radius_error(self, radius: Floats) -> Floats:
-        """How far rounding may have taken radii c2 D, c3 D or c3 D^2 / 2: D is a sum of d rounded differences.
-
-        Infinite radii restrict nothing, rounded or not.
-        """
+        """Return bounds on the errors of radii c2 D, c3 D or c3 D^2 / 2, with D a sum of d differences."""
         known = np.where(np.isfinite(radius), radius, 0.0)
         return self._lengths_rounding * known + 2.0 * SMALLEST * (1.0 + self.factors.smoothness)
 
     @property
     def _lengths_rounding(self) -> float:
-        """Largest relative error of the square of a length and of a few operations on it."""
+        """Relative error of the square of a length and of a few operations on it."""
         return (2 * self.dim + 8) * UNIT_ROUNDOFF
 
     def objective(self, j: int) -> Pair:
-        """Weights of coordinate j's variables as double-doubles, each part of shape (n (d + 1),).
+        """Return the objective of coordinate j as double-doubles, each part of shape (n (d + 1),).
 
-        q_i s_ij on gamma_i and q_i on Gamma_ij, or q_i drift_ij on gamma_i and q_i a_jk(x_i) on every Gamma_ik. The
-        products are not rounded to doubles: where they cancel, what they lost would be all there is.
+        The coefficients are q_i s_ij of gamma_i and q_i of Gamma_ij; with a diffusion operator q_i drift_ij of gamma_i
+        and q_i a_jk(x_i) of Gamma_ik. The products keep double-double precision because large ones may cancel.
         """
-        nothing = np.zeros(self.n_points)
-        weights = self.weights, nothing if self.weights_low is None else self.weights_low
+        weights = self.weights, np.zeros(self.n_points) if self.weights_low is None else self.weights_low
         high, low = np.zeros((2, self.dim + 1, self.n_points))
         if self.coefficients is None:
             high[0], low[0] = _shares(weights, self.scores[:, j])
@@ -265,10 +235,9 @@ class SteinProgram:
 
     @property
     def trivial_bounds(self) -> Floats:
-        """What bounds each optimum whatever the graph: c1 sum |b_gamma| + c2 sum |b_Gamma|, rounded up; shape (d,)."""
+        """Upper bounds c1 sum |b_gamma| + c2 sum |b_Gamma| for any graph, rounded up, shape (d,)."""
         return np.array([self._trivial_bound(j) for j in range(self.dim)])
 
-    @np.errstate(over="ignore")  # infinite where it is
     def _trivial_bound(self, j: int) -> float:
         objective = self.objective(j) if self.coefficients is not None else self.alone(j).objective(0)
         b = np.abs(objective[0]) + double_double.error_of_high(objective)
@@ -276,7 +245,7 @@ class SteinProgram:
         return float(self.factors.value * on_value + self.factors.gradient * on_slope) * (1.0 + 1e-9)
 
     def coordinate(self, j: int) -> CoordinateProgram:
-        """The linear program of coordinate j; with derivatives in that direction alone where it `is_loose`."""
+        """Return the linear program of coordinate j; a loose program has derivatives in direction j only."""
         if self.is_loose:
             return self.alone(j).coordinate(0)
         box = np.full((self.dim + 1, self.n_points), self.factors.gradient)
@@ -297,11 +266,11 @@ class SteinProgram:
         )
 
     def finite_bounds(self, j: int) -> list[float]:
-        """Bounds of coordinate j's support, without infinite ones."""
+        """Return the finite bounds of coordinate j."""
         return [] if self.bounds is None else [float(bound) for bound in self.bounds[j] if np.isfinite(bound)]
 
     def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
-        """Hold coordinate j's function to what a finite bound of its support asks of it."""
+        """Add the boxes and rows of a finite bound of coordinate j."""
         c = self.factors
         inward = self.points[:, j] - bound
         distance = np.abs(inward)
@@ -309,53 +278,44 @@ class SteinProgram:
         for k in range(self.dim):
             if k != j:
                 box[k + 1] = np.minimum(box[k + 1], c.smoothness * distance)
-        near = self._near_bound(distance)
+        near = np.flatnonzero((distance > 0.0) & (distance < c.taylor_reach))
         slope = self.n_points * (j + 1) + near
         rows.add(c.taylor_radius(distance[near]), [(near, 1.0), (slope, -inward[near])])
 
-    def _near_bound(self, distance: Floats) -> Integers:
-        """Points that have a Taylor row for a bound at these distances."""
-        return np.flatnonzero((distance > 0.0) & (distance < self.factors.taylor_reach))
-
 
 def _shares(weights: Pair, factors: Floats) -> Pair:
-    """Products of weights and other numbers; zero only where these are."""
+    """Return the double-double products of weights and doubles."""
     return double_double.times(weights, (factors, np.zeros_like(factors)))
 
 
 class Rows:
-    """Collects rows of a sparse matrix a block at a time."""
+    """Builder of a sparse matrix from blocks of rows of equal length."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
-        self.count = 0
         self.radii: list[Floats] = []
         self.blocks: list[sparse.csr_array] = []
 
     def add(self, radii: Floats, terms: list[tuple[Integers, float | Floats]]) -> None:
-        """Add a row for each radius; a term is the columns and the coefficients of one entry in each row."""
-        for begin in range(0, len(radii), _ROWS_AT_ONCE):
-            require_time("the programs were written down")
-            some = slice(begin, begin + _ROWS_AT_ONCE)
-            columns = np.column_stack([column[some] for column, _ in terms])
-            values = np.empty(columns.shape)
-            for k, (_, coefficients) in enumerate(terms):
-                values[:, k] = coefficients[some] if isinstance(coefficients, np.ndarray) else coefficients
-            starts = np.arange(0, columns.size + 1, len(terms))
-            shape = (len(columns), self.columns)
-            self.blocks.append(sparse.csr_array((values.ravel(), columns.ravel(), starts), shape=shape))
-            self.blocks[-1].sum_duplicates()
-            self.blocks[-1].eliminate_zeros()
+        """Add one row per radius; each term holds the columns and the coefficients of one entry per row."""
+        require_time("the programs were written down")
+        columns = np.column_stack([column for column, _ in terms])
+        values = np.column_stack([np.broadcast_to(coefficients, len(radii)) for _, coefficients in terms])
+        starts = np.arange(0, columns.size + 1, len(terms))
+        block = sparse.csr_array(
+            (values.astype(np.float64).ravel(), columns.ravel(), starts), shape=(len(radii), self.columns)
+        )
+        block.sum_duplicates()
+        block.eliminate_zeros()
+        self.blocks.append(block)
         self.radii.append(radii)
-        self.count += len(radii)
 
     def assemble(
         self, matrix: sparse.csr_array | None = None, radii: Floats | None = None
     ) -> tuple[sparse.csr_array, Floats]:
-        """The matrix, without explicit zeros, and the radii; below a matrix and its radii where these are given."""
+        """Return the matrix, without explicit zeros, and the radii; appended to given ones if there are any."""
         above = sparse.csr_array((0, self.columns)) if matrix is None else matrix
-        radii_above = np.empty(0) if radii is None else radii
-        if not self.count:
-            return above, radii_above
-        blocks = [above, *self.blocks] if above.shape[0] else self.blocks
-        return sparse.csr_array(sparse.vstack(blocks, format="csr")), np.concatenate([radii_above, *self.radii])
+        blocks, radii_above = [above, *self.blocks], np.empty(0) if radii is None else radii
+        kept = [block for block in blocks if block.shape[0]]
+        stacked = sparse.csr_array(sparse.vstack(kept, format="csr")) if kept else above
+        return stacked, np.concatenate([radii_above, *self.radii])

@@ -1,7 +1,7 @@
-"""Solvers: ways of solving the Stein programs, behind one signature.
+"""Solvers of the Stein programs, all with the same signature.
 
-A solver takes a `SteinProgram` and `Settings`, and returns a `Candidate` for each coordinate. It is free to be wrong:
-the certificate judges what it returns. `solver_named` turns the name a user gives into a solver.
+A solver takes a `SteinProgram` and `Settings` and returns one `Candidate` per coordinate. Candidates need not be
+accurate: the certificate bounds the optimum from any candidate. `solver_named` returns the solver with a given name.
 """
 
 from steinkit.discrepancy.graph.solvers.base import Candidate, Settings

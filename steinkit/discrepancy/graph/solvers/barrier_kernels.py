@@ -1,11 +1,11 @@
-"""Steps of a primal-dual barrier method for rows |v_i| <= 1, each one pass over the rows.
+"""Compiled steps of a primal-dual barrier method for rows |v_i| <= 1, each a single pass over the rows.
 
-A row has value v, slacks s+ = 1 - v and s- = 1 + v and multipliers z+, z- > 0; it aims at s z = omega mu on both sides,
-with weights omega of mean one. Given the change dv of the rows under a Newton step and targets c for the products,
+A row has the value v, slacks s+ = 1 - v and s- = 1 + v and multipliers z+, z- > 0. On the central path s z = omega mu
+on both sides, with weights omega of mean one. Given the change dv of the rows in a Newton step and target products c,
 
     dz+ = (c+ + z+ dv) / s+ - z+,        dz- = (c- - z- dv) / s- - z-.
 
-Compiled when first called; nothing here allocates.
+No function allocates memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steinkit.sample import Floats
 
 
 class Interior(NamedTuple):
-    """Slacks s+, s- and multipliers z+, z- of the rows, all positive, each of shape (rows,)."""
+    """Slacks s+, s- and multipliers z+, z-; positive arrays of shape (rows,)."""
 
     s_up: Floats
     s_low: Floats
@@ -29,7 +29,7 @@ class Interior(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Products c+, c- that a step aims at, each of shape (rows,)."""
+    """Target products c+, c- of a step; arrays of shape (rows,)."""
 
     up: Floats
     low: Floats
@@ -38,7 +38,7 @@ class Targets(NamedTuple):
 @with_twin(barrier_rows.newton_weights)
 @array_kernel
 def newton_weights(interior: Interior, weights: Floats) -> float:
-    """Set the weights z+/s+ + z-/s- of the rows in the Newton matrix; returns the gap, the sum of s z."""
+    """Set the weights z+/s+ + z-/s- of the Newton matrix and return the gap, the sum of s z."""
     s_up, s_low, z_up, z_low = interior
     gap = 0.0
     for i in range(len(weights)):
@@ -50,11 +50,11 @@ def newton_weights(interior: Interior, weights: Floats) -> float:
 @with_twin(barrier_rows.affine_gap)
 @array_kernel
 def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) -> float:
-    """Return the gap after the longest step towards products of zero (the predictor); no number if it changes to none.
+    """Return the gap after the longest step towards zero products (the predictor); NaN if the change is NaN.
 
-    With u = dv/s, or -dv/s, a product s z becomes s z (1 - primal u) (1 + dual (u - 1)). Summed over both sides of the
-    rows, s z u is (z+ - z-) dv and s z u^2 is their weight times dv^2. Only a step that gets shorter
-    takes divisions.
+    With u = dv/s (or -dv/s), a product s z becomes s z (1 - primal u) (1 + dual (u - 1)). Over both sides of a row, the
+    sum of s z u is (z+ - z-) dv, and the sum of s z u^2 is the weight times dv^2. Divisions are computed only for rows
+    that shorten the step.
     """
     s_up, s_low, z_up, z_low = interior
     primal, dual = TINY, TINY
@@ -75,9 +75,9 @@ def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) 
 def mehrotra_targets(
     interior: Interior, omega: Floats, change: Floats, centre: float, bound: float, targets: Targets, force: Floats
 ) -> None:
-    """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+.
+    """Set the targets omega centre + dv dz and their force c-/s- - c+/s+.
 
-    dv and dz are the predictor's; their product, the second-order term, is held within omega bound.
+    dv and dz are the changes of the predictor. Their product, the second-order term, is clipped to +-omega bound.
     """
     s_up, s_low, z_up, z_low = interior
     for i in range(len(change)):
@@ -95,9 +95,9 @@ def mehrotra_targets(
 @with_twin(barrier_rows.step_lengths)
 @array_kernel
 def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[float, float]:
-    """Return the longest primal and dual steps, at most 1, that keep slacks and multipliers from turning negative.
+    """Return the longest primal and dual steps (at most 1) that keep slacks and multipliers non-negative.
 
-    Two NaN if the change is not finite. Divisions are rare: only where they cut a step.
+    Both are NaN if the change is not finite. Divisions are computed only for rows that shorten a step.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     primal, dual = TINY, TINY
@@ -126,10 +126,10 @@ def gondzio_targets(
     moved: Targets,
     force: Floats,
 ) -> None:
-    """Move the targets so that the products at a trial step come within omega [lowest, highest], the interval.
+    """Set `moved` to targets with products in omega [lowest, highest] after a trial step, and `force` to their force.
 
-    Products that would be larger are pulled down by at most omega highest. `lengths` are the trial step's, primal and
-    dual.
+    Larger products are reduced by at most omega highest. `lengths` are the primal and dual lengths of the trial step;
+    `interval` is (lowest, highest).
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval
@@ -147,7 +147,7 @@ def gondzio_targets(
 
 @inner_array_kernel
 def _outside(product: float, low_end: float, high_end: float) -> float:
-    """What brings a product into [low_end, high_end], but no more than -high_end."""
+    """Return the correction that moves a product into [low_end, high_end]; at least -high_end."""
     if product < low_end:
         return low_end - product
     if product > high_end:
@@ -158,7 +158,7 @@ def _outside(product: float, low_end: float, high_end: float) -> float:
 @with_twin(barrier_rows.advance)
 @array_kernel
 def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, lengths: tuple[float, float]) -> None:
-    """Take a step: row values and slacks by the primal length, multipliers by the dual length."""
+    """Update row values and slacks by the primal step length, and multipliers by the dual step length."""
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     for i in range(len(change)):
         dv = change[i]

@@ -1,7 +1,7 @@
-"""`barrier_kernels` on whole arrays, to the same bits, for small programs before these kernels are compiled.
+"""NumPy versions of `barrier_kernels`, for small programs before those are compiled; bit-for-bit identical.
 
-Sums are running sums, from the first row to the last. The longest steps are found as the kernels find them, row by row,
-but only among rows that may be the shortest so far: products decide there and quotients here, which round differently.
+Sums are accumulated from the first row to the last. The kernels compare products before they divide, so the step
+lengths are recomputed by the same comparisons for the rows that may determine them.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from steinkit.sample import Floats
 
 TINY = 1e-300
 RESOLVED = 1e-9
-"""A slack above it is taken from the row's value anew, so that rounding errors do not add up."""
-_NEARLY = 1.0 - 1e-12  # further apart than any rounding of a product or a quotient
+"""Slacks above this value are recomputed from the row value, which stops the accumulation of rounding errors."""
+_NEARLY = 1.0 - 1e-12  # differs from 1 by more than the rounding of a product or quotient
 
 Rows = Sequence[Floats]
 
 
 def newton_weights(interior: Rows, weights: Floats) -> float:
-    """Set the weights z+/s+ + z-/s- of the rows in the Newton matrix; returns the gap, the sum of s z."""
+    """Set the weights z+/s+ + z-/s- of the Newton matrix and return the gap, the sum of s z."""
     s_up, s_low, z_up, z_low = interior
     weights[:] = (z_up * s_low + z_low * s_up) / (s_up * s_low)
     return _sum(z_up * s_up + z_low * s_low)
 
 
 def affine_gap(interior: Rows, weights: Floats, gap: float, change: Floats) -> float:
-    """Return the gap after the longest step towards products of zero (the predictor)."""
+    """Return the gap after the longest step towards zero products (the predictor)."""
     s_up, s_low, z_up, z_low = interior
     primal, dual = _lengths(change, s_up, s_low, (s_up, change), (s_low, -change))
     first, second = _sum((z_up - z_low) * change), _sum(weights * change * change)
@@ -40,7 +40,7 @@ def affine_gap(interior: Rows, weights: Floats, gap: float, change: Floats) -> f
 def mehrotra_targets(
     interior: Rows, omega: Floats, change: Floats, centre: float, bound: float, targets: Rows, force: Floats
 ) -> None:
-    """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+."""
+    """Set the targets omega centre + dv dz and their force c-/s- - c+/s+."""
     s_up, s_low, z_up, z_low = interior
     inverse = 1.0 / (s_up * s_low)
     by_up, by_low = s_low * inverse, s_up * inverse
@@ -53,7 +53,7 @@ def mehrotra_targets(
 
 
 def step_lengths(interior: Rows, change: Floats, targets: Rows) -> tuple[float, float]:
-    """Return the longest primal and dual steps, at most 1; two NaN if the change is not finite."""
+    """Return the longest primal and dual steps, at most 1; NaN if the change is not finite."""
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     if not np.isfinite(change).all():
         return math.nan, math.nan
@@ -71,7 +71,7 @@ def gondzio_targets(
     moved: Rows,
     force: Floats,
 ) -> None:
-    """Move the targets so that the products at a trial step come within omega [lowest, highest], the interval."""
+    """Set `moved` to targets with products in omega [lowest, highest] after a trial step."""
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval
     ends = lowest * omega, highest * omega
@@ -85,7 +85,7 @@ def gondzio_targets(
 
 
 def advance(rows: Floats, interior: Rows, change: Floats, targets: Rows, lengths: tuple[float, float]) -> None:
-    """Take a step: row values and slacks by the primal length, multipliers by the dual length."""
+    """Update row values and slacks by the primal step length, and multipliers by the dual step length."""
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     z_up += dual * ((c_up + z_up * change) / s_up - z_up)
     z_low += dual * ((c_low - z_low * change) / s_low - z_low)
@@ -101,7 +101,7 @@ def _sum(terms: Floats) -> float:
 
 
 def _outside(product: Floats, low_end: Floats, high_end: Floats) -> Floats:
-    """What brings a product into [low_end, high_end], but no more than -high_end."""
+    """Return the correction that moves a product into [low_end, high_end]; at least -high_end."""
     lifted = np.where(product < low_end, low_end - product, 0.0)
     return np.where(product > high_end, np.maximum(high_end - product, -high_end), lifted)
 
@@ -109,7 +109,7 @@ def _outside(product: Floats, low_end: Floats, high_end: Floats) -> Floats:
 def _lengths(
     change: Floats, s_up: Floats, s_low: Floats, up: tuple[Floats, Floats], low: tuple[Floats, Floats]
 ) -> tuple[float, float]:
-    """The longest steps, at most 1, given the products of both sides, or multiples of them, now and then."""
+    """Return the longest steps, at most 1, given the products of both sides (or multiples) before and after."""
     by_up, by_low = change / s_up, -change / s_low
     from_up, from_low = 1.0 - up[1] / up[0], 1.0 - low[1] / low[0]
     shortest = np.flatnonzero(_may_be_largest(np.fmax(by_up, by_low)) | _may_be_largest(np.fmax(from_up, from_low)))
@@ -124,6 +124,6 @@ def _lengths(
 
 
 def _may_be_largest(values: Floats) -> NDArray[np.bool_]:
-    """Where no value before is clearly larger."""
+    """Return True for entries that no preceding entry clearly exceeds."""
     before = np.fmax.accumulate(np.concatenate([[TINY], values[:-1]]))
     return np.asarray(values >= _NEARLY * before)

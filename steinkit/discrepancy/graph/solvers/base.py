@@ -1,4 +1,4 @@
-"""What all solvers share: their settings, their answer, and the loop over coordinates."""
+"""Settings, candidates, and the loop over coordinates that all solvers share."""
 
 from __future__ import annotations
 
@@ -22,28 +22,26 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, Form
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
-_AT_ONCE = 0.1  # seconds
-
 Task = TypeVar("Task")
 Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How far and how long a solver should go.
+    """Stopping rules and resources of a solver.
 
     Attributes
     ----------
     tolerance : float
-        Relative width (upper - lower)/upper of the bracket at which a coordinate is done.
-    deadline : float
-        Moment of `time.monotonic` at which to stop with the best candidate found; infinite if there is none.
-    n_jobs : int
-        Coordinates solved side by side.
-    progress : bool
-        Show a bar on standard error once a second has passed.
+        Relative width (upper - lower)/upper of the bracket at which a coordinate is finished.
+    deadline : float, default inf
+        Value of `time.monotonic` at which the solver stops with its best candidate.
+    n_jobs : int, default 1
+        Number of threads over coordinates.
+    progress : bool, default False
+        Show a progress bar on standard error.
     interrupted : StopSignal
-        Set when the user interrupts, or when no time at all is left; solvers and their kernels look at it and stop.
+        Set at an interrupt and at the global deadline; solvers and compiled kernels stop when it is set.
     """
 
     tolerance: float
@@ -54,35 +52,33 @@ class Settings:
 
     @property
     def seconds_left(self) -> float:
-        """Time until the deadline, never negative."""
+        """Return the seconds left before the deadline (never negative)."""
         return max(0.0, self.deadline - time.monotonic())
 
     @property
     def stopped(self) -> bool:
-        """Whether to stop now: out of time, or interrupted."""
+        """Return True after the deadline or an interrupt."""
         return self.seconds_left == 0.0 or self.interrupted.is_set()
-
-    def has_time(self, seconds: float) -> bool:
-        """Whether to begin what takes so long before it looks at the clock; what is done at once is always begun."""
-        return seconds <= max(self.seconds_left, _AT_ONCE)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A solver's answer for one coordinate, to be judged by the certificate.
+    """A solver's result for one coordinate, from which the certificate derives bounds.
 
     Attributes
     ----------
     program : Form
-        The program, in whose variables the answer is given.
+        Program to whose variables `y` and `p` refer.
     y : ndarray, shape (N,)
+        Primal variables, feasible or not.
     p : ndarray, shape (m,)
+        Multipliers of the rows.
     solvers : tuple of str
-        Names of the solvers that had a part in it, in their order.
+        Names of the solvers that contributed, in order.
     notes : tuple of str
-        What the user should know: hand-overs, time limits.
+        Messages for the user, such as a change of solver.
     iterations : int
-        Iterations of an iterative solver; 0 where they are not known.
+        Number of iterations; 0 if unknown.
     """
 
     program: Form
@@ -94,12 +90,12 @@ class Candidate:
 
     @cached_property
     def proof(self) -> Certificate:
-        """What it proves, found when first asked for."""
+        """Certified bounds from `y` and `p`."""
         return certify(self.program, self.y, self.p)
 
 
 class _TwoForms(NamedTuple):
-    """One program in two forms: candidates for its solution in one, multipliers in the other."""
+    """A program in two forms: one for primal candidates, the other for multipliers."""
 
     lower_bound: Callable[[Floats], tuple[float, Floats]]
     upper_bound: Callable[[Floats], float]
@@ -107,7 +103,7 @@ class _TwoForms(NamedTuple):
 
 
 def best_of(first: Candidate, second: Candidate) -> Candidate:
-    """The better y and the better p of two candidates for one program; the first's where they prove the same."""
+    """Combine the better y and the better p of two candidates; ties go to the first."""
     primal = second if second.proof.lower > first.proof.lower else first
     dual = second if second.proof.upper < first.proof.upper else first
     require_ordered(primal.proof.lower, dual.proof.upper, y=primal.y, p=dual.p)
@@ -122,24 +118,24 @@ def best_of(first: Candidate, second: Candidate) -> Candidate:
 
 
 def asked_for(program: SteinProgram, coordinates: Sequence[int] | None) -> Sequence[int]:
-    """The coordinates to solve: those given, or all."""
+    """Return the given coordinates, or all."""
     return range(program.dim) if coordinates is None else coordinates
 
 
 def closed_form(program: CoordinateProgram, solver: str) -> Candidate:
-    """The answer where there are no rows and the boxes decide: y = u sign(b)."""
+    """Return the optimum y = u sign(b) of a program without rows."""
     return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), (solver,))
 
 
 def unsolved(program: CoordinateProgram, solver: str) -> Candidate:
-    """What a solver has to say that was given no time: that it is nothing."""
+    """Return the zero candidate, for a solver that was given no time."""
     return Candidate(program, np.zeros(len(program.box)), np.zeros(len(program.radius)), (solver,))
 
 
 def each_coordinate(
     solve: Callable[[Task, Settings], Candidate], tasks: Sequence[Task], settings: Settings
 ) -> list[Candidate]:
-    """Apply a solver of one coordinate to the tasks of all, side by side in threads, with one BLAS thread each."""
+    """Solve one task per coordinate in parallel threads, with one BLAS thread each."""
     with one_thread_in_libraries(), progress_bar("coordinates", len(tasks), shown=settings.progress) as bar:
         return side_by_side(lambda task: solve(task, settings), tasks, settings, done=bar.update)
 
@@ -147,10 +143,10 @@ def each_coordinate(
 def side_by_side(
     work: Callable[[Task], Done], tasks: Sequence[Task], settings: Settings, done: Callable[[], Any] = lambda: None
 ) -> list[Done]:
-    """Do work in threads, in the order of the tasks, and call `done` after each.
+    """Apply `work` to the tasks in threads and return the results in order; call `done` after each.
 
-    NumPy's warnings are off: what overflows in a solver proves nothing, and the certificate says so. An interrupt
-    (control-C) stops the work under way through `Settings.interrupted` and is raised again.
+    An exception, including KeyboardInterrupt, sets `Settings.interrupted`, which stops the other tasks, and propagates.
+    NumPy warnings are suppressed: values that overflow in a solver prove nothing.
     """
 
     def quietly(task: Task) -> Done:

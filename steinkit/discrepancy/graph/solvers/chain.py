@@ -1,23 +1,23 @@
-"""Solver `chain`: the program of one dimension by an interior point method, on as few variables as its answer has.
+"""Solver `chain`: an interior point method for the program of one dimension, with aggregated variables.
 
-The optimal function is bang-bang: |g''| = c3 nearly everywhere, and of a million edges' controls (a, e), the residuals
-of the Taylor rows, some thousands differ from those of the edge before. So blocks of neighbouring edges share their
-controls (in optimal control: move blocking). That restricts the program. The blocks' program is one of a chain again,
-of some thousands of nodes, and its solution a feasible point of the whole one, but for rows of nodes inside of blocks,
-which are left out. The multipliers of its boxes determine a dual point of the whole program by the costate's recursion,
-with forces phi and kappa on the controls of every edge. Where forces of both signs meet in a block, and nowhere else,
-its controls should not be shared: with w = c3 h/2, and nothing exceeded inside of blocks,
+The controls of an edge are the residuals (a, e) of its Taylor rows. The optimal function is bang-bang: |g''| = c3
+nearly everywhere, and of a million edges only a few thousand have controls that differ from those of the preceding
+edge. Therefore blocks of neighbouring edges share their controls (move blocking in optimal control). The restricted
+program is again that of a chain, with a few thousand nodes. Its solution is feasible for the full program except for
+the rows of nodes inside blocks, which are omitted. The multipliers of its boxes determine a dual point of the full
+program by the costate recursion, with forces phi and kappa on the controls of every edge. Sharing controls loses only
+where forces of both signs occur in a block: with w = c3 h/2, and if no omitted row is violated,
 
-    upper bound - optimum of the blocks' program = sum over blocks of  sum w |f| - |sum w f|,   f = phi, kappa.
+    upper bound - optimum of the restricted program = sum over blocks of  sum w |f| - |sum w f|,   f = phi, kappa.
 
-Blocks that matter in this sum are split, as are those in which rows are exceeded, until the bracket of the whole
-program is narrow enough. This is aggregation of columns, with the bounds of its error [1]_. On small samples, and where
-too many blocks are needed, the method works edge by edge.
+The blocks with the largest terms and the blocks with violated rows are split until the bracket of the full program is
+narrow enough. This is column aggregation with its error bounds [1]_. For small samples, or if too many blocks are
+needed, every edge has its own controls.
 
-The Newton systems of the chain are solved by a Riccati sweep, so an iteration costs O(n). What keeps the number of
-iterations from growing with n is a barrier weighted by length: the rows of an edge aim at products omega mu in
-proportion to h, those of a node to the mean of its two edges, so that the central path is that of the continuous
-problem however finely it is sampled.
+The Newton systems are solved by a Riccati recursion, so an iteration takes O(n) time. The barrier is weighted by
+length: the target products omega mu of the rows of an edge are proportional to h, those of a node to the mean of its
+two edges. The central path then approximates that of the continuous problem, and the number of iterations hardly grows
+with n.
 
 References
 ----------
@@ -54,48 +54,49 @@ from steinkit.discrepancy.graph.solvers.interior_point import Solution
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 
-_LEAST_WEIGHT = 0.03  # of a row in the barrier, before the mean is made one
-# A sweep costs no more than two passes over the rows: more correctors do not pay.
-_CORRECTORS = interior_point.Correctors(1)
-_UNASKED = np.empty(0)  # the edges' forces, which the interior point method does not look at
-_SMALLEST_BOX = 1e-140  # of c1, as its square is divided by
-_RESOLVED = 1e-13  # of the last nodes' largest gamma: what a double-precision sweep resolves of a far bound's row
-_MANY = 1000  # points for every digit asked for, from which on blocks pay
-_FIRST_BLOCKS = 100  # by length, and as many by number of points
-_PARTS = 8  # of a block that is split
-_MOST_BLOCKS = 0.5  # of the points
+_LEAST_WEIGHT = 0.03  # smallest barrier weight of a row before normalization
+_CORRECTORS = interior_point.Correctors(1)  # a Riccati recursion costs only two passes over the rows
+_NO_FORCES = np.empty(0)
+_SMALLEST_BOX = 1e-140  # smallest box in units of c1; its square is a divisor
+_RESOLVED = 1e-13  # precision of the far bound's row in double precision, relative to the largest gamma there
+_MANY = 1000  # points per requested digit from which blocks are used
+_FIRST_BLOCKS = 100  # number of initial blocks by length, and again by number of points
+_PARTS = 8  # parts of a block that is split
+_MOST_BLOCKS = 0.5  # largest ratio of blocks to points
 _FIRST_TOLERANCE = 1e-2
-_NEXT_TOLERANCE = 0.03  # of the bracket so far
-# Shares of the tolerance: what the last blocks' program is solved to; what all blocks that are not split may lose
-# together, and exceed; what may be left, or all but so much if that is more, as the certificate allows for rounding.
-_SOLVED, _LOST, _EXCEEDED, _LEFT, _MOST_ROOM = 0.3, 0.2, 0.1, 0.8, 1e-5
+_NEXT_TOLERANCE = 0.03  # relative to the current bracket
+# Shares of the tolerance: for the solution of the last restricted program, for the total loss of the blocks that are
+# not split, for violated rows, and for the final bracket, which keeps a margin for the certificate's rounding
+# allowance.
+_SOLVED, _LOST, _EXCEEDED, _LEFT, _MOST_MARGIN = 0.3, 0.2, 0.1, 0.8, 1e-5
 
 
 class ChainSystem:
-    """Newton systems of a chain, in the rows of `interior_point`.
+    """Newton systems of a chain; implements `interior_point.NewtonSystem`.
 
-    The objective is scaled so that the first multipliers are at most one, and a far bound is held to what a sweep in
-    double precision resolves; the certificate asks for the rest.
+    The objective is scaled to initial multipliers of at most one. The radius of the far bound's row is at least the
+    resolution of double precision; the certificate uses the exact radius.
 
     Parameters
     ----------
     chain : Chain
+        The chain.
     progress : progress bar
-        Told of every bracket.
+        Receives every bracket.
     lag : ndarray, shape (n,), optional
-        Shears beside the controls, for blocks of edges; see `chain_kernels`.
+        Shears before and after the controls of blocks; see `chain_kernels`.
     push : ndarray, shape (2, n), optional
-        Weights of the controls (a, e) in the objective.
+        Coefficients of the controls (a, e) in the objective.
 
     Attributes
     ----------
     start, omega : ndarray, shape (5n,)
         See `interior_point.NewtonSystem`.
     scale : float
-        What the objective was divided by.
+        Divisor of the objective.
     """
 
-    @np.errstate(over="ignore", invalid="ignore")  # from what is not finite the method takes no step
+    @np.errstate(over="ignore", invalid="ignore")  # the interior point method takes no step from values not finite
     def __init__(self, chain: Chain, progress: Any, lag: Floats | None = None, push: Floats | None = None) -> None:
         n = len(chain.kind)
         box, far_radius = np.maximum(chain.box, _SMALLEST_BOX * chain.c1), chain.far_radius
@@ -120,37 +121,37 @@ class ChainSystem:
         self._gains, self._feed = np.zeros(GAINS * n), np.empty(2 * n)
 
     def factorise(self, weights: Floats) -> None:
-        """Riccati sweep over the weighted rows."""
+        """Factorize by a backward Riccati recursion."""
         riccati_factorise(self.blocks, weights, self._gains)
 
     def step(self, force: Floats, change: Floats) -> None:
-        """Newton step; see `interior_point.NewtonSystem`."""
+        """Set `change` to the Newton step; see `interior_point.NewtonSystem`."""
         riccati_solve(self.blocks, self._gains, force, self._feed, change)
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
-        """Objective of the rows, which are feasible but for rounding, and an upper bound."""
+        """Return the objective of the rows, which are feasible up to rounding, and an upper bound."""
         lower, upper = float(np.einsum("i,i", rows, self.start)), self.upper_bound(multipliers)
         self.progress.set_postfix_str(f"bracket {relative_width(lower, upper):.0e}", refresh=False)
         self.progress.update()
         return lower, upper
 
     def upper_bound(self, multipliers: Floats) -> float:
-        """The costate bound."""
-        return float(costate_bound(self._scaled, multipliers, _UNASKED))
+        """Return the costate bound."""
+        return float(costate_bound(self._scaled, multipliers, _NO_FORCES))
 
     @cached_property
     def _scaled(self) -> Chain:
-        """The chain of the scaled objective."""
+        """The chain with the scaled objective."""
         weights = ("value", "slope", "value_low", "slope_low")
         return self._rounded._replace(**{name: getattr(self._rounded, name) / self.scale for name in weights})
 
     def solve(self, settings: Settings) -> interior_point.Solution:
-        """Rows and multipliers within the tolerance, or as near as they come."""
+        """Solve to the tolerance, or as far as possible."""
         return interior_point.solve(self, settings, _CORRECTORS)
 
     @np.errstate(over="ignore", invalid="ignore")
     def candidate(self, chain: Chain, solution: interior_point.Solution) -> tuple[Floats, Floats]:
-        """Variables and multipliers of the chain form from the rows'."""
+        """Return the variables and multipliers of the chain form."""
         rows = solution.rows.reshape(-1, ROWS)
         y = rows[:, 2:4].copy()
         free, bounded = chain.kind == FREE, chain.kind == BOUNDED
@@ -159,14 +160,14 @@ class ChainSystem:
         return y.ravel(), self.multipliers(chain, solution).ravel()
 
     def multipliers(self, chain: Chain, solution: interior_point.Solution) -> Floats:
-        """Multipliers of the chain's rows, shape (n, 5)."""
+        """Return the multipliers of the rows of the chain, shape (n, 5)."""
         p = self.scale * solution.multipliers.reshape(-1, ROWS)
         p[:, 0] *= chain.box / self.blocks.box
         return p
 
 
 def _length_weights(length: Floats) -> Floats:
-    """Weights of the rows in the barrier, shape (n, 5): by length of the edge, shape (n,), of mean one."""
+    """Return barrier weights of the rows by edge length, of mean one, shape (n, 5)."""
     of_edge, of_node = length.copy(), 0.5 * length
     of_node[:-1] += 0.5 * length[1:]
     mean = float(of_edge.mean()) or 1.0
@@ -179,19 +180,7 @@ def _length_weights(length: Floats) -> Floats:
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve the one coordinate of a one-dimensional program.
-
-    Parameters
-    ----------
-    program : SteinProgram
-        Its graph is not used: on a line the sorted sample gives the complete graph's value.
-    settings : Settings
-    coordinates : sequence of int, optional
-        There is one only.
-
-    Returns
-    -------
-    list of one Candidate
+    """Solve a one-dimensional program; its graph and `coordinates` are not used.
 
     Raises
     ------
@@ -211,7 +200,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 
 
 def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Candidate:
-    """The answer with controls of every edge's own."""
+    """Solve with separate controls for every edge."""
     system = ChainSystem(form.chain, progress)
     solution = system.solve(settings)
     y, p = system.candidate(form.chain, solution)
@@ -219,17 +208,17 @@ def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Cand
 
 
 def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candidate | None:
-    """The answer with controls that blocks share; None if that takes too many blocks."""
+    """Solve with controls that are shared in blocks; None if too many blocks are needed."""
     chain, n = form.chain, form.n_points
     whole, tightest = _Unfolded(chain), _SOLVED * settings.tolerance
-    goal = max(_LEFT * settings.tolerance, settings.tolerance - _MOST_ROOM)
+    goal = max(_LEFT * settings.tolerance, settings.tolerance - _MOST_MARGIN)
     ends, gap, asked, iterations = _first_ends(chain), 1.0, max(_FIRST_TOLERANCE, tightest), 0
     while len(ends) <= _MOST_BLOCKS * n:
         system = AggregatedSystem(chain, ends, progress)
         solution = system.solve(replace(settings, tolerance=asked))
         iterations += solution.iterations
         if settings.stopped and relative_width(solution.lower, solution.upper) >= gap:
-            break  # what was unfolded before proves more
+            break  # the preceding bracket is narrower
         gap = whole.unfold(system, solution)
         progress.set_postfix_str(f"bracket {gap:.0e}", refresh=False)
         if settings.stopped or gap <= goal:
@@ -248,20 +237,21 @@ def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candida
 
 
 class AggregatedSystem(ChainSystem):
-    """Newton systems of a chain whose edges share their controls in blocks.
+    """Newton systems of a chain with controls that are shared in blocks of edges.
 
     Parameters
     ----------
     chain : Chain
+        The full chain.
     ends : ndarray of int, shape (m,)
-        The last node of each block, ascending; blocks of starts are theirs alone.
+        Last node of each block, ascending; the start of a segment is a block of its own.
     progress : progress bar
+        Receives every bracket.
 
     Attributes
     ----------
-    ends : ndarray of int, shape (m,)
     short : Chain
-        The blocks as edges.
+        The chain of the blocks.
     """
 
     def __init__(self, chain: Chain, ends: Integers, progress: Any) -> None:
@@ -275,18 +265,19 @@ class AggregatedSystem(ChainSystem):
         super().__init__(self.short, progress, lag=shears[1], push=weights[2:])
 
     def upper_bound(self, multipliers: Floats) -> float:
-        """Upper bound of the blocks' program, which decides when to stop."""
+        """Return an upper bound of the restricted program, the stopping criterion."""
         return float(blocks_bound(self.blocks, multipliers))
 
 
 class _Unfolded:
-    """What the solution of a blocks' program is worth in the whole one.
+    """Solution of a restricted program in the variables of the full program.
 
     Attributes
     ----------
     y : ndarray, shape (2n,)
+        Variables of the full chain.
     p : ndarray, shape (n, 5)
-        Zero but at the blocks' ends: the rest of a dual point follows from its boxes.
+        Multipliers; zero except at the ends of blocks, because the boxes determine the dual point.
     """
 
     def __init__(self, chain: Chain) -> None:
@@ -299,7 +290,7 @@ class _Unfolded:
         self._upper = 0.0
 
     def unfold(self, system: AggregatedSystem, solution: Solution) -> float:
-        """Set y and p, and return the relative width of the bracket that they prove, but for rounding."""
+        """Set y and p, and return the relative width of their bracket, up to rounding."""
         self.p[self._ends] = 0.0
         self._ends = ends = system.ends
         self.p[ends] = system.multipliers(system.short, solution)
@@ -310,7 +301,7 @@ class _Unfolded:
         return relative_width(lower, self._upper)
 
     def blocks_to_split(self, tolerance: float) -> NDArray[np.bool_]:
-        """All in which rows are exceeded, and those that lose most; the others lose too little to matter."""
+        """Return a mask of the blocks with violated rows and of those with the largest losses."""
         sizes = _sizes(self._ends)
         starts = self._ends - sizes + 1
         work = self._forces * (0.5 * self.chain.c3 * self.chain.step)[:, None]
@@ -323,13 +314,13 @@ class _Unfolded:
 
 
 def _sizes(ends: Integers) -> Integers:
-    """Numbers of nodes in blocks."""
+    """Return the numbers of nodes of blocks."""
     return np.diff(ends, prepend=-1)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _first_ends(chain: Chain) -> Integers:
-    """Ends of blocks that are short, in nodes and in length; starts are blocks of their own."""
+    """Return the ends of the initial blocks, which are short in nodes and in length."""
     n = len(chain.kind)
     is_end = np.zeros(n, dtype=bool)
     count = max(1, n // _FIRST_BLOCKS)
@@ -345,6 +336,6 @@ def _first_ends(chain: Chain) -> Integers:
 
 
 def _split(ends: Integers, split: NDArray[np.bool_]) -> Integers:
-    """Ends after splitting some blocks into equal parts."""
+    """Return the ends after splitting some blocks into equal parts."""
     last, size = ends[split], _sizes(ends)[split]
     return np.unique(np.concatenate([ends, *(last - size * part // _PARTS for part in range(1, _PARTS))]))

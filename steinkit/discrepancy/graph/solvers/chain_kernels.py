@@ -1,14 +1,14 @@
-"""Newton systems of the chain form by a Riccati sweep, in O(n); and blocks of edges that share their controls.
+"""Compiled kernels of solver `chain`: the Riccati recursion, and blocks of edges with shared controls.
 
-A node's state is (gamma, Gamma); the residuals a and e of the edge into it are controls. Backwards along the chain the
-cost of the nodes ahead, as a function of the state, is kept as
+The state of a node is (gamma, Gamma); the residuals a and e of the edge into it are controls. The recursion runs
+backwards. The cost of the nodes ahead is a quadratic function of the state,
 
     1/2 (P (gamma + r Gamma)^2 + s Gamma^2) - p0 gamma - p1 Gamma,        P, s >= 0.
 
-An edge, read from its far end, is three elementary steps: the control e (Gamma' = chord - half e, half = c3 h/2), the
-shear gamma' = gamma + h chord, the control a (chord = Gamma + half a). A block of edges that share their controls (see
-`chain`) has a shear of its lag d before and after, and half = c3 (h + 2d)/2. In these terms nothing is ever
-subtracted:
+An edge consists, from its far end, of three elementary steps: the control e (Gamma' = chord - half e, half = c3 h/2),
+the shear gamma' = gamma + h chord, and the control a (chord = Gamma + half a). A block of edges with shared controls
+(see `chain`) has additional shears of length d before and after, and half = c3 (h + 2d)/2. The updates contain no
+subtractions:
 
     shear       r <- r + h
     control     of weight w:   q = w + half^2 s,  R = q + half^2 P r^2:   P <- P q/R,  r <- r w/q,  s <- s w/q
@@ -17,9 +17,9 @@ subtracted:
 
 This is the Schur complement of the tridiagonal block system, P (1, r)(1, r)' + s (0, 1)(0, 1)', in factored form.
 
-Other passes over all points write the blocks, and judge them. With t_k the length of a block's edges before the k-th,
-S_k the sum of the squares of those up to it and X_k = sum of h_j t_j over them, controls (a, e) that all edges share
-lead from (gamma, Gamma) to
+Further kernels aggregate the edges of a block and evaluate the result. Let t_k be the length of a block before its k-th
+edge, S_k the sum of the squared lengths up to that edge, and X_k the sum of h_j t_j. Shared controls (a, e) lead from
+(gamma, Gamma) to
 
     Gamma_k = Gamma + (c3/2) t (a - e),      gamma_k = gamma + t Gamma + (c3/2) ((X + S) a - X e),      t = t_(k+1).
 """
@@ -40,20 +40,20 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 
 GAINS = 8
-"""Numbers a node: of control a its gains on gamma and Gamma, 1/R and w/R, then those of control e."""
+"""Numbers per node: gains of control a on gamma and Gamma, 1/R and w/R, then those of control e."""
 
 
 class Blocks(NamedTuple):
-    """Nodes of a chain and the blocks of edges that join them, as the solver sees them.
+    """Chain with edges or blocks of edges, as used by the solver.
 
     Attributes
     ----------
     kind : ndarray of int, shape (n,)
-        What leads to each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
+        Connection into each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
     step, lag : ndarray, shape (n,)
-        Lengths of the shears h between the controls and d on either side of them; no d, shape (0,), for single edges.
+        Lengths of the shears h between the controls and d before and after; `lag` has shape (0,) for single edges.
     box : ndarray, shape (n,)
-        Largest |gamma|, positive.
+        Positive bounds of |gamma|.
     start : ndarray, shape (5n,)
         Multipliers of the rows that balance the objective.
     c2, c3, far, far_radius : float
@@ -73,7 +73,7 @@ class Blocks(NamedTuple):
 
 @array_kernel
 def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[float, float, float, float]:
-    """Minimise over a control of this weight that moves the slope by half; returns P, r, s and 1/R."""
+    """Minimize over a control with a given weight that changes the slope by `half`; return P, r, s and 1/R."""
     square = half * half
     without = weight + square * s
     inverse = 1.0 / (without + square * (P * r * r))
@@ -83,9 +83,9 @@ def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[
 
 @array_kernel
 def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
-    """Set `gains`, shape (8n,), from the rows' weights, shape (5n,).
+    """Set `gains`, shape (8n,), from the weights of the rows, shape (5n,).
 
-    A free start stores P, r and s; a start from a bound 1/P11 in place of the first.
+    A free start stores P, r and s; a start from a bound stores the inverse of P r^2 + s.
     """
     kinds, step, lag, box, _, c2, c3, far, far_radius = blocks
     per_square, is_lagged = 1.0 / (c2 * c2), len(lag) > 0
@@ -126,10 +126,10 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
 
 @array_kernel
 def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
-    """Set `change` to B dx where (B'WB) dx = b + B'force; all of shape (5n,), the work space `feed` of shape (2n,).
+    """Set `change` to B dx where (B'WB) dx = b + B'force; arrays of shape (5n,), work array `feed` of shape (2n,).
 
-    Backwards, the linear cost (p0, p1) leaves in `feed` the constant part of the controls, or of the starts; forwards,
-    the chain under the controls gives the rows.
+    The backward pass propagates the linear cost (p0, p1) and stores the constant part of the controls, or of the
+    starts, in `feed`. The forward pass follows the chain under the controls and computes the rows.
     """
     kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
     p0, p1, is_lagged = 0.0, 0.0, len(lag) > 0
@@ -145,7 +145,7 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
             p0, p1 = 0.0, 0.0
             continue
         half = 0.5 * c3 * (step[i] + 2.0 * (lag[i] if is_lagged else 0.0))
-        if is_lagged:  # a product with zero would lengthen the chain of operations that is waited for
+        if is_lagged:  # a product with zero would add latency
             p1 += lag[i] * p0
         own = start[row + 3] + force[row + 3]
         e = own - half * p1
@@ -200,10 +200,10 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
 
 @array_kernel
 def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> None:
-    """Write blocks that end at the nodes `ends`, shape (m,): their shears and the objective in their terms.
+    """Aggregate the edges of the blocks that end at the nodes `ends`, shape (m,).
 
-    Sets `shears`, shape (2, m), to the lengths h and d of the shears between and beside the controls, and adds to
-    `weights`, shape (4, m), the weights of gamma, Gamma, a and e.
+    Set `shears`, shape (2, m), to the lengths h and d, and add the coefficients of gamma, Gamma, a and e in the
+    objective to `weights`, shape (4, m).
     """
     step, value, slope, c3 = chain.step, chain.value, chain.slope, chain.c3
     node = 0
@@ -215,7 +215,7 @@ def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> 
             cross += h * length
             squares += h * h
             length += h
-            if node < last:  # the last node is the block's own, the others follow from the block's before
+            if node < last:  # values at inner nodes follow from the end of the preceding block
                 turn = slope[node] * length
                 weights[0, block - 1] += value[node]
                 weights[1, block - 1] += value[node] * length + slope[node]
@@ -231,9 +231,9 @@ def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> 
 
 @array_kernel
 def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats) -> None:
-    """Set y, shape (2n,), to the controls of all edges, given the blocks' rows, shape (5m,).
+    """Set y, shape (2n,), to the controls of all edges, given the rows of the blocks, shape (5m,).
 
-    `worst`, shape (m,), receives the largest row of the nodes in each block.
+    Set `worst`, shape (m,), to the largest row value of the nodes of each block.
     """
     kinds, step, c1, c2 = chain.kind, chain.step, chain.c1, chain.c2
     gamma, slope = 0.0, 0.0
@@ -268,9 +268,9 @@ def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats)
 
 @array_kernel
 def blocks_bound(blocks: Blocks, p: Floats) -> float:
-    """Upper bound of the blocks' optimum from multipliers of their rows, shape (5m,), up to rounding."""
+    """Return an upper bound of the restricted optimum from multipliers of shape (5m,), up to rounding."""
     kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
-    total, value, slope = 0.0, 0.0, 0.0  # the forces on a state
+    total, value, slope = 0.0, 0.0, 0.0  # cost, and forces on gamma and Gamma
     if far >= 0.0:
         total = abs(p[2])
         value = (start[2] - p[2]) / far_radius

@@ -1,8 +1,8 @@
-"""CVXPY, with HiGHS or any other LP solver it knows.
+"""Solver `cvxpy`: CVXPY with HiGHS or another LP solver.
 
-Solvers get the linear programs of solver `highs`: the scaled dual in relative variables first, then the program itself.
-Stated in the values and gradients of g, a program has radii D^2/2 below a solver's absolute tolerance: from a hundred
-draws on in one dimension the answer then proves an upper bound only.
+The solvers receive the linear programs of solver `highs`: first the scaled dual in relative variables, then the program
+itself. Scaling is necessary: in the values and gradients of g the radii D^2/2 are smaller than the absolute tolerances
+of the solvers, and for 100 draws or more in one dimension the solution would give no useful lower bound.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_l
 
 
 def require_solver(solver: str) -> None:
-    """Refuse what is no LP solver that CVXPY knows by name ("" for HiGHS); UsageError."""
+    """Raise a UsageError unless CVXPY has an LP solver of this name ("" for HiGHS)."""
     known = linear_solvers()
     if (solver.upper() or _DEFAULT) not in known:
-        raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; it has {', '.join(known)}")
+        raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; choose {', '.join(known)}")
 
 
 def solve(
     program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None, solver: str = ""
 ) -> list[Candidate]:
-    """Solve coordinates by a solver that CVXPY knows by name ("" for HiGHS)."""
+    """Solve the given coordinates with an LP solver of CVXPY ("" for HiGHS)."""
     name = solver.upper() or _DEFAULT
     label = f"cvxpy:{name}" if solver else "cvxpy"
     if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
         raise UsageError(
-            f"steinkit cannot pass max_seconds (--max-seconds) to {name}; leave it out, or choose one of "
+            f"max_seconds (--max-seconds) is not supported with solver {name}; omit it, or choose one of "
             f"{', '.join(_TIME_LIMITS)}"
         )
     forms = suitable_forms(program)
     programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
-    with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
-        warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
+    with warnings.catch_warnings():  # outside the worker threads, because warning filters are global
+        warnings.simplefilter("ignore")  # "may be inaccurate": the certificate bounds the error
         return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
 
 
 def linear_solvers() -> list[str]:
-    """Names of the installed solvers that CVXPY can give a linear program to."""
+    """Return the names of the installed CVXPY solvers that accept linear programs."""
     x = cp.Variable(1)
     problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= 0])
     usable = []
@@ -69,7 +69,7 @@ def linear_solvers() -> list[str]:
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
-    """Solve one coordinate as solver `highs` does, by the solver that CVXPY calls."""
+    """Solve one coordinate by the method of solver `highs`, with CVXPY in place of highspy."""
     notes: list[str] = []
     run = partial(_run, solver=solver, notes=notes)
     found = highs.solve_coordinate(program, settings, run, label, tuned=solver == _DEFAULT)
@@ -79,9 +79,9 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
 def _run(
     program: highs.LinearProgram, options: dict[str, Any], settings: Settings, solver: str, notes: list[str]
 ) -> highs.Point:
-    """State a linear program in CVXPY and solve it: column values and row multipliers, zeros if there are none.
+    """Solve a linear program with CVXPY; return column values and row multipliers (zeros if there are none).
 
-    Other solvers than HiGHS are not given its options. A solver that does not keep to its time limit is not waited for.
+    The options apply to HiGHS only. A solver that exceeds its time limit is abandoned.
     """
     (lower, upper), nothing = program.rows, (np.zeros(len(program.cost)), np.zeros(len(program.rows[0])))
     x = cp.Variable(len(program.cost), bounds=list(program.columns))
@@ -101,9 +101,9 @@ def _run(
             solution = interruptible(solving, Event(), f"{solver} was solving")
         problem.unpack_results(solution, chain, inverse)
     except TimeLimitError:
-        notes.append(f"{solver} did not keep to its time limit")
+        notes.append(f"{solver} exceeded its time limit")
         return nothing
-    except (cp.SolverError, ValueError) as error:  # CVXPY raises the latter where a solver has no solution to unpack
+    except (cp.SolverError, ValueError) as error:  # CVXPY raises ValueError if there is no solution to unpack
         notes.append(f"{solver} failed: {str(error).strip().splitlines()[0]:.100}")
         return nothing
     if problem.status != cp.OPTIMAL:

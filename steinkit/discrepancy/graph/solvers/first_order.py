@@ -1,28 +1,28 @@
-"""A first-order method for many coordinates at once: restarted reflected Halpern PDHG, and a repair of its answer.
+"""Solver `first_order`: restarted reflected Halpern PDHG for up to eight coordinates at once.
 
-Each program max b'y, |A y| <= r, |y| <= u is the saddle point problem
+Each program max b'y, |A y| <= r, |y| <= u is equivalent to the saddle point problem
 
     min over p, max over |y| <= u of   b'y - p'A y + r'|p|,
 
-of which the primal-dual hybrid gradient method [1]_ takes the step z = (y, p) -> z+
+A step z = (y, p) -> z+ of the primal-dual hybrid gradient method [1]_ is
 
     y+ = clip(y + tau (b - A'p), -u, u),    p+ = soft(p + sigma A (2 y+ - y), sigma r),
 
-with diagonal steps sigma = omega eta/(r sum |a|), tau = eta/(omega sum |a|/r) over the entries of a row and of a column
-[2]_. Halpern's iteration, reflected, converges faster [3]_: z <- w (2 z+ - z) + (1 - w) z_0 with w = k/(k + 1) in the
-k-th step after a restart at z_0. A coordinate restarts where its fixed-point residual has fallen far enough, or has
-begun to rise again, and rebalances its weight omega by the distances that y and p have gone.
+with diagonal steps sigma = omega eta/(r sum |a|) and tau = eta/(omega sum |a|/r), summed over the entries of a row and
+of a column [2]_. The reflected Halpern iteration converges faster [3]_: z <- w (2 z+ - z) + (1 - w) z_0, with w = k/(k
++ 1) in the k-th step after a restart at z_0. A coordinate restarts when its fixed-point residual has fallen far enough
+or begins to rise, and its primal weight omega is then rebalanced by the distances that y and p have moved.
 
-A is sparse and the same for all coordinates, so eight of them run side by side in single precision. What keeps a
-bracket open is nearly always that y exceeds some rows a little; relaxed Kaczmarz sweeps [4]_ in double precision repair
-that before every look at the bracket, whose width then falls about as the square of the iterations: this tells when to
-look next. In four dimensions and more, where a factorisation would fill, the method reaches 1e-3 in some hundred
-passes over A and 1e-5 in some thousand. Short edges (a hundredth of the others and less) slow it down until it
-stalls, in double precision as well; it then says so. The certificate judges what it returns.
+The coordinates share the sparse matrix A, so eight of them are treated together in single precision. The bracket is
+usually limited by small violations of rows by y. Relaxed Kaczmarz sweeps [4]_ in double precision remove them before
+every check of the bracket. The width then decreases about as 1/k^2 in the iterations k, which determines the next
+check. In four dimensions and more, a bracket of 1e-3 takes a few hundred passes over A and 1e-5 a few thousand. Edges
+shorter than a hundredth of the others slow the method down until it stalls, also in double precision; a note reports
+this.
 
-Programs are laid out for passes over their rows. Columns are ordered by point, gamma_i, Gamma_i1, ..., Gamma_id
-together, and rows by the points they join, so that the entries that a pass touches one after the other are near in
-memory. The rows of the edges come first; those that a bound adds to one coordinate follow, a group for each.
+For locality of memory accesses, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together) and rows by
+the points that they join. The rows of the edges come first; the rows that bounds add to single coordinates follow, in
+one group per coordinate.
 
 References
 ----------
@@ -52,46 +52,45 @@ from steinkit.discrepancy.graph.solvers.first_order_kernels import LANES, LaneCo
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 
-_SMALLEST_RADIUS = 1e-30  # keeps steps within single precision; the certificate judges by the radii as they are
-_RELAXATION = 1.6  # lambda in (0, 2); a plain projection, 1, takes four times the sweeps
-_NEAR = 1e-2  # points closer than this are taken relative to one another: the method stalls on short edges
+_SMALLEST_RADIUS = 1e-30  # keeps steps within single precision; the certificate uses the exact radii
+_RELAXATION = 1.6  # lambda in (0, 2); the projection (1) takes four times the sweeps
+_NEAR = 1e-2  # distance below which points have relative variables, because the method stalls on short edges
 _CHECK_EVERY = 50  # iterations
 _FIRST_CHECK = 100
 _MOST_ITERATIONS = 20_000
 
-_ETA = 0.99  # below one, so that rounding does not make the steps too long
-_SUFFICIENT, _NECESSARY = 0.4, 0.8  # restart once the residual is down to the first; to the second, and rising again
-_LONGEST, _YOUNG = 0.36, 200  # restart after this share of all iterations, at the least after as many
+_ETA = 0.99  # below one to allow for rounding
+_SUFFICIENT, _NECESSARY = 0.4, 0.8  # restart below the first share of the first residual; below the second if it rises
+_LONGEST, _YOUNG = 0.36, 200  # restart after this share of all iterations, but not before this number
 
-_MARGIN, _EXCESS = 0.05, 0.02  # how far the repair aims inside the rows, and stops outside, in units of the tolerance
-_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # most sweeps of a repair: the larger of the two; some twenty are usual
-_SETUP_SECONDS = 5e-7  # an entry of the matrix, before the first iteration
-_SHARE_OF_TOLERANCE = 0.99  # leaves room for the certificate's rounding allowance
+_MARGIN, _EXCESS = 0.05, 0.02  # target inside the rows and accepted excess of the repair, in units of the tolerance
+_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # the larger bounds the sweeps of a repair; about twenty are usual
+_SHARE_OF_TOLERANCE = 0.99  # leaves a margin for the certificate's rounding allowance
 _DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5
 
-_STALLED = 0.7  # the least by which the bracket must shrink as the iterations double
+_STALLED = 0.7  # factor by which the bracket must shrink while the iterations double
 _PATIENCE = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A batch of programs in lanes; a lane without a program has b = 0.
+    """Arrays of up to eight programs, one per lane; unused lanes have b = 0.
 
     Attributes
     ----------
     programs : list of CoordinateProgram
-        One a lane, at most eight.
+        One per lane, at most eight.
     rows, columns : LaneRows, LaneColumns
-        In single precision, with the steps sigma and tau of the iteration.
+        Single precision, with the steps sigma and tau of the iteration.
     exact_rows, exact_columns : LaneRows, LaneColumns
-        In double precision, with the steps lambda/||a||^2 of the repair on rows.
+        Double precision; rows with the steps lambda/||a||^2 of the repair.
     scale : ndarray, shape (programs,)
-        What the objectives were divided by: their largest entries.
+        Largest entries of the objectives, by which they were divided.
     units, row_units : ndarray
-        Powers of two: the variables laid out stand for y * units, and rows and radii were divided by row_units, so that
-        neither iteration nor range depends on the units of the sample.
+        Powers of two that make the iteration independent of the units of the sample: y * units are the variables of the
+        program, and rows and radii were divided by row_units.
     column_order, row_order : ndarray of int
-        Columns and rows of the edges in the order laid out.
+        Order of the columns and of the rows of the edges.
     """
 
     programs: list[CoordinateProgram]
@@ -106,13 +105,13 @@ class Layout:
     row_order: Integers
 
     def variables(self, lane: int, y: Floats) -> Floats:
-        """One lane's variables in the order of its program."""
+        """Return the variables of one lane in the order of its program."""
         found = np.empty(len(self.column_order))
         found[self.column_order] = y[:, lane] * self.units
         return found
 
     def multipliers(self, lane: int, p: Floats) -> Floats:
-        """One lane's multipliers in the order and in the units of its program."""
+        """Return the multipliers of one lane in the order and units of its program."""
         shared = len(self.row_order)
         found = np.empty(len(self.programs[lane].radius))
         p = p[:, lane].astype(np.float64) / self.row_units
@@ -124,7 +123,7 @@ class Layout:
 
 
 def lay_out(programs: list[CoordinateProgram], shared: int) -> Layout:
-    """Lay out up to eight programs whose first `shared` rows are the same."""
+    """Build the arrays of up to eight programs with the same first `shared` rows."""
     first = programs[0]
     n = first.n_points
     column_order = np.arange(len(first.box)).reshape(-1, n).T.ravel()
@@ -180,7 +179,7 @@ def lay_out(programs: list[CoordinateProgram], shared: int) -> Layout:
 
 
 def _along_the_edges(matrix: sparse.csr_array, n_points: int) -> Integers:
-    """Order of the rows by the first and then the last point that they join."""
+    """Return the order of the rows by the first and then the last point that they join."""
     if not matrix.shape[0]:
         return np.arange(0)
     point = matrix.indices % n_points
@@ -189,32 +188,21 @@ def _along_the_edges(matrix: sparse.csr_array, n_points: int) -> Integers:
 
 
 def _steps(matrix: sparse.csr_array, radius: Floats, groups: Integers, member: Floats) -> tuple[Floats, Floats]:
-    """Diagonal steps for rows scaled to radius one: 1/(r sum |a|) a row, 1/sum(|a|/r) a column and lane."""
+    """Return the diagonal steps 1/(r sum |a|) per row and 1/sum(|a|/r) per column and lane."""
     magnitudes = sparse.csr_array(abs(matrix))
     sigma = 1.0 / (radius * np.asarray(magnitudes.sum(axis=1)))
     sums = np.zeros((matrix.shape[1], LANES))
     for begin, end, lanes in zip(groups[:-1], groups[1:], member, strict=True):
         sums += np.outer(magnitudes[begin:end].T @ (1.0 / radius[begin:end]), lanes)
     held = sums[sums > 0.0]
-    least = held.min() if held.size else 1.0  # a column without rows, or with rows too wide to hold it, takes any step
+    least = held.min() if held.size else 1.0  # any step is valid for a column without rows
     return sigma, 1.0 / np.maximum(sums, least)
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve coordinates, up to eight at a time; threads take such groups.
+    """Solve the given coordinates (all by default) in groups of up to eight, one group per thread.
 
-    Parameters
-    ----------
-    program : SteinProgram
-    settings : Settings
-    coordinates : sequence of int, optional
-        All if not given.
-
-    Returns
-    -------
-    list of Candidate
-        In the variables of the matrix or of the relative form. A candidate whose bracket stayed wider than the
-        tolerance says why.
+    A candidate with a bracket wider than the tolerance carries a note.
     """
     batches = _batches(program, asked_for(program, coordinates))
     with progress_bar("first order", shown=settings.progress, unit=" iterations") as bar:
@@ -223,7 +211,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 
 
 def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[tuple[list[CoordinateProgram], int]]:
-    """Programs of the coordinates in order, in groups of at most eight, and how many leading rows a group shares."""
+    """Return groups of at most eight programs, each with the number of its common leading rows."""
     forms = suitable_forms(program, _NEAR)
     batches: list[tuple[list[CoordinateProgram], int]] = []
     previous: AnyForm | None = None
@@ -237,10 +225,10 @@ def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[tuple[li
 
 
 def _solve_batch(programs: list[CoordinateProgram], shared: int, settings: Settings, bar: Any) -> list[Candidate]:
-    """Iterate until every bracket is narrow enough, time is up, or the brackets stop shrinking."""
+    """Iterate until every bracket is narrow enough, the time limit passes, or the brackets stop shrinking."""
     if not any(len(program.radius) for program in programs):
         return [closed_form(program, "first_order") for program in programs]
-    if not settings.has_time(_SETUP_SECONDS * programs[0].matrix.nnz):
+    if settings.stopped:
         return [unsolved(program, "first_order") for program in programs]
     batch = _Batch(lay_out(programs, shared), settings)
     history: list[tuple[int, float]] = []
@@ -255,27 +243,28 @@ def _solve_batch(programs: list[CoordinateProgram], shared: int, settings: Setti
             bar.set_postfix_str(f"widest bracket {batch.widest:.1e}", refresh=False)
             if stopped or batch.widest <= _SHARE_OF_TOLERANCE * settings.tolerance or _has_stalled(history):
                 return batch.candidates()
-            # Widths fall about as 1/k^2 in the iterations k: the next check is when they should be narrow enough.
+            # widths decrease about as 1/k^2 in the iterations k
             factor = min(max(np.sqrt(batch.widest / settings.tolerance), _DENSEST_CHECKS), _SPARSEST_CHECKS)
             next_check = min(int(batch.iterations * factor), _MOST_ITERATIONS)
         batch.restart()
 
 
 def _has_stalled(history: list[tuple[int, float]]) -> bool:
-    """Whether the bracket has hardly shrunk while the iterations doubled, or they are too many."""
+    """Return True if the bracket hardly shrank while the iterations doubled, or after too many iterations."""
     now, widest = history[-1]
     before = [gap for iterations, gap in history if 2 * iterations <= now]
     return now >= _MOST_ITERATIONS or (now >= _PATIENCE and widest > _STALLED * before[-1])
 
 
 class _Batch:
-    """Up to eight programs under way.
+    """State of the iteration for up to eight programs.
 
     Attributes
     ----------
     iterations : int
+        Number of iterations so far.
     lower, upper : ndarray, shape (8,)
-        Best bounds so far, in units of the layout's scale.
+        Best bounds so far, in units of the scale of the layout.
     """
 
     def __init__(self, layout: Layout, settings: Settings) -> None:
@@ -302,12 +291,12 @@ class _Batch:
 
     @property
     def steps(self) -> Floats:
-        """Factors of tau and sigma, shape (2, 8)."""
+        """Factors of tau and sigma per lane, shape (2, 8)."""
         return np.array([_ETA / self.omega, _ETA * self.omega], np.float32)
 
     @property
     def gaps(self) -> Floats:
-        """Relative width of each bracket; 1 for one without end, 0 where rounding, not allowed for here, crosses it."""
+        """Relative width of each bracket; 1 if it is unbounded, 0 if rounding makes the bounds cross."""
         open_end = np.isinf(self.upper)
         upper = np.where(open_end | ~self.live | (self.upper == 0.0), 1.0, self.upper)
         width = np.maximum((upper - self.lower) / upper, 0.0)
@@ -319,7 +308,7 @@ class _Batch:
         return float(self.gaps.max())
 
     def advance(self) -> None:
-        """Iterate up to the next check, and find the point (y+, p+) to be judged."""
+        """Iterate up to the next check, and compute the point (y+, p+) that is checked."""
         rows, columns, steps = self.layout.rows, self.layout.columns, self.steps
         k = self.age + np.arange(1, _CHECK_EVERY + 1)[:, None]
         kernels.halpern_steps(rows, columns, self.state, steps, (k / (k + 1.0)).astype(np.float32), self.stop)
@@ -328,16 +317,16 @@ class _Batch:
         self.iterations += _CHECK_EVERY
 
     def check(self) -> None:
-        """Judge p, and y before and after its repair."""
+        """Update the bounds by p and by y before and after its repair."""
         y = self.y.astype(np.float64)
-        self._judge(y)
+        self._update_bounds(y)
         sweeps = max(_SWEEPS, int(_SWEEPS_PER_ITERATION * self.iterations))
         margin, excess = _MARGIN * self.tolerance, _EXCESS * self.tolerance
         kernels.repair(self.layout.exact_rows, self.layout.exact_columns, y, margin, excess, sweeps, self.stop)
-        self._judge(y)
+        self._update_bounds(y)
 
-    def _judge(self, y: Floats) -> None:
-        """Keep y and p in the lanes where they prove more than was known."""
+    def _update_bounds(self, y: Floats) -> None:
+        """Keep y and p in the lanes with improved bounds."""
         found = np.empty((3, LANES))
         kernels.bounds(self.layout.exact_rows, self.layout.exact_columns, y, self.p, self.pull, found)
         upper, value, largest = found
@@ -348,7 +337,7 @@ class _Batch:
         self.best_p[:, better], self.upper[better] = self.p[:, better], upper[better]
 
     def restart(self) -> None:
-        """Restart at (y+, p+) the lanes that have gained enough, or no longer do, and rebalance their steps."""
+        """Restart lanes with sufficient or ending progress at (y+, p+), and rebalance their steps."""
         moved, away = self.lengths[:2], self.lengths[2:]
         residual = np.sqrt(moved[0] * self.omega + moved[1] / self.omega)
         fresh = self.age == _CHECK_EVERY
@@ -367,7 +356,7 @@ class _Batch:
         self.age[chosen] = 0
 
     def candidates(self) -> list[Candidate]:
-        """The best y and p of each program, in its own variables."""
+        """Return the best y and p of each program, in its own variables."""
         found = []
         for lane, (program, gap) in enumerate(zip(self.layout.programs, self.gaps, strict=False)):
             y = self.layout.variables(lane, self.best_y)

@@ -1,27 +1,23 @@
-"""Steps of the first-order method on eight coordinates at once, each one pass over rows or columns.
+"""Compiled steps of the first-order method for eight coordinates at once, each a single pass over rows or columns.
 
-In every lane j: maximise b_j'y subject to |A y| <= r, |y| <= u_j. Arrays of variables and of multipliers have shape
-(count, 8). The method is in `first_order`.
+Lane j holds the program: maximize b_j'y subject to |A y| <= r, |y| <= u_j. Arrays of variables and multipliers have
+shape (count, 8). The module `first_order` describes the method. No function allocates memory.
 
-Compiled when first called; nothing here allocates.
+The eight numbers of a row form a Numba type, which LLVM maps to vector registers. A loop over eight entries would be
+unrolled into scalar code before vectorization and takes three times as long (measured with AVX2).
 
-Eight numbers that move together, one SIMD register or a few, are a Numba type. The programs of the coordinates share
-their rows: every operation of a kernel is one on lanes. Written as a loop over eight entries, LLVM unrolls it into
-scalar code before its vectoriser sees it; told the type, it uses the vector unit of whatever processor there is (three
-times as fast on the rows of a Stein program, measured with AVX2).
-
-Inside a kernel
+Operations on lanes:
 
     v = load(array, row)        the eight entries of a row of a C-contiguous float32 or float64 array
-    store(array, row, v)
-    zeros(array)                eight zeros in the array's precision
-    v + w, v - w, v * w, v / w  lane by lane; a number in place of v stands for eight of it
+    store(array, row, v)        the reverse
+    zeros(array)                eight zeros in the precision of the array
+    v + w, v - w, v * w, v / w  lane by lane; scalars are broadcast
     least, greatest, magnitude  lane by lane
     widen(v)                    float32 to float64
-    any_positive(v)             whether some lane is above zero
+    any_positive(v)             True if some lane is positive
 
-A product and a sum may be contracted to one rounding where the processor can. The order of operations is fixed, so the
-same input gives the same output on the same machine.
+A product and a sum may be contracted to one rounding. The order of operations is fixed, so results are reproducible on
+the same machine.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ _CONTRACT = ("contract",)
 
 
 class Lanes(types.Type):
-    """Numba's type of a vector of `LANES` floats."""
+    """Numba type of a vector of `LANES` floats."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
@@ -63,7 +59,7 @@ def _element(lanes: Lanes) -> Any:
 
 
 def _row_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Pointer to a row, seen as one vector."""
+    """Return a pointer to a row as a vector."""
     array = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0])
     row = context.cast(builder, arguments[1], signature.args[1], types.intp)
     first = builder.gep(array.data, [builder.mul(row, ir.Constant(row.type, LANES))])
@@ -110,7 +106,7 @@ def zeros(typing_context, array):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _splat(typing_context, number, like):  # type: ignore[no-untyped-def]
-    """Put a number into all lanes, in the precision of `like`."""
+    """Broadcast a number to all lanes, in the precision of `like`."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         value = context.cast(builder, arguments[0], signature.args[0], like.dtype)
@@ -123,7 +119,7 @@ def _splat(typing_context, number, like):  # type: ignore[no-untyped-def]
 
 
 def _lane_by_lane(emit: Callable[[Any, Any, Any], Any]) -> Any:
-    """Make a function of two lanes; `emit` writes its instructions."""
+    """Return an overload for two lanes with the instructions of `emit`."""
 
     @intrinsic
     def apply(typing_context, v, w):  # type: ignore[no-untyped-def]
@@ -187,7 +183,7 @@ def widen(typing_context, v):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def any_positive(typing_context, v):  # type: ignore[no-untyped-def]
-    """Tell whether some lane is above zero."""
+    """Return True if some lane is positive."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         zero = ir.Constant(arguments[0].type, None)
@@ -199,16 +195,16 @@ def any_positive(typing_context, v):  # type: ignore[no-untyped-def]
 
 
 _ONE, _PAIR = np.uint64(1), np.uint64(2)
-"""Most rows have two entries: spelled out, they save a loop's overhead."""
+"""Constants for rows with two entries, which are the most frequent and need no loop."""
 
 
 class LaneRows(NamedTuple):
-    """Rows of A in compressed form, in groups; the coordinates that a row does not belong to ignore it.
+    """Rows of A in compressed form, in groups that belong to all lanes or to one.
 
     Attributes
     ----------
     start : ndarray of uint64, shape (m + 1,)
-        Row i has the entries start[i] to start[i + 1].
+        Row i has the entries start[i] to start[i + 1] - 1.
     column : ndarray of uint32, shape (entries,)
     value : ndarray, shape (entries,)
         float32 for the iteration, float64 for the certificate and the repair.
@@ -217,9 +213,9 @@ class LaneRows(NamedTuple):
     step : ndarray, shape (m,)
         sigma for the iteration, lambda/||a||^2 for the repair, in the precision of `value`.
     groups : ndarray of int64, shape (groups + 1,)
-        Group g has the rows groups[g] to groups[g + 1].
+        Group g has the rows groups[g] to groups[g + 1] - 1.
     member : ndarray, shape (groups, 8)
-        One in the lanes that a group's rows belong to, zero elsewhere; in the precision of `value`.
+        1 for the lanes of a group, otherwise 0; in the precision of `value`.
     """
 
     start: Integers
@@ -232,7 +228,7 @@ class LaneRows(NamedTuple):
 
 
 class LaneColumns(NamedTuple):
-    """What belongs to the variables of each coordinate, each of shape (N, 8) and of one precision.
+    """Objective, boxes and steps of the variables, each of shape (N, 8) and of the same precision.
 
     Attributes
     ----------
@@ -250,14 +246,14 @@ class LaneColumns(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the iteration is; float32.
+    """Iterates of the method, in float32.
 
     Attributes
     ----------
     y, anchor_y, ahead : ndarray, shape (N, 8)
-        Variables, those of the last restart, and 2 y+ - y.
+        Variables, variables at the last restart, and 2 y+ - y.
     p, anchor_p : ndarray, shape (m, 8)
-        Multipliers, and those of the last restart.
+        Multipliers, and multipliers at the last restart.
     pull : ndarray, shape (N, 8)
         A'p.
     """
@@ -272,7 +268,7 @@ class State(NamedTuple):
 
 @kernel
 def _product(rows, i, y):  # type: ignore[no-untyped-def]
-    """Row i of A y."""
+    """Return row i of A y."""
     begin, end = rows.start[i], rows.start[i + 1]
     if end - begin == _PAIR:
         second = end - _ONE
@@ -285,7 +281,7 @@ def _product(rows, i, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def _spread(rows, i, p, pull):  # type: ignore[no-untyped-def]
-    """Add row i's share p a_i to A'p."""
+    """Add p a_i, the part of row i, to A'p."""
     begin, end = rows.start[i], rows.start[i + 1]
     if end - begin == _PAIR:
         _add(pull, rows.column[begin], rows.value[begin] * p)
@@ -303,7 +299,7 @@ def _add(array, i, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def _stepped_variables(columns, i, y, pull, step):  # type: ignore[no-untyped-def]
-    """y+ = clip(y + tau (b - A'p), -u, u)."""
+    """Return y+ = clip(y + tau (b - A'p), -u, u)."""
     box = load(columns.box, i)
     moved = y + step * load(columns.step, i) * (load(columns.objective, i) - pull)
     return least(greatest(moved, -1.0 * box), box)
@@ -311,7 +307,7 @@ def _stepped_variables(columns, i, y, pull, step):  # type: ignore[no-untyped-de
 
 @kernel
 def _stepped_multipliers(rows, i, p, product, member, step):  # type: ignore[no-untyped-def]
-    """p+ = soft(p + sigma A(2 y+ - y), sigma r), soft(t, c) = t - clip(t, -c, c)."""
+    """Return p+ = soft(p + sigma A(2 y+ - y), sigma r), with soft(t, c) = t - clip(t, -c, c)."""
     sigma = rows.step[i] * step
     threshold = rows.radius[i] * sigma
     moved = p + sigma * product
@@ -327,13 +323,13 @@ def halpern_steps(rows, columns, state, steps, weights, stop):  # type: ignore[n
     rows : LaneRows
     columns : LaneColumns
     state : State
-        Changed in place.
+        Updated in place.
     steps : ndarray of float32, shape (2, 8)
         Factors of tau and of sigma.
     weights : ndarray of float32, shape (count, 8)
-        w of each of the steps: k/(k + 1) in the k-th after a restart.
+        Weights w of the steps: k/(k + 1) in the k-th step after a restart.
     stop : ndarray of bool, shape (1,)
-        Once it is true the remaining steps are left out.
+        The remaining steps are omitted once it is true.
     """
     primal, dual = load(steps, 0), load(steps, 1)
     for iteration in range(len(weights)):
@@ -359,17 +355,16 @@ def halpern_steps(rows, columns, state, steps, weights, stop):  # type: ignore[n
 
 @kernel
 def pdhg_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ignore[no-untyped-def]
-    """Set (y+, p+), the point that the iteration judges, and how far it lies from z and from z_0.
+    """Compute (y+, p+), the point that is checked, and its distances from z and from z_0.
 
     Parameters
     ----------
     rows, columns, state, steps
-        As in `halpern_steps`; of the state only `ahead` is changed.
+        As in `halpern_steps`; only `state.ahead` is changed.
     y_next, p_next : ndarray of float32, shapes (N, 8), (m, 8)
         Set to y+ and p+.
     lengths : ndarray of float64, shape (4, 8)
-        Set to |y+ - y|^2/tau, |p+ - p|^2/sigma, |y+ - y_0|^2/tau, |p+ - p_0|^2/sigma, with tau, sigma not yet
-        multiplied by `steps`.
+        Set to |y+ - y|^2/tau, |p+ - p|^2/sigma, |y+ - y_0|^2/tau, |p+ - p_0|^2/sigma, without the factors `steps`.
     """
     primal, dual = load(steps, 0), load(steps, 1)
     moved, away = zeros(lengths), zeros(lengths)
@@ -400,7 +395,7 @@ def pdhg_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ig
 
 @kernel
 def restart(rows, state, restarted, y_next, p_next):  # type: ignore[no-untyped-def]
-    """Move z and z_0 to (y+, p+) in the lanes where `restarted`, shape (1, 8), is one, not zero; set A'p anew."""
+    """Set z and z_0 to (y+, p+) in the lanes where `restarted`, shape (1, 8), is 1; recompute A'p."""
     chosen = load(restarted, 0)
     for i in range(len(state.y)):
         y, y_new = load(state.y, i), load(y_next, i)
@@ -419,31 +414,32 @@ def restart(rows, state, restarted, y_next, p_next):  # type: ignore[no-untyped-
 
 @kernel
 def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[no-untyped-def]
-    """Move y into the rows by relaxed Kaczmarz sweeps, each followed by a clip to the box.
+    """Reduce the violations of rows by y with relaxed Kaczmarz sweeps, each followed by a projection on the box.
 
-    A row with |a'y| > R = (1 - margin) r changes y by -lambda (a'y -+ R) a/||a||^2 with 0 < lambda < 2; lambda = 1 is
+    A row with |a'y| > R = (1 - margin) r changes y by -lambda (a'y -+ R) a/||a||^2, where 0 < lambda < 2; lambda = 1 is
     the projection on |a'y| <= R.
 
     Parameters
     ----------
     rows : LaneRows
-        With float64 values, and steps lambda/||a||^2.
+        Rows in float64, with steps lambda/||a||^2.
     columns : LaneColumns
-        With float64 values.
+        Columns in float64.
     y : ndarray of float64, shape (N, 8)
-        Changed in place.
+        Updated in place.
     margin : float
+        Relative distance of R from r.
     tolerance : float
-        Sweeps end when no row exceeds (1 + tolerance) r.
+        The sweeps end when no row exceeds (1 + tolerance) r.
     sweeps : int
-        Most sweeps.
+        Largest number of sweeps.
     stop : ndarray of bool, shape (1,)
-        Once it is true no further sweep is begun.
+        No further sweep begins once it is true.
 
     Returns
     -------
     int
-        Sweeps taken.
+        Number of sweeps.
     """
     for sweep in range(sweeps):
         if stop[0]:
@@ -468,17 +464,17 @@ def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[n
 
 @kernel
 def bounds(rows, columns, y, p, pull, found):  # type: ignore[no-untyped-def]
-    """Set what y and p prove in each lane, up to rounding.
+    """Compute the bounds from y and p in each lane, up to rounding.
 
     Parameters
     ----------
     rows, columns
-        With float64 values.
+        Rows and columns in float64.
     y : ndarray of float64, shape (N, 8)
-        Within the box.
+        Variables within the box.
     p : ndarray of float32, shape (m, 8)
     pull : ndarray of float64, shape (N, 8)
-        Work space.
+        Work array.
     found : ndarray of float64, shape (3, 8)
         Set to r'|p| + u'|b - A'p|, b'y, and the largest |a'y|/r.
     """

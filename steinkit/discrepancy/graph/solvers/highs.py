@@ -1,13 +1,13 @@
-"""HiGHS on the explicit dual of a Stein program.
+"""Solver `highs`: HiGHS on the explicit dual of a Stein program.
 
 The dual of max b'y, |A y| <= r, |y| <= u is
 
     minimise r'(p+ + p-) + u'(s+ + s-)   subject to   A'(p+ - p-) + s+ - s- = b,   all >= 0,
 
-and y is the multiplier of its rows. HiGHS's interior point method (IPX) solves it, without the crossover to a vertex
-that nobody needs here. Where the certified bracket stays wider than asked for, the method goes on to a tolerance of
-1e-10; where that does not close it, the primal program goes to the dual simplex method with feasibility tolerances of
-1e-10. The certificate decides, never the solver's own status.
+and y is the multiplier of its rows. The interior point method IPX of HiGHS solves it, without crossover to a vertex. If
+the certified bracket is wider than the tolerance, IPX runs again with a tolerance of 1e-10, and then the dual simplex
+method solves the primal program with feasibility tolerances of 1e-10. The certificate decides when to stop; the status
+that HiGHS reports is not used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Point = tuple[Floats, Floats]
 
 
 class LinearProgram(NamedTuple):
-    """Minimize cost'x subject to bounds on the columns x and on the rows matrix @ x."""
+    """A linear program: minimize cost'x subject to bounds on the columns x and on the rows matrix @ x."""
 
     matrix: sparse.csc_array
     cost: Floats
@@ -50,7 +50,7 @@ class LinearProgram(NamedTuple):
 
 Run = Callable[[LinearProgram, dict[str, Any], Settings], Point]
 
-_INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}  # 30 is usual; it may stall
+_INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}  # 30 are usual
 _DUAL_SIMPLEX = {
     "solver": "simplex",
     "simplex_strategy": 1,
@@ -59,12 +59,11 @@ _DUAL_SIMPLEX = {
 }
 _TIGHTEST = 1e-10
 _COST_SCALE = 10.0
-_SETUP_SECONDS = 1e-6  # an entry of the matrix, at the least, before HiGHS looks at the clock
 _SMALLEST_RADIUS = 1e-24  # keeps coefficients below 1e12
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve coordinates by HiGHS, in relative variables where points lie close together."""
+    """Solve the given coordinates with HiGHS, in relative variables if points lie close together."""
     forms = suitable_forms(program)
     programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
     return each_coordinate(solve_coordinate, programs, settings)
@@ -73,22 +72,22 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 def solve_coordinate(
     program: CoordinateProgram, settings: Settings, run: Run | None = None, label: str = "highs", *, tuned: bool = True
 ) -> Candidate:
-    """Solve one coordinate, going on to costlier methods while its bracket is wider than the tolerance.
+    """Solve one coordinate, continuing with slower methods while its bracket is wider than the tolerance.
 
     Parameters
     ----------
     program : CoordinateProgram
     settings : Settings
     run : callable, optional
-        Solves a linear program with options of HiGHS and returns column values and row multipliers. HiGHS by default.
-    label : str
+        Solves a linear program with HiGHS options; returns column values and row multipliers. HiGHS by default.
+    label : str, default "highs"
         Name of the solver.
-    tuned : bool
-        Whether `run` heeds the options. If not, the dual program is solved once only.
+    tuned : bool, default True
+        True if `run` uses the options. Otherwise the dual program is solved only once.
     """
     if not len(program.radius):
         return closed_form(program, label)
-    if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
+    if settings.stopped:
         return unsolved(program, label)
     run = _run if run is None else run
     matching = min(max(0.03 * settings.tolerance, 1e-8), 1e-5)
@@ -112,17 +111,17 @@ def solve_coordinate(
 
 
 def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, tolerance: float) -> Point:
-    """Candidate (y, p) from IPX on the explicit dual.
+    """Compute a candidate (y, p) by IPX on the scaled dual program.
 
-    It is scaled, for IPX measures feasibility in absolute terms: each row by r^(-1/2), because the radii D^2/2 of near
-    points fall below any tolerance, and half the power leaves no coefficient so large that HiGHS refuses it; b and the
-    costs to ordinary size. On points 1e-4 apart this narrows the bracket from 1e-2 to 1e-8; it saves iterations too.
+    IPX measures feasibility in absolute terms. The rows are scaled by r^(-1/2), because the radii D^2/2 of close points
+    are smaller than any tolerance; the scale 1/r would give coefficients that HiGHS rejects. b and the costs are scaled
+    to order one. For points 1e-4 apart this narrows the bracket from 1e-2 to 1e-8.
     """
     m, n = program.matrix.shape
     row_scale = np.maximum(program.radius, _SMALLEST_RADIUS) ** -0.5
     size = np.abs(program.objective[program.objective != 0.0])
     mean = float(size.mean()) if len(size) else 1.0
-    objective_scale = 1.0 / mean if mean > 0.0 else 1.0  # 0 where it underflows
+    objective_scale = 1.0 / mean if mean > 0.0 else 1.0
     transposed = sparse.csr_array(sparse.diags_array(row_scale) @ program.matrix).T
     identity = sparse.eye_array(n, format="csc")
     row_cost, box_cost = _COST_SCALE * row_scale * program.radius, _COST_SCALE * program.box
@@ -138,7 +137,7 @@ def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, to
 
 
 def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> Point:
-    """Candidate (y, p) from the dual simplex method on the program as it stands, rows as ranges."""
+    """Compute a candidate (y, p) by the dual simplex method on the program itself, with ranged rows."""
     lp = LinearProgram(
         matrix=program.matrix.tocsc(),
         cost=-program.objective,
@@ -150,7 +149,7 @@ def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> P
 
 
 def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
-    """Column values and row multipliers of the point where HiGHS stopped, whatever its status; zeros if it has none."""
+    """Return column values and row multipliers of HiGHS's last point, for any status; zeros if there is none."""
     spend_header()
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = program.matrix.shape
@@ -177,7 +176,7 @@ def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) ->
     highs.passModel(lp)
     highs.setOptionValue("threads", 1)
     if highs.run() == highspy.HighsStatus.kError:
-        # HiGHS keeps one pool of threads a process and refuses a number other than the one it started with
+        # HiGHS has one thread pool per process and rejects a number of threads that differs from the first one
         highs.setOptionValue("threads", 0)
         highs.run()
     solution = highs.getSolution()
@@ -188,7 +187,7 @@ def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) ->
 
 
 class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
-    """A solver that has options before its constructor's first message."""
+    """A HiGHS instance with output disabled before its constructor prints the header."""
 
     def enableCallbacks(self) -> None:  # noqa: N802
         self.setOptionValue("log_to_console", False)
@@ -198,10 +197,10 @@ class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
 
 @cache
 def spend_header() -> None:
-    """Keep HiGHS's header from standard output, which is for results: called before a process's first solver is made.
+    """Keep the header of HiGHS out of standard output; called before the first instance of a process is created.
 
-    From highspy 1.16 on a solver's constructor writes it, before any option can be set, also where CVXPY only asks for
-    HiGHS's infinity. HiGHS writes it once: a first solver that logs, but not to the console, spends it for all that
-    follow; one without any output does not. The null device is the log in case logging nowhere comes to mean no output.
+    From highspy 1.16 on, the constructor prints a header before any option can be set, also when CVXPY only reads the
+    value of infinity. HiGHS prints it once per process. An instance that logs to the null device uses it up; an
+    instance without any output does not.
     """
     _LogsNowhere()

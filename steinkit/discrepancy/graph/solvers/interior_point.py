@@ -1,22 +1,22 @@
-"""Mehrotra's predictor-corrector interior point method for Stein programs, shared by the solvers `chain` and `block`.
+"""Mehrotra's predictor-corrector interior point method, used by the solvers `chain` and `block`.
 
-A program is seen through its rows, all scaled to |B x| <= 1, boxes included:
+All constraints, boxes included, are scaled to rows |B x| <= 1:
 
     maximise b'x   subject to   -1 <= B x <= 1,
     minimise 1'(z+ + z-)   subject to   B'(z+ - z-) = b,   z+, z- >= 0.
 
-x = 0 is strictly feasible, and so is the dual from the start, because the boxes can balance any b. With slacks
-s+ = 1 - B x, s- = 1 + B x the central path is s z = omega mu in every row, omega being weights of mean one. A Newton
-step with targets c for the products solves
+x = 0 is strictly feasible. The dual has a strictly feasible start as well, because the boxes can balance any b. With
+the slacks s+ = 1 - B x, s- = 1 + B x and weights omega of mean one, the central path is s z = omega mu in every row. A
+Newton step with target products c solves
 
     (B' W B) dx = b + B'(c-/s- - c+/s+),      W = z+/s+ + z-/s-,
 
-and is all that is asked of the program's linear algebra (`NewtonSystem`). An iteration is [1]_ a predictor (c = 0), a
-corrector (c = sigma mu omega plus the predictor's second-order term, sigma = (mu_affine/mu)^3), and while the step
-stays short a few of Gondzio's correctors [2]_, which pull products far from the path back towards it.
+which a `NewtonSystem` provides. An iteration [1]_ consists of a predictor (c = 0), a corrector (c = sigma mu omega plus
+the second-order term of the predictor, sigma = (mu_affine/mu)^3) and, while the step is short, a few of Gondzio's
+correctors [2]_, which move products that are far from the central path back towards it.
 
-Every iteration bounds the optimum from both sides, so the method stops as soon as the bracket is narrow enough. The
-bounds that count are the certificate's; these only decide when to stop.
+Every iteration bounds the optimum from both sides, and the method stops once the bracket is narrow enough. These bounds
+ignore rounding; the certificate computes the reported ones.
 
 References
 ----------
@@ -41,26 +41,25 @@ from steinkit.sample import Floats
 _FIRST_MU = 0.3
 _LEAST_SIGMA, _MOST_SIGMA = 1e-6, 0.5
 _STEP_FRACTION = 0.995
-_LONG_STEP = 0.9  # a step as long needs no further corrector
-_WORTHWHILE = 0.02  # what a corrector must add to the steps' lengths
+_LONG_STEP = 0.9  # no further corrector for steps of this length
+_WORTHWHILE = 0.02  # smallest gain in the sum of step lengths for which a corrector is accepted
 _SHORTEST_STEP = 1e-5
 _MOST_ITERATIONS = 100
-_FAR, _FAR_FROM_GOAL = 0.1, 10.0  # shares above which the program's bounds are not looked at; the latter of the goal
-_SHARE_OF_TOLERANCE, _MOST_ROOM = 0.8, 1e-5  # leave room for the certificate's rounding allowance
+_FAR, _FAR_FROM_GOAL = 0.1, 10.0  # relative gaps (the latter times the goal) above which bounds are not computed
+_SHARE_OF_TOLERANCE, _MOST_MARGIN = 0.8, 1e-5  # the goal leaves a margin for the certificate's rounding allowance
 
 
 class Correctors(NamedTuple):
-    """Gondzio's correctors: how many, and what one aims at.
+    """Parameters of Gondzio's correctors.
 
     Attributes
     ----------
     most : int
-        An iteration; they pay where a factorisation costs many solves.
+        Largest number per iteration; more are worthwhile if a factorization costs many solves.
     longer_by, times : float
-        Steps longer by so much, or so many times as long, whichever is more, but no longer than 1.
+        Target step length: the current length plus `longer_by` or times `times`, the larger of both, at most 1.
     lowest, highest : float
-        Products there, in units of sigma mu. Bolder aims save solves, and leave brackets a little wider where rounding
-        ends the method.
+        Target interval of the products, in units of sigma mu.
     """
 
     most: int
@@ -71,42 +70,43 @@ class Correctors(NamedTuple):
 
 
 class NewtonSystem(Protocol):
-    """Linear algebra of a program's rows.
+    """Linear algebra with the rows B of a program.
 
     Attributes
     ----------
     start : ndarray, shape (rows,)
-        Multipliers p of the rows, of largest size about one, with B'p = b.
+        Multipliers p of the rows with B'p = b, scaled to a largest entry of about one.
     omega : ndarray, shape (rows,)
-        Weights of the rows in the barrier, positive, of mean one.
+        Positive weights of the rows in the barrier, of mean one.
     """
 
     start: Floats
     omega: Floats
 
     def factorise(self, weights: Floats, /) -> None:
-        """Factorise H = B' diag(weights) B; may be left unfinished once the settings' signal is set."""
+        """Factorize H = B' diag(weights) B; may be left unfinished after an interrupt."""
 
     def step(self, force: Floats, change: Floats, /) -> None:
         """Set `change` to B dx, where H dx = b + B'force."""
 
     def bounds(self, rows: Floats, multipliers: Floats, /) -> tuple[float, float]:
-        """Return a lower and an upper bound of the optimum from row values B x and any multipliers of the rows."""
+        """Return a lower and an upper bound of the optimum from row values B x and any multipliers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Where the interior point method stopped.
+    """Result of the interior point method.
 
     Attributes
     ----------
     rows : ndarray, shape (rows,)
-        Row values B x that gave the best lower bound.
+        Row values B x with the best lower bound.
     multipliers : ndarray, shape (rows,)
-        Multipliers z+ - z- that gave the best upper bound.
+        Multipliers z+ - z- with the best upper bound.
     lower, upper : float
-        Those bounds, in the system's units.
+        These bounds, in the units of the system.
     iterations : int
+        Number of iterations.
     """
 
     rows: Floats
@@ -117,7 +117,7 @@ class Solution:
 
 
 def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> Solution:
-    """Follow the central path until the bracket is as narrow as asked for, or nothing is gained."""
+    """Follow the central path until the bracket is narrow enough or the steps become too short."""
     state = _State(system, settings)
     best_rows, best_multipliers, multipliers = state.rows.copy(), system.start.copy(), np.empty_like(state.rows)
     lower, upper = system.bounds(best_rows, best_multipliers)
@@ -133,7 +133,7 @@ def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> S
             upper = new_upper
             best_multipliers, multipliers = multipliers, best_multipliers
 
-    goal = max(_SHARE_OF_TOLERANCE * settings.tolerance, settings.tolerance - _MOST_ROOM)
+    goal = max(_SHARE_OF_TOLERANCE * settings.tolerance, settings.tolerance - _MOST_MARGIN)
     iteration, is_far = 0, False
     while relative_width(lower, upper) > goal and iteration < _MOST_ITERATIONS:
         if settings.stopped or not state.iterate(correctors):
@@ -148,7 +148,7 @@ def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> S
 
 
 class _State:
-    """Row values, slacks and multipliers, and the work space of an iteration."""
+    """Row values, slacks, multipliers and work arrays of an iteration."""
 
     def __init__(self, system: NewtonSystem, settings: Settings) -> None:
         self.system, self.settings = system, settings
@@ -165,17 +165,17 @@ class _State:
         self.weigh()
 
     def weigh(self) -> float:
-        """Set the rows' weights, and find the gap between the barrier's own bounds; returns its share of the upper."""
+        """Set the weights of the rows and return the duality gap relative to the upper bound."""
         self.gap = float(barrier.newton_weights(self.interior, self.weights))
         return self.gap / (self.gap + float(np.einsum("i,i", self.rows, self.system.start)))
 
     def iterate(self, correctors: Correctors) -> bool:
-        """Take one predictor-corrector step; false if there is none to take."""
+        """Take one predictor-corrector step; return False if no step is possible."""
         interior, gap, products = self.interior, self.gap, 2 * len(self.rows)
         if not (math.isfinite(gap) and gap > 0.0):
             return False
         self.system.factorise(self.weights)
-        if self.settings.interrupted.is_set():  # it may be unfinished
+        if self.settings.interrupted.is_set():  # the factorization may be unfinished
             return False
         self.force[:] = 0.0
         self.system.step(self.force, self.change)
@@ -183,7 +183,7 @@ class _State:
         if not math.isfinite(affine):
             return False
         mu = gap / products
-        ratio = min(1.0, max(0.0, affine / gap))  # a gap may grow beyond all powers
+        ratio = min(1.0, max(0.0, affine / gap))
         centre = min(max(ratio**3, _LEAST_SIGMA), _MOST_SIGMA) * mu
         barrier.mehrotra_targets(interior, self.system.omega, self.change, centre, mu, self.targets, self.force)
         self.system.step(self.force, self.change)
@@ -196,7 +196,7 @@ class _State:
         return max(lengths) > _SHORTEST_STEP
 
     def _correct(self, lengths: tuple[float, float], centre: float, correctors: Correctors) -> tuple[float, float]:
-        """Lengthen a short step by correctors while each is worth its solve; returns the steps' lengths."""
+        """Lengthen a short step by Gondzio's correctors; return the step lengths."""
         most, longer_by, times, lowest, highest = correctors
         interval = lowest * centre, highest * centre
         for _ in range(most):
@@ -209,7 +209,7 @@ class _State:
             )  # fmt: skip
             self.system.step(self.force, self.trial)
             longer = barrier.step_lengths(self.interior, self.trial, self.trial_targets)
-            if not sum(longer) > sum(lengths) + _WORTHWHILE:  # or it is no number
+            if not sum(longer) > sum(lengths) + _WORTHWHILE:  # also False for NaN
                 break
             lengths = longer
             self.change, self.trial = self.trial, self.change

@@ -1,1 +1,1 @@
-"""Graphs on the points of a sample, sparse ones that stretch no distance by more than a factor."""
+"""Graphs on the points of a sample: greedy spanners, sorted and complete graphs, and their dilation."""

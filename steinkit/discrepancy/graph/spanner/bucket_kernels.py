@@ -1,9 +1,9 @@
-"""Kernels of the greedy spanner by buckets of lengths: a filter of their pairs, and the insertion of what it leaves.
+"""Compiled kernels of the greedy spanner by buckets of lengths: the filter and the insertion of pairs.
 
-The filter finds the pairs of a bucket that no quick search proves joined. Points stand in the order of their `Boxes`.
-Those that lie close together in the graph, compared with the lengths in question, form a *cluster* and share a search
-from its centre. A pair is looked at from the cluster of its first point. The pairs that the filter leaves open are
-inserted one at a time.
+The filter finds the pairs of a bucket that no quick search proves to be joined. Points are in the order of their
+`Boxes`. Points that are close in the graph, compared with the lengths of the bucket, form a *cluster* and share a
+search from its centre. Every pair is treated with the cluster of its first point. The remaining pairs are inserted one
+by one.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
 
-SMALLEST_CLUSTER = 4  # below this, one wide search costs more than the narrow ones it saves
-HASTE = 0.5  # of shared and directed searches: the part of the stretch allowed that they reckon with
-FEWER = 10  # times that searches from a cluster must be to be worth more than those towards it
-MEDIAN_OF = 255  # lengths, evenly spaced, whose median stands for that of all
-BUDGET = 256  # nodes that a two-sided search may settle before one search is run for all pairs of a point
-FEWEST_SHARED = 4  # ... provided that so many pairs of the point are still to come
+SMALLEST_CLUSTER = 4  # smallest cluster for which one wide search is faster than several narrow ones
+HASTE = 0.5  # share of the excess dilation t - 1 up to which shared and directed searches extend
+FEWER = 10  # ratio of far points to members above which searches start from the members
+MEDIAN_OF = 255  # number of evenly spaced lengths for an approximate median
+BUDGET = 256  # nodes that a bidirectional search may settle before one search treats all pairs of a point
+FEWEST_SHARED = 4  # smallest number of pairs of a point for such a search
 
 
 class Boxes(NamedTuple):
-    """Boxes around runs of points: ``first[i]``, ..., ``first[i + 1] - 1`` lie between ``low[i]`` and ``high[i]``."""
+    """Boxes of runs of points: points ``first[i]`` to ``first[i + 1] - 1`` lie between ``low[i]`` and ``high[i]``."""
 
     first: Integers
     low: Floats
@@ -49,9 +49,9 @@ class Boxes(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What does not change between buckets: coordinates (d, n), boxes, dilation, rounding margin, and the signal.
+    """Data common to all buckets: coordinates (d, n), boxes, dilation, rounding margin and stop flag.
 
-    Once ``stop[0]`` is true the kernels return with their work unfinished, for the caller to throw away.
+    Kernels return unfinished results, which the caller discards, once ``stop[0]`` is true.
     """
 
     columns: Floats
@@ -62,7 +62,7 @@ class Problem(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Labels and arrays by point that a block works with, and the corners of the box around a cluster."""
+    """Work arrays of a block, and the corners of the box around a cluster."""
 
     shared: Frontier
     own: Frontier
@@ -75,10 +75,10 @@ class Scratch(NamedTuple):
 
 @kernel
 def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
-    """Bounds on the distances between the points of a box and those of another, from ``low`` to ``high``.
+    """Return bounds on the distances between the points of a box and those of the box from `low` to `high`.
 
-    They are summed over the coordinates in order, as distances are. Rounding is monotone, so that they hold for
-    distances as rounded.
+    The sums over coordinates have the same order as those of distances. Because rounding is monotone, the bounds hold
+    for rounded distances.
     """
     least = most = 0.0
     for k in range(len(low)):
@@ -89,7 +89,7 @@ def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, 
 
 @kernel
 def distances_run(columns: Floats, u: int, first: int, end: int, row: Floats) -> None:
-    """L1 distances from point u to the points of a run, in ``row[first:end]``; coordinates are summed in order."""
+    """Set ``row[first:end]`` to the L1 distances from point u to the points of a run."""
     row[first:end] = 0.0
     for k in range(len(columns)):
         for v in range(first, end):
@@ -100,7 +100,10 @@ def distances_run(columns: Floats, u: int, first: int, end: int, row: Floats) ->
 def gather_cluster(
     graph: Adjacency, centre: int, radius: float, waiting: Flags, frontier: Frontier, members: Integers
 ) -> int:
-    """List the waiting points within ``radius`` of ``centre`` in the graph, itself first; alone if they are too few."""
+    """List the waiting points within `radius` of `centre` in the graph, the centre first; return their number.
+
+    The number is 1 if there are fewer than `SMALLEST_CLUSTER`.
+    """
     search_within(graph, centre, radius, centre, frontier)
     members[0] = centre
     count = 1
@@ -114,9 +117,9 @@ def gather_cluster(
 
 @inner_kernel
 def find_far(problem: Problem, members: Integers, lower: float, upper: float, scratch: Scratch, far: Integers) -> int:
-    """List the points v at a distance in (lower, upper] from a member u < v that no way through the centre joins.
+    """List the points v at a distance in (lower, upper] from a member u < v not joined through the centre.
 
-    Boxes are compared first, and the longest way to a point of theirs.
+    Whole boxes are excluded first, by the longest path to one of their points.
     """
     columns, boxes, (low, high) = problem.columns, problem.boxes, (scratch.low, scratch.high)
     row, way, listed = scratch.distance, scratch.shared.distance, scratch.goals.is_open
@@ -155,13 +158,14 @@ def find_far(problem: Problem, members: Integers, lower: float, upper: float, sc
 def open_targets(
     problem: Problem, source: int, others: Integers, forward: bool, lower: float, upper: float, scratch: Scratch
 ) -> np.int64:
-    """List the points, of those behind a source or else before it, at a distance in (lower, upper] to be searched for.
+    """List the points at a distance in (lower, upper] from a source that are not joined through the centre.
 
-    The way through the centre is too long for them. Returns how many ``scratch.targets`` there are.
+    Only points after the source are listed if `forward` is true, otherwise only points before it. Return the number of
+    ``scratch.targets``.
     """
     columns, distance, way = problem.columns, scratch.distance, scratch.shared.distance
     factor = problem.dilation * (1.0 - problem.margin)
-    count = np.int64(0)  # a literal would be a type of its own, for which all that is called with it is compiled again
+    count = np.int64(0)  # a literal has its own type and would cause a second compilation of the callees
     for other in others:
         if (source < other) != forward:
             continue
@@ -180,9 +184,9 @@ def open_targets(
 def drop_found(
     problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
 ) -> int:
-    """Strike from the list the targets that a search from a source finds within their limits; return how many are left.
+    """Remove the targets that a search from a source reaches within their limits; return the number left.
 
-    A search of a cluster's points from outside makes straight for its box: hastily first, then by shortest paths.
+    A search from outside is directed to the box of the cluster: first greedily, then by shortest paths.
     """
     goals, targets, own, low, high = scratch.goals, scratch.targets, scratch.own, scratch.low, scratch.high
     reach, n_open, count = 0.0, n_targets, 0
@@ -205,7 +209,7 @@ def drop_found(
 
 @kernel
 def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
-    """Lower the bucket's limit to about the median length of its pairs; return how many are left, and the limit."""
+    """Lower the limit of the bucket to about the median length; return the number of pairs left and the limit."""
     limit = min(upper, np.median(lengths[np.arange(MEDIAN_OF) * count // MEDIAN_OF]))
     kept = 0
     for k in range(count):
@@ -217,7 +221,7 @@ def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float
 
 @inner_kernel
 def enlarged(pairs: Integers, lengths: Floats, count: int, room: int) -> tuple[Integers, Floats]:
-    """Copy the first ``count`` pairs and their lengths to arrays with room for more."""
+    """Copy the first `count` pairs and lengths to larger arrays."""
     more_pairs, more_lengths = np.empty((room, 2), np.int64), np.empty(room)
     for k in range(count):
         more_pairs[k, 0], more_pairs[k, 1], more_lengths[k] = pairs[k, 0], pairs[k, 1], lengths[k]
@@ -236,12 +240,11 @@ def filter_block(
     patience: int,
     room: int,
 ) -> tuple[Integers, Floats, float]:
-    """Pairs (u, v), u < v, begin <= u < end, at a distance in (lower, upper], that no quick search proves joined.
+    """Return the pairs u < v, begin <= u < end, with a length in (lower, upper] that no quick search proves joined.
 
-    Clusters have ``radius``, less than half of ``lower``, in the graph. What the way through a centre leaves open is
-    searched for from every member, or, where that makes fewer searches, from the far ends towards the members. If there
-    are more than ``room`` pairs, the upper limit is lowered; the pairs, their lengths and the limit in force are
-    returned.
+    Clusters have the given radius in the graph, less than half of `lower`. Pairs that are not joined through the centre
+    are searched for from every member, or from the far ends if that takes fewer searches. If there are more than `room`
+    pairs, the upper limit is lowered. Return the pairs, their lengths and the limit.
     """
     n = problem.columns.shape[1]
     reach = 1.0 + HASTE * (problem.dilation - 1.0)  # of shared searches, in units of the longest length
@@ -276,7 +279,7 @@ def filter_block(
                 count += 1
             if count > room:
                 count, upper = keep_shorter_half(pairs, lengths, count, upper)
-                if count > room:  # too many pairs of one length
+                if count > room:  # too many pairs of the same length
                     room *= 2
                     pairs, lengths = enlarged(pairs, lengths, count, room + n)
         clear(shared)
@@ -285,7 +288,7 @@ def filter_block(
 
 @inner_kernel
 def add_link(graph: Adjacency, node: int, other: int, length: float) -> None:
-    """Append a link to the row of a node; links are added in order of length."""
+    """Append a link to the adjacency list of a node; links are added in order of length."""
     k = graph.start[node] + graph.degree[node]
     graph.to[k] = other
     graph.length[k] = length
@@ -304,7 +307,7 @@ def settle_all(
     goals: Goals,
     frontier: Frontier,
 ) -> None:
-    """Settle, by one search from ``node``, those of the pairs ``awaited`` at it that the graph joins already."""
+    """Mark the pairs `awaited` at `node` that the graph already joins as settled, by a single search."""
     limit, is_open = goals
     factor = problem.dilation * (1.0 - problem.margin)
     reach, n_open, patience = 0.0, np.int64(0), np.int64(0)
@@ -326,7 +329,7 @@ def settle_all(
 
 @inner_kernel
 def is_joined(graph: Adjacency, u: int, v: int, reach: float, frontier: Frontier) -> bool:
-    """Whether the distance from u to v, paths summed link by link from u, is at most ``reach``."""
+    """Return True if the distance from u to v, summed along paths from u, is at most `reach`."""
     search_within(graph, u, reach, v, frontier)
     joined: bool = frontier.distance[v] <= reach
     clear(frontier)
@@ -337,15 +340,15 @@ def is_joined(graph: Adjacency, u: int, v: int, reach: float, frontier: Frontier
 def insert_in_order(
     problem: Problem, graph: Adjacency, pairs: Integers, lengths: Floats, first: Integers, incident: Integers
 ) -> Flags:
-    """Go through pairs in order, and link those whose distance in the graph exceeds the dilation times their length.
+    """Link the pairs, in order, with a distance in the graph above the dilation times their length.
 
-    ``incident[first[x]:first[x + 1]]`` are the numbers of the pairs at x, ascending. Returns which pairs were linked.
+    ``incident[first[x]:first[x + 1]]`` are the numbers of the pairs at x, ascending. Return a mask of the linked pairs.
     """
     n, n_pairs = len(graph.start), len(lengths)
     forward, backward = new_frontier(graph), new_frontier(graph)
     goals = Goals(np.empty(n), np.zeros(n, np.bool_))
     settled, linked = np.zeros(n_pairs, np.bool_), np.zeros(n_pairs, np.bool_)
-    passed = first[:-1].copy()  # where in its row of ``incident`` each node has arrived
+    passed = first[:-1].copy()  # current position of each node in `incident`
     for c in range(n_pairs):
         if problem.stop[0]:
             break

@@ -1,15 +1,13 @@
-"""Graphs on the sample points, and how far they stretch distances.
+"""Graphs on the points of a sample, and their dilation.
 
 A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_1. Its dilation is the largest ratio
 of the length of the shortest path in G to the distance, over all pairs of points; G is a t-spanner if its dilation is
-at most t. The graph Stein discrepancy of a t-spanner is within a factor of the complete graph's that depends on t and
-the dimension alone, so the edges of a sparse spanner do the work of all n (n - 1) / 2 pairs.
-
-Public functions take any sample and check it; what they share works on points, shape (n, d), that are.
+at most t. The graph Stein discrepancy of a t-spanner lies between that of the complete graph and 2 t^2 times that
+(Proposition 6 of [1]_), so the edges of a sparse spanner can replace all n (n - 1) / 2 pairs.
 
 References
 ----------
-J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Section 3 and Algorithm 2.
+.. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 4.
 """
 
 from __future__ import annotations
@@ -36,21 +34,27 @@ MOST_COMPLETE_PAIRS = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An undirected graph whose vertices are the points of a sample.
+    """An undirected graph on the points of a sample.
 
     Parameters
     ----------
     n_points : int
-        Number of vertices n; they are numbered from 0.
+        Number of vertices n, numbered from 0.
     edges : ndarray of int, shape (m, 2)
-        Endpoints i < j of every edge.
+        Ends i < j of every edge.
     lengths : ndarray, shape (m,)
-        Distance between the endpoints of every edge.
+        Distance between the ends of every edge.
 
     Raises
     ------
     InputError
-        If an edge does not join two vertices i < j, or a length is negative or not finite.
+        If an edge does not join two vertices i < j, or if a length is negative or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> sk.Graph(3, np.array([[0, 1], [1, 2]]), np.array([0.5, 1.0]))
+    <Graph of 3 points, 2 edges>
     """
 
     n_points: int
@@ -62,13 +66,13 @@ class Graph:
         try:
             lengths = np.asarray(self.lengths, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"lengths of edges must be numbers; received {type(self.lengths).__name__}") from None
+            raise InputError(f"lengths of edges must be numbers; got {type(self.lengths).__name__}") from None
         backward = np.flatnonzero(edges[:, 0] >= edges[:, 1])
         if backward.size:
             i, j = edges[backward[0]]
-            raise InputError(f"edge {backward[0]} is ({i}, {j}); every edge must be written (i, j) with i < j")
+            raise InputError(f"edges must have the form (i, j) with i < j; got ({i}, {j}) at edge {backward[0]}")
         if lengths.shape != (len(edges),):
-            raise InputError(f"{len(edges)} edges need as many lengths; received shape {lengths.shape}")
+            raise InputError(f"lengths of edges must have shape ({len(edges)},); got {lengths.shape}")
         if not (np.isfinite(lengths) & (lengths >= 0.0)).all():
             raise InputError("lengths of edges must be finite and not negative")
         object.__setattr__(self, "edges", edges)
@@ -81,12 +85,12 @@ class Graph:
         return len(self.edges)
 
     def to_networkx(self) -> networkx.Graph:
-        """Convert to a graph of NetworkX.
+        """Convert to a NetworkX graph.
 
         Returns
         -------
         networkx.Graph
-            On the vertices 0, ..., n - 1, with the edges' lengths under ``"length"``.
+            Graph on the vertices 0, ..., n - 1, with the edge attribute ``"length"``.
         """
         import networkx
 
@@ -100,20 +104,19 @@ class Graph:
 
 
 def unjoined(n_points: int) -> Graph:
-    """The graph without edges, which is enough where a program is written without them: on a line."""
+    """Return the graph without edges."""
     return Graph(n_points, np.empty((0, 2), dtype=np.int64), np.empty(0))
 
 
 def sorted_graph(points: DrawsLike) -> Graph:
-    """Join consecutive points of a sorted sample of dimension 1.
+    """Join consecutive points of a one-dimensional sample.
 
-    On a line this graph has dilation 1: paths are as long as distances. Its discrepancy therefore equals that of the
-    complete graph, with n - 1 edges.
+    This graph has dilation 1, so its discrepancy equals that of the complete graph (Algorithm 2 of [1]_).
 
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, 1)
-        In any order.
+        The points, in any order.
 
     Returns
     -------
@@ -127,16 +130,22 @@ def sorted_graph(points: DrawsLike) -> Graph:
 
     References
     ----------
-    J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Algorithm 2.
+    .. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.sorted_graph([2.0, 0.0, 0.5]).edges.tolist()
+    [[1, 2], [0, 2]]
     """
     return join_neighbours(as_sample(points).points)
 
 
 def join_neighbours(points: Floats) -> Graph:
-    """`sorted_graph` of points that are checked, shape (n, d)."""
+    """Return the sorted graph of validated points, shape (n, d)."""
     n, dim = points.shape
     if dim != 1:
-        raise InputError(f"points of dimension {dim} cannot be sorted along a line; use greedy_spanner")
+        raise InputError(f"expected points of dimension 1, got {dim}; use greedy_spanner")
     rank = np.argsort(points[:, 0], kind="stable")
     edges = np.sort(np.column_stack([rank[:-1], rank[1:]]), axis=1)
     return Graph(n, edges, edge_lengths(points, edges))
@@ -148,7 +157,7 @@ def complete_graph(points: DrawsLike) -> Graph:
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, d)
-        The vertices.
+        The points.
 
     Returns
     -------
@@ -161,18 +170,24 @@ def complete_graph(points: DrawsLike) -> Graph:
         If there are more than five million pairs (n > 3162).
     InputError
         If the points or their distances are not finite.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.complete_graph([[0.0, 0.0], [1.0, 2.0], [1.0, 1.0]]).lengths.tolist()
+    [3.0, 2.0, 1.0]
     """
     return join_all_pairs(as_sample(points).points)
 
 
 def join_all_pairs(points: Floats) -> Graph:
-    """`complete_graph` of points that are checked, shape (n, d)."""
+    """Return the complete graph of validated points, shape (n, d)."""
     n = len(points)
     pairs = n * (n - 1) // 2
     if pairs > MOST_COMPLETE_PAIRS:
         raise UsageError(
-            f"the complete graph on {n} points has {pairs} edges; at most {MOST_COMPLETE_PAIRS} are allowed: "
-            "use greedy_spanner, which needs a few edges a point"
+            f"the complete graph must have at most {MOST_COMPLETE_PAIRS} edges; got {pairs} with {n} points; "
+            "use greedy_spanner, which has a few edges per point"
         )
     edges = np.column_stack(np.triu_indices(n, k=1))
     require_time("all pairs were joined")
@@ -182,41 +197,42 @@ def join_all_pairs(points: Floats) -> Graph:
 
 
 def edge_lengths(points: Floats, edges: Integers) -> Floats:
-    """Distances between the endpoints of edges, shape (m,).
-
-    Coordinates are summed in order, one rounding each, so that the lengths are, to the last bit, those that
-    `greedy_spanner` orders pairs by.
-    """
+    """Return the distances between the ends of edges, shape (m,), bit-for-bit as in `greedy_spanner`."""
     i, j = edges.T
     return _norm(column[i] - column[j] for column in points.T)
 
 
 def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
-    """Compute the dilation of a graph: the largest ratio, over all pairs, of graph distance to distance.
+    """Compute the dilation of a graph, the largest ratio of graph distance to L1 distance.
 
-    This is exact up to rounding: one run of Dijkstra's algorithm from every point, O(n (n + m) log n) in all.
+    The result is exact up to rounding. Dijkstra's algorithm runs from every point, in O(n (n + m) log n) time.
 
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, d)
-        The vertices.
+        The points.
     graph : Graph or array_like of int, shape (m, 2)
-        The graph, or its edges alone.
+        The graph, or its edges.
     block : int, default 256
-        How many points are handled at a time; memory is O(block x n).
+        Number of points per step; the memory is O(block x n).
 
     Returns
     -------
     float
-        At least 1; infinite if the graph does not connect all points. Equal points joined by a path of length 0
-        count as 1.
+        At least 1; infinite if the graph is not connected. Equal points joined by a path of length 0 count as 1.
 
     Raises
     ------
     InputError
-        If the points are not finite, an edge names no vertex, or the graph has another number of points.
+        If the points are not finite, an end of an edge is not a vertex, or the graph has a different number of points.
     UsageError
         If ``block`` < 1.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.dilation([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[0, 1], [0, 2]])
+    1.0
     """
     from scipy.sparse.csgraph import dijkstra
 
@@ -238,7 +254,7 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
 
 
 def checked_dilation(dilation: float) -> float:
-    """The stretch t of a spanner, which is a finite number above 1."""
+    """Validate the dilation t of a spanner."""
     return number(dilation, "dilation", lambda t: 1.0 < t <= 1e100, "above 1 and at most 1e100")
 
 
@@ -248,25 +264,25 @@ def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
     Raises
     ------
     InputError
-        If they have another shape or type, name no vertex, or join a vertex to itself.
+        If the shape or type is different, or an edge does not join two different vertices.
     """
     array = np.asarray(edges)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise InputError(f"edges must be whole numbers of shape (m, 2); received {array.dtype} of shape {array.shape}")
+        raise InputError(f"edges must be integers of shape (m, 2); got {array.dtype} of shape {array.shape}")
     bad = ((array < 0) | (array >= n_points)).any(axis=1) | (array[:, 0] == array[:, 1])
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"edge {row} is ({array[row, 0]}, {array[row, 1]}); "
-            f"it must join two different vertices between 0 and {n_points - 1}"
+            f"edges must join two different vertices between 0 and {n_points - 1}; "
+            f"got ({array[row, 0]}, {array[row, 1]}) at edge {row}"
         )
     return array.astype(np.int64)
 
 
 def _norm(differences: Iterable[Floats]) -> Floats:
-    """L1 norm of vectors given coordinate by coordinate; the kernel `distances_run` rounds in the same way."""
+    """Return the L1 norm of vectors given by coordinate, rounded as in the compiled kernel `distances_run`."""
     total: Any = 0.0
     for difference in differences:
         total = total + np.abs(difference)
@@ -277,12 +293,12 @@ def _edges_of(graph: Graph | ArrayLike, n_points: int) -> Integers:
     if not isinstance(graph, Graph):
         return checked_edges(graph, n_points)
     if graph.n_points != n_points:
-        raise InputError(f"the graph has {graph.n_points} vertices but there are {n_points} points")
+        raise InputError(f"expected a graph with {n_points} vertices, got {graph.n_points}")
     return graph.edges
 
 
 def _link_matrix(n_points: int, edges: Integers, lengths: Floats) -> Any:
-    """Symmetric sparse matrix of edge lengths; a repeated edge counts once, an edge of length 0 is kept."""
+    """Return the symmetric sparse matrix of edge lengths, with repeated edges once and edges of length 0 stored."""
     from scipy.sparse import csr_array
 
     unique, first = np.unique(np.sort(edges, axis=1), axis=0, return_index=True)

@@ -1,12 +1,11 @@
-"""Shortest-path searches that stop at a bound: the questions that the greedy spanner asks of the graph built so far.
+"""Compiled shortest-path searches with a bound, used by the greedy spanner on its current graph.
 
-All are Dijkstra's algorithm. The rows of the adjacency are sorted by length, so that a scan stops at the first link
-that leads beyond the bound. A search leaves its labels in a `Frontier`, which `clear` returns to its blank state in
-time proportional to what was touched.
+All searches are variants of Dijkstra's algorithm. Adjacency lists are sorted by length, so a scan stops at the first
+link that leads beyond the bound. The labels of a search are stored in a `Frontier`; `clear` resets it in time
+proportional to the number of labelled nodes.
 
-A frontier's heap is binary, in two plain arrays: of ``keys[0:size]`` and ``nodes[0:size]`` entry i has children 2 i + 1
-and 2 i + 2 and no larger key than either. Keys are not decreased in place: a node whose distance shrinks is pushed
-again and the reader skips the outdated entry.
+The heap of a frontier is a binary heap in the arrays ``keys[0:size]`` and ``nodes[0:size]``. If the distance of a node
+decreases, the node is pushed again, and the outdated entry is skipped later.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ HEAP_SIZE, N_TOUCHED = 0, 1
 
 
 class Adjacency(NamedTuple):
-    """Links of a growing graph: those of x are entries start[x], ..., start[x] + degree[x] - 1, shortest first.
+    """Adjacency lists of a growing graph: the links of x are start[x], ..., start[x] + degree[x] - 1, shortest first.
 
-    Rows have room for the links still to come, so that adding one moves nothing.
+    The lists have free places for further links.
     """
 
     start: Integers
@@ -52,7 +51,7 @@ class Frontier(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """What a search is to reach: a point stays open until a path no longer than its limit is found."""
+    """Targets of a search: a point is open until a path within its limit is found."""
 
     limit: Floats
     is_open: Flags
@@ -60,7 +59,7 @@ class Goals(NamedTuple):
 
 @kernel
 def new_frontier(graph: Adjacency) -> Frontier:
-    """Make a blank frontier; every link is relaxed at most once in a search, which bounds the heap."""
+    """Return an empty frontier; each link is relaxed at most once per search, which bounds the heap."""
     n = len(graph.start)
     room = len(graph.to) + 2
     distance = np.empty(n)
@@ -73,7 +72,7 @@ def new_frontier(graph: Adjacency) -> Frontier:
 
 @inner_kernel
 def label(frontier: Frontier, node: int, distance: float) -> None:
-    """Give a node a shorter distance and queue it."""
+    """Assign a shorter distance to a node and push it on the heap."""
     if frontier.distance[node] == np.inf:
         frontier.touched[frontier.counts[N_TOUCHED]] = node
         frontier.counts[N_TOUCHED] += 1
@@ -84,7 +83,7 @@ def label(frontier: Frontier, node: int, distance: float) -> None:
 
 @inner_kernel
 def take_nearest(frontier: Frontier) -> int:
-    """Take the nearest node off the heap; -1 if the entry is outdated because a shorter path was found since."""
+    """Pop the nearest node from the heap; -1 if the entry is outdated."""
     distance = frontier.keys[0]
     node = frontier.nodes[0]
     frontier.counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, frontier.counts[HEAP_SIZE])
@@ -93,7 +92,7 @@ def take_nearest(frontier: Frontier) -> int:
 
 @kernel
 def clear(frontier: Frontier) -> None:
-    """Return a frontier to its blank state."""
+    """Reset a frontier."""
     distance, touched, counts = frontier.distance, frontier.touched, frontier.counts
     for k in range(counts[N_TOUCHED]):
         distance[touched[k]] = np.inf
@@ -104,9 +103,9 @@ def clear(frontier: Frontier) -> None:
 
 @kernel
 def search_within(graph: Adjacency, source: int, reach: float, goal: int, frontier: Frontier) -> None:
-    """Label all nodes within ``reach`` of ``source`` with their distance, or stop once ``goal`` is settled.
+    """Label all nodes within `reach` of `source` with their distance; stop early once `goal` is settled.
 
-    There is no goal if it equals the source.
+    A goal equal to the source means that there is no goal.
     """
     start, degree, to, length = graph
     label(frontier, source, 0.0)
@@ -127,7 +126,7 @@ def search_within(graph: Adjacency, source: int, reach: float, goal: int, fronti
 
 @inner_kernel
 def beyond_box(columns: Floats, node: int, low: Floats, high: Floats) -> float:
-    """L1 distance from a point to a box."""
+    """Return the L1 distance from a point to a box."""
     total = 0.0
     for k in range(len(columns)):
         total += max(0.0, low[k] - columns[k, node], columns[k, node] - high[k])
@@ -148,11 +147,11 @@ def search_goals(
     weight: float,
     frontier: Frontier,
 ) -> int:
-    """Close the open goals that are found within their limit of ``source``; return how many of ``n_open`` stay open.
+    """Close the open goals within their limit of `source`; return the number of goals left of `n_open`.
 
-    Nodes are taken in order of the path so far plus ``weight`` times the distance from a box in which all goals lie,
-    so that with a weight above 1 the first path found is not the shortest, but few nodes are looked at. With a weight
-    of 0 there is no box. The search ends at ``reach``, or when no more than ``patience`` goals are left open.
+    Nodes are settled in order of the path length plus `weight` times the distance to a box that contains all goals. A
+    weight above 1 settles fewer nodes but may find longer paths; with weight 0 the box is not used. The search ends at
+    `reach`, or when at most `patience` goals are open.
     """
     limit, is_open = goals
     start, degree, to, length = graph
@@ -191,14 +190,14 @@ def search_goals(
 def search_both_ways(
     graph: Adjacency, u: int, v: int, reach: float, margin: float, budget: int, forward: Frontier, backward: Frontier
 ) -> int:
-    """Compare the distance of u and v with ``reach``, by a search from both.
+    """Compare the distance of u and v with `reach` by a bidirectional search.
 
-    The two halves of a path are summed apart, so that the sum can be off by rounding. The answer is therefore JOINED
-    or APART only if the relative difference exceeds ``margin``, and TIED otherwise; it is EXHAUSTED if ``budget``
-    nodes have been settled without an answer.
+    The two halves of a path are summed separately, which changes the rounding of the sum. The result is therefore
+    JOINED or APART only if the relative difference exceeds `margin`, otherwise TIED; it is EXHAUSTED if `budget` nodes
+    are settled without a decision.
 
-    A node that the other side has not labelled is at least as far from there as the nearest node that is still to be
-    settled there, ``from_u`` or ``from_v`` away; it is left alone if even that is too far.
+    A node without a label from the other side is at least as far from there as the nearest unsettled node of that side
+    (`from_u` or `from_v`); it is skipped if that is too far.
     """
     label(forward, u, 0.0)
     label(backward, v, 0.0)
@@ -223,7 +222,7 @@ def search_both_ways(
 def settle_nearest(
     graph: Adjacency, near: Frontier, at: float, beyond: Floats, from_other: float, furthest: float, shortest: float
 ) -> float:
-    """Settle the nearest node of one side, ``at`` away from it; return the length of the shortest path known."""
+    """Settle the nearest node of one side, at distance `at`; return the length of the shortest path found."""
     start, degree, to, length = graph
     node = take_nearest(near)
     if node < 0:
@@ -240,30 +239,8 @@ def settle_nearest(
 
 
 @kernel
-def cover(graph: Adjacency, radius: float, stop: Flags) -> Integers:
-    """The nodes, in order, that are within ``radius`` of none before them: every other is within that of one of them.
-
-    Once ``stop[0]`` is true it returns with its work unfinished.
-    """
-    n = len(graph.start)
-    is_covered, count, centres = np.zeros(n, np.bool_), 0, np.empty(n, np.int64)
-    frontier = new_frontier(graph)
-    for node in range(n):
-        if stop[0]:
-            break
-        if is_covered[node]:
-            continue
-        centres[count] = node
-        count += 1
-        search_within(graph, node, radius, node, frontier)
-        is_covered[frontier.touched[: frontier.counts[N_TOUCHED]]] = True
-        clear(frontier)
-    return centres[:count]
-
-
-@kernel
 def heap_push(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int, key: float, node: int) -> int:
-    """Add an entry to a heap of ``size`` entries; return the new size."""
+    """Push an entry on a heap of `size` entries; return the new size."""
     hole = size
     while hole > 0:
         parent = (hole - 1) >> 1
@@ -279,7 +256,7 @@ def heap_push(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int, ke
 
 @kernel
 def heap_pop(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int) -> int:
-    """Remove the least entry, which the caller has read at position 0; return the new size."""
+    """Remove the smallest entry, at position 0; return the new size."""
     last = size - 1
     key = keys[last]
     node = nodes[last]

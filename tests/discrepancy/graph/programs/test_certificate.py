@@ -36,7 +36,7 @@ def optimum(program):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_right_answer_is_certified(seed):
+def test_optimal_candidate_is_certified(seed):
     program = random_program(np.random.default_rng(seed))
     value, y, p = optimum(program)
     certificate = certify(program, y, p)
@@ -58,7 +58,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_lying_solver_only_widens_the_bracket(lie, seed):
+def test_wrong_candidates_only_widen_the_bracket(lie, seed):
     rng = np.random.default_rng(seed)
     program = random_program(rng)
     value, y, p = optimum(program)
@@ -80,7 +80,7 @@ def test_entries_that_are_not_finite_count_as_zero(number):
         assert certify(program, y, broken).upper == certify(program, y, zero).upper
 
 
-def test_a_stale_answer_does_not_certify_another_program():
+def test_candidate_of_another_program_is_not_certified():
     first, second = (random_program(np.random.default_rng(seed)) for seed in (1, 2))
     _, y, p = optimum(first)
     value = optimum(second)[0]
@@ -91,7 +91,7 @@ def test_a_stale_answer_does_not_certify_another_program():
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), exponent=st.integers(-12, 3))
-def test_the_bracket_holds_in_rational_arithmetic(seed, exponent):
+def test_bracket_holds_in_rational_arithmetic(seed, exponent):
     """The feasible y is feasible, and both bounds hold, with no rounding at all."""
     rng = np.random.default_rng(seed)
     program = random_program(rng, m=6, n=5)
@@ -118,7 +118,7 @@ def test_the_bracket_holds_in_rational_arithmetic(seed, exponent):
     assert min(upper, trivial) <= Fraction(certificate.upper)
 
 
-def test_a_radius_or_box_of_zero_counts_only_where_it_is_exceeded():
+def test_zero_radii_and_boxes():
     matrix = sparse.csr_array([[1.0, 0.0], [0.0, 1.0]])
     program = CoordinateProgram(matrix, np.array([0.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, 1.0]), 2)
     assert certify(program, np.array([0.0, 1.0]), np.zeros(2)).lower == pytest.approx(1.0)
@@ -128,7 +128,7 @@ def test_a_radius_or_box_of_zero_counts_only_where_it_is_exceeded():
     assert (certificate.lower, certificate.upper) == pytest.approx((1.0, 1.0))
 
 
-def test_what_overflows_proves_nothing():
+def test_overflow_gives_no_bound():
     """Values near the largest number, whose activities are inf - inf: the optimum is far below what they claim."""
     matrix = sparse.csr_array([[1.0, 1.0, -1.0, -1.0]])
     program = CoordinateProgram(matrix, np.array([0.1]), np.full(4, 1.0), np.array([1.0, 1.0, -1.0, -1.0]), 4)
@@ -141,7 +141,7 @@ def test_what_overflows_proves_nothing():
     assert certificate.gap > 0.0
 
 
-def test_rounding_of_the_activity_is_allowed_for():
+def test_allowance_for_rounding_of_the_activity():
     """In floating point 1 + 2^-54 - 1 is 0, within any radius; exactly it is 2^-54, 64 times the radius 2^-60."""
     matrix = sparse.csr_array([[1.0, 1.0, -1.0]])
     program = CoordinateProgram(matrix, np.array([2.0**-60]), np.full(3, 1.0), np.array([1.0, 1.0, -1.0]), 3)
@@ -149,7 +149,7 @@ def test_rounding_of_the_activity_is_allowed_for():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_rounding_of_the_residual_is_allowed_for(seed):
+def test_allowance_for_rounding_of_the_residual(seed):
     """Huge multipliers that cancel in A'p: the bound computed is not below the bound in rational arithmetic."""
     rng = np.random.default_rng(seed)
     row = rng.standard_normal((1, 4))
@@ -167,7 +167,7 @@ def test_rounding_of_the_residual_is_allowed_for(seed):
     assert Fraction(bound) >= min(exact, trivial)
 
 
-def test_the_best_of_both_sides_is_kept():
+def test_best_of_combines_both_bounds():
     program = random_program(np.random.default_rng(3))
     value, y, p = optimum(program)
     by_y = Candidate(program, y, np.zeros_like(p), ("one",), ("first",), iterations=2)
@@ -179,7 +179,7 @@ def test_the_best_of_both_sides_is_kept():
     assert best_of(best, Candidate(program, 0.5 * y, 0.5 * p, ("three",))).y is y
 
 
-def test_each_bound_of_the_best_is_taken_in_the_form_that_proved_it():
+def test_best_of_keeps_the_form_of_each_bound():
     def proving(lower, upper):
         form = SimpleNamespace(lower_bound=lambda y: (lower, y), upper_bound=lambda p: upper, stein_function=None)
         return Candidate(form, np.zeros(1), np.zeros(1), ())
@@ -189,7 +189,7 @@ def test_each_bound_of_the_best_is_taken_in_the_form_that_proved_it():
         assert (proof.lower, proof.upper) == (2.0, 5.0)
 
 
-def test_the_first_of_two_that_are_worth_the_same_is_kept():
+def test_best_of_prefers_the_first_of_equal_candidates():
     program = random_program(np.random.default_rng(3))
     _, y, p = optimum(program)
     nothing = Candidate(program, -y, 1e9 * p, ("one",))
@@ -214,7 +214,7 @@ class Crossed:
         return 1.0 if p[0] else 3.0
 
 
-def test_bounds_that_contradict_each_other_are_a_defect_and_no_answer():
+def test_contradicting_bounds_raise_a_defect():
     y, p = np.zeros(1), np.ones(1)
     assert certify(Crossed(), y, 0.0 * p).upper == 3.0
     with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as raised:
@@ -223,7 +223,7 @@ def test_bounds_that_contradict_each_other_are_a_defect_and_no_answer():
     assert not isinstance(raised.value, sk.SolverError)  # which some make do without
 
 
-def test_bounds_from_different_candidates_may_contradict_each_other_too():
+def test_contradicting_bounds_of_two_candidates():
     class Either(Crossed):
         def lower_bound(self, y):
             return 2.0 * float(y[0]), y
@@ -234,7 +234,7 @@ def test_bounds_from_different_candidates_may_contradict_each_other_too():
         best_of(high, low)
 
 
-def test_a_total_is_rounded_outwards():
+def test_sums_of_brackets_are_rounded_outwards():
     low, high = sum_of_brackets([1.0, 2.0**-60], [1.0, 2.0**-60])
     assert (low, high) == (1.0, np.nextafter(1.0, 2.0))
     low, high = sum_of_brackets([1.0, -(2.0**-60)], [1.0, -(2.0**-60)])

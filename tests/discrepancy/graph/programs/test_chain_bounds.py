@@ -25,7 +25,7 @@ from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
 
 @pytest.mark.parametrize("n", [1, 64])
 @pytest.mark.parametrize("size", [0.0, 2.0**-60, 1.0])
-def test_points_by_themselves_are_worth_their_boxes(n, size):
+def test_isolated_points_have_the_value_of_their_boxes(n, size):
     """The optimum is the sum of q (c1 |s| + c2), which is a double here or a little above one."""
     points, signs = 8.0 * np.arange(n)[:, None], (-1.0) ** np.arange(n)
     form = ChainProgram(SteinProgram(points, size * signs[:, None], np.full(n, 1.0 / n), sorted_graph(points)))
@@ -34,7 +34,7 @@ def test_points_by_themselves_are_worth_their_boxes(n, size):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_feasible_multiple_of_any_function_is_worth_the_lower_bound(seed):
+def test_feasible_multiple_attains_the_lower_bound(seed):
     """Where there is no second bound, whose rows are met by a shift and not by scaling."""
     program, rng = line_program(seed), np.random.default_rng(seed)
     form, exact = ChainProgram(program), exact_program(program, 0)
@@ -58,7 +58,7 @@ def test_a_feasible_multiple_of_any_function_is_worth_the_lower_bound(seed):
 
 @pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-12, 1e-6, 0.3])
 @pytest.mark.parametrize("seed", range(12))
-def test_between_two_bounds_a_shift_and_a_scale_make_the_function_feasible(seed, noise):
+def test_shift_and_scale_are_feasible_between_two_bounds(seed, noise):
     """The feasible y, shifted as far as the far bound's rows ask, satisfies all rows and is worth the lower bound."""
     program, rng = line_program(seed, two_bounds=True), np.random.default_rng(seed)
     form, exact = ChainProgram(program), exact_program(program, 0)
@@ -96,7 +96,7 @@ def assert_enough_is_set_aside(form, y):
     """The real number that makes a far bound's rows hold moves no row and no objective by more than is set aside."""
     data, n = form.chain, form.n_points
     values, slopes = np.empty(n), np.empty(n)
-    mended, found, slack, loss = form._mend(y, trace(data, y, values, slopes), values, slopes)
+    mended, found, slack, loss = form._shifted_to_bound(y, trace(data, y, values, slopes), values, slopes)
     variables = function_of(form, fractions(mended))
     sign, last = int(form.sign[-1]), form.order[-1]
     gamma, slope = sign * variables[last], variables[n + last]
@@ -120,7 +120,7 @@ def assert_enough_is_set_aside(form, y):
 @pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (1.0, 16.0, 64.0), (64.0, 1.0, 64.0)])
 @pytest.mark.parametrize("noise", [1e-16, 1e-13, 1e-9])
 @pytest.mark.parametrize("seed", range(10))
-def test_what_is_set_aside_for_the_last_shift_is_enough(seed, noise, factors):
+def test_allowance_for_the_last_shift_is_sufficient(seed, noise, factors):
     rng = np.random.default_rng(seed)
     cells = np.sort(rng.choice(np.arange(100, 900), 12, replace=False)) / 1024.0
     points = np.concatenate([[2.0**-31], cells, [1.0 - 2.0 ** -int(rng.integers(20, 31))]])
@@ -132,7 +132,7 @@ def test_what_is_set_aside_for_the_last_shift_is_enough(seed, noise, factors):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_set_aside_is_enough_where_the_far_bound_is_not_near(seed):
+def test_allowance_is_sufficient_for_a_distant_far_bound(seed):
     """The box of the last value binds as well as its Taylor row."""
     form, rng = ChainProgram(line_program(seed, two_bounds=True)), np.random.default_rng(seed)
     for size in (0.05, 0.3, 1.0):
@@ -141,7 +141,7 @@ def test_what_is_set_aside_is_enough_where_the_far_bound_is_not_near(seed):
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_box_of_the_last_value_is_met_where_its_taylor_row_holds(sign):
+def test_box_of_the_last_value_with_a_satisfied_taylor_row(sign):
     """A function with gamma = 0.375 and Gamma = -1 at distance 0.25 from the far bound, where |gamma| <= 0.25."""
     points, scores, bounds = np.array([[0.25], [0.75]]), np.array([[1.0], [2.0]]), np.array([[0.0, 1.0]])
     factors = SteinFactors.of((1.0, 1.0, 8.0))
@@ -152,7 +152,7 @@ def test_the_box_of_the_last_value_is_met_where_its_taylor_row_holds(sign):
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_box_of_the_last_value_is_that_of_the_last_node(sign):
+def test_box_of_the_last_value_belongs_to_the_last_node(sign):
     """The same with a node between, whose box is twice as wide."""
     points, bounds = np.array([[0.25], [0.5], [0.75]]), np.array([[0.0, 1.0]])
     factors, weights = SteinFactors.of((1.0, 1.0, 8.0)), np.array([0.25, 0.25, 0.5])
@@ -165,7 +165,7 @@ def test_the_box_of_the_last_value_is_that_of_the_last_node(sign):
 
 @pytest.mark.parametrize("two_bounds", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_the_upper_bound_is_the_cost_of_its_dual_point(seed, two_bounds):
+def test_upper_bound_is_the_cost_of_its_dual_point(seed, two_bounds):
     program, rng = line_program(seed, two_bounds=two_bounds), np.random.default_rng(seed)
     (answer,) = chain.solve(program, Settings(tolerance=1e-6))
     form = answer.program
@@ -191,7 +191,7 @@ def cancelling_line(seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_bounds_of_scores_that_cancel_allow_for_their_rounding(seed):
+def test_bounds_allow_for_rounding_of_cancelling_scores(seed):
     program, rng = cancelling_line(seed), np.random.default_rng(seed)
     form, exact = ChainProgram(program), exact_program(program, 0)
     for _ in range(4):
@@ -207,7 +207,7 @@ def test_bounds_of_scores_that_cancel_allow_for_their_rounding(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_double_doubles_err_by_less_than_the_kernels_take_them_to(seed):
+def test_double_double_errors_are_below_their_bounds(seed):
     rng = np.random.default_rng(seed)
 
     def double_double():

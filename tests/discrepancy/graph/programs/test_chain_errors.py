@@ -17,7 +17,7 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     ROWS,
     Chain,
     Trace,
-    _cost_behind,
+    _end_cost,
     costate_bound,
     trace,
     two_sum,
@@ -93,7 +93,7 @@ def assert_trace(chain, y):
 
 @pytest.mark.parametrize("start", [FREE, BOUNDED])
 @pytest.mark.parametrize("edge", [EDGE, LIPSCHITZ_EDGE])
-def test_a_step_errs_by_no_more_than_it_says(start, edge):
+def test_error_of_a_step_is_within_its_bound(start, edge):
     """Values, slopes and residuals each in the lead or not there, before steps of any length."""
     rng = np.random.default_rng(0)
     for sizes in product(SIZES, repeat=3):
@@ -106,7 +106,7 @@ def test_a_step_errs_by_no_more_than_it_says(start, edge):
 
 @pytest.mark.parametrize("cancelling", ["chord", "slope", "value"])
 @pytest.mark.parametrize("seed", range(12))
-def test_sums_that_cancel_leave_their_errors(seed, cancelling):
+def test_errors_of_cancelling_sums_are_bounded(seed, cancelling):
     """A residual that takes all but the last digits of a chord, a slope or a value away."""
     rng = np.random.default_rng(seed)
     chain = chain_of(rng, [FREE, EDGE, EDGE], rng.uniform(0.5, 1.0, 3))
@@ -125,7 +125,7 @@ def test_sums_that_cancel_leave_their_errors(seed, cancelling):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_steps_that_underflow_are_counted(seed):
+def test_underflow_of_steps_is_bounded(seed):
     """Rises of 1e-320 and less, which no double holds."""
     rng = np.random.default_rng(seed)
     chain = chain_of(rng, [FREE, EDGE, LIPSCHITZ_EDGE], 1e-160 * rng.uniform(0.1, 1.0, 3))
@@ -135,7 +135,7 @@ def test_steps_that_underflow_are_counted(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_bound_too_far_for_its_taylor_row_still_holds_the_last_value(seed):
+def test_distant_bound_restricts_the_last_value(seed):
     """c1 = 64 and c2 = c3 = 1: |gamma| <= a at a distance a of 5 to 30 from either bound."""
     rng = np.random.default_rng(seed)
     points = np.sort(rng.choice(np.arange(1, 64), 5, replace=False)) / 4.0
@@ -156,7 +156,7 @@ def test_a_bound_too_far_for_its_taylor_row_still_holds_the_last_value(seed):
     assert form.lower_bound(np.eye(10)[0])[0] > 0.0
 
 
-def test_a_point_of_which_a_half_is_feasible_is_halved():
+def test_scales_next_to_two_give_feasible_points():
     """Scales of two, and next to it."""
     points = np.array([[0.0], [1.0]])
     program = SteinProgram(points, np.ones((2, 1)), np.full(2, 0.5), sorted_graph(points), SteinFactors(1.0, 1.0, 2.0))
@@ -190,7 +190,7 @@ def corners(found):
 
 @pytest.mark.parametrize("far", [0.7, 2.0**-20, 2.0**-40])
 @pytest.mark.parametrize("seed", range(100))
-def test_what_the_far_bound_asks_lies_within_the_errors(seed, far):
+def test_far_bound_quantities_are_within_their_errors(seed, far):
     """Its row, the shift that makes it hold, and by how much it fails, for an end known up to errors."""
     rng = np.random.default_rng(seed)
     chain, found = random_end(rng, far)
@@ -240,7 +240,7 @@ def cancelling_multipliers(chain, rng):
 
 @pytest.mark.parametrize("factors", [(1.7, 1.3, 0.9), (64.3, 1.1, 67.7), (1.1, 64.3, 1.7), (2.0**-20, 1.3, 2.0**20)])
 @pytest.mark.parametrize("edge", [EDGE, LIPSCHITZ_EDGE])
-def test_multipliers_that_cancel_prove_no_more_than_they_do(edge, factors):
+def test_cancelling_multipliers_give_valid_upper_bounds(edge, factors):
     for seed in range(60):
         rng = np.random.default_rng(seed)
         reach = max(2.0 * factors[0] / factors[1], 4.0 * factors[1] / factors[2])
@@ -257,13 +257,13 @@ def test_multipliers_that_cancel_prove_no_more_than_they_do(edge, factors):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_is_left_between_two_bounds_costs_what_the_far_bound_s_rows_take(seed):
+def test_end_cost_at_a_far_bound(seed):
     """A force on the last edge and a turn that is that force times the distance to the bound, nearly."""
     rng = np.random.default_rng(seed)
     chain, _ = random_end(rng, 0.7 * float(rng.choice([1.0, 2.0**-40])))
     force = rng.normal() * rng.choice(SIZES)
     forward = rng.choice([1.0, 1.0 + 2.0**-52, 0.0]) * chain.far * force + rng.choice([0.0, 1.0]) * rng.normal()
-    cost = Fraction(float(_cost_behind(chain, 2, force, forward)))
+    cost = Fraction(float(_end_cost(chain, 2, force, forward)))
     left = abs(Fraction(forward) - Fraction(chain.far) * Fraction(force))
     exact = Fraction(chain.far_radius) * abs(Fraction(force)) + Fraction(chain.c2) * left
     assert exact <= cost * (1 + Fraction(1, 2**50))  # its user rounds up the sum
@@ -271,12 +271,12 @@ def test_what_is_left_between_two_bounds_costs_what_the_far_bound_s_rows_take(se
     assert cost <= exact * (1 + Fraction(1, 2**50)) + Fraction(1, 2**49) * room
 
 
-def test_what_the_last_shift_costs_is_taken_from_the_bound(monkeypatch):
+def test_cost_of_the_last_shift_lowers_the_bound(monkeypatch):
     """A quarter of the objective's unit, and a half of the scale's."""
     form = ChainProgram(line_program(1, two_bounds=True))
     n, y = form.n_points, np.random.default_rng(1).uniform(-1.0, 1.0, 2 * form.n_points)
     found = trace(form.chain, y, np.empty(n), np.empty(n))._replace(objective=4.0)
-    monkeypatch.setattr(ChainProgram, "_mend", lambda *_: (y, found, 0.5, 0.25))
+    monkeypatch.setattr(ChainProgram, "_shifted_to_bound", lambda *_: (y, found, 0.5, 0.25))
     expected = (4.0 - found.allowance - 0.25) / (max(1.0, found.worst) + 0.5)
     assert expected * (1.0 - 1e-12) <= form.lower_bound(y)[0] <= expected
 
@@ -285,7 +285,7 @@ def test_what_the_last_shift_costs_is_taken_from_the_bound(monkeypatch):
     ("factors", "step", "leading"),
     [((2.0, 4.0, 1.0), 0.25, "residuals"), ((0.25, 1.0, 1.0), 3.0, "values"), ((64.0, 2.0, 1.0), 10.0, "chords")],
 )
-def test_a_last_shift_costs_what_it_adds_to_residuals_values_and_chords(monkeypatch, factors, step, leading):
+def test_cost_of_the_last_shift(monkeypatch, factors, step, leading):
     """kappa of every residual adds kappa c3 sum h^2/2 to the last gamma, and kappa c3 h/2 to a chord."""
     points, c = step * np.arange(3.0)[:, None], SteinFactors.of(factors)
     scores, bounds = np.array([[1.0], [-3.0], [2.0]]), np.array([[-0.125, 2.0 * step + 0.25]])
@@ -294,7 +294,7 @@ def test_a_last_shift_costs_what_it_adds_to_residuals_values_and_chords(monkeypa
     monkeypatch.setattr(ChainProgram, "_far_excess", lambda *_: np.inf)
     monkeypatch.setattr(ChainProgram, "_far_shift", lambda *_: (-(2.0**-8), 2.0**-10))
     y, values, slopes = np.zeros(6), np.empty(3), np.empty(3)
-    _, _, slack, loss = form._mend(y, trace(form.chain, y, values, slopes), values, slopes)
+    _, _, slack, loss = form._shifted_to_bound(y, trace(form.chain, y, values, slopes), values, slopes)
     gains = 0.5 * c.smoothness * step**2 * np.arange(3.0)
     kappa = (2.0**-8 + 2.0**-10) / gains[-1]
     parts = {"residuals": 1.0, "values": gains[-1] / c.value, "chords": 0.5 * c.smoothness * step / c.gradient}
@@ -319,7 +319,7 @@ def cancelled(seed, edges=4):
     return chain, y
 
 
-def test_what_cancels_to_nothing_is_known_up_to_what_it_carries():
+def test_complete_cancellation_keeps_error_bounds():
     """Nothing is left of gamma and Gamma but the errors that they carry: their sizes allow for none."""
     told = 0
     for seed in range(40):
@@ -341,7 +341,7 @@ def test_what_cancels_to_nothing_is_known_up_to_what_it_carries():
 
 @pytest.mark.parametrize("h", [0.7, 2.0**-20])
 @pytest.mark.parametrize("left", [2.0**-53, -(2.0**-52)])
-def test_a_slope_that_opposite_residuals_leave_fills_its_row(left, h):
+def test_slope_after_cancelling_residuals(left, h):
     """Two residuals of one that differ by a last digit, in a program whose slopes go no further than that."""
     chain = chain_of(np.random.default_rng(0), [FREE, EDGE], [0.0, h], (64.0, 2.0**-58 * h, 0.9))
     y = np.array([0.0, 0.0, 1.0, 1.0 - left])
@@ -352,7 +352,7 @@ def test_a_slope_that_opposite_residuals_leave_fills_its_row(left, h):
     assert worst * (1 - Fraction(1, 2**52)) <= Fraction(found) <= worst * (1 + Fraction(1, 2**40))
 
 
-def test_a_chord_that_residuals_make_of_what_they_left_fills_its_row():
+def test_chord_after_cancelling_residuals():
     """Twice the slope that two residuals of one leave, on the way to that slope again."""
     h, left = 0.7, 2.0**-53
     chain = chain_of(np.random.default_rng(0), [FREE, EDGE, LIPSCHITZ_EDGE], [0.0, h, h], (64.0, 2.0**-58, 0.9))
@@ -366,7 +366,7 @@ def test_a_chord_that_residuals_make_of_what_they_left_fills_its_row():
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_what_is_left_behind_a_free_segment_costs_its_last_node_s_box(n, turned):
+def test_end_cost_of_a_free_segment(n, turned):
     """Boxes that grow, or shrink, towards the end, as they do between two bounds that are far off."""
     for seed in range(10):
         rng = np.random.default_rng(seed)

@@ -100,7 +100,7 @@ def exact_objective(program, gamma, slope):
 
 @SETTINGS
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_feasible_point_is_feasible_for_the_paper_s_program_in_rational_arithmetic(seed):
+def test_feasible_point_satisfies_the_program_of_the_paper(seed):
     """All rows of the complete graph, and all rows of the bounds at every point."""
     program = random_line(seed)
     answer = solved(program)
@@ -115,7 +115,7 @@ def test_the_feasible_point_is_feasible_for_the_paper_s_program_in_rational_arit
 
 @SETTINGS
 @given(seed=st.integers(0, 2**32 - 1), far=st.booleans())
-def test_a_noisy_point_is_scaled_into_the_program_in_rational_arithmetic(seed, far):
+def test_noisy_point_is_scaled_to_feasibility(seed, far):
     """Noise breaks rows of every kind; what comes back is feasible, and no worse than claimed."""
     rng = np.random.default_rng(seed)
     program = random_line(seed)
@@ -143,7 +143,7 @@ def optimum_on_the_complete_graph(program):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_optimum_is_that_of_the_complete_graph(seed):
+def test_optimum_equals_that_of_the_complete_graph(seed):
     program = random_line(seed)
     answer = solved(program)
     proof = certify(answer.program, answer.y, answer.p)
@@ -155,7 +155,7 @@ def test_optimum_is_that_of_the_complete_graph(seed):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), size=st.sampled_from([1e-6, 1e-2, 1.0]))
-def test_noisy_multipliers_prove_no_less_than_the_optimum(seed, size):
+def test_noisy_multipliers_give_valid_upper_bounds(seed, size):
     program = random_line(seed)
     answer = solved(program)
     noise = size * np.random.default_rng(seed).standard_normal(len(answer.p))
@@ -201,7 +201,7 @@ def exact_costate_cost(program, form, p):
 @SETTINGS
 @example(seed=148790, size=1e-9)  # the bound lies between the costs with and without the low parts of the weights
 @given(seed=st.integers(0, 2**32 - 1), size=st.sampled_from([0.0, 1e-9, 1.0, 1e6]))
-def test_upper_bound_is_not_below_the_exact_cost_of_its_dual_point(seed, size):
+def test_upper_bound_covers_the_exact_dual_cost(seed, size):
     program = random_line(seed)
     if program.bounds is not None and np.isfinite(program.bounds).all():
         program = line(program.points[:, 0], program.scores[:, 0], (program.bounds[0, 0], np.inf))
@@ -229,7 +229,7 @@ SUPPORTS = {"line": None, "half line": (0.0, np.inf), "other half": (-np.inf, 1.
 
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("support", SUPPORTS)
-def test_a_lying_solver_only_widens_the_bracket(lie, support):
+def test_wrong_candidates_only_widen_the_bracket(lie, support):
     rng = np.random.default_rng(4)
     points = rng.uniform(0.01, 0.99, 40)
     program = line(points, 20.0 * np.sin(7.0 * points), SUPPORTS[support])
@@ -246,7 +246,7 @@ def test_a_lying_solver_only_widens_the_bracket(lie, support):
 
 
 @pytest.mark.parametrize("distance", [2.0**-20, 2.0**-30, 2.0**-40, 2.0**-50, 0.0])
-def test_a_far_bound_is_met_exactly_by_a_shift(distance):
+def test_shift_satisfies_the_far_bound(distance):
     """A residual of 1e-16 in gamma is far outside c3 t^2/2; the proof takes a shift of all residuals, not a scaling."""
     points = np.append(np.random.default_rng(0).integers(2**8, 2**19, 50) * 2.0**-20, 1.0 - distance)
     answer = solved(line(points, np.cos(3.0 * points), (0.0, 1.0)), 1e-6)
@@ -259,7 +259,7 @@ def test_a_far_bound_is_met_exactly_by_a_shift(distance):
     assert proof.gap < 1e-6
 
 
-def test_beside_a_far_bound_an_exact_shift_makes_the_point_feasible():
+def test_exact_shift_near_a_far_bound_is_feasible():
     """Both bounds at a distance where c3 t^2/2 = 2^-59 is below what doubles resolve of gamma."""
     cells = np.random.default_rng(0).choice(np.arange(100, 900), 30, replace=False) / 1024.0
     points = np.concatenate([[2.0**-30], cells, [1.0 - 2.0**-29]])
@@ -281,7 +281,7 @@ def test_beside_a_far_bound_an_exact_shift_makes_the_point_feasible():
     assert Fraction(value) <= exact_objective(program, gamma, slope) * (1 + Fraction(1, 10**14))
 
 
-def test_a_shift_mends_the_far_bound_in_any_unit():
+def test_shift_at_the_far_bound_does_not_depend_on_units():
     """Variables and bounds are those of unit one."""
 
     def in_unit(unit):
@@ -296,7 +296,7 @@ def test_a_shift_mends_the_far_bound_in_any_unit():
     assert large.lower_bound(y)[0] == pytest.approx(form.lower_bound(y)[0], rel=1e-12)
 
 
-def test_reflection_only_turns_the_sign_of_g():
+def test_reflection_changes_the_sign_of_g():
     points = np.random.default_rng(3).gamma(2.0, size=60)
     there = solved(line(points, 1.0 / points - 1.0, (0.0, np.inf)))
     back = solved(line(-points, 1.0 - 1.0 / points, (-np.inf, 0.0)))
@@ -319,7 +319,7 @@ def test_segments_bounds_and_order():
     assert form.chain.far == -1.0
 
 
-def test_trivial_bound_is_that_of_the_matrix_form():
+def test_trivial_bound_agrees_with_the_matrix_form():
     for seed in range(20):
         program = random_line(seed)
         reference = program.coordinate(0)
@@ -327,7 +327,7 @@ def test_trivial_bound_is_that_of_the_matrix_form():
         assert ChainProgram(program).trivial == pytest.approx(expected, rel=1e-12)
 
 
-def test_more_dimensions_are_refused():
+def test_more_than_one_dimension_raises():
     points = np.zeros((2, 2)) + np.arange(2.0)[:, None]
     with pytest.raises(sk.UsageError, match="one dimension"):
         ChainProgram(SteinProgram(points, points, np.full(2, 0.5), complete_graph(points)))
@@ -369,7 +369,7 @@ NEAR_BOUNDS = {
 
 
 @pytest.mark.parametrize("points", NEAR_BOUNDS.values(), ids=NEAR_BOUNDS)
-def test_between_two_bounds_the_function_holds_every_row_and_attains_the_lower_end(points):
+def test_function_between_two_bounds_is_feasible_and_optimal(points):
     scores = 1.0 / points
     result = sk.graph_stein_discrepancy(
         points, scores=scores, bounds=(0.0, 1.0), stein_factors=(1.0, 0.5, 1.0), solver="chain"

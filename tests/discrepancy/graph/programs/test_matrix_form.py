@@ -16,7 +16,7 @@ from steinkit.discrepancy.operators import Coefficients
 
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("seed", range(8))
-def test_both_bounds_of_any_candidate_hold_for_the_definition(seed, dim):
+def test_bounds_of_any_candidate_hold_for_the_definition(seed, dim):
     """No tolerance: a feasible multiple of y is worth the lower bound, and the dual point p costs the upper one."""
     program, rng = grid_program(seed, dim), np.random.default_rng(seed)
     for j in range(dim):
@@ -39,7 +39,7 @@ def test_both_bounds_of_any_candidate_hold_for_the_definition(seed, dim):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_multipliers_that_cancel_prove_no_more_than_they_do(seed):
+def test_cancelling_multipliers_give_valid_upper_bounds(seed):
     """Of points 2^-36 apart the Taylor rows and the gradient's cancel, whatever the size of their multipliers."""
     rng = np.random.default_rng(seed)
     points = np.array([[0.25, 0.5], [0.25 + 5 * 2.0**-36, 0.5 - 3 * 2.0**-36]])
@@ -56,7 +56,7 @@ def test_multipliers_that_cancel_prove_no_more_than_they_do(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_residual_that_vanishes_in_double_precision_is_counted(seed):
+def test_residual_below_double_precision_is_counted(seed):
     """One row and one variable, whose multiplier b / a leaves what the rounding of the quotient leaves."""
     rng = np.random.default_rng(seed)
     b, a = rng.uniform(0.5, 2.0, 2)
@@ -68,7 +68,7 @@ def test_a_residual_that_vanishes_in_double_precision_is_counted(seed):
 
 @pytest.mark.parametrize("n", [1, 64])
 @pytest.mark.parametrize("size", [0.0, 2.0**-60, 1.0])
-def test_points_by_themselves_are_worth_their_boxes(n, size):
+def test_isolated_points_have_the_value_of_their_boxes(n, size):
     """The optimum is the sum of q (c1 |s| + c2), which is a double here or a little above one."""
     points, signs = 8.0 * np.arange(n)[:, None], (-1.0) ** np.arange(n)
     form = SteinProgram(points, size * signs[:, None], np.full(n, 1.0 / n), sorted_graph(points)).coordinate(0)
@@ -78,7 +78,7 @@ def test_points_by_themselves_are_worth_their_boxes(n, size):
         assert 1.0 - 1e-13 < lower / (1.0 + size) <= 1.0
 
 
-def test_objective_of_another_operator_is_that_of_the_definition():
+def test_objective_of_a_diffusion_operator():
     """Sum of q (drift_j gamma + sum_k a_jk Gamma_k)."""
     rng = np.random.default_rng(0)
     points, drift, covariance = rng.random((3, 2)), rng.standard_normal((3, 2)), rng.standard_normal((3, 2, 2))
@@ -93,17 +93,17 @@ def test_objective_of_another_operator_is_that_of_the_definition():
         assert not low.any()
 
 
-def test_numbers_round_by_at_most_the_unit_roundoff():
+def test_unit_roundoff():
     """Half the distance from one to the next double, for every form of the programs."""
     assert UNIT_ROUNDOFF == chain_form_kernels._UNIT_ROUNDOFF == np.finfo(np.float64).eps / 2.0
 
 
-def test_powers_of_two_are_the_largest_not_above():
+def test_power_of_two():
     sizes = np.array([0.0, 1.0, 1.5, 2.0, 3.0, 0.7, 2.0**-1000, 1.7e308])
     np.testing.assert_array_equal(power_of_two(sizes), [1.0, 1.0, 1.0, 2.0, 2.0, 0.5, 2.0**-1000, 2.0**1023])
 
 
-def test_what_is_worth_less_than_nothing_proves_nothing():
+def test_negative_objectives_give_no_lower_bound():
     form = CoordinateProgram(sparse.csr_array([[1.0, 1.0]]), np.ones(1), np.ones(2), np.array([1.0, -0.5]), 2)
     for y in ([-0.5, 0.0], [0.0, 0.25], [-1.0, 1.0]):
         lower, feasible = form.lower_bound(np.array(y))
@@ -112,7 +112,7 @@ def test_what_is_worth_less_than_nothing_proves_nothing():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_bounds_hold_for_every_objective_within_its_errors(seed):
+def test_bounds_hold_for_all_objectives_within_the_errors(seed):
     """Errors that matter: the trivial bound, the dual's and the primal's are those of the worst objective."""
     rng = np.random.default_rng(seed)
     b, error, box = rng.standard_normal(4), rng.random(4), rng.uniform(0.5, 2.0, 4)
@@ -132,7 +132,7 @@ def test_bounds_hold_for_every_objective_within_its_errors(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_products_that_cancel_are_no_nearer_to_zero_than_they_are(seed):
+def test_cancelling_products_in_the_objective(seed):
     """Two of them, whose difference no double shows, in a row of radius 2^-80: far less of y is feasible."""
     rng = np.random.default_rng(seed)
     a = rng.uniform(1.0, 2.0, 2)

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.exact_optimum import solved
-from support.exact_programs import exact_program
 
 import steinkit as sk
 from steinkit.discrepancy.graph.programs import relative_form
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.relative_form import (
-    OwnForm,
     RelativeForm,
     RelativeProgram,
     find_forest,
@@ -60,8 +57,8 @@ def proofs(candidates):
 
 
 SAMPLES = {
-    **{f"jitter {s:g}": (jittered, 200, 2, s) for s in (1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)},
-    **{f"walk {s:g}": (walk, 200, 2, s) for s in (1e-2, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12)},
+    **{f"jitter {s:g}": (jittered, 200, 2, s) for s in (1e-3, 1e-6, 1e-12)},
+    **{f"walk {s:g}": (walk, 200, 2, s) for s in (1e-2, 1e-4, 1e-9, 1e-12)},
     **{f"mixture {s:g}": (mixture, 200, 2, s) for s in (1e-2, 1e-4, 1e-8)},
     **{f"solid jitter {s:g}": (jittered, 150, 3, s) for s in (1e-3, 1e-6, 1e-10)},
     **{f"solid walk {s:g}": (walk, 150, 3, s) for s in (1e-3, 1e-8)},
@@ -69,14 +66,14 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_brackets_close_however_near_the_points(sample):
+def test_brackets_close_for_points_that_nearly_coincide(sample):
     make, *arguments = SAMPLES[sample]
     for proof in proofs(block.solve(program_on(make(*arguments)), Settings(TOLERANCE))):
         assert proof.lower > 0.0
         assert proof.gap <= TOLERANCE
 
 
-def test_without_relative_variables_they_do_not(monkeypatch):
+def test_brackets_stay_open_without_relative_variables(monkeypatch):
     """The negative control of the test above: the matrix form leaves the bracket open."""
     program = program_on(jittered(200, 2, 1e-8))
     monkeypatch.setattr(relative_form, "NEAR", 0.0)
@@ -85,7 +82,7 @@ def test_without_relative_variables_they_do_not(monkeypatch):
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
-def test_nearly_equal_points_have_nearly_the_value_of_one_point(size):
+def test_value_is_continuous_as_points_coincide(size):
     """As pairs close up, the value tends to that of one point with both weights, at the rate of their distance."""
     rng = np.random.default_rng(5)
     base = rng.standard_normal((80, 2))
@@ -100,7 +97,7 @@ def test_nearly_equal_points_have_nearly_the_value_of_one_point(size):
 
 @pytest.mark.parametrize("distance", [1e-2, 1e-4, 1e-6, 1e-8, 1e-12])
 @pytest.mark.parametrize("dim", [2, 3])
-def test_brackets_close_however_near_the_points_are_to_a_bound(distance, dim):
+def test_brackets_close_for_points_near_a_bound(distance, dim):
     rng = np.random.default_rng(0)
     points = rng.gamma(2.0, 1.0, (150, dim))
     points[:15, 0] = distance * rng.random(15)
@@ -121,10 +118,10 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("size", [1e-15, 1e-12, 1e-6, 1.0])
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0])
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("ends", ENDS)
-def test_brackets_close_in_supports_no_wider_than_the_draws(ends, dim, size):
+def test_brackets_close_in_tight_supports(ends, dim, size):
     """Two bounds that are near each other leave slopes far less than c2."""
     rng = np.random.default_rng(3)
     points = np.unique(1.0 + size * rng.standard_normal((6, dim)), axis=0)
@@ -133,53 +130,9 @@ def test_brackets_close_in_supports_no_wider_than_the_draws(ends, dim, size):
     assert result.gap <= TOLERANCE
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_two_bounds_near_each_other_leave_c1_and_c2_nothing_to_say(seed):
-    """In units of their distance, and with other factors, the optimum is the same: in rational arithmetic, exactly."""
-    rng = np.random.default_rng(seed)
-    dim = 1 + seed % 2
-    points = 2.0 ** rng.integers(-40, -10) * rng.random((4 - dim, dim))
-    bounds = np.column_stack([points.min(axis=0) * rng.choice([0.5, 1.0]), points.max(axis=0) * rng.choice([1.0, 1.1])])
-    bounds[1:, 1] += seed // 4  # the other coordinate is as wide as ever
-    factors = tuple(rng.choice([0.5, 1.0, 3.0], 3))
-    program = program_on(points, bounds, complete_graph(points), factors, scores=rng.normal(size=points.shape) / points)
-    form = suitable_forms(program)[0]
-    assert isinstance(form, OwnForm)
-    narrow = form.form if isinstance(form.form, SteinProgram) else form.form.program
-    value = solved(exact_program(program, 0, all_rows=True)).value
-    assert value > 0
-    assert solved(exact_program(narrow, 0, all_rows=True)).value == value * Fraction(2) ** form.exponents[1]
-
-
-@pytest.mark.parametrize("power", [-30, -100, -300])
-def test_between_near_bounds_values_go_with_the_width(power):
-    """As c1 and c2 are out of reach; the brackets of widths whose squares underflow were [0, 1]."""
-    rng = np.random.default_rng(4)
-    points, scores = rng.integers(1, 2**20, (5, 2)) / 2.0**20, rng.standard_normal((5, 2))
-    found = []
-    for size in (2.0**-20, 2.0**power):
-        bounds = np.array([[0.0, size]] * 2)
-        given = {"scores": np.round(scores, 3), "bounds": bounds, "units": "raw"}
-        found.append(sk.graph_stein_discrepancy(points * size, **given).value / size)
-    assert found[0] == pytest.approx(found[1], rel=1e-5)
-
-
-def test_between_near_bounds_derivatives_across_stay_as_small_as_the_bounds_say():
-    """By itself such a coordinate is loose in four dimensions: its own derivatives once stood for all directions."""
-    rng = np.random.default_rng(0)
-    points, width = 0.15 * rng.standard_normal((6, 4)), 1e-5
-    points[:, 0] = width * rng.choice([0.01, 0.99, 0.5], 6)
-    bounds = np.array([[0.0, width]] + 3 * [[-np.inf, np.inf]])
-    found = sk.graph_stein_discrepancy(points, scores=rng.standard_normal((6, 4)), bounds=bounds, units="raw")
-    away = np.minimum(points[:, 0], width - points[:, 0])
-    assert found.slopes.shape == (6, 4, 4)
-    assert (np.abs(found.grad_g[:, 0, 1:]) <= away[:, None]).all()
-    assert np.abs(found.grad_g[:, 0, 0]).max() > 0.1 * width
-
-
 @pytest.mark.parametrize("apart", [1e-20, 1e-60, 1e-100])
 @pytest.mark.parametrize("solver", ["block", "highs"])
-def test_draws_a_hair_apart_count_as_one_with_their_mean_score(solver, apart):
+def test_nearly_equal_draws_count_as_one_with_the_mean_score(solver, apart):
     """Where no double holds the square of their distance the bracket was [0, 2]."""
     points = np.array([[0.0, 0.0], [apart, 0.0], [0.0, apart], [1.0, 0.5], [-0.5, 1.0]])
     scores = np.array([[1.0, -1.0], [2.0, 0.5], [-1.0, 0.3], [0.2, 0.4], [-3.0, 1.0]])
@@ -224,7 +177,7 @@ def forms_at(program, nearness):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 0.5, 10.0]))
-def test_the_relative_program_is_the_same_program(seed, nearness):
+def test_relative_program_is_equivalent(seed, nearness):
     """Same optimum, with the threshold forced high: most points have parents, and any of them may be near a bound."""
     program = random_program(seed)
     for j, form in enumerate(forms_at(program, nearness)):
@@ -262,8 +215,7 @@ def exact_stein_function(program: RelativeProgram, y):
             g[i] += w[a] + (V[a] * (points[i] - origin[a])).sum()
             gradient[i] = gradient[i] + V[a]
             a = program.forest.parent[a]
-    of_g, of_gradient = (Fraction(1, 2) ** power for power in program.exponents)
-    return g * of_g, gradient * of_gradient
+    return g, gradient
 
 
 def largest_violation(program, j, g, gradient):
@@ -301,7 +253,7 @@ EXACT = {
 
 
 @pytest.mark.parametrize("sample", EXACT)
-def test_what_is_certified_is_feasible_in_rational_arithmetic(sample):
+def test_certified_functions_are_feasible_in_rational_arithmetic(sample):
     points, bounds = EXACT[sample]
     program = program_on(np.unique(points, axis=0), None if bounds is None else np.array(bounds))
     for j, answer in enumerate(block.solve(program, Settings(TOLERANCE))):
@@ -318,7 +270,7 @@ def test_what_is_certified_is_feasible_in_rational_arithmetic(sample):
         np.testing.assert_allclose(slope, gradient.astype(float), atol=1e-15)
 
 
-def test_the_same_function_rounded_is_not_feasible():
+def test_rounded_function_is_not_feasible():
     """The negative control: g rounded to double precision breaks the rows of points 1e-12 apart."""
     program = program_on(jittered(16, 2, 1e-12))
     answer = block.solve(program, Settings(TOLERANCE))[0]
@@ -326,7 +278,7 @@ def test_the_same_function_rounded_is_not_feasible():
     assert largest_violation(program, 0, exact(g), exact(gradient)) > 1e3
 
 
-def test_a_forest_follows_the_scales():
+def test_forest_follows_the_scales_of_the_sample():
     points = np.array([[0.0, 0.0], [1e-5, 0.0], [1e-5 + 1e-9, 0.0], [1.0, 0.0], [1.0 + 1e-7, 0.0], [3.0, 0.0]])
     program = program_on(points)
     forest = find_forest(program, 1e-3)
@@ -339,7 +291,7 @@ def test_a_forest_follows_the_scales():
     assert (forest.lineage[:, 0] == np.arange(6)).all()
 
 
-def test_highs_takes_the_form_too():
+def test_highs_solves_the_relative_form():
     program = program_on(jittered(40, 2, 1e-9))
     for j, form in enumerate(suitable_forms(program)):
         relative = form.coordinate(j)

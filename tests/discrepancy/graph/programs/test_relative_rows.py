@@ -69,13 +69,13 @@ def size_of_difference(program, forest, j, k):
 
 @pytest.mark.parametrize("nearness", [2.0**-15, 0.05, 10.0])
 @pytest.mark.parametrize("seed", range(8))
-def test_relative_rows_are_the_rows_of_the_definition(seed, nearness):
+def test_rows_match_the_definition(seed, nearness):
     assert_rows_are_those_of_the_definition(clustered_program(seed), nearness)
 
 
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("factors", [(8.0, 0.5, 32.0), (0.25, 8.0, 32.0), (8.0, 8.0, 0.25), (0.25, 0.5, 8.0)])
-def test_relative_rows_are_those_of_the_definition_however_far_the_parent(factors, bounded):
+def test_rows_match_the_definition_for_distant_parents(factors, bounded):
     """All four of 2 c1 + c2 D, c3 D^2/2, 2 c2 and c3 D are the smallest somewhere."""
     rng = np.random.default_rng(5)
     points = np.unique(rng.integers(1, 33, (6, 2)) / 4.0, axis=0)
@@ -146,7 +146,7 @@ def cancelling_cluster(seed, size):
 
 @pytest.mark.parametrize("size", [2.0**-16, 2.0**-30, 2.0**-36])
 @pytest.mark.parametrize("seed", range(3))
-def test_objective_in_relative_variables_is_off_by_no_more_than_its_error(seed, size):
+def test_objective_error_bound_for_cancelling_scores(seed, size):
     """Sums of scores of 2^30 that cancel: without the error the bounds would be false, even those of no multipliers."""
     program = cancelling_cluster(seed, size)
     for j, forest, relative in relative_programs(program, 0.05):
@@ -168,7 +168,7 @@ def test_objective_in_relative_variables_is_off_by_no_more_than_its_error(seed, 
 @pytest.mark.parametrize("exponent", [-30, 0, 30])
 @pytest.mark.parametrize("members", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_few_weights_with_all_their_digits_are_off_by_no_more_than_the_error(seed, members, exponent):
+def test_objective_error_bound_for_arbitrary_weights(seed, members, exponent):
     """Scores much smaller or larger than one: sums of the weights themselves round, or of their products with steps."""
     rng = np.random.default_rng(seed)
     near = 0.75 + 2.0**-20 * rng.choice(np.arange(-500, 500), (members, 2), replace=False)
@@ -185,7 +185,7 @@ def test_a_few_weights_with_all_their_digits_are_off_by_no_more_than_the_error(s
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_weights_are_off_by_no_more_than_the_error_where_steps_are_long(seed):
+def test_objective_error_bound_for_long_steps(seed):
     """Steps of hundreds of units: it is products of scores and steps that round, not the scores."""
     rng = np.random.default_rng(seed)
     near = 2.0**24 * (0.75 + 2.0**-20 * rng.choice(np.arange(-500, 500), (3, 2), replace=False))
@@ -201,7 +201,7 @@ def test_weights_are_off_by_no_more_than_the_error_where_steps_are_long(seed):
 
 
 @pytest.mark.parametrize("place", range(5))
-def test_what_points_have_in_common_is_in_no_row_wherever_it_stands(place):
+def test_rows_do_not_depend_on_the_number_of_the_root(place):
     """The same rows, with the same digits, whichever number the root of a cluster has; around zero steps round."""
     rng = np.random.default_rng(1)
     points = 1e-9 * rng.standard_normal((5, 2))
@@ -219,7 +219,7 @@ def test_what_points_have_in_common_is_in_no_row_wherever_it_stands(place):
     assert rows(order) == (root, expected)
 
 
-def test_forests_are_the_same_in_any_unit():
+def test_forest_does_not_depend_on_units():
     """Factors (c1, c2/u, c3/u^2) hold functions of u x to what (c1, c2, c3) hold functions of x to."""
     program = clustered_program(3, dim=2)
     found = []
@@ -235,7 +235,7 @@ def test_forests_are_the_same_in_any_unit():
 
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("seed", range(6))
-def test_coefficients_of_the_edges_rows_are_rounded_once(seed, dim):
+def test_coefficients_of_edge_rows_are_rounded_once(seed, dim):
     """Points 1e-9 apart, one more and one less than 2^-13 from their common ancestor: steps to it round differently."""
     rng = np.random.default_rng(seed)
     ancestor, beside = 1e-6 * rng.standard_normal(dim), 1e-9 * rng.random((2, dim))
@@ -258,7 +258,7 @@ def test_coefficients_of_the_edges_rows_are_rounded_once(seed, dim):
             assert abs(Fraction(found) - coefficient) <= Fraction(1, 2**52) * abs(coefficient)
 
 
-def test_two_points_close_together_are_held_relative_to_the_first():
+def test_second_of_two_close_points_has_a_parent():
     """One parent only, and its number is 0."""
     points = np.array([[0.0], [1e-5], [5.0]])
     program = SteinProgram(points, np.zeros((3, 1)), np.full(3, 1.0 / 3.0), complete_graph(points))

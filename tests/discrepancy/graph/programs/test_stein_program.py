@@ -61,7 +61,7 @@ def as_set(rows, n):
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("c", [(1.0, 1.0, 1.0), (0.5, 0.5, 1.0), (1.0, 4.0, 2.0)])
 @pytest.mark.parametrize("bounded", [False, True])
-def test_rows_and_boxes_are_those_of_the_paper(dim, c, bounded):
+def test_rows_and_boxes_match_the_paper(dim, c, bounded):
     rng = np.random.default_rng(dim)
     points = rng.uniform(0.0, 3.0, (9, dim))
     points[0, 0] = 0.0  # a point on the bound has boxes of zero and no row
@@ -92,7 +92,7 @@ def test_rows_and_boxes_are_those_of_the_paper(dim, c, bounded):
 
 
 @pytest.mark.parametrize("c", [(1.0, 1.0, 1.0), (10.0, 1.0, 1.0), (0.3, 1.0, 2.0)])
-def test_rows_left_out_cannot_bind(c, monkeypatch):
+def test_omitted_rows_cannot_bind(c, monkeypatch):
     """With every row of every edge put in, the optimum is the same."""
     rng = np.random.default_rng(3)
     points = rng.uniform(0.0, 9.0, (12, 2))
@@ -112,7 +112,7 @@ def test_rows_left_out_cannot_bind(c, monkeypatch):
         assert first.upper == pytest.approx(second.lower, rel=1e-7)
 
 
-def test_stein_function_maps_variables_back():
+def test_stein_function_of_variables():
     points = np.arange(6.0).reshape(3, 2)
     program = SteinProgram(points, points, np.full(3, 1 / 3), complete_graph(points))
     g, gradient = program.coordinate(0).stein_function(np.arange(9.0))
@@ -126,7 +126,7 @@ def test_stein_factors_must_be_three_positive_numbers(factors):
         SteinFactors.of(factors)
 
 
-def test_stein_factors_and_where_rows_cannot_bind_any_more():
+def test_reaches_of_stein_factors():
     """2 c1/c2, 2 c2/c3 and 4 c2/c3, all of them 2, 2 and 4 unless told otherwise."""
     assert SteinFactors() == SteinFactors.of((1.0, 1.0, 1.0))
     factors = SteinFactors(3.0, 5.0, 7.0)
@@ -135,7 +135,7 @@ def test_stein_factors_and_where_rows_cannot_bind_any_more():
     assert factors.taylor_reach == pytest.approx(20.0 / 7.0)
 
 
-def test_points_too_far_apart_for_rows_have_none():
+def test_distant_points_have_no_rows():
     points = 8.0 * np.arange(3.0)[:, None]
     coordinate = SteinProgram(points, -points, np.full(3, 1 / 3), complete_graph(points)).coordinate(0)
     assert coordinate.matrix.shape == (0, 6)
@@ -143,7 +143,7 @@ def test_points_too_far_apart_for_rows_have_none():
 
 
 @pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (0.5, 3.0, 1.0), (4.0, 0.25, 2.0)])
-def test_trivial_bounds_are_those_of_the_boxes(factors):
+def test_trivial_bounds_follow_from_the_boxes(factors):
     """c1 sum |q_i s_ij| + c2 sum q_i, in rational arithmetic."""
     rng = np.random.default_rng(3)
     points, scores = rng.standard_normal((30, 2)), 10.0 ** rng.uniform(-3, 3, (30, 2))

@@ -11,30 +11,20 @@ from steinkit.discrepancy.graph.solvers import Settings, interior_point, solver_
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "solver"),
-    [
-        (name, solver)
-        for name in REFERENCE
-        for solver in ("block", "highs", "cvxpy")
-        if solver != "cvxpy" or name == "normal 300x2"  # else ten and twenty seconds of HiGHS, which has had it
-    ],
-)
-def test_reference_values(name, solver):
-    edges, values = REFERENCE[name]
-    points, scores = instance(name)
+@pytest.mark.parametrize("solver", ["block", "highs", "cvxpy"])
+def test_reference_values(solver):
+    edges, values = REFERENCE["normal 300x2"]
+    points, scores = instance("normal 300x2")
     result = sk.graph_stein_discrepancy(points, scores=scores, solver=solver, tolerance=1e-6, n_jobs=2)
     assert len(result.graph.edges) == edges
-    np.testing.assert_allclose(result.coordinate_values, values, rtol=1e-6)
-    # the reference is rounded to ten decimals: the bracket holds a number within that rounding
+    # the reference is rounded to ten decimals
     assert (result.coordinate_lower <= np.array(values) + 1e-10).all()
     assert (result.coordinate_upper >= np.array(values) - 1e-10).all()
     assert result.gap <= 1e-6
 
 
 @pytest.mark.parametrize("name", ["normal 300x2", "narrow normal 200x7"])
-def test_reference_values_lie_in_the_brackets_of_first_order(name):
+def test_first_order_brackets_contain_reference_values(name):
     points, scores = instance(name)
     values = np.array(REFERENCE[name][1])
     result = sk.graph_stein_discrepancy(points, scores=scores, solver="first_order", tolerance=1e-2)
@@ -74,8 +64,8 @@ def random_program(seed):
     return SteinProgram(points, scores, weights, graph, factors, bounds)
 
 
-@pytest.mark.parametrize("seeds", [range(first, first + 20) for first in range(0, 200, 20)], ids=str)
-def test_brackets_intersect_on_random_programs(seeds):
+@pytest.mark.parametrize("seeds", [range(first, first + 20) for first in range(0, 120, 20)], ids=str)
+def test_brackets_of_all_solvers_intersect(seeds):
     for seed in seeds:
         program = random_program(seed)
         solvers = ["highs", "first_order", "chain" if program.dim == 1 else "block"]
@@ -102,7 +92,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("solver", ["chain", "block"])
-def test_a_lying_interior_point_method_is_never_believed(monkeypatch, solver, lie):
+def test_wrong_interior_point_solutions_raise(monkeypatch, solver, lie):
     points = np.random.default_rng(2).standard_normal((60, 1 if solver == "chain" else 2))
     scores = {"asked": -points, "stale": np.sin(7.0 * points)}
     honest = {name: sk.graph_stein_discrepancy(points, scores=s, solver=solver) for name, s in scores.items()}
@@ -132,7 +122,7 @@ def test_a_lying_interior_point_method_is_never_believed(monkeypatch, solver, li
 
 @pytest.mark.parametrize("solver", ["block", "first_order", "highs"])
 @pytest.mark.parametrize("n_jobs", [2, 3])
-def test_answers_do_not_depend_on_the_number_of_jobs(solver, n_jobs):
+def test_results_do_not_depend_on_n_jobs(solver, n_jobs):
     points = np.random.default_rng(1).standard_normal((60, 3))
     shared = {"scores": -points, "solver": solver, "tolerance": 1e-2 if solver == "first_order" else 1e-6}
     alone = sk.graph_stein_discrepancy(points, **shared)
@@ -141,7 +131,7 @@ def test_answers_do_not_depend_on_the_number_of_jobs(solver, n_jobs):
         np.testing.assert_array_equal(getattr(alone, name), getattr(together, name))
 
 
-def test_a_step_that_widens_the_gap_beyond_all_powers_of_it():
+def test_predicted_gap_of_any_size():
     """Near the best that doubles can do: the predicted gap over the present one is then of any size."""
     points = np.array([[-1.0, -1.0, 0.0], [-1.0, -0.5, 1.0], [0.0, -1.0, -0.5], [0.0, 0.5, -1.0], [0.5, 0.5, 0.0]])
     scores = np.array(

@@ -15,7 +15,7 @@ from steinkit.discrepancy.graph.solvers import Settings
 from steinkit.discrepancy.graph.solvers import cvxpy as modelling
 
 
-def test_any_lp_solver_of_cvxpy_by_name():
+def test_lp_solvers_by_name():
     assert {"HIGHS", "CLARABEL", "SCIPY"} <= set(modelling.linear_solvers())
     points = np.random.default_rng(0).standard_normal((20, 2))
     reference = sk.graph_stein_discrepancy(points, scores=-points, solver="highs")
@@ -25,15 +25,15 @@ def test_any_lp_solver_of_cvxpy_by_name():
         assert result.value == pytest.approx(reference.value, rel=1e-4)
 
 
-def test_time_limits_reach_other_solvers_or_are_refused():
+def test_time_limits_of_other_solvers():
     points = np.random.default_rng(0).standard_normal((150, 3))
     with pytest.raises(sk.SolverError, match="time ran out"):
         sk.graph_stein_discrepancy(points, scores=-points, solver="cvxpy:CLARABEL", max_seconds=0.01)
-    with pytest.raises(sk.UsageError, match=r"cannot pass max_seconds \(--max-seconds\) to SCIPY"):
+    with pytest.raises(sk.UsageError, match="SCIPY"):
         sk.graph_stein_discrepancy(points, scores=-points, solver="cvxpy:SCIPY", max_seconds=10.0)
 
 
-def test_a_solver_that_does_not_keep_to_its_time_limit_is_not_waited_for(monkeypatch):
+def test_solver_that_exceeds_its_time_limit_is_abandoned(monkeypatch):
     release = threading.Event()
     monkeypatch.setattr("steinkit.runtime.deadlines._GRACE", 0.0)
     monkeypatch.setattr(SolvingChain, "solve_via_data", lambda *given, **options: release.wait(60.0))
@@ -43,18 +43,18 @@ def test_a_solver_that_does_not_keep_to_its_time_limit_is_not_waited_for(monkeyp
         (found,) = modelling.solve(program, Settings(1e-6, deadline=time.monotonic() + 0.3))
     finally:
         release.set()
-    assert found.notes == ("HIGHS did not keep to its time limit",)
+    assert found.notes == ("HIGHS exceeded its time limit",)
     assert (found.y == 0.0).all()
 
 
-def test_cvxpy_in_threads_leaves_the_warning_filters_as_they_were():
+def test_threads_do_not_change_warning_filters():
     points = np.random.default_rng(0).standard_normal((40, 2))
     before = list(warnings.filters)
     sk.graph_stein_discrepancy(points, scores=-points, solver="cvxpy", n_jobs=2)
     assert list(warnings.filters) == before
 
 
-def test_highs_through_cvxpy_certifies_one_dimension():
+def test_highs_through_cvxpy_in_one_dimension():
     """The reference value was found by three solvers; stated in values and derivatives only the upper end was."""
     points = np.random.default_rng(1).standard_normal((1000, 1))
     result = sk.graph_stein_discrepancy(points, scores=-points, solver="cvxpy")
@@ -63,7 +63,7 @@ def test_highs_through_cvxpy_certifies_one_dimension():
 
 
 @pytest.mark.parametrize("family", ["cancelling", "near", "clusters cancel", "bounded", "at bounds", "larger"])
-def test_highs_through_cvxpy_closes_what_highs_closes(family):
+def test_highs_through_cvxpy_closes_the_same_brackets(family):
     for seed in range(3):
         direct, through = (asked(make(family, seed).by(solver)) for solver in ("highs", "cvxpy"))
         assert (through.result is None) == (direct.result is None)
@@ -71,7 +71,7 @@ def test_highs_through_cvxpy_closes_what_highs_closes(family):
         assert through.lower <= direct.upper
 
 
-def test_a_solver_without_options_solves_the_dual_program_once():
+def test_other_solvers_solve_the_dual_program_once():
     points = np.random.default_rng(0).standard_normal((30, 1))
     with pytest.warns(sk.SteinkitWarning, match="1e-13 was asked for"):
         result = sk.graph_stein_discrepancy(points, scores=-points, solver="cvxpy:CLARABEL", tolerance=1e-13)

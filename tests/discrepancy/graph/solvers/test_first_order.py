@@ -1,6 +1,5 @@
 """The first-order solver: its kernels against NumPy, and what it proves."""
 
-import math
 import threading
 import time
 
@@ -13,11 +12,7 @@ from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, first_order, highs
 from steinkit.discrepancy.graph.solvers import first_order_kernels as kernels
-from steinkit.discrepancy.graph.solvers.first_order import lay_out
-from steinkit.discrepancy.graph.solvers.first_order_kernels import LANES
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
-
-GO_ON = np.zeros(1, dtype=bool)
 
 
 def program_of(points, scores, weights=None, graph=None, **more):
@@ -47,176 +42,6 @@ def random_program(seed, dim, n=18):
 
 def proofs(answers):
     return [certify(answer.program, answer.y, answer.p) for answer in answers]
-
-
-# the kernels, against NumPy in double precision
-
-
-class Dense:
-    """A batch's programs as dense arrays, straight from the programs: of the layout, its order only."""
-
-    def __init__(self, layout, shared):
-        self.layout, order = layout, layout.column_order
-        width = len(order)
-        self.matrix = np.zeros((len(layout.rows.radius), width))
-        self.radius = np.zeros(len(layout.rows.radius))
-        self.mine = np.zeros((len(self.radius), LANES))
-        self.matrix[:shared] = layout.programs[0].matrix[:shared].toarray()[layout.row_order][:, order]
-        self.radius[:shared] = layout.programs[0].radius[layout.row_order]
-        self.mine[:shared] = 1.0
-        at = shared
-        for lane, program in enumerate(layout.programs):
-            extra = program.matrix[shared:].toarray()[:, order]
-            rows = slice(at, at + len(extra))
-            self.matrix[rows], self.radius[rows], self.mine[rows, lane] = extra, program.radius[shared:], 1.0
-            at += len(extra)
-        assert at == len(self.radius)
-        self.box, self.objective = np.zeros((2, width, LANES))
-        for lane, program in enumerate(layout.programs):
-            self.box[:, lane] = program.box[order]
-            self.objective[:, lane] = program.objective[order]
-        units = 2.0 ** np.floor(np.log2(self.box.max(axis=1)))
-        row_units = 2.0 ** np.floor(np.log2(self.radius))
-        self.matrix *= units / row_units[:, None]
-        self.radius /= row_units
-        self.box, self.objective = self.box / units[:, None], self.objective * units[:, None]
-        self.objective /= np.maximum(np.abs(self.objective).max(axis=0), 1e-300)
-        self.sigma = (1.0 / (self.radius * np.abs(self.matrix).sum(axis=1)))[:, None]
-        self.tau = layout.columns.step.astype(float)  # judged by the norm of the scaled matrix
-
-    def next(self, y, p, steps):
-        """One step of PDHG."""
-        stepped = np.clip(y + steps[0] * self.tau * (self.objective - self.matrix.T @ p), -self.box, self.box)
-        moved = p + steps[1] * self.sigma * (self.matrix @ (2 * stepped - y))
-        threshold = steps[1] * self.sigma * self.radius[:, None]
-        return stepped, self.mine * np.sign(moved) * np.maximum(np.abs(moved) - threshold, 0.0)
-
-
-@pytest.fixture(scope="module", params=[(2, 2), (3, 3)], ids=["free", "bounded"])
-def dense(request):
-    seed, dim = request.param
-    program = random_program(seed, dim)
-    shared = len(program.edge_rows[1])
-    return Dense(lay_out([program.coordinate(j) for j in range(program.dim)], shared), shared)
-
-
-def random_point(dense, seed=0):
-    rng = np.random.default_rng(seed)
-    y = rng.standard_normal(dense.box.shape) * dense.box
-    p = rng.standard_normal(dense.mine.shape) * dense.mine * dense.sigma * dense.radius[:, None]
-    return y.astype(np.float32), p.astype(np.float32)
-
-
-def state_at(dense, y, p):
-    y0, p0 = random_point(dense, 1)
-    pull = (dense.matrix.T @ p).astype(np.float32)
-    return kernels.State(y.copy(), y0, np.zeros_like(y), p.copy(), p0, pull)
-
-
-STEPS = np.array([0.7 + 0.1 * np.arange(LANES), 1.3 - 0.1 * np.arange(LANES)], np.float32)
-
-
-def test_halpern_steps_are_those_of_numpy(dense):
-    y, p = random_point(dense)
-    state = state_at(dense, y, p)
-    k = np.arange(1, 8)[:, None] + np.arange(LANES)
-    weights = (k / (k + 1)).astype(np.float32)
-    for w in weights:
-        y_next, p_next = dense.next(y, p, STEPS)
-        y = w * (2 * y_next - y) + (1 - w) * state.anchor_y
-        p = w * (2 * p_next - p) + (1 - w) * state.anchor_p
-    kernels.halpern_steps(dense.layout.rows, dense.layout.columns, state, STEPS, weights, GO_ON)
-    np.testing.assert_allclose(state.y, y, atol=2e-5 * np.abs(y).max())
-    np.testing.assert_allclose(state.p, p, atol=2e-5 * np.abs(p).max())
-    sizes = np.abs(dense.matrix).T @ np.abs(p)  # of the terms that single precision adds up
-    np.testing.assert_allclose(state.pull, dense.matrix.T @ p, atol=1e-6 * sizes.max())
-
-
-def test_pdhg_step_and_its_lengths_are_those_of_numpy(dense):
-    y, p = random_point(dense)
-    state = state_at(dense, y, p)
-    y_next, p_next, lengths = np.zeros_like(y), np.zeros_like(p), np.zeros((4, LANES))
-    kernels.pdhg_step(dense.layout.rows, dense.layout.columns, state, STEPS, y_next, p_next, lengths)
-    right_y, right_p = dense.next(y, p, STEPS)
-    np.testing.assert_allclose(y_next, right_y, atol=1e-5 * np.abs(right_y).max())
-    np.testing.assert_allclose(p_next, right_p, atol=1e-5 * np.abs(right_p).max())
-    np.testing.assert_array_equal(state.y, y)
-    expected = [
-        ((right_y - y) ** 2 / dense.tau).sum(axis=0),
-        ((right_p - p) ** 2 / dense.sigma).sum(axis=0),
-        ((right_y - state.anchor_y) ** 2 / dense.tau).sum(axis=0),
-        ((right_p - state.anchor_p) ** 2 / dense.sigma).sum(axis=0),
-    ]
-    np.testing.assert_allclose(lengths, expected, rtol=1e-4)
-
-
-def test_restart_touches_the_chosen_lanes_only(dense):
-    state = state_at(dense, *random_point(dense))
-    before = [array.copy() for array in state]
-    y_next, p_next = random_point(dense, 2)
-    chosen = np.arange(LANES) % 2 == 1
-    kernels.restart(dense.layout.rows, state, chosen[None].astype(np.float32), y_next, p_next)
-    for now, then, new in zip(state, before, (y_next, y_next, None, p_next, p_next, None), strict=True):
-        if new is not None:
-            np.testing.assert_array_equal(now[:, ~chosen], then[:, ~chosen])
-            np.testing.assert_allclose(now[:, chosen], new[:, chosen], atol=1e-6 * np.abs(new).max())
-    np.testing.assert_allclose(state.pull, dense.matrix.T @ state.p.astype(float), atol=1e-5 * np.abs(state.p).max())
-
-
-def kaczmarz(dense, y, margin, tolerance, sweeps, relaxation):
-    """One row after the other, in Python."""
-    for _ in range(sweeps):
-        done = True
-        for row, radius, mine in zip(dense.matrix, dense.radius, dense.mine, strict=True):
-            v = mine * (row @ y)
-            limit = (1 - margin) * radius
-            done &= (np.abs(v) <= (1 + tolerance) * radius).all()
-            y -= relaxation * np.outer(row, v - np.clip(v, -limit, limit)) / (row @ row)
-        np.clip(y, -dense.box, dense.box, out=y)
-        if done:
-            break
-    return y
-
-
-@pytest.mark.parametrize("sweeps", [1, 3, 1000])
-def test_repair_is_that_of_numpy(dense, sweeps):
-    y = random_point(dense)[0].astype(float)
-    relaxation = (dense.layout.exact_rows.step * (dense.matrix**2).sum(axis=1))[0]
-    assert 0.0 < relaxation < 2.0
-    expected = kaczmarz(dense, y.copy(), 1e-3, 1e-4, sweeps, relaxation)
-    taken = kernels.repair(dense.layout.exact_rows, dense.layout.exact_columns, y, 1e-3, 1e-4, sweeps, GO_ON)
-    np.testing.assert_allclose(y, expected, atol=1e-9)
-    if sweeps == 1000:
-        assert 3 < taken < 1000
-        assert (dense.mine * np.abs(dense.matrix @ y) <= (1 + 2e-4) * dense.radius[:, None]).all()
-
-
-def test_bounds_are_those_of_the_certificate(dense):
-    """Against `certify`, which sees the program only, in its own order and units."""
-    layout = dense.layout
-    y, p = random_point(dense)
-    y, p = 1e-3 * y.astype(float), p * np.float32(0.01)
-    found = np.zeros((3, LANES))
-    kernels.bounds(layout.exact_rows, layout.exact_columns, y, p, np.ones_like(y), found)
-    for lane, program in enumerate(layout.programs):
-        sign = math.copysign(1.0, found[1, lane])  # a negative objective proves nothing
-        proof = certify(program, sign * layout.variables(lane, y), layout.multipliers(lane, p))
-        scale = layout.scale[lane]
-        lower = scale * abs(found[1, lane]) / max(1.0, found[2, lane])
-        assert proof.lower == pytest.approx(lower, rel=1e-12)
-        trivial = program.box @ np.abs(program.objective)
-        assert proof.upper == pytest.approx(min(trivial, scale * found[0, lane]), rel=1e-12)
-
-
-def test_steps_are_short_enough_to_converge(dense):
-    """The scaled matrix, with sigma and tau, has norm at most one: lemma 2 of Pock and Chambolle."""
-    for lane in range(len(dense.layout.programs)):
-        rows = dense.mine[:, lane] > 0.0
-        scaled = np.sqrt(dense.sigma[rows]) * dense.matrix[rows] * np.sqrt(dense.tau[:, lane])
-        assert 0.3 < np.linalg.norm(scaled, 2) <= 1.0 + 1e-6
-
-
-# what the solver proves
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4])
@@ -249,7 +74,7 @@ def test_brackets_agree_with_highs(seed, dim):
         assert proof.gap <= 1e-3
 
 
-def test_nine_coordinates_do_not_depend_on_the_number_of_jobs():
+def test_results_do_not_depend_on_n_jobs():
     program = random_program(1, 9)
     alone = first_order.solve(program, Settings(1e-3, n_jobs=1))
     together = first_order.solve(program, Settings(1e-3, n_jobs=2))
@@ -260,21 +85,7 @@ def test_nine_coordinates_do_not_depend_on_the_number_of_jobs():
         assert one.iterations == other.iterations
 
 
-def test_a_coordinate_in_lanes_is_that_coordinate_alone():
-    """A lane does not feel its neighbours: the optimum of a coordinate is the same in a batch of five and of one."""
-    program = random_program(0, 5)
-    shared = len(program.edge_rows[1])
-    batch = first_order._Batch(lay_out([program.coordinate(j) for j in range(program.dim)], shared), Settings(1e-3))
-    alone = first_order._Batch(lay_out([program.coordinate(3)], shared), Settings(1e-3))
-    for run in (batch, alone):
-        for _ in range(6):
-            run.advance()
-            run.restart()
-    np.testing.assert_array_equal(batch.y[:, 3], alone.y[:, 0])
-    np.testing.assert_array_equal(batch.p[:, 3], alone.p[:, 0])
-
-
-def test_one_point_and_points_far_apart_have_no_rows():
+def test_programs_without_rows():
     for points in (np.array([[0.3, -2.0, 1.0]]), np.array([[0.0, 0.0], [50.0, 50.0]])):
         scores = np.full(points.shape, -1.5)
         answers = first_order.solve(program_of(points, scores, graph=complete_graph(points)), Settings(1e-3))
@@ -283,7 +94,7 @@ def test_one_point_and_points_far_apart_have_no_rows():
             assert proof.gap < 1e-12
 
 
-def test_one_point_with_a_bound_has_rows_in_one_coordinate_only():
+def test_rows_of_one_coordinate_only():
     points = np.array([[0.5, 0.3]])
     program = program_of(
         points,
@@ -299,7 +110,7 @@ def test_one_point_with_a_bound_has_rows_in_one_coordinate_only():
     assert second.gap <= 1e-4
 
 
-def test_a_coordinate_with_nothing_to_gain_is_zero():
+def test_coordinate_with_zero_objective():
     """Its score and the weight of its gradients are zero on the points with weight: b = 0."""
     points = np.random.default_rng(3).standard_normal((12, 4))
     program = program_of(points, -points)
@@ -317,7 +128,7 @@ def test_a_coordinate_with_nothing_to_gain_is_zero():
 
 
 @pytest.mark.parametrize("size", [1e-12, 1e12])
-def test_the_size_of_the_objective_does_not_matter(size):
+def test_brackets_close_for_objectives_of_any_scale(size):
     points = 0.4 * np.random.default_rng(5).standard_normal((60, 4))
     program = program_of(points, -points, np.full(60, 1.0 / 60))
     scaled = SteinProgram(points, -points, program.weights * size, program.graph)
@@ -328,10 +139,7 @@ def test_the_size_of_the_objective_does_not_matter(size):
         assert other.lower / size <= one.upper * (1 + 1e-12)
 
 
-# what it does not claim
-
-
-def test_near_points_stall_and_it_says_so():
+def test_stalling_is_noted():
     """Edges of 1e-5 among edges of one make the program ill conditioned; the bracket is wide, and honest."""
     points = np.random.default_rng(0).standard_normal((40, 4))
     points[1::2] = points[::2] + 1e-5 * np.random.default_rng(1).standard_normal((20, 4))
@@ -344,15 +152,11 @@ def test_near_points_stall_and_it_says_so():
         assert proof.upper >= right.lower
 
 
-def test_time_limit_and_interrupt_end_in_an_honest_bracket():
+def test_time_limit_and_interrupt_give_valid_brackets():
     points = 0.3 * np.random.default_rng(0).standard_normal((300, 7))
     program = program_of(points, -points / 0.09)
     values = [(2.632, 2.636)]  # of the first coordinate, by HiGHS
-    started = time.monotonic()
-    answers = first_order.solve(program, Settings(1e-6, deadline=started))
-    assert time.monotonic() - started < 20.0
-    assert answers[0].iterations == 50
-    assert any("stopped at a bracket" in note for note in answers[0].notes)
+    answers = first_order.solve(program, Settings(1e-6, deadline=time.monotonic() + 0.05))
     proof = proofs(answers)[0]
     assert proof.gap > 1e-3
     assert proof.lower < values[0][1]
@@ -374,7 +178,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_wrong_iteration_is_never_believed(monkeypatch, lie):
+def test_wrong_iterates_give_wide_valid_brackets(monkeypatch, lie):
     """The kernel's answer is replaced; the loop itself notices, goes on to its end, and the note says so."""
     points = 0.3 * np.random.default_rng(6).standard_normal((50, 5))
     program = program_of(points, -points / 0.09)
@@ -408,7 +212,7 @@ def test_progress_goes_to_standard_error(monkeypatch, capsys):
     assert "widest bracket" in err
 
 
-def test_brackets_closed_to_the_last_digit_do_not_stop_it():
+def test_brackets_closed_to_the_last_digit():
     """Rounding, not allowed for while it iterates, may leave the lower bound above the upper one in all eight lanes."""
     draws = np.repeat([[0.0], [1.0]], 8, axis=1)
     settings = {"scores": np.full((2, 8), 0.01), "stein_factors": (1.0, 0.1, 10.0), "solver": "first_order"}

@@ -12,7 +12,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, highs
 
 
-def test_highs_falls_back_and_says_so(monkeypatch):
+def test_fallback_is_noted(monkeypatch):
     """An interior point method that returns noise hands over; the answer is certified all the same."""
     rng = np.random.default_rng(0)
 
@@ -38,7 +38,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lying_solver_is_never_believed(monkeypatch, lie):
+def test_wrong_solutions_raise(monkeypatch, lie):
     points = np.random.default_rng(2).standard_normal((30, 2))
     honest = sk.graph_stein_discrepancy(points, scores=-points, solver="highs")
     run = highs._run
@@ -49,7 +49,7 @@ def test_a_lying_solver_is_never_believed(monkeypatch, lie):
     assert caught.value.upper >= honest.lower
 
 
-def test_a_stale_answer_is_not_believed(monkeypatch):
+def test_solution_of_another_coordinate_is_not_certified(monkeypatch):
     """A solver that returns the other coordinate's answer: right status, right shape, wrong program."""
     points = np.random.default_rng(2).standard_normal((30, 2))
     program = SteinProgram(points, -points, np.full(30, 1 / 30), sk.greedy_spanner(points))
@@ -66,7 +66,7 @@ def test_a_stale_answer_is_not_believed(monkeypatch):
     assert believed.upper >= truth.lower
 
 
-def test_time_limit_ends_in_an_honest_bracket():
+def test_time_limit_gives_a_valid_bracket():
     points = np.random.default_rng(0).standard_normal((400, 2))
     started = time.monotonic()
     with pytest.raises(sk.SolverError, match="time ran out") as caught:
@@ -75,7 +75,7 @@ def test_time_limit_ends_in_an_honest_bracket():
     assert 0.0 <= caught.value.lower < caught.value.upper
 
 
-def test_an_interrupt_stops_the_solver():
+def test_interrupt_stops_the_solver():
     points = np.random.default_rng(0).standard_normal((600, 2))
     program = SteinProgram(points, -points, np.full(600, 1 / 600), sk.greedy_spanner(points))
     settings = Settings(tolerance=1e-6)
@@ -85,7 +85,7 @@ def test_an_interrupt_stops_the_solver():
     assert max(certificate.gap for certificate in stopped) > 1e-6
 
 
-def test_one_thread_pool_of_highs_started_with_another_size():
+def test_existing_thread_pool_of_another_size():
     """HiGHS keeps one pool a process; a program that started it with two threads must not stop us."""
     highspy = pytest.importorskip("highspy")
     highspy.Highs.resetGlobalScheduler(True)

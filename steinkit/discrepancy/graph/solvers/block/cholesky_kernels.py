@@ -1,15 +1,13 @@
-"""Kernels of the multifrontal Cholesky factorisation; `newton_system` says what they make up.
+"""Compiled kernels of the multifrontal Cholesky factorization of `newton_system`.
 
-Nodes are numbered by their place in the elimination order. A front is a group of consecutive nodes, its columns, and
-below them the nodes that their elimination touches, its rows. A panel holds the columns of L that belong to a front,
-one after another: entry i of column q is `panel[q * size + i]`, so that loops over i run through consecutive numbers
-and the compiler turns them into vector instructions. The same holds for the fronts' Schur complements, column b of
-which begins at `update[b * below]`; what lies before the diagonal holds nothing. Small products are written out; large
-ones go to BLAS.
+Nodes are numbered by their place in the elimination order. A front consists of consecutive nodes (its columns) and of
+the later nodes that their elimination changes (its rows). A panel holds the columns of L that belong to a front: entry
+i of column q is `panel[q * size + i]`, so loops over i have unit stride and are vectorized. Column b of the Schur
+complement of a front begins at `update[b * below]`; entries before the diagonal are not used. Small products are
+written as loops; large ones use BLAS.
 
-These two kernels are compiled before the first small sample is scored. What takes Numba long is left out therefore:
-matrices instead of their entries one after another, `min` and `max`, tuples, and literals as arguments, each of which
-is a type of its own.
+The kernels avoid constructs that Numba compiles slowly (two-dimensional arrays, `min` and `max`, tuples, and literals
+as arguments), because they are compiled before the first score.
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ from numba import types
 from steinkit.runtime.compilation import always_compiled, array_kernel, inner_array_kernel
 from steinkit.sample import Integers
 
-_SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the columns of its front are eliminated
-_PARKED_PIVOT = 1e128  # takes the place of a pivot lost to rounding: the variable stands still
-_COLUMNS, _FEW_COLUMNS = 96, 16  # factorised at a time, and of those at a time, where products go to BLAS
-_ROWS = 128  # of a symmetric product computed at a time; what lies before the diagonal is wasted
-_BLAS_FLOPS = 60_000  # a product as large is worth a call of BLAS
+_SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the elimination of the front
+_PARKED_PIVOT = 1e128  # replaces a pivot lost to rounding, which fixes the variable
+_COLUMNS, _FEW_COLUMNS = 96, 16  # sizes of the outer and inner column blocks with BLAS products
+_ROWS = 128  # rows of a symmetric product that are computed at a time
+_BLAS_FLOPS = 60_000  # smallest product that uses BLAS
 _KEPT, _FORGOTTEN = np.ones(1), np.zeros(1)
 
 _DOUBLES = types.CPointer(types.float64)
@@ -44,11 +42,11 @@ _MINUS_ONE = np.array([-1.0])
 
 
 class Fronts(NamedTuple):
-    """Fronts of a factorisation, in elimination order (children before parents).
+    """Fronts of a factorization, in elimination order (children before parents).
 
-    Front s owns the nodes first[s] to first[s + 1] - 1 and touches the later nodes rows[rows_start[s]:rows_start[s +
-    1]]; `place` says where in the front of its parent each of those is, counted in nodes. Its panel starts at
-    panel_start[s]. A node stands for `block` columns of the matrix.
+    Front s has the columns first[s] to first[s + 1] - 1 and the rows rows[rows_start[s]:rows_start[s + 1]], counted in
+    nodes; `place` is the position of each row in the front of the parent. The panel starts at panel_start[s]. A node
+    stands for `block` columns of the matrix.
     """
 
     block: int
@@ -61,7 +59,7 @@ class Fronts(NamedTuple):
 
 
 def _by_numpy(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-untyped-def]
-    """`subtract_products` where nothing is compiled."""
+    """NumPy version of `_by_blas`, used if Numba is disabled."""
     right = np.lib.stride_tricks.as_strided(rows, (depth, n), (8 * size, 8))
     to = np.lib.stride_tricks.as_strided(target, (m, n), (8 * step, 8))
     to[:] = (to if kept[0] == 1.0 else 0.0) - right[:, :m].T @ right
@@ -69,21 +67,20 @@ def _by_numpy(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-u
 
 @inner_array_kernel
 def _by_blas(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-untyped-def]
-    """Subtract from entry k < n of row i < m of the target the products of entries i and k of ``depth`` rows, summed.
+    """Subtract R'R from the target, where R has `depth` rows: entry (i, k), i < m, k < n, of an m x n part.
 
     Parameters
     ----------
     target, rows : ndarray
-        Row i begins at target[i * step], at rows[i * size].
+        Row i begins at target[i * step] and at rows[i * size].
     kept : ndarray, shape (1,)
-        One, or zero where the target holds nothing yet, be it infinite.
+        1, or 0 to overwrite the target.
 
     Notes
     -----
-    Numba offers BLAS through `np.dot`, for contiguous matrices and into a new place only. Parts of a factor are not
-    contiguous, and their products are to be taken from another part. So BLAS is called here as Numba calls it itself,
-    by the helper that its run time library exports. It counts along columns first: to it the matrices are their
-    transposes.
+    `np.dot` in Numba requires contiguous matrices and allocates the product. Parts of a factor are not contiguous, so
+    BLAS is called directly through the function that Numba's runtime library exports. BLAS is column-major and sees
+    the transposed matrices.
     """
     _gemm(
         _KIND, _AS_IT_IS, _TRANSPOSED, n, m, depth,
@@ -97,25 +94,26 @@ subtract_products = _by_numpy if numba.config.DISABLE_JIT else _by_blas
 @always_compiled
 @array_kernel
 def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
-    """Turn the matrix in the panels into its Cholesky factor.
+    """Compute the Cholesky factor of the matrix in the panels.
 
-    Each front gathers what its children pass on (their Schur complements), eliminates its columns, and passes the
-    Schur complement of what remains on to its parent, by way of a stack.
+    Each front adds the Schur complements of its children, eliminates its columns, and pushes its own Schur complement
+    on a stack.
 
     Parameters
     ----------
     fronts : Fronts
+        Structure of the factor.
     panels : ndarray
         Lower triangle of the matrix on entry, L on return.
     stack : ndarray
-        Work space, see `newton_system.Factorisation`.
+        Work array for Schur complements.
     stop : ndarray of bool, shape (1,)
-        Once it is true the factorisation is left unfinished.
+        The factorization is left unfinished once it is true.
 
     Returns
     -------
     int
-        Pivots lost to rounding and replaced.
+        Number of pivots that were lost to rounding and replaced.
     """
     p = fronts.block
     held = np.empty(fronts.children.size, np.int64)  # fronts whose Schur complements are on the stack
@@ -151,9 +149,9 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # type: ignore[no-untyped-def]
-    """Add to entries low to high of a front, the target's rows, what a child passes on; returns where that begins.
+    """Add the Schur complement of a child to rows low to high of a front; return its start on the stack.
 
-    `places` is work space.
+    `places` is a work array.
     """
     p = fronts.block
     place = fronts.place[fronts.rows_start[child] : fronts.rows_start[child + 1]]
@@ -175,7 +173,7 @@ def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # 
 
 @inner_array_kernel
 def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-def]
-    """Cholesky factorisation of a panel's columns, and less what they contribute to the rest; returns pivots lost."""
+    """Factorize the columns of a panel and set the Schur complement; return the number of lost pivots."""
     size = width + below
     many = few = width
     if width * width * size > 4 * _BLAS_FLOPS:
@@ -225,10 +223,9 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
 
 @inner_array_kernel
 def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def]
-    """Set a front's Schur complement to less the products of its rows, by three columns of it and four of the panel.
+    """Set the Schur complement of a front, in blocks of three of its columns and four columns of the panel.
 
-    Loops are too short for vector instructions to pay. Columns of the complement that are not there stand for the first
-    of the three; those of the panel count nothing.
+    Missing columns of the complement repeat the first of the three; missing columns of the panel count as zero.
     """
     size = width + below
     for i in range(below * below):
@@ -258,7 +255,7 @@ def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def
 
 @inner_array_kernel
 def _subtract_four(target, rows, size, count, a, b, c, d):  # type: ignore[no-untyped-def]
-    """Subtract a, b, c and d times four rows, each ``size`` behind the last; those beyond the count are not there."""
+    """Subtract a, b, c and d times up to four rows with stride `size`; `count` rows exist."""
     second = size if count > 1 else 0
     third = 2 * size if count > 2 else second
     row_b = rows[second:]
@@ -271,7 +268,7 @@ def _subtract_four(target, rows, size, count, a, b, c, d):  # type: ignore[no-un
 @always_compiled
 @array_kernel
 def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
-    """Solve L L' x = b in place; x is ordered by elimination, `local` is as long as the largest front."""
+    """Solve L L' x = b in place, in elimination order; `local` is a work array of the size of the largest front."""
     p = fronts.block
     n = fronts.children.size
     for step in range(2 * n):
@@ -299,7 +296,7 @@ def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _forward(panel, entries, width):  # type: ignore[no-untyped-def]
-    """Solve for a front's columns with L, and take their share from its rows."""
+    """Solve with the columns of a front of L, and update its rows."""
     size = entries.size
     for q in range(0, width, 4):
         end = q + 4 if q + 4 < width else width
@@ -315,7 +312,7 @@ def _forward(panel, entries, width):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _backward(panel, entries, width):  # type: ignore[no-untyped-def]
-    """Solve for a front's columns with L', its rows being known."""
+    """Solve with the columns of a front of L', given the values of its rows."""
     size = entries.size
     for end in range(width, 0, -4):
         q = end - 4 if end > 4 else 0

@@ -1,8 +1,8 @@
-"""Kernels that follow the elimination of a graph's nodes: what a Cholesky factor has where, before any number is known.
+"""Compiled kernels of the symbolic Cholesky factorization.
 
-Eliminating a node joins its later neighbours. Column j of the factor therefore has the later neighbours of node j, and
-what is left of the columns whose parent it is, the parent of a column being its first row below the diagonal [1]_.
-Columns that agree, or nearly agree, with their parent are merged into one front.
+Eliminating a node joins its later neighbours. The parent of a column is its first row below the diagonal. Column j of
+the factor has the later neighbours of node j and the rows of its children [1]_. Columns with nearly the same rows as
+their parent are merged with it into one front.
 
 References
 ----------
@@ -15,8 +15,8 @@ import numpy as np
 
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 
-_MORE_ZEROS = 0.2  # share of explicit zeros that merged fronts may hold
-_NARROW, _FEW_ROWS = 4, 2  # a front of at most so many nodes is merged if it gains at most so many rows
+_MORE_ZEROS = 0.2  # largest share of explicit zeros in merged fronts
+_NARROW, _FEW_ROWS = 4, 2  # fronts of at most 4 nodes are merged if they gain at most 2 rows
 
 
 @array_kernel
@@ -26,16 +26,16 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     starts, neighbours : ndarray of int
-        Adjacency lists of all nodes, one after another.
+        Concatenated adjacency lists.
     order : ndarray of int, shape (n,)
-        Node eliminated k-th.
+        Node that is eliminated k-th.
 
     Returns
     -------
     position : ndarray of int, shape (n,)
-        Place of every node in an equivalent order in which fronts are consecutive.
+        Place of every node in an equivalent order with consecutive fronts.
     first, rows_start, rows : ndarray of int
-        See `cholesky_kernels.Fronts`; the rows of a front are not sorted yet.
+        See `cholesky_kernels.Fronts`; the rows of a front are not sorted.
     """
     n = len(order)
     column_start, column, parent = column_structures(starts, neighbours, order)
@@ -61,10 +61,7 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def]
-    """Rows below the diagonal of every column of L, in no order, and the first of them: its parent, or -1.
-
-    Column j has the later neighbours of its node, and what the columns whose parent it is pass on to it.
-    """
+    """Return the rows below the diagonal of every column of L, not sorted, and its parent or -1."""
     n = len(order)
     position = np.empty(n, np.int64)
     for j in range(n):
@@ -98,7 +95,7 @@ def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def
 
 @inner_array_kernel
 def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
-    """Add row i to column j's unless it is there; returns the rows' end and the first row so far."""
+    """Add row i to column j unless it is present; return the end of the rows and the smallest row."""
     if i > j and seen[i] != j:
         seen[i] = j
         rows[end] = i
@@ -108,19 +105,19 @@ def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
-    """Place of every node in a postorder of the forest, the child with the longest column last of its siblings."""
+    """Return the place of every node in a postorder in which the child with the longest column comes last."""
     n = len(parent)
-    child, sibling = np.full(n + 1, -1), np.full(n, -1)  # node n stands above all roots
+    child, sibling = np.full(n + 1, -1), np.full(n, -1)  # node n is the parent of all roots
     for j in range(n - 1, -1, -1):
         p = parent[j] if parent[j] >= 0 else n
         k = child[p]
         if k >= 0 and column_start[j + 1] - column_start[j] > column_start[k + 1] - column_start[k]:
-            sibling[j], child[p] = k, j  # the longest stays at the head of its list
+            sibling[j], child[p] = k, j  # the longest column is the head of the list
         elif k >= 0:
             sibling[j], sibling[k] = sibling[k], j
         else:
             child[p] = j
-    # places are given from the end, a node before its children, the head of a list first
+    # places are assigned from the end: a node before its children, the head of a list first
     place, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int64)
     free, count = n - 1, 0
     j = child[n]
@@ -140,7 +137,7 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _merge_columns(parent, count):  # type: ignore[no-untyped-def]
-    """Group a column with the next, its parent, where their rows agree or nearly do; returns the groups' starts."""
+    """Merge columns with the next column if it is their parent with nearly the same rows; return the fronts' starts."""
     n = len(parent)
     first = np.zeros(n + 1, np.int64)
     fronts, zeros = 0, 0

@@ -1,51 +1,32 @@
-"""Newton systems of the interior point method by a block sparse Cholesky factorisation: two and three dimensions.
+"""Solver `block`: an interior point method with a block sparse Cholesky factorization, for two and three dimensions.
 
-A program max b'y, |A y| <= r, |y| <= u is written in x = y/u and in rows of radius one, B = [diag(1/r) A diag(u); I].
-The Newton matrix B'WB of `interior_point` then has a block of d + 1 columns for each point, and couples two points only
-if a row holds both: those joined by an edge of the graph. On the spanner of a sample in the plane its factor has some
-tens of numbers a column; in three dimensions it grows faster than n, and beyond that there is no saving.
+The program max b'y, |A y| <= r, |y| <= u is written in x = y/u with rows of radius one, B = [diag(1/r) A diag(u); I].
+The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are coupled only if
+a row contains both, that is, if an edge of the graph joins them. On the spanner of a sample in the plane, the Cholesky
+factor has a few tens of numbers per column; in three dimensions it grows faster than n, and above three dimensions it
+is nearly dense.
 
-Order, elimination tree and positions of the entries depend on the rows' pattern only. They are found once and shared
-by the coordinates (`prepare`). What a factorisation will cost is known before any is done (`BlockPlan.flops`).
-
-**Nested dissection** is an elimination order of a graph whose nodes are points in space. A plane cuts the points in two
-halves. The edges across it are covered by as few nodes as can be, the separator; without them the halves have nothing
-to do with each other. Each half is ordered in the same way, and the separator is eliminated last [1]_. The plane is the
-one, of a few directions, through the middle of the points, whose separator is smallest; the smallest set of nodes that
-covers the edges of a bipartite graph comes from a largest matching (Koenig). Parts that are small enough are left to
-the minimum degree order.
-
-In three dimensions this fills less than the minimum degree order from some thousands of points on; in two it does not.
-
-**The factorisation** is that of a matrix made of small blocks on a graph. H has a block of p x p for every node of a
-graph on its diagonal and one for every edge, as B'WB has when every row of B touches a few nodes. The factorisation
-H = L L' is multifrontal [2]_: nodes are eliminated in an order that keeps L sparse, in dense fronts, each of which
-passes its Schur complement on to its parent in the elimination tree. Small fronts cost little beyond their arithmetic,
-large ones are products of dense matrices.
-
-The order is a minimum degree order [3]_, or that of `nested_dissection` if it is better. Order, tree and fronts depend
-on the graph only: they are found once (`analyse`), for any number of matrices.
+The factorization H = LL' is multifrontal [1]_: nodes are eliminated in a minimum degree order [2]_, in dense fronts,
+each of which passes its Schur complement to its parent in the elimination tree. The order, the tree and the positions
+of the entries depend only on the pattern of the rows. They are computed once and shared by the coordinates (`prepare`),
+and they determine the cost of a factorization in advance (`BlockPlan.flops`).
 
 References
 ----------
-.. [1] A. George, "Nested dissection of a regular finite element mesh", SIAM J. Numer. Anal. 10 (1973).
-.. [2] I. S. Duff and J. K. Reid, "The multifrontal solution of indefinite sparse symmetric linear equations", ACM
+.. [1] I. S. Duff and J. K. Reid, "The multifrontal solution of indefinite sparse symmetric linear equations", ACM
    Trans. Math. Softw. 9 (1983); J. W. H. Liu, "The multifrontal method for sparse matrix solution", SIAM Rev. 34
    (1992).
-.. [3] J. W. H. Liu, "Modification of the minimum-degree algorithm by multiple elimination", ACM Trans. Math. Softw. 11
-   (1985); the implementation is SuperLU's.
+.. [2] J. W. H. Liu, "Modification of the minimum-degree algorithm by multiple elimination", ACM Trans. Math. Softw. 11
+   (1985); the implementation is that of SuperLU.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.sparse.linalg import spilu
 
 from steinkit.discrepancy.bracket import relative_width
@@ -65,98 +46,17 @@ from steinkit.discrepancy.graph.solvers.block import elimination_kernels
 from steinkit.discrepancy.graph.solvers.block import rows_kernels as kernels
 from steinkit.discrepancy.graph.solvers.block.cholesky_kernels import Fronts
 from steinkit.discrepancy.graph.solvers.block.rows_kernels import SparseRows
-from steinkit.runtime.compilation import small_work
-from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
-_SMALL_PART = 300
-
-Order = Callable[[Integers, Integers], Integers]
-
-
-def nested_dissection(starts: Integers, neighbours: Integers, points: Floats, order_part: Order) -> Integers:
-    """Order the nodes of a graph for elimination.
-
-    Parameters
-    ----------
-    starts, neighbours : ndarray of int, shapes (n + 1,) and (2 m,)
-        Adjacency lists of the nodes, one after another.
-    points : ndarray, shape (n, d)
-        Where the nodes are; it helps if edges are short.
-    order_part : callable
-        Orders small parts, given their adjacency lists.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        The node eliminated k-th, for all k.
-    """
-    n = len(points)
-    graph = sparse.csr_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
-    heights = points @ _directions(points.shape[1]).T
-    last_first: list[Integers] = []
-    uncut = [np.arange(n, dtype=np.int64)]
-    while uncut:
-        require_time("the factorisation was planned")
-        part = uncut.pop()
-        if len(part) <= _SMALL_PART:
-            inside = sparse.csr_array(graph[part][:, part])
-            order = order_part(inside.indptr.astype(np.int64), inside.indices.astype(np.int64))
-            last_first.append(part[order[::-1]])
-            continue
-        low, high, separator = min(
-            (_cut(graph, part, height[part]) for height in heights.T), key=lambda cut: len(cut[2])
-        )
-        last_first.append(separator)
-        uncut += [low, high]
-    return np.concatenate(last_first)[::-1]
-
-
-def _directions(dim: int) -> Floats:
-    """Axes and diagonals of space, each of them once; from four dimensions on the axes only."""
-    if dim > 3:
-        return np.eye(dim)
-    return np.array([v for v in itertools.product((-1.0, 0.0, 1.0), repeat=dim) if v > (0.0,) * dim])
-
-
-def _cut(graph: sparse.csr_array, part: Integers, height: Floats) -> tuple[Integers, Integers, Integers]:
-    """Halves of a part below and above its middle, without the separator, and the separator."""
-    order = np.argsort(height, kind="stable")
-    low, high = part[order[: len(part) // 2]], part[order[len(part) // 2 :]]
-    in_low, in_high = smallest_cover(sparse.csr_array(graph[low][:, high]))
-    return low[~in_low], high[~in_high], np.concatenate([low[in_low], high[in_high]])
-
-
-def smallest_cover(links: sparse.csr_array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Smallest set of rows and columns that covers all entries of a sparse matrix.
-
-    Koenig: start from the rows with entries that a largest matching leaves out, and alternate between entries and
-    matched pairs; the columns reached and the rows not reached, among those with entries, cover all entries.
-    """
-    column_of = maximum_bipartite_matching(links, perm_type="column")
-    row_of = np.full(links.shape[1], -1)
-    matched = np.flatnonzero(column_of >= 0)
-    row_of[column_of[matched]] = matched
-    busy = np.diff(links.indptr) > 0
-    reached_rows, reached_columns = busy & (column_of < 0), np.zeros(links.shape[1], dtype=bool)
-    front = np.flatnonzero(reached_rows)
-    while front.size:
-        columns = np.unique(links[front].indices)
-        columns = columns[~reached_columns[columns]]
-        reached_columns[columns] = True
-        front = row_of[columns]  # each is matched, or the matching could be made larger
-        front = front[~reached_rows[front]]
-        reached_rows[front] = True
-    return busy & ~reached_rows, reached_columns
-
-
-_MUCH = 1e8  # floating point operations, from which on there may be something to save
-_SPARSE = 50  # neighbours of a node, on average; with more, no plane is crossed by few edges
+CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
+"""Ambitious correctors: they save 13 % of the solves and 4 % of the iterations compared with the default."""
+_ROWS_AT_ONCE = 500_000  # rows analysed between two checks of the deadline, about 0.1 s
 
 
 @dataclass(frozen=True, eq=False)
 class Symbolic:
-    """What is known of a factorisation from the graph alone.
+    """Structure of a factorization, as determined by the graph.
 
     Attributes
     ----------
@@ -164,11 +64,11 @@ class Symbolic:
         Place of every node in the elimination order.
     fronts : Fronts
     entries : int
-        Numbers kept of L, explicit zeros included.
+        Number of stored entries of L, explicit zeros included.
     stack : int
-        Most numbers of Schur complements held at a time.
+        Largest number of Schur complement entries held at a time.
     flops : float
-        Floating point operations of a factorisation.
+        Floating point operations of one factorization.
     """
 
     position: Integers
@@ -178,36 +78,28 @@ class Symbolic:
     flops: float
 
 
-def analyse(starts: Integers, neighbours: Integers, block: int, points: Floats | None = None) -> Symbolic:
-    """Choose an elimination order for a graph and find the fronts it leads to.
+def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
+    """Compute the fronts of a graph in its minimum degree order.
 
     Parameters
     ----------
     starts, neighbours : ndarray of int, shapes (n + 1,) and (2 m,)
-        Adjacency lists of the n nodes, one after another; every edge stands in two of them.
+        Concatenated adjacency lists of the n nodes; every edge occurs twice.
     block : int
-        Columns p of the matrix a node stands for.
-    points : ndarray, shape (n, d), optional
-        Where the nodes are. Nested dissection is then tried too where there is much to save.
+        Number of matrix columns per node.
     """
-    found = symbolic(starts, neighbours, minimum_degree(starts, neighbours), block)
-    if points is None or found.flops < _MUCH or len(neighbours) > _SPARSE * len(points):
-        return found
-    other = symbolic(starts, neighbours, nested_dissection(starts, neighbours, points, minimum_degree), block)
-    return min(found, other, key=lambda each: each.flops)
-
-
-def symbolic(starts: Integers, neighbours: Integers, order: Integers, block: int) -> Symbolic:
-    """Fronts of a graph in a given elimination order: order[k] is the node eliminated k-th."""
-    n = len(order)
+    n = len(starts) - 1
+    order = minimum_degree(starts, neighbours)
     position, first, rows_start, rows = elimination_kernels.analyse(starts, neighbours, order)
     owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
     front = np.repeat(np.arange(len(first) - 1), np.diff(rows_start))
     keys = np.sort(front * n + rows)
     rows = keys % n
-    parent = owner[rows[rows_start[:-1][np.diff(rows_start) > 0]]]
-    children = np.bincount(parent, minlength=len(first) - 1)
-    place = _places(front, rows, keys, owner, first, rows_start)
+    # the parent of a front owns its first row; `place` locates each row there, among the columns or the rows
+    parent = owner[rows[rows_start[front]]]
+    among_rows = np.searchsorted(keys, parent * n + rows) - rows_start[parent]
+    place = np.where(rows < first[parent + 1], rows - first[parent], first[parent + 1] - first[parent] + among_rows)
+    children = np.bincount(owner[rows[rows_start[:-1][np.diff(rows_start) > 0]]], minlength=len(first) - 1)
     width, below = block * np.diff(first), block * np.diff(rows_start)
     size = width + below
     panel_start = np.concatenate([[0], np.cumsum(width * size)]).astype(np.int64)
@@ -217,23 +109,14 @@ def symbolic(starts: Integers, neighbours: Integers, order: Integers, block: int
     return Symbolic(position, fronts, int(panel_start[-1]), _stack_needed(children, below), flops)
 
 
-def _places(
-    front: Integers, rows: Integers, keys: Integers, owner: Integers, first: Integers, rows_start: Integers
-) -> Integers:
-    """Where each row of each front is in the front of its parent: among the columns, or else among the rows."""
-    parent = owner[rows[rows_start[front]]]
-    among_rows = np.searchsorted(keys, parent * len(owner) + rows) - rows_start[parent]
-    return np.where(rows < first[parent + 1], rows - first[parent], first[parent + 1] - first[parent] + among_rows)
-
-
 def minimum_degree(starts: Integers, neighbours: Integers) -> Integers:
-    """Minimum degree order of a graph: the node eliminated k-th, for all k."""
+    """Return the minimum degree order of a graph: the node that is eliminated k-th, for all k."""
     n = len(starts) - 1
-    if 2 * len(neighbours) >= n * (n - 1):  # no order is much better than another
+    if 2 * len(neighbours) >= n * (n - 1):  # nearly complete: all orders are about equally good
         return np.arange(n, dtype=np.int64)
     adjacency = sparse.csc_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
     dominant = sparse.csc_array(adjacency + sparse.diags_array(np.diff(starts) + 1.0))
-    # only the order is wanted: an incomplete factorisation, which drops all it may, comes after the same one
+    # SuperLU has no separate function for the order; its cheapest factorization drops as many entries as possible
     decomposition = spilu(
         dominant,
         permc_spec="MMD_AT_PLUS_A",
@@ -246,38 +129,13 @@ def minimum_degree(starts: Integers, neighbours: Integers) -> Integers:
     return np.argsort(decomposition.perm_c).astype(np.int64)
 
 
-class Factorisation:
-    """Room for a matrix and its factor, and the work space of the kernels; one to a thread.
-
-    Parameters
-    ----------
-    symbolic : Symbolic
-
-    Attributes
-    ----------
-    panels : ndarray, shape (entries,)
-        The matrix, to be filled in, then its factor; where each entry belongs, `Fronts` says.
-    stack : ndarray
-        Schur complements that wait for their parents.
-    local : ndarray
-        A front's share of x.
-    """
-
-    def __init__(self, symbolic: Symbolic) -> None:
-        fronts = symbolic.fronts
-        size = fronts.block * (np.diff(fronts.first) + np.diff(fronts.rows_start))
-        self.panels: Floats = np.zeros(symbolic.entries)
-        self.stack: Floats = np.empty(symbolic.stack)
-        self.local: Floats = np.empty(int(size.max(initial=0)))
-
-
 def _squares(n: Floats) -> Floats:
-    """1 + 4 + ... + n^2."""
+    """Return 1 + 4 + ... + n^2."""
     return n * (n + 1.0) * (2.0 * n + 1.0) / 6.0
 
 
 def _stack_needed(children: Integers, below: Integers) -> int:
-    """Most numbers on the stack of Schur complements: a front's own lies above its children's while it is made."""
+    """Return the largest number of Schur complement entries held; a front and its children overlap."""
     held: list[int] = []
     used = most = 0
     for count, height in zip(children.tolist(), below.tolist(), strict=True):
@@ -290,29 +148,21 @@ def _stack_needed(children: Integers, below: Integers) -> int:
     return most
 
 
-CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
-"""13 % fewer solves than cautious ones take, and 4 % fewer iterations."""
-_SETUP_SECONDS = 1e-7  # an entry of the matrix, before the first factorisation
-_ROWS_AT_ONCE = 500_000  # a tenth of a second's work
-_ANALYSED, _INTERPRETED = 1e-6, 2.5e-6  # seconds of Python, an entry of the matrix and a pair of entries of a row
-
-
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """What coordinates whose rows have the same entries share.
+    """Structure that is shared by coordinates with the same row pattern.
 
     Attributes
     ----------
     rows : ndarray of int, shape (m,)
-        A's rows in the order in which they are kept: by the first of their columns to be eliminated, so that those
-        that are taken one after another meet in the factor and in x. On large samples memory is waited for otherwise.
+        Order of the rows of A: by the first of their columns to be eliminated, which keeps memory accesses local.
     starts, columns : ndarray of int
-        Rows in that order and columns of A's entries, columns in the elimination order.
+        Rows in that order, and the columns of their entries in elimination order.
     entries : ndarray of int
-        Where A has these entries.
+        Positions of these entries in A.
     symbolic : Symbolic
     positions, diagonal : ndarray of int
-        Where the products of a row's pairs of entries belong in the factor, and where the squares of variables do.
+        Positions in the factor of the products of pairs of entries of a row, and of the squares of the variables.
     place : ndarray of int, shape (N,)
         Place of every column of A in the elimination order.
     """
@@ -329,14 +179,14 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class BlockPlan:
-    """Forms of a program's coordinates and the patterns of their rows: all there is to know before solving.
+    """Forms of the coordinates' programs and patterns of their rows.
 
     Attributes
     ----------
     forms : list of AnyForm
-        One for each coordinate.
+        One per coordinate.
     patterns : list of Pattern
-        One for each coordinate; those of the same form are the same object.
+        One per coordinate; coordinates of the same form share the object.
     """
 
     forms: list[AnyForm]
@@ -344,52 +194,42 @@ class BlockPlan:
 
     @property
     def flops(self) -> float:
-        """Floating point operations of a factorisation, of which a solution takes ten to thirty."""
+        """Floating point operations of one factorization; a solution takes ten to thirty."""
         return max(pattern.symbolic.flops for pattern in self.patterns)
-
-    @property
-    def entries(self) -> int:
-        """Numbers in a factor, each of eight bytes; there is one factor for each coordinate under way."""
-        return max(pattern.symbolic.entries + pattern.symbolic.stack for pattern in self.patterns)
 
 
 def prepare(program: SteinProgram) -> BlockPlan:
-    """Choose the form of every coordinate and analyse its rows.
-
-    Parameters
-    ----------
-    program : SteinProgram
-        Points that lie close together, or close to a bound, are taken relative to one another; see `relative_form`.
-    """
-    forms = suitable_forms(program)
-    patterns: list[Pattern] = []
-    for j, form in enumerate(forms):
-        known = forms.index(form)  # forms are compared by identity
-        if known < j:
-            patterns.append(patterns[known])
-        else:
-            with small_work(_ANALYSED * form.edge_rows[0].nnz):
-                patterns.append(find_pattern(form.edge_rows[0], program.points))
-    return BlockPlan(forms, patterns)
+    """Choose the form of every coordinate and analyse its rows; the result is cached in the program."""
+    if "plan" not in program.known:
+        forms = suitable_forms(program)
+        patterns: list[Pattern] = []
+        for j, form in enumerate(forms):
+            known = forms.index(form)  # forms compare by identity
+            patterns.append(patterns[known] if known < j else find_pattern(form.edge_rows[0], program.n_points))
+        program.known["plan"] = BlockPlan(forms, patterns)
+    plan: BlockPlan = program.known["plan"]
+    return plan
 
 
-def solve(
-    program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None, plan: BlockPlan | None = None
-) -> list[Candidate]:
-    """Solve coordinates of a program, whose forms and patterns may be known."""
-    plan = plan or prepare(program)
-    asked = asked_for(program, coordinates)
-    tasks = [(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked]
-    with small_work(_INTERPRETED * sum(len(pattern.positions) for _, pattern in tasks)):
-        return each_coordinate(solve_coordinate, tasks, settings)
+def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
+    """Solve the given coordinates of a program (all by default)."""
+    plan = prepare(program)
+    tasks = [(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked_for(program, coordinates)]
+    return each_coordinate(solve_coordinate, tasks, settings)
 
 
-def find_pattern(matrix: sparse.csr_array, points: Floats) -> Pattern:
-    """Analyse the rows of a matrix whose columns belong, one after another, to points 0, ..., n - 1, 0, ..."""
-    n_points, n_columns = len(points), matrix.shape[1]
+def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
+    """Analyse the rows of a matrix whose columns belong to the points 0, ..., n - 1, 0, ..., n - 1, ..."""
+    require_time("the rows of the programs were analysed")
+    n_columns = matrix.shape[1]
     given, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
     block = n_columns // n_points
-    symbolic = analyse(*_neighbours(given, columns % n_points, n_points), block, points)
+    incidence = sparse.csr_array((np.ones(len(columns)), columns % n_points, given), shape=(len(given) - 1, n_points))
+    pairs = sparse.coo_array(incidence.T @ incidence)  # points that have a row in common
+    apart = pairs.row != pairs.col
+    links = sparse.csr_array((pairs.data[apart], (pairs.row[apart], pairs.col[apart])), shape=pairs.shape)
+    links.sort_indices()
+    symbolic = analyse(links.indptr.astype(np.int64), links.indices.astype(np.int64), block)
     component, node = np.divmod(np.arange(n_columns), n_points)
     place = symbolic.position[node] * block + component
     order = _by_first_column(given, place[columns], n_columns)
@@ -403,42 +243,29 @@ def find_pattern(matrix: sparse.csr_array, points: Floats) -> Pattern:
 
 
 def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Integers:
-    """Order of rows by the least of their columns; those without entries come last."""
+    """Return the order of the rows by their smallest column; empty rows come last."""
     first = np.full(len(starts) - 1, n_columns)
     filled = np.diff(starts) > 0
     if filled.any():
         first[filled] = np.minimum.reduceat(columns, starts[:-1][filled])
-    return np.argsort(first.astype(np.min_scalar_type(n_columns)), kind="stable")  # sooner of short integers
-
-
-def _neighbours(starts: Integers, nodes: Integers, n_nodes: int) -> tuple[Integers, Integers]:
-    """Adjacency lists of the graph that joins nodes with a row in common."""
-    parts = [np.unique(kernels.node_pairs(starts, nodes, n_nodes, *rows)) for rows in _portions(len(starts) - 1)]
-    i, k = np.divmod(np.unique(np.concatenate(parts)), n_nodes)
-    links = np.sort(np.concatenate([i * n_nodes + k, k * n_nodes + i]))
-    return np.searchsorted(links, n_nodes * np.arange(n_nodes + 1)), links % n_nodes
+    return np.argsort(first.astype(np.min_scalar_type(n_columns)), kind="stable")  # radix sort of short integers
 
 
 def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Integers:
-    """Where the products of the pairs of entries of all rows belong in the factor."""
-    return np.concatenate(
-        [kernels.pair_positions(starts, columns, fronts, *rows) for rows in _portions(len(starts) - 1)]
-    )
-
-
-def _portions(rows: int) -> Iterator[tuple[int, int]]:
-    """Beginnings and ends of portions of rows, the clock looked at before each."""
-    for begin in range(0, max(rows, 1), _ROWS_AT_ONCE):
-        require_time("the rows of the programs were analysed")
-        yield begin, min(begin + _ROWS_AT_ONCE, rows)
+    """Return the positions in the factor of the products of all pairs of entries of each row."""
+    parts = [
+        kernels.pair_positions(starts, columns, fronts, some.start, some.stop)
+        for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "the rows of the programs were analysed")
+    ]
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings) -> Candidate:
-    """Solve one coordinate by its program and the pattern of its leading rows."""
+    """Solve one coordinate, given its program and the pattern of its leading rows."""
     program, pattern = task
     if not len(program.radius):
         return closed_form(program, "block")
-    if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
+    if settings.stopped:
         return unsolved(program, "block")
     system = BlockSystem(program, _extended(pattern, program.matrix), settings)
     solution = interior_point.solve(system, settings, CORRECTORS)
@@ -451,7 +278,7 @@ def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings
 
 
 def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
-    """Add a matrix's further rows to a pattern; no pair of columns in them may be new."""
+    """Add the further rows of a matrix to a pattern; they must not contain new pairs of columns."""
     known = len(pattern.rows)
     if matrix.shape[0] == known:
         return pattern
@@ -469,10 +296,15 @@ def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
 
 
 class BlockSystem:
-    """The Newton systems of a coordinate: a `NewtonSystem`.
+    """Newton systems of one coordinate; implements `interior_point.NewtonSystem`.
 
-    Rows are those of A in the pattern's order, then the boxes in elimination order. A variable whose box is 0 has zeros
-    for its column.
+    The rows are those of A in the order of the pattern, followed by the boxes in elimination order. A variable with
+    a box of zero has a zero column.
+
+    Attributes
+    ----------
+    panels : ndarray
+        The Newton matrix, then its factor, at the positions given by `Fronts`.
     """
 
     def __init__(self, program: CoordinateProgram, pattern: Pattern, settings: Settings) -> None:
@@ -491,32 +323,33 @@ class BlockSystem:
         self.objective /= self.scale
         self.start = np.concatenate([np.zeros(m), self.objective])
         self.omega = np.ones(m + n)
-        self.factor = Factorisation(pattern.symbolic)
-        self.x, self.activity = np.empty(n), np.empty(m)
+        symbolic, fronts = pattern.symbolic, pattern.symbolic.fronts
+        front_sizes = fronts.block * (np.diff(fronts.first) + np.diff(fronts.rows_start))
+        self.panels, self._stack = np.zeros(symbolic.entries), np.empty(symbolic.stack)
+        self._front = np.empty(int(front_sizes.max(initial=0)))
+        self._x, self._activity = np.empty(n), np.empty(m)
 
     def factorise(self, weights: Floats) -> None:
-        """Factorise H = B' diag(weights) B."""
-        factor, pattern = self.factor, self.pattern
+        """Factorize H = B' diag(weights) B."""
+        pattern = self.pattern
         kernels.factorise(
-            self.rows, weights, pattern.positions, pattern.diagonal, pattern.symbolic.fronts, factor.panels,
-            factor.stack, self.stop,
+            self.rows, weights, pattern.positions, pattern.diagonal, pattern.symbolic.fronts, self.panels, self._stack,
+            self.stop,
         )  # fmt: skip
 
     def step(self, force: Floats, change: Floats) -> None:
         """Set `change` to B dx, where H dx = b + B'force."""
-        factor = self.factor
-        kernels.newton_step(
-            self.rows, self.objective, force, self.pattern.symbolic.fronts, factor.panels, factor.local, self.x, change
-        )
+        fronts = self.pattern.symbolic.fronts
+        kernels.newton_step(self.rows, self.objective, force, fronts, self.panels, self._front, self._x, change)
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
-        """Bounds of the optimum, in units of `scale`, from x = the boxes' rows and from multipliers."""
-        x, room = rows[-len(self.x) :], (self.x, self.activity)
-        lower, upper = kernels.bounds(self.rows, self.objective, x, multipliers, *room)
+        """Return bounds of the optimum, in units of `scale`, from x (the rows of the boxes) and multipliers."""
+        x = rows[-len(self._x) :]
+        lower, upper = kernels.bounds(self.rows, self.objective, x, multipliers, self._x, self._activity)
         return float(lower), float(upper)
 
     def unscaled(self, solution: interior_point.Solution) -> tuple[Floats, Floats]:
-        """Variables y and multipliers p of the program."""
+        """Return the variables y and multipliers p of the program."""
         m = len(self.program.radius)
         y = self.program.box * solution.rows[m:][self.pattern.place]
         p = np.empty(m)

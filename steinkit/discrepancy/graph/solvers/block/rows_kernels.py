@@ -1,6 +1,6 @@
-"""Kernels on the rows of a Stein program: products with B = [A; I], the Newton matrix B'WB, and bounds.
+"""Compiled kernels on the rows of a Stein program: products with B = [A; I], the matrix B'WB, and bounds.
 
-A is held row by row. Its columns, and with them all vectors x, are in the elimination order of the factorisation.
+A is stored by rows. Its columns, and all vectors x, are in the elimination order of the factorization.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steinkit.discrepancy.graph.solvers.block import cholesky_kernels, rows_on_arrays
-from steinkit.runtime.compilation import array_kernel, inner_array_kernel, with_twin
+from steinkit.discrepancy.graph.solvers.block import cholesky_kernels
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 from steinkit.sample import Floats, Integers
 
 _eliminate_all = cholesky_kernels.factorise
@@ -18,38 +18,16 @@ _solve = cholesky_kernels.solve
 
 
 class SparseRows(NamedTuple):
-    """Matrix A row by row: entries starts[i] to starts[i + 1] - 1 of columns and values make up row i."""
+    """Sparse matrix by rows: row i has the entries starts[i] to starts[i + 1] - 1 of columns and values."""
 
     starts: Integers
     columns: Integers
     values: Floats
 
 
-@with_twin(rows_on_arrays.node_pairs)
-@array_kernel
-def node_pairs(starts, nodes, n_nodes, begin, end):  # type: ignore[no-untyped-def]
-    """Pairs i < k of nodes that a row from begin to end has in common, as i n_nodes + k; some more than once."""
-    count = 0
-    for row in range(begin, end):
-        length = starts[row + 1] - starts[row]
-        count += length * (length - 1) // 2
-    pairs = np.empty(count, np.int64)
-    count = 0
-    for row in range(begin, end):
-        for a in range(starts[row], starts[row + 1]):
-            for b in range(starts[row], a):
-                low, high = min(nodes[a], nodes[b]), max(nodes[a], nodes[b])
-                pair = low * n_nodes + high
-                if low < high and (count == 0 or pairs[count - 1] != pair):
-                    pairs[count] = pair
-                    count += 1
-    return pairs[:count]
-
-
-@with_twin(rows_on_arrays.pair_positions)
 @array_kernel
 def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-untyped-def]
-    """Where the product of each pair of entries of the rows from begin to end belongs in the panels, in order."""
+    """Return the positions in the panels of the products of pairs of entries, for the rows from begin to end."""
     p = fronts.block
     owner = np.empty(fronts.first[-1], np.int64)
     for s in range(fronts.children.size):
@@ -82,7 +60,7 @@ def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-unty
 
 @inner_array_kernel
 def _find(values, low, high, value):  # type: ignore[no-untyped-def]
-    """Place of a value in the ascending values[low:high], counted from low."""
+    """Return the place of a value in the ascending values[low:high], counted from low."""
     start = low
     while high - low > 1:
         middle = (low + high) // 2
@@ -93,12 +71,11 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
     return low - start
 
 
-@with_twin(rows_on_arrays.factorise)
 @array_kernel
 def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
-    """Form H = B' diag(weights) B in the panels and factorise it; returns the number of pivots lost to rounding.
+    """Assemble H = B' diag(weights) B in the panels and factorize it; return the number of replaced pivots.
 
-    Once ``stop[0]`` is true the factorisation is left unfinished.
+    The factorization is left unfinished once ``stop[0]`` is true.
     """
     for i in range(panels.size):
         panels[i] = 0.0
@@ -114,7 +91,6 @@ def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop): 
     return _eliminate_all(fronts, panels, stack, stop)
 
 
-@with_twin(rows_on_arrays.newton_step)
 @array_kernel
 def newton_step(rows, objective, force, fronts, panels, local, x, change):  # type: ignore[no-untyped-def]
     """Solve H x = b + B'force and set change = B x."""
@@ -128,12 +104,11 @@ def newton_step(rows, objective, force, fronts, panels, local, x, change):  # ty
         change[m + column] = x[column]
 
 
-@with_twin(rows_on_arrays.bounds)
 @array_kernel
 def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
-    """Lower bound b'x, scaled until x is feasible, and upper bound 1'|p| + 1'|b - B'p| of the optimum.
+    """Return the bounds b'x / max(1, |B x|) and 1'|p| + 1'|b - B'p| of the optimum, p being the multipliers.
 
-    `combined`, of shape (N,), and `activity`, of shape (m,), are work space.
+    `combined`, shape (N,), and `activity`, shape (m,), are work arrays.
     """
     value, violation = 0.0, 1.0
     for column in range(x.size):
@@ -153,7 +128,7 @@ def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore
 
 @inner_array_kernel
 def _multiply(starts, columns, values, x, product):  # type: ignore[no-untyped-def]
-    """Set the first entries of a product to A x."""
+    """Set the first m entries of a product to A x."""
     for row in range(starts.size - 1):
         value = 0.0
         for k in range(starts[row], starts[row + 1]):
@@ -163,7 +138,7 @@ def _multiply(starts, columns, values, x, product):  # type: ignore[no-untyped-d
 
 @inner_array_kernel
 def _add_transposed(starts, columns, values, force, x):  # type: ignore[no-untyped-def]
-    """Add A'force to x, where the first entries of the force belong to A."""
+    """Add A'force to x, using the first m entries of the force."""
     for row in range(starts.size - 1):
         weight = force[row]
         for k in range(starts[row], starts[row + 1]):

@@ -61,7 +61,7 @@ def random_program(seed):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_brackets_close_and_meet_those_of_highs(seed):
+def test_brackets_close_and_intersect_those_of_highs(seed):
     program = random_program(seed)
     other = proofs(highs.solve(program, Settings(TOLERANCE)))
     for mine, theirs in zip(proofs(block.solve(program, Settings(TOLERANCE))), other, strict=True):
@@ -77,7 +77,7 @@ def test_one_point_has_the_value_of_its_boxes():
         assert proof.gap <= TOLERANCE
 
 
-def test_points_without_edges_do_not_hold_one_another():
+def test_points_without_edges_are_independent():
     points = np.random.default_rng(0).standard_normal((6, 2))
     graph = Graph(6, np.empty((0, 2), dtype=np.int64), np.empty(0))
     program = equally_weighted(points, -points, graph)
@@ -86,7 +86,7 @@ def test_points_without_edges_do_not_hold_one_another():
         assert proof.gap <= TOLERANCE
 
 
-def test_nothing_to_maximise():
+def test_zero_objective():
     points = np.random.default_rng(0).standard_normal((6, 2))
     program = SteinProgram(points, np.zeros((6, 2)), np.zeros(6), sk.greedy_spanner(points))
     for proof in proofs(block.solve(program, Settings(TOLERANCE))):
@@ -103,7 +103,7 @@ def test_objectives_of_any_size(scale):
         assert proof.gap <= TOLERANCE
 
 
-def test_draws_on_a_bound_are_held_there():
+def test_function_vanishes_at_draws_on_a_bound():
     points = np.random.default_rng(0).random((60, 2))
     points[:5, 0], points[5:8, 1], points[8:10, 0] = 0.0, 1.0, 1.0
     program = equally_weighted(points, np.zeros((60, 2)), bounds=np.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -116,18 +116,18 @@ def test_draws_on_a_bound_are_held_there():
         assert value[~on_bound].any()
 
 
-def test_answers_do_not_depend_on_the_number_of_threads():
+def test_results_do_not_depend_on_threads():
     points = np.random.default_rng(1).standard_normal((200, 3))
     points[::7] = points[1::7][: len(points[::7])] + 1e-7
     program = equally_weighted(points, -points, bounds=np.array([[-6.0, np.inf]] + [[-np.inf, np.inf]] * 2))
     alone = block.solve(program, Settings(TOLERANCE))
-    together = block.solve(program, Settings(TOLERANCE, n_jobs=3), range(3), block.prepare(program))
+    together = block.solve(program, Settings(TOLERANCE, n_jobs=3), range(3))
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.y, other.y)
         np.testing.assert_array_equal(one.p, other.p)
 
 
-def test_a_plan_knows_the_cost_and_shares_the_patterns():
+def test_plan_shares_patterns_and_predicts_the_cost():
     points = 0.1 * np.random.default_rng(1).standard_normal((300, 3))
     plan = block.prepare(equally_weighted(points, -points))
     assert plan.patterns[0] is plan.patterns[1] is plan.patterns[2]
@@ -136,7 +136,7 @@ def test_a_plan_knows_the_cost_and_shares_the_patterns():
     assert nearby.flops == pytest.approx(1200**3 / 3, rel=1e-2)  # all in one front
 
 
-def test_time_limit_and_interrupt_leave_an_honest_bracket():
+def test_time_limit_and_interrupt_give_valid_brackets():
     points = np.random.default_rng(0).standard_normal((1000, 2))
     program = equally_weighted(points, -points)
     truth = proofs(block.solve(program, Settings(TOLERANCE)))
@@ -159,7 +159,7 @@ STRAYING = {
 
 
 @pytest.mark.parametrize("astray", STRAYING)
-def test_wrong_steps_end_in_a_wide_bracket_not_in_a_wrong_one(monkeypatch, astray):
+def test_wrong_steps_give_wide_valid_brackets(monkeypatch, astray):
     points = np.random.default_rng(2).standard_normal((60, 2))
     program = equally_weighted(points, -points)
     truth = proofs(block.solve(program, Settings(TOLERANCE)))

@@ -1,23 +1,22 @@
-"""Whether what is said to be proved is true: thousands of samples made to break it, against rational arithmetic.
+"""Verify certified brackets on thousands of adversarial samples, in rational arithmetic.
 
-Every sample is of a family that has broken a proof somewhere, or could: near-cancelling scores, repeated draws,
-clusters 1e-11 wide, numbers and gaps at the ends of the range that is taken, lattices, data at the bounds, tight
-spanners, complete graphs, extreme weights, sizes hundreds of powers of two apart, operators, slices, the
-classical discrepancy, Wasserstein distances. A solver brackets the value, solvers taking turns.
-The optimum is then found exactly (a dual simplex method on whole numbers, whose own answer is proved by weak duality),
-or enclosed by rational feasible points where samples are larger or the program is no linear one, and compared strictly.
-The last five families compare answers that must have a value in common: with draws permuted, with weights split, scaled
-by a power of two, in units of one, by every solver. The oracle is that of `tests/support`.
+The families of samples stress the certificates: nearly cancelling scores, repeated draws, clusters of width 1e-11,
+numbers and gaps at the ends of the accepted range, lattices, draws at bounds, tight spanners, complete graphs, extreme
+weights, scales that differ by hundreds of powers of two, diffusion operators, slices, the classical discrepancy, and
+Wasserstein distances. The solvers alternate. The optimum is computed exactly by a dual simplex method on integers, and
+verified by weak duality; for larger samples and nonlinear programs it is enclosed by rational feasible points. The last
+five families compare results that must agree: permuted draws, split weights, scaling by a power of two, units of one,
+and all solvers. The oracle is in `tests/support`.
 
-    certified   a bracket came back, and holds        wrong     rational arithmetic refutes a bracket
-    refused     a typed error; its bracket holds      crashed   any other exception, or a warning of NumPy's
-    unjudged    the oracle did not end                hung      no answer within the deadline; the process was killed
+    certified   a valid bracket                       wrong     rational arithmetic contradicts the bracket
+    refused     a typed error with a valid bracket    crashed   any other exception, or a NumPy warning
+    unjudged    the oracle did not finish             hung      no result within the deadline; the process was killed
 
     python benchmarks/torture.py [--seed N] [--samples N] [--family TEXT] [--solver NAME] [--jobs N] [--quick]
-    python benchmarks/torture.py --save DIR ...      keeps what is wrong, crashed or hung
-    python benchmarks/torture.py --replay FILE       puts one of these again
+    python benchmarks/torture.py --save DIR ...      save samples that are wrong, crashed or hung
+    python benchmarks/torture.py --replay FILE       repeat a saved sample
 
-The exit code is 1 if anything is wrong, crashed, hung or unjudged.
+The exit code is 1 if any sample is wrong, crashed, hung or unjudged.
 """
 
 from __future__ import annotations
@@ -40,20 +39,20 @@ from support.ordeal import ALL, Outcome, make, put
 
 VERDICTS = ("certified", "refused", "wrong", "crashed", "hung", "unjudged")
 BAD = VERDICTS[2:]
-STARTING = 1200.0  # seconds that a new process may take to compile or load everything
-JUDGING = 120.0  # seconds that the oracle may take
+STARTING = 1200.0  # seconds for a new process to compile or load all kernels
+JUDGING = 120.0  # seconds for the oracle
 FEWER = {
     "classical": 0.6,
     "larger": 0.4,
     "hurried": 0.1,
     "solvers agree": 0.2,
     "repeats": 0.7,
-}  # of the families' equal shares
+}  # relative to the equal share of a family
 
 
 @dataclass
 class Row:
-    """What came of the samples of a family, or of a solver."""
+    """Counts of the outcomes of a family or solver."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
     gap: float = 0.0
@@ -66,27 +65,27 @@ class Row:
         self.seconds = max(self.seconds, outcome.seconds)
 
     def show(self, name: str) -> str:
-        """A line of the table."""
+        """Return a line of the table."""
         numbers = "".join(f"{self.counts[verdict]:10d}" for verdict in VERDICTS)
         return f"{name:18}{sum(self.counts.values()):7d}{numbers}{self.gap:10.0e}{self.seconds:8.2f}"
 
 
 @dataclass(frozen=True)
 class Task:
-    """A sample: how it is made."""
+    """Family, seed and solver of a sample."""
 
     family: str
     seed: int
     solver: str = ""
 
     def instance(self) -> Instance:
-        """What is to be put."""
+        """Return the instance."""
         made = make(self.family, self.seed)
         return made.by(self.solver) if self.solver in made.solvers else made
 
 
 def work(pipe) -> None:
-    """A worker: takes tasks, tells when steinkit has answered, then the outcome."""
+    """Process tasks from a pipe; report when steinkit has finished, and then the outcome."""
     for family in ("plain", "classical", "sliced", "wide"):
         for seed in range(6):
             put(make(family, seed), family, seed)
@@ -98,14 +97,14 @@ def work(pipe) -> None:
 
 
 class Worker:
-    """A process that puts one task after another, and is ended where it takes too long."""
+    """A process that runs tasks in sequence and is killed at a timeout."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
         self.process: multiprocessing.Process | None = None
 
     def start(self) -> None:
-        """Start the process, and wait until everything is compiled or loaded."""
+        """Start the process and wait until all kernels are compiled or loaded."""
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.process = context.Process(target=work, args=(other,), daemon=True)
@@ -115,24 +114,24 @@ class Worker:
             raise SystemExit("a worker did not start")
 
     def put(self, task: Task) -> tuple[str, Outcome]:
-        """The solver and the outcome of a task; the process is started where there is none."""
+        """Run a task; return its solver and outcome."""
         if self.process is None:
             self.start()
         solver = task.instance().solver
         try:
             self.pipe.send(task)
             for seconds, verdict in ((self.deadline, "hung"), (JUDGING, "unjudged")):
-                if not self.says_something_within(seconds):
+                if not self.has_message_within(seconds):
                     self.end()
-                    return solver, Outcome(verdict, f"nothing within {seconds:g} s", float("nan"), seconds)
-                said = self.pipe.recv()
-            return said
+                    return solver, Outcome(verdict, f"no message within {seconds:g} s", float("nan"), seconds)
+                message = self.pipe.recv()
+            return message
         except EOFError:
             self.end()
             return solver, Outcome("crashed", "the process died", float("nan"), 0.0)
 
-    def says_something_within(self, seconds: float) -> bool:
-        """Whether it does; a process that gets less than half of a processor has half of the time on that."""
+    def has_message_within(self, seconds: float) -> bool:
+        """Wait for a message until the process has used half of the given time on a processor."""
         began, used = time.monotonic(), self.processor_seconds
         while not self.pipe.poll(seconds):
             if self.processor_seconds - used > 0.5 * seconds or time.monotonic() - began > STARTING:
@@ -141,7 +140,7 @@ class Worker:
 
     @property
     def processor_seconds(self) -> float:
-        """What the process has used, where /proc says; else the time."""
+        """Processor time of the process from /proc; the wall time if it is not available."""
         try:
             numbers = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         except OSError:
@@ -149,14 +148,14 @@ class Worker:
         return sum(map(int, numbers)) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
-        """Kill the process, if there is one."""
+        """Kill the process."""
         if self.process is not None:
             self.process.kill()
             self.process.join()
             self.process = None
 
     def finish(self) -> None:
-        """Let the process end."""
+        """Ask the process to exit, and kill it if it does not."""
         if self.process is not None:
             self.pipe.send(None)
             self.process.join(10.0)
@@ -164,10 +163,10 @@ class Worker:
 
 
 def tasks(settings: argparse.Namespace) -> list[Task]:
-    """As many as asked for, the families in turn, each with seeds of its own."""
+    """Return the tasks, distributed over the families."""
     families = [name for name in ALL if settings.family in name]
     if not families:
-        raise SystemExit(f"no family is named like {settings.family!r}; there are {', '.join(ALL)}")
+        raise SystemExit(f"no family matches {settings.family!r}; choose {', '.join(ALL)}")
     shares = {name: FEWER.get(name, FEWER["larger"] if name in SAME else 1.0) for name in families}
     unit = settings.samples / sum(shares.values())
     counts = {name: math.ceil(unit * share) for name, share in shares.items()}
@@ -176,7 +175,7 @@ def tasks(settings: argparse.Namespace) -> list[Task]:
 
 
 def outcomes(asked: Sequence[Task], jobs: int, deadline: float) -> Iterator[tuple[Task, str, Outcome]]:
-    """Those of all tasks, from one process or several."""
+    """Yield the outcomes of all tasks, from one or several processes."""
     if jobs == 1:
         worker = Worker(deadline)
         for task in asked:
@@ -190,7 +189,7 @@ def outcomes(asked: Sequence[Task], jobs: int, deadline: float) -> Iterator[tupl
     def share(number: int, task: Task) -> tuple[Task, str, Outcome]:
         return task, *workers[number].put(task)
 
-    pools = [ThreadPoolExecutor(1) for _ in workers]  # a thread a worker, which takes its tasks in order
+    pools = [ThreadPoolExecutor(1) for _ in workers]
     futures = [pools[k % jobs].submit(share, k % jobs, task) for k, task in enumerate(asked)]
     for future in as_completed(futures):
         yield future.result()
@@ -199,34 +198,34 @@ def outcomes(asked: Sequence[Task], jobs: int, deadline: float) -> Iterator[tupl
 
 
 def keep(folder: Path, task: Task, outcome: Outcome) -> Path:
-    """Write down what failed."""
+    """Save a sample that failed."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{task.family.replace(' ', '_')}-{task.seed}{'-' * bool(task.solver)}{task.solver}.json"
-    said = {"family": task.family, "seed": task.seed, "verdict": outcome.verdict, "why": outcome.why}
-    file.write_text(json.dumps({**said, "instance": json.loads(task.instance().as_json())}, indent=1) + "\n")
+    record = {"family": task.family, "seed": task.seed, "verdict": outcome.verdict, "why": outcome.why}
+    file.write_text(json.dumps({**record, "instance": json.loads(task.instance().as_json())}, indent=1) + "\n")
     return file
 
 
 def replay(file: Path) -> int:
-    """Put a sample that was kept."""
-    said = json.loads(file.read_text())
-    instance = Instance.from_json(json.dumps(said["instance"]))
-    outcome = put(instance, said["family"], said["seed"])
+    """Repeat a saved sample."""
+    record = json.loads(file.read_text())
+    instance = Instance.from_json(json.dumps(record["instance"]))
+    outcome = put(instance, record["family"], record["seed"])
     print(f"{outcome.verdict} in {outcome.seconds:.2f} s, gap {outcome.gap:.1e} {outcome.why}")
     return int(outcome.verdict in BAD)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="other samples (default: 0)")
-    parser.add_argument("--samples", type=int, default=5000, metavar="N", help="how many (default: 5000)")
-    parser.add_argument("--family", default="", metavar="TEXT", help="families whose name contains TEXT")
-    parser.add_argument("--solver", default="", metavar="NAME", help="where it can be asked for, in place of turns")
-    parser.add_argument("--deadline", type=float, default=20.0, metavar="S", help="seconds a sample (default: 20)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
-    parser.add_argument("--quick", action="store_true", help="60 samples")
-    parser.add_argument("--save", type=Path, metavar="DIR", help="keep samples that fail there")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="put a sample that was kept")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    parser.add_argument("--samples", type=int, default=5000, metavar="N", help="number of samples (default: 5000)")
+    parser.add_argument("--family", default="", metavar="TEXT", help="only families with TEXT in their name")
+    parser.add_argument("--solver", default="", metavar="NAME", help="solver for all graph discrepancies")
+    parser.add_argument("--deadline", type=float, default=20.0, metavar="S", help="seconds per sample (default: 20)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="number of processes (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="run 60 samples")
+    parser.add_argument("--save", type=Path, metavar="DIR", help="directory for failing samples")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="repeat a saved sample")
     settings = parser.parse_args(arguments)
     if settings.samples < 1 or settings.jobs < 1 or settings.seed < 0:
         parser.error("--samples and --jobs must be at least 1, --seed not negative")

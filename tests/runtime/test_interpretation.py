@@ -81,8 +81,6 @@ def test_verdicts_are_bit_for_bit_identical():
     assert min(then) > 0  # and as machine code
 
 
-
-
 def reciprocal_added(values, total):
     for k in range(len(values)):
         total[0] += 1.0

@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 """Instances with graph Stein discrepancies known from other solvers."""
+=======
+"""Instances with graph Stein discrepancies that are known from other solvers."""
+>>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
 
 import numpy as np
 
@@ -11,11 +15,11 @@ REFERENCE = {
         [2.6409130172, 2.8169443969, 2.9283443927, 2.5535023088, 2.6402266722, 2.7874409837, 2.6608780203],
     ),
 }
-"""Computed once in other implementations and by three solvers that agree to 1e-9: not by this package."""
+"""Values from three independent solvers that agree to 1e-9."""
 
 
 def mixture_score(points):
-    """Score of the equal mixture of N((0, 1), .45^2) and N((1, -1), .45^2)."""
+    """Return the score of the equal mixture of N((0, 1), .45^2) and N((1, -1), .45^2)."""
     means = np.array([[0.0, 1.0], [1.0, -1.0]])
     pull = (means[None] - points[:, None]) / 0.45**2
     log_terms = -0.5 * ((points[:, None] - means[None]) ** 2).sum(axis=2) / 0.45**2
@@ -24,7 +28,7 @@ def mixture_score(points):
 
 
 def instance(name):
-    """Points and scores of a reference instance."""
+    """Return the points and scores of a reference instance."""
     rng = np.random.default_rng(0)
     if name == "normal 300x2":
         points = rng.standard_normal((300, 2))

@@ -1,8 +1,7 @@
-"""Samples on the line and their programs; the rows of a chain as a dense matrix."""
+"""One-dimensional samples and their programs."""
 
 import numpy as np
 
-from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
 
@@ -25,7 +24,7 @@ def beta_score(points, a, b):
 
 
 def spaced(n, rng):
-    """A target's sample and score, with support."""
+    """Return programs of samples from several targets, with their supports."""
     normal, heavy, half = rng.standard_normal(n), rng.standard_cauchy(n), rng.gamma(2.0, size=n)
     unit, bell, arc = rng.random(n), rng.beta(2.0, 2.0, n), rng.beta(0.3, 0.4, n)
     walk = np.cumsum(rng.standard_normal(n) * 0.01)
@@ -45,34 +44,3 @@ def spaced(n, rng):
         "beta(.3, .4)": line(arc, beta_score(arc, 0.3, 0.4), (0.0, 1.0)),
         "gamma": line(half, 1.0 / half - 1.0, (0.0, np.inf)),
     }
-
-
-def rows_matrix(data, lag):
-    """Dense B, shape (5n, 2n), over the variables of a chain: the recursion written out, column by column."""
-    n = len(data.kind)
-    columns = []
-    for node, which in np.ndindex(n, 2):
-        y = np.zeros((n, 2))
-        y[node, which] = 1.0
-        rows, value, slope = np.zeros((n, ROWS)), 0.0, 0.0
-        for i in range(n):
-            h, d, (first, second) = data.step[i], lag[i], y[i]
-            half = data.c3 * (h + 2.0 * d) / 2
-            if data.kind[i] == FREE:
-                value, slope = first, second
-            else:
-                value += d * slope
-                chord = first if data.kind[i] == BOUNDED else slope + half * first
-                value = h * chord + (0.0 if data.kind[i] == BOUNDED else value)
-                slope = chord - half * second
-                value += d * slope
-                rows[i, 3] = second
-                if data.kind[i] != BOUNDED:
-                    rows[i, 2] = first
-                if data.kind[i] != EDGE:
-                    rows[i, 4] = chord / data.c2
-            rows[i, :2] = value / data.box[i], slope / data.c2
-        if data.far >= 0.0:
-            rows[0, 2] = (value + data.far * slope) / data.far_radius
-        columns.append(rows.ravel())
-    return np.array(columns).T

@@ -1,4 +1,4 @@
-"""Which way a coordinate is off, on both sides of every threshold, and which draws weigh most."""
+"""Directions of the bias on both sides of every threshold, and influential draws."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from steinkit.discrepancy.graph.readings import confirmed, direction, influences
 NORMAL = sk.targets.Normal(0.0, dim=2)
 X = np.array([-1.0, -1.0, 1.0, 1.0])
 QUARTERS = np.full(4, 0.25)
-NEITHER = np.array([1.0, -1.0, 1.0, -1.0])  # a flow without shift or stretch
+NEITHER = np.array([1.0, -1.0, 1.0, -1.0])  # a flow without shift or rescaling
 
 
 def by_climb(climb, carried):
-    """Of a flow of which neither shift nor stretch explains anything, and which climbs so much of what is carried."""
+    """Classify a flow without shift or rescaling, given its climb."""
     return direction(QUARTERS, X, NEITHER, np.zeros(4), climb * NEITHER, 1.0, carried)
 
 
@@ -73,10 +73,10 @@ def test_influences_describe_the_largest_contributions():
 
 
 @pytest.mark.parametrize(
-    ("found", "location", "spread", "said"),
+    ("found", "location", "spread", "expected"),
     [
         ("high", (-3.1, -3.1), (0.0, 0.0), "high"),
-        ("high", (-3.1, -2.9), (0.0, 0.0), "unclear"),  # whatever the others are, it is not
+        ("high", (-3.1, -2.9), (0.0, 0.0), "unclear"),  # not confirmed given the other coordinates
         ("high", (-2.9, -3.1), (0.0, 0.0), "unclear"),
         ("high", (3.1, 3.1), (0.0, 0.0), "unclear"),
         ("low", (3.1, 3.1), (0.0, 0.0), "low"),
@@ -90,20 +90,22 @@ def test_influences_describe_the_largest_contributions():
         ("unclear", (9.0, 9.0), (9.0, 9.0), "unclear"),
     ],
 )
-def test_direction_requires_both_statistics(found, location, spread, said):
+def test_direction_requires_both_statistics(found, location, spread, expected):
     columns = (np.array([[9.0, each] for each in pair]) for pair in (location, spread))
     known = confirmed(*columns, np.array([99.0, 1.0]))
-    assert (found in known and bool(known[found][1])) == (said != "unclear")
+    assert (found in known and bool(known[found][1])) == (expected != "unclear")
 
 
 def test_mode_directions_require_spread_above_dependence():
     location, spread = np.zeros((2, 2)), np.array([[0.0, -5.0], [0.0, -5.0]])
-    for dependence, said in ((4.9, True), (5.1, False)):
-        assert confirmed(location, spread, np.array([0.0, dependence]))["strays"][1] == said
+    for dependence, expected in ((4.9, True), (5.1, False)):
+        assert confirmed(location, spread, np.array([0.0, dependence]))["strays"][1] == expected
 
 
 def test_marginal_statistics_are_used_twice_with_bounds():
-    draws = 0.5 * np.abs(np.random.default_rng(0).standard_normal((400, 1)))  # of |N(0, 1)|: too low, and too narrow
+    draws = 0.5 * np.abs(
+        np.random.default_rng(0).standard_normal((400, 1))
+    )  # for the target |N(0, 1)|: too low and too narrow
     bounds = np.array([[0.0, np.inf]])
     location, spread, _ = moments_of(sk.Sample(draws).distinct(), -draws, bounds)
     assert (location > 3.0).all()
@@ -116,13 +118,13 @@ def test_direction_is_unclear_without_moments():
 
 
 def test_moments_account_for_repeats_and_weights():
-    """Chains of an autocorrelation time of two: every draw twice, beside the same as weights."""
+    """Repeating every draw gives an autocorrelation time of two."""
     draws = np.random.default_rng(0).standard_normal((400, 2)) + 0.3
     once, twice = (sk.graph_stein_discrepancy(each, NORMAL) for each in (draws, np.repeat(draws, 2, axis=0)))
     found = [moments_of(each.sample, each.scores, None) for each in (once, twice)]
     mean, sd = -draws.mean(axis=0), draws.std(axis=0)
     assert found[0][0][0] == pytest.approx(mean / sd * 20.0, rel=0.3)
-    assert found[1][0][0] == pytest.approx(found[0][0][0], rel=0.3)  # and not times the root of two
+    assert found[1][0][0] == pytest.approx(found[0][0][0], rel=0.3)  # not larger by sqrt(2)
     weighted = sk.graph_stein_discrepancy(draws, NORMAL, weights=1.0 + (draws[:, 0] > 0.3))
     heavier = moments_of(weighted.sample, weighted.scores, None)
     assert (heavier[0][:, 0] < found[0][0][:, 0]).all()
@@ -130,7 +132,7 @@ def test_moments_account_for_repeats_and_weights():
 
 @pytest.mark.parametrize(("spread", "size"), [(1e90, 1.0), (1e-90, 1.0), (1.0, 1e-90)])
 def test_extreme_samples_have_a_summary(spread, size):
-    """Powers of deviations and of scores are far from one there."""
+    """Powers of deviations and scores are extreme."""
     x = np.random.default_rng(0).standard_normal((12, 1)) * spread
     found = sk.graph_stein_discrepancy(x, scores=-size * np.sign(x))
     assert found.summary()

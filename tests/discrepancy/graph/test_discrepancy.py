@@ -1,4 +1,4 @@
-"""Properties of the discrepancy, negative controls, and what is refused."""
+"""Properties of the discrepancy, negative controls, and invalid arguments."""
 
 import itertools
 import sys
@@ -27,12 +27,12 @@ def scored(points, **arguments):
 
 
 def certainly_at_most(first, second):
-    """Whether brackets allow first <= second."""
+    """Return True if the brackets allow first <= second."""
     return first.lower <= second.upper
 
 
 def same(first, second):
-    """Whether brackets overlap: no proof that two numbers differ."""
+    """Return True if the brackets overlap."""
     return certainly_at_most(first, second) and certainly_at_most(second, first)
 
 
@@ -129,7 +129,7 @@ def test_biased_samples_score_higher_than_exact_draws(seed):
 
 
 def test_unvisited_mode_is_not_detected():
-    """What the number does not prove, shown: one mode of two far apart scores like the whole."""
+    """Draws from one of two distant modes score like draws from both."""
     means = np.array([[0.0, 0.0], [40.0, 0.0]])
     both = sk.targets.GaussianMixture(means, 1.0)
     one_mode = np.random.default_rng(0).standard_normal((100, 2))
@@ -143,7 +143,7 @@ def test_unvisited_mode_is_not_detected():
 def test_draws_are_validated_once(monkeypatch, dim, graph, given):
     draws = np.random.default_rng(0).standard_normal((30, dim))
     sample = given(draws)
-    sk.graph_stein_discrepancy(sample, scores=-draws, graph=graph)  # so that every module is loaded
+    sk.graph_stein_discrepancy(sample, scores=-draws, graph=graph)  # loads all modules
     checked, made = [], []
     as_sample, validate = sk.as_sample, sk.Sample.__init__
     for name, module in list(sys.modules.items()):
@@ -152,7 +152,7 @@ def test_draws_are_validated_once(monkeypatch, dim, graph, given):
     monkeypatch.setattr(sk.Sample, "__init__", lambda *given, **named: made.append(1) or validate(*given, **named))
     sk.graph_stein_discrepancy(sample, scores=-draws, graph=graph)
     assert len(checked) == 1
-    assert len(made) == (1 if isinstance(sample, sk.Sample) else 2)  # one with the scores beside the draws
+    assert len(made) == (1 if isinstance(sample, sk.Sample) else 2)  # one with the scores
 
 
 def test_repeated_draws_are_merged_and_counted():
@@ -177,7 +177,7 @@ def test_draws_with_zero_weight_are_dropped_and_counted():
     ("draws", "note"), [([[0.5, 2.0]], "one draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
 )
 def test_single_point_in_closed_form(draws, note):
-    """One point x: maximise gamma s_j + Gamma_jj over boxes, |s_j| + 1 for each coordinate."""
+    """For one point the optimum of gamma s_j + Gamma_jj over the boxes is |s_j| + 1."""
     result = sk.graph_stein_discrepancy(draws, NORMAL)
     assert result.value == pytest.approx(0.5 + 1 + 2.0 + 1)
     assert result.gap < 1e-12
@@ -185,7 +185,7 @@ def test_single_point_in_closed_form(draws, note):
 
 
 def test_two_distant_points_in_closed_form():
-    """Beyond the reach of every row only the boxes are left: q (|s| + 1) a point and coordinate."""
+    """Only the boxes remain: q (|s| + 1) per point and coordinate."""
     points = np.array([[0.0, 0.0], [10.0, 0.0]])
     result = scored(points)
     assert result.coordinate_values == pytest.approx([0.5 * (0 + 1) + 0.5 * (10 + 1), 1.0])
@@ -311,14 +311,14 @@ def test_target_names_are_used():
 
 
 def test_draws_near_a_bound_are_certified():
-    """Right draws of a gamma distribution that piles up at 0."""
+    """Exact draws from a gamma distribution with mass concentrated at 0."""
     points, target = np.random.default_rng(0).gamma([0.1, 2.0], size=(100, 2)), sk.targets.Gamma([0.1, 2.0], [1.0, 1.0])
     for solver in ("auto", "cvxpy"):
         assert sk.graph_stein_discrepancy(points, target, solver=solver).gap <= 1e-6
 
 
 def test_saturation_warns():
-    """Independent draws of N(0, I) in five dimensions lie so far apart that halving them lowers the value."""
+    """In five dimensions, independent draws are so far apart that halving them lowers the value."""
     target = sk.targets.Normal(0.0, dim=5)
     draws = np.random.default_rng(0).standard_normal((100, 5))
     right, wrong = (sk.graph_stein_discrepancy(points, target) for points in (draws, 0.5 * draws))

@@ -1,4 +1,4 @@
-"""Samples and Stein factors of any size: an answer, or an error that says why there is none; never NumPy's warning."""
+"""Samples and Stein factors of extreme size give a result or a typed error, without NumPy warnings."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_extreme_samples_give_a_result_or_a_typed_error(seed):
 
 @pytest.mark.parametrize("power", [-300, 0, 300])
 def test_saturation_does_not_depend_on_the_scale_of_g(power):
-    """Of the factors all three, and the discrepancy, are multiplied."""
+    """Multiplying all Stein factors multiplies the discrepancy."""
     draws = np.random.default_rng(0).standard_normal((20, 2))
     plain = sk.graph_stein_discrepancy(draws, scores=-draws)
     scaled = sk.graph_stein_discrepancy(draws, scores=-draws, stein_factors=(2.0**power,) * 3)

@@ -1,4 +1,4 @@
-"""Coordinates a portion at a time: the same answers, in little memory, and as many as there is time for."""
+"""Portions of coordinates: results, memory and time limits."""
 
 import tracemalloc
 
@@ -17,7 +17,7 @@ BOUNDS = np.array([[0.0, np.inf], [-np.inf, 9.0], [-1.0, 9.0], [-np.inf, np.inf]
 
 
 def far_apart(n, dim, seed=0):
-    """Points on a coarse grid, no two within any reach."""
+    """Return points on a coarse grid that are pairwise beyond all reaches."""
     points = np.random.default_rng(seed).integers(0, 64, (n, dim)) / 8.0
     points[:, 0] += 8.0 * np.arange(n)
     return points
@@ -30,7 +30,7 @@ def program_of(points, bounds=None):
 
 @pytest.mark.parametrize("solver", ["auto", "highs", "block"])
 def test_loose_programs_agree_with_the_definition(solver):
-    """Some on a bound, some near one; the definition is in rational arithmetic, all variables included."""
+    """Some points are on or near a bound; the definition is evaluated in rational arithmetic."""
     points = far_apart(4, 5)
     points[0, 2], points[1, 1], points[2, 2], points[3, 2] = -1.0, 8.5, -0.875, 9.0
     program = program_of(points, BOUNDS)
@@ -55,9 +55,9 @@ def test_loose_programs_store_diagonal_derivatives():
     found = sk.graph_stein_discrepancy(points, scores=-points, units=[1.0, 2.0, 0.5, 1.0, 1.0])
     assert found.slopes.shape == (40, 5, 1)
     assert found.grad_g.shape == (40, 5, 5)
-    off = ~np.eye(5, dtype=bool)
-    assert (found.grad_g[:, off] == 0.0).all()
-    np.testing.assert_array_equal(found.grad_g[:, ~off], found.slopes[:, :, 0])
+    other = ~np.eye(5, dtype=bool)
+    assert (found.grad_g[:, other] == 0.0).all()
+    np.testing.assert_array_equal(found.grad_g[:, ~other], found.slopes[:, :, 0])
     h = (found.g * -points).sum(axis=1) + np.trace(found.grad_g, axis1=1, axis2=2)
     np.testing.assert_allclose(found.test_function, h, rtol=1e-12)
     assert h.mean() == pytest.approx(found.lower, rel=1e-9)
@@ -72,7 +72,7 @@ def test_loose_results_are_saved_and_read(tmp_path):
 
 
 def test_memory_of_loose_programs():
-    """Gradients alone would take 150 times the memory of the draws."""
+    """Full gradients would take 150 times the memory of the draws."""
     points = far_apart(300, 150)
     sk.graph_stein_discrepancy(points[:, :5], scores=-points[:, :5])
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Saturation: told of draws that lie too far apart, never of a sample that is simply off, with advice that works."""
+"""Saturation: detection, distinction from bias, and advice."""
 
 import re
 
@@ -16,7 +16,7 @@ def scored(n, dim, seed=0, width=1.0, shift=0.0, **settings):
 
 
 def test_narrow_samples_score_lower_if_saturated():
-    """N(0, I) in three dimensions, 1000 draws: sd 1, .9 and .8 score 2.310, 2.143 and 2.127."""
+    """With 1000 draws in three dimensions, sd 1, .9 and .8 score 2.310, 2.143 and 2.127."""
     found = [scored(1000, 3, width=width) for width in (1.0, 0.9, 0.8)]
     assert [each.value for each in found] == pytest.approx([2.310, 2.143, 2.127], abs=2e-3)
     assert found[0].saturation == pytest.approx(0.42, abs=0.01)
@@ -54,7 +54,7 @@ def test_biased_samples_are_not_saturated(n, dim, changes):
 
 @pytest.mark.parametrize("width", [0.1, 1.0, 5.0])
 def test_saturation_does_not_depend_on_the_width(width):
-    """All samples of a size are refused or none: a narrow one whose draws are near would win over right ones."""
+    """Otherwise narrow samples would be ranked above exact draws."""
     assert scored(300, 3, width=width).is_saturated
 
 
@@ -84,8 +84,8 @@ def test_spacing():
     graph = complete_graph([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [9.0, 0.0]])  # nearest 1, 1, 3, 6
     assert spacing(graph, (1.0, 1.0, 1.0)) == 2.0
     assert spacing(graph, (1.0, 0.5, 0.25)) == 1.0
-    assert spacing(graph, (1.0, 1.0, 4.0)) == 8.0  # gradients turn over a quarter of a unit
-    assert spacing(graph, (1.0, 100.0, 4.0)) == 4.0  # values over sqrt(c1/c3)
+    assert spacing(graph, (1.0, 1.0, 4.0)) == 8.0  # length scale c2/c3 = 1/4
+    assert spacing(graph, (1.0, 100.0, 4.0)) == 4.0  # length scale sqrt(c1/c3) = 1/2
     assert spacing(complete_graph([[0.0, 0.0]]), (1.0, 1.0, 1.0)) == 0.0
 
 
@@ -94,14 +94,14 @@ def test_width_over_target():
     weights = np.full(len(draws), 1.0 / len(draws))
     widths = np.array([2.0, 8.0])
     assert width_over_target(weights, widths * draws, -widths * draws, None) == pytest.approx(4.0, rel=0.03)
-    assert width_over_target(weights, 4.0 * draws, 4.0 * draws, None) == 1.0  # scores that lead away
+    assert width_over_target(weights, 4.0 * draws, 4.0 * draws, None) == 1.0  # scores point away from the mean
     bounds = np.array([[0.0, np.inf], [-np.inf, np.inf]])
     assert width_over_target(weights, widths * draws, -widths * draws, bounds) == pytest.approx(8.0**0.5, rel=0.03)
 
 
 @pytest.mark.parametrize(("n", "dim"), [(100, 1), (1000, 1), (100, 2), (300, 2), (1000, 2), (1000, 3)])
 def test_expected_saturation_of_exact_draws(n, dim):
-    """Within a factor of 1.5: means of a few seeds, whose values differ by a fifth."""
+    """The mean of a few seeds agrees within a factor of 1.5."""
     results = [scored(n, dim, seed) for seed in range(4)]
     reached = np.mean([each.saturation for each in results])
     expected = np.mean([expected_saturation(spacing(each.graph, (1.0, 1.0, 1.0)), dim) for each in results])

@@ -239,7 +239,9 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
     points = as_sample(points).points
     n = len(points)
     whole(block, "block", 1)
-    edges = _edges_of(graph, n)
+    if isinstance(graph, Graph) and graph.n_points != n:
+        raise InputError(f"expected a graph with {n} vertices, got {graph.n_points}")
+    edges = graph.edges if isinstance(graph, Graph) else checked_edges(graph, n)
     links = _link_matrix(n, edges, edge_lengths(points, edges))
     largest = 1.0
     for first in range(0, n, block):
@@ -287,14 +289,6 @@ def _norm(differences: Iterable[Floats]) -> Floats:
     for difference in differences:
         total = total + np.abs(difference)
     return np.asarray(total, dtype=np.float64)
-
-
-def _edges_of(graph: Graph | ArrayLike, n_points: int) -> Integers:
-    if not isinstance(graph, Graph):
-        return checked_edges(graph, n_points)
-    if graph.n_points != n_points:
-        raise InputError(f"expected a graph with {n_points} vertices, got {graph.n_points}")
-    return graph.edges
 
 
 def _link_matrix(n_points: int, edges: Integers, lengths: Floats) -> Any:

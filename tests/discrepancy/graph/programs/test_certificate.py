@@ -1,4 +1,4 @@
-"""The bracket holds whatever the candidate; checked against scipy's linprog and in rational arithmetic."""
+"""Certificates of any candidate, against `scipy.optimize.linprog` and in rational arithmetic."""
 
 from fractions import Fraction
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ def random_program(rng, m=12, n=8):
 
 
 def optimum(program):
-    """Value, y and p by scipy's linprog, rows as inequalities."""
+    """Return the optimum, y and p from `scipy.optimize.linprog`."""
     rows = sparse.vstack([program.matrix, -program.matrix])
     solved = linprog(
         -program.objective,
@@ -92,18 +92,18 @@ def test_candidate_of_another_program_is_not_certified():
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), exponent=st.integers(-12, 3))
 def test_bracket_holds_in_rational_arithmetic(seed, exponent):
-    """The feasible y is feasible, and both bounds hold, with no rounding at all."""
+    """The feasible point and both bounds are exact."""
     rng = np.random.default_rng(seed)
     program = random_program(rng, m=6, n=5)
     _, y, p = optimum(program)
-    program.radius[:] *= 10.0**exponent  # no longer the optimum, and far from feasible where the radii are small
+    program.radius[:] *= 10.0**exponent  # the candidate is no longer optimal or feasible
     certificate = certify(program, y + 1e-9 * rng.standard_normal(5), p)
     matrix = [[Fraction(value) for value in row] for row in program.matrix.toarray()]
     radius, box, objective = (list(map(Fraction, v)) for v in (program.radius, program.box, program.objective))
     feasible, multipliers = list(map(Fraction, certificate.feasible)), list(map(Fraction, p))
 
     activity = [sum(a * b for a, b in zip(row, feasible, strict=True)) for row in matrix]
-    slack = Fraction(1, 10**15)  # the division that scales y rounds each entry once
+    slack = Fraction(1, 10**15)  # scaling y rounds each entry once
     assert all(
         abs(a) <= r * (1 + slack) + slack * sum(map(abs, row))
         for a, r, row in zip(activity, radius, matrix, strict=True)
@@ -129,7 +129,7 @@ def test_zero_radii_and_boxes():
 
 
 def test_overflow_gives_no_bound():
-    """Values near the largest number, whose activities are inf - inf: the optimum is far below what they claim."""
+    """Values near the largest double have activities inf - inf."""
     matrix = sparse.csr_array([[1.0, 1.0, -1.0, -1.0]])
     program = CoordinateProgram(matrix, np.array([0.1]), np.full(4, 1.0), np.array([1.0, 1.0, -1.0, -1.0]), 4)
     for y in (np.array([1.0, 1.0, -1.0, -1.0]), np.array([1.0, 1.0, 1.0, -1.0])):
@@ -142,7 +142,7 @@ def test_overflow_gives_no_bound():
 
 
 def test_allowance_for_rounding_of_the_activity():
-    """In floating point 1 + 2^-54 - 1 is 0, within any radius; exactly it is 2^-54, 64 times the radius 2^-60."""
+    """In floating point 1 + 2^-54 - 1 is 0; the exact value 2^-54 is 64 times the radius 2^-60."""
     matrix = sparse.csr_array([[1.0, 1.0, -1.0]])
     program = CoordinateProgram(matrix, np.array([2.0**-60]), np.full(3, 1.0), np.array([1.0, 1.0, -1.0]), 3)
     assert certify(program, np.array([1.0, 2.0**-54, 1.0]), np.zeros(1)).lower <= 2.0**-60
@@ -150,7 +150,7 @@ def test_allowance_for_rounding_of_the_activity():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_allowance_for_rounding_of_the_residual(seed):
-    """Huge multipliers that cancel in A'p: the bound computed is not below the bound in rational arithmetic."""
+    """Large multipliers cancel in A'p; the computed bound is at least the exact one."""
     rng = np.random.default_rng(seed)
     row = rng.standard_normal((1, 4))
     matrix = sparse.csr_array(np.vstack([row, row * 3.0, rng.standard_normal((2, 4))]))
@@ -205,7 +205,7 @@ def test_relative_width():
 
 
 class Crossed:
-    """A form whose two proofs contradict each other."""
+    """A form with contradicting bounds."""
 
     def lower_bound(self, y):
         return 2.0, y
@@ -220,7 +220,7 @@ def test_contradicting_bounds_raise_a_defect():
     with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as raised:
         certify(Crossed(), y, p)
     assert (raised.value.lower, raised.value.upper, raised.value.exit_code) == (2.0, 1.0, 70)
-    assert not isinstance(raised.value, sk.SolverError)  # which some make do without
+    assert not isinstance(raised.value, sk.SolverError)  # a defect is not a failure of a solver
 
 
 def test_contradicting_bounds_of_two_candidates():

@@ -1,4 +1,4 @@
-"""The chain form's proofs against the definition of the program in rational arithmetic, with no tolerance."""
+"""Certificates of the chain form against the definition of the program in rational arithmetic, without tolerance."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -26,7 +26,7 @@ from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
 @pytest.mark.parametrize("n", [1, 64])
 @pytest.mark.parametrize("size", [0.0, 2.0**-60, 1.0])
 def test_isolated_points_have_the_value_of_their_boxes(n, size):
-    """The optimum is the sum of q (c1 |s| + c2), which is a double here or a little above one."""
+    """The optimum is the sum of q (c1 |s| + c2), an exact double or slightly above one."""
     points, signs = 8.0 * np.arange(n)[:, None], (-1.0) ** np.arange(n)
     form = ChainProgram(SteinProgram(points, size * signs[:, None], np.full(n, 1.0 / n), sorted_graph(points)))
     assert form.upper_bound(np.zeros(5 * n)) >= Fraction(size) + 1
@@ -35,7 +35,7 @@ def test_isolated_points_have_the_value_of_their_boxes(n, size):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_feasible_multiple_attains_the_lower_bound(seed):
-    """Where there is no second bound, whose rows are met by a shift and not by scaling."""
+    """Without a far bound, feasibility is achieved by scaling alone."""
     program, rng = line_program(seed), np.random.default_rng(seed)
     form, exact = ChainProgram(program), exact_program(program, 0)
     if form.chain.far >= 0.0:
@@ -59,7 +59,7 @@ def test_feasible_multiple_attains_the_lower_bound(seed):
 @pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-12, 1e-6, 0.3])
 @pytest.mark.parametrize("seed", range(12))
 def test_shift_and_scale_are_feasible_between_two_bounds(seed, noise):
-    """The feasible y, shifted as far as the far bound's rows ask, satisfies all rows and is worth the lower bound."""
+    """The feasible y, shifted to satisfy the far bound, satisfies all rows and attains the lower bound."""
     program, rng = line_program(seed, two_bounds=True), np.random.default_rng(seed)
     form, exact = ChainProgram(program), exact_program(program, 0)
     assert form.chain.far >= 0.0
@@ -68,7 +68,7 @@ def test_shift_and_scale_are_feasible_between_two_bounds(seed, noise):
     value, feasible = form.lower_bound(y)
     honest, _ = form.lower_bound(answer.y)
     scaled = exact.value(exact.feasible(function_of(form, fractions(y))))
-    if form.chain.far > 0.0:  # a shift is taken where it costs less; where the last draw is on the bound, always
+    if form.chain.far > 0.0:  # a shift is used if it costs less, and always if the last draw is on the bound
         assert Fraction(value) >= scaled * (1 - Fraction(1, 10**6))
     if not noise:
         assert value >= answer.program.upper_bound(answer.p) * (1.0 - 1e-5)
@@ -93,7 +93,7 @@ def test_shift_and_scale_are_feasible_between_two_bounds(seed, noise):
 
 
 def assert_enough_is_set_aside(form, y):
-    """The real number that makes a far bound's rows hold moves no row and no objective by more than is set aside."""
+    """Assert that the exact shift changes rows and objective by at most the returned allowances."""
     data, n = form.chain, form.n_points
     values, slopes = np.empty(n), np.empty(n)
     mended, found, slack, loss = form._shifted_to_bound(y, trace(data, y, values, slopes), values, slopes)
@@ -106,7 +106,7 @@ def assert_enough_is_set_aside(form, y):
     for kind, h in zip(data.kind, fractions(data.step), strict=True):
         total += Fraction(data.c3) * h**2 / 2 if kind >= EDGE else 0
         gains.append(total)
-    if loss == 0.0:  # scaling takes less than a shift: the excess itself is set aside
+    if loss == 0.0:  # scaling costs less than a shift, and the allowance is the excess
         assert slack == np.inf or abs(row) <= radius * (1 + Fraction(slack))
         assert slack == np.inf or abs(gamma) <= box * (1 + Fraction(slack))
         return
@@ -133,7 +133,7 @@ def test_allowance_for_the_last_shift_is_sufficient(seed, noise, factors):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_allowance_is_sufficient_for_a_distant_far_bound(seed):
-    """The box of the last value binds as well as its Taylor row."""
+    """The box of the last value and its Taylor row both bind."""
     form, rng = ChainProgram(line_program(seed, two_bounds=True)), np.random.default_rng(seed)
     for size in (0.05, 0.3, 1.0):
         for _ in range(20):
@@ -153,7 +153,7 @@ def test_box_of_the_last_value_with_a_satisfied_taylor_row(sign):
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_box_of_the_last_value_belongs_to_the_last_node(sign):
-    """The same with a node between, whose box is twice as wide."""
+    """The same with an additional node in the middle, with a box twice as wide."""
     points, bounds = np.array([[0.25], [0.5], [0.75]]), np.array([[0.0, 1.0]])
     factors, weights = SteinFactors.of((1.0, 1.0, 8.0)), np.array([0.25, 0.25, 0.5])
     scores = np.array([[1.0], [1.0], [2.0]])
@@ -179,7 +179,7 @@ def test_upper_bound_is_the_cost_of_its_dual_point(seed, two_bounds):
 
 
 def cancelling_line(seed):
-    """Points 2^-21 apart with scores of 2^30 or so that neither push nor turn: sums of products lose their digits."""
+    """Return a program with points 2^-21 apart and scores of about 2^30 that cancel in sums."""
     rng = np.random.default_rng(seed)
     places = np.sort(rng.choice(2**12, 8, replace=False))
     scores = np.zeros(8, dtype=np.int64)

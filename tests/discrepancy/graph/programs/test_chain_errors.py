@@ -1,4 +1,4 @@
-"""The errors that the chain form keeps count of, in rational arithmetic, where sizes differ and sums cancel."""
+"""Error bounds of the chain form in rational arithmetic, for different magnitudes and for cancellation."""
 
 from fractions import Fraction
 from itertools import product
@@ -29,7 +29,7 @@ SIZES = (0.0, 2.0**-40, 1.0, 2.0**40)
 
 
 def chain_of(rng, kinds, steps, factors=(1.7, 1.3, 0.9)):
-    """A chain whose lengths, boxes and weights have all their digits, without a far bound."""
+    """Return a chain with arbitrary lengths, boxes and weights, without a far bound."""
     kind, n = np.array(kinds, dtype=np.int64), len(kinds)
     step = np.where(kind == FREE, 0.0, np.array(steps))
     value, slope = rng.standard_normal((2, n))
@@ -39,18 +39,18 @@ def chain_of(rng, kinds, steps, factors=(1.7, 1.3, 0.9)):
 
 
 def low_parts(rng, high):
-    """What a double-double may hold beyond its high part."""
+    """Return random low parts of double-doubles."""
     return high * 2.0**-53 * rng.uniform(-1.0, 1.0, len(high)) * rng.choice([0.0, 1.0])
 
 
 def shortened(chain, n):
-    """Its first n nodes."""
+    """Return the first n nodes of a chain."""
     arrays = [name for name, part in chain._asdict().items() if isinstance(part, np.ndarray)]
     return chain._replace(**{name: getattr(chain, name)[:n] for name in arrays})
 
 
 def followed(chain, y):
-    """gamma and Gamma at every node, chords, and the recursion's variables, none of them rounded."""
+    """Return exact gamma, Gamma and chords at every node."""
     c2, c3 = Fraction(chain.c2), Fraction(chain.c3)
     values, slopes, chords = [], [], []
     for i, (kind, h) in enumerate(zip(chain.kind, exactly(chain, "step"), strict=True)):
@@ -68,7 +68,7 @@ def followed(chain, y):
 
 
 def assert_trace(chain, y):
-    """gamma and Gamma behind every node, the largest row and the objective, each within the error that goes with it."""
+    """Assert that all quantities of the recursion are within their error bounds."""
     n = chain.kind.size
     values, slopes, chords = followed(chain, y)
     for end in range(1, n + 1):
@@ -81,7 +81,8 @@ def assert_trace(chain, y):
     rows += [(abs(v), chain.c2) for v in slopes]
     rows += [(abs(v), chain.c2) for v, kind in zip(chords, chain.kind, strict=True) if kind == LIPSCHITZ_EDGE]
     worst = max(size / Fraction(float(limit)) for size, limit in rows)
-    assert worst <= Fraction(found.worst) * (1 + Fraction(1, 2**52))  # the quotient rounds: its user allows for that
+    # the caller allows for the rounding of the quotient
+    assert worst <= Fraction(found.worst) * (1 + Fraction(1, 2**52))
     assert Fraction(found.worst) <= worst * (1 + Fraction(1, 2**49)) + Fraction(1, 2**80) * (1 + sum(map(abs, chords)))
     weights = exactly(chain, "value") + exactly(chain, "slope")
     pairs = list(zip(weights, values + slopes, strict=True))
@@ -94,7 +95,7 @@ def assert_trace(chain, y):
 @pytest.mark.parametrize("start", [FREE, BOUNDED])
 @pytest.mark.parametrize("edge", [EDGE, LIPSCHITZ_EDGE])
 def test_error_of_a_step_is_within_its_bound(start, edge):
-    """Values, slopes and residuals each in the lead or not there, before steps of any length."""
+    """Each of values, slopes and residuals dominates or vanishes, for short and long steps."""
     rng = np.random.default_rng(0)
     for sizes in product(SIZES, repeat=3):
         for h in (2.0**-45, 1.0):
@@ -107,7 +108,7 @@ def test_error_of_a_step_is_within_its_bound(start, edge):
 @pytest.mark.parametrize("cancelling", ["chord", "slope", "value"])
 @pytest.mark.parametrize("seed", range(12))
 def test_errors_of_cancelling_sums_are_bounded(seed, cancelling):
-    """A residual that takes all but the last digits of a chord, a slope or a value away."""
+    """A residual cancels all but the last digits of a chord, a slope or a value."""
     rng = np.random.default_rng(seed)
     chain = chain_of(rng, [FREE, EDGE, EDGE], rng.uniform(0.5, 1.0, 3))
     value, slope = chain.box[0] * (first := rng.random()), chain.c2 * (second := rng.random())
@@ -126,7 +127,7 @@ def test_errors_of_cancelling_sums_are_bounded(seed, cancelling):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_underflow_of_steps_is_bounded(seed):
-    """Rises of 1e-320 and less, which no double holds."""
+    """Rises of 1e-320 and less underflow."""
     rng = np.random.default_rng(seed)
     chain = chain_of(rng, [FREE, EDGE, LIPSCHITZ_EDGE], 1e-160 * rng.uniform(0.1, 1.0, 3))
     y = rng.uniform(-1.0, 1.0, 6)
@@ -136,7 +137,7 @@ def test_underflow_of_steps_is_bounded(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_distant_bound_restricts_the_last_value(seed):
-    """c1 = 64 and c2 = c3 = 1: |gamma| <= a at a distance a of 5 to 30 from either bound."""
+    """For c1 = 64 and c2 = c3 = 1, |gamma| <= a at distances a of 5 to 30 from a bound."""
     rng = np.random.default_rng(seed)
     points = np.sort(rng.choice(np.arange(1, 64), 5, replace=False)) / 4.0
     bounds = np.array([[points[0] - 5.0, points[-1] + rng.integers(20, 60) / 4.0]])
@@ -157,7 +158,7 @@ def test_distant_bound_restricts_the_last_value(seed):
 
 
 def test_scales_next_to_two_give_feasible_points():
-    """Scales of two, and next to it."""
+    """The scales are close to two."""
     points = np.array([[0.0], [1.0]])
     program = SteinProgram(points, np.ones((2, 1)), np.full(2, 0.5), sorted_graph(points), SteinFactors(1.0, 1.0, 2.0))
     form, exact = ChainProgram(program), exact_program(program, 0)
@@ -168,7 +169,7 @@ def test_scales_next_to_two_give_feasible_points():
 
 
 def random_end(rng, far):
-    """A chain that ends at a distance from its far bound, and what a recursion may find there, known up to errors."""
+    """Return a chain with a far bound and a recursion result with errors."""
     box = 1.3 * far
     chain = Chain(
         np.array([BOUNDED, EDGE]), np.ones(2), np.array([9.0, box]), np.ones(2), np.ones(2),
@@ -182,7 +183,7 @@ def random_end(rng, far):
 
 
 def corners(found):
-    """gamma and Gamma at the last node as far off as they may be, in either direction."""
+    """Yield the extreme gamma and Gamma of the last node within their errors."""
     value, slope = sum(map(Fraction, found.end_value)), sum(map(Fraction, found.end_slope))
     for a, b in product((1, -1), repeat=2):
         yield value + a * Fraction(found.end_value_error), slope + b * Fraction(found.end_slope_error)
@@ -191,7 +192,7 @@ def corners(found):
 @pytest.mark.parametrize("far", [0.7, 2.0**-20, 2.0**-40])
 @pytest.mark.parametrize("seed", range(100))
 def test_far_bound_quantities_are_within_their_errors(seed, far):
-    """Its row, the shift that makes it hold, and by how much it fails, for an end known up to errors."""
+    """The row, the shift and the excess are valid for all ends within the errors."""
     rng = np.random.default_rng(seed)
     chain, found = random_end(rng, far)
     form = form_of(chain)
@@ -206,19 +207,19 @@ def test_far_bound_quantities_are_within_their_errors(seed, far):
         above = min(scale * radius - true, scale * box - value)
         assert below <= above or abs(true - value) > box + radius
         least, most = Fraction(shift) - Fraction(error), Fraction(shift) + Fraction(error)
-        assert (most >= below and least <= above) or below > above  # some shift between them makes the rows hold
+        assert (most >= below and least <= above) or below > above  # some shift in the interval satisfies the rows
         assert max(abs(true) / radius, abs(value) / box) <= (1 + Fraction(excess)) * (1 + Fraction(1, 2**50))
 
 
 def form_of(chain):
-    """A form with this chain and nothing else."""
+    """Return a form with only this chain."""
     form = object.__new__(ChainProgram)
     form.chain, form.order = chain, np.arange(chain.kind.size)
     return form
 
 
 def cancelling_multipliers(chain, rng):
-    """Multipliers whose forces, chords and turns take one another away, or lead by far, or are nothing."""
+    """Return multipliers with forces, chords and turns that cancel, dominate or vanish."""
     n = chain.kind.size
     p, force, forward = np.zeros((n, ROWS)), 0.0, 0.0
     for k in range(n):
@@ -258,7 +259,7 @@ def test_cancelling_multipliers_give_valid_upper_bounds(edge, factors):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_end_cost_at_a_far_bound(seed):
-    """A force on the last edge and a turn that is that force times the distance to the bound, nearly."""
+    """The turn is nearly the force on the last edge times the distance to the bound."""
     rng = np.random.default_rng(seed)
     chain, _ = random_end(rng, 0.7 * float(rng.choice([1.0, 2.0**-40])))
     force = rng.normal() * rng.choice(SIZES)
@@ -266,13 +267,13 @@ def test_end_cost_at_a_far_bound(seed):
     cost = Fraction(float(_end_cost(chain, 2, force, forward)))
     left = abs(Fraction(forward) - Fraction(chain.far) * Fraction(force))
     exact = Fraction(chain.far_radius) * abs(Fraction(force)) + Fraction(chain.c2) * left
-    assert exact <= cost * (1 + Fraction(1, 2**50))  # its user rounds up the sum
+    assert exact <= cost * (1 + Fraction(1, 2**50))  # the caller rounds up the sum
     room = Fraction(chain.far) * abs(Fraction(force)) + abs(Fraction(forward))
     assert cost <= exact * (1 + Fraction(1, 2**50)) + Fraction(1, 2**49) * room
 
 
 def test_cost_of_the_last_shift_lowers_the_bound(monkeypatch):
-    """A quarter of the objective's unit, and a half of the scale's."""
+    """The last shift costs 0.25 of the objective and 0.5 of the scale."""
     form = ChainProgram(line_program(1, two_bounds=True))
     n, y = form.n_points, np.random.default_rng(1).uniform(-1.0, 1.0, 2 * form.n_points)
     found = trace(form.chain, y, np.empty(n), np.empty(n))._replace(objective=4.0)
@@ -286,7 +287,7 @@ def test_cost_of_the_last_shift_lowers_the_bound(monkeypatch):
     [((2.0, 4.0, 1.0), 0.25, "residuals"), ((0.25, 1.0, 1.0), 3.0, "values"), ((64.0, 2.0, 1.0), 10.0, "chords")],
 )
 def test_cost_of_the_last_shift(monkeypatch, factors, step, leading):
-    """kappa of every residual adds kappa c3 sum h^2/2 to the last gamma, and kappa c3 h/2 to a chord."""
+    """Adding kappa to the residuals adds kappa c3 sum h^2/2 to the last gamma and kappa c3 h/2 to a chord."""
     points, c = step * np.arange(3.0)[:, None], SteinFactors.of(factors)
     scores, bounds = np.array([[1.0], [-3.0], [2.0]]), np.array([[-0.125, 2.0 * step + 0.25]])
     form = ChainProgram(SteinProgram(points, scores, np.array([0.25, 0.5, 0.25]), sorted_graph(points), c, bounds))
@@ -304,7 +305,7 @@ def test_cost_of_the_last_shift(monkeypatch, factors, step, leading):
 
 
 def cancelled(seed, edges=4):
-    """A chain, and residuals each of which takes away what the recursion has left of gamma and Gamma, as computed."""
+    """Return a chain and residuals that cancel gamma and Gamma at every node."""
     rng = np.random.default_rng(seed)
     chain = chain_of(rng, [FREE] + [EDGE] * edges, rng.uniform(0.5, 1.0, edges + 1))
     y = np.concatenate([rng.uniform(0.5, 1.0, 2), np.zeros(2 * edges)])
@@ -320,7 +321,7 @@ def cancelled(seed, edges=4):
 
 
 def test_complete_cancellation_keeps_error_bounds():
-    """Nothing is left of gamma and Gamma but the errors that they carry: their sizes allow for none."""
+    """After cancellation only accumulated errors remain, which relative bounds would miss."""
     told = 0
     for seed in range(40):
         chain, y = cancelled(seed)
@@ -342,7 +343,7 @@ def test_complete_cancellation_keeps_error_bounds():
 @pytest.mark.parametrize("h", [0.7, 2.0**-20])
 @pytest.mark.parametrize("left", [2.0**-53, -(2.0**-52)])
 def test_slope_after_cancelling_residuals(left, h):
-    """Two residuals of one that differ by a last digit, in a program whose slopes go no further than that."""
+    """Two residuals of one differ by a unit roundoff, and c2 is of that size."""
     chain = chain_of(np.random.default_rng(0), [FREE, EDGE], [0.0, h], (64.0, 2.0**-58 * h, 0.9))
     y = np.array([0.0, 0.0, 1.0, 1.0 - left])
     _, slopes, _ = followed(chain, y)
@@ -353,7 +354,7 @@ def test_slope_after_cancelling_residuals(left, h):
 
 
 def test_chord_after_cancelling_residuals():
-    """Twice the slope that two residuals of one leave, on the way to that slope again."""
+    """A chord reaches twice the slope that two nearly opposite residuals leave."""
     h, left = 0.7, 2.0**-53
     chain = chain_of(np.random.default_rng(0), [FREE, EDGE, LIPSCHITZ_EDGE], [0.0, h, h], (64.0, 2.0**-58, 0.9))
     y = np.array([0.0, 0.0, 1.0, 1.0 - left, left, left])
@@ -367,7 +368,7 @@ def test_chord_after_cancelling_residuals():
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_end_cost_of_a_free_segment(n, turned):
-    """Boxes that grow, or shrink, towards the end, as they do between two bounds that are far off."""
+    """Boxes grow or shrink towards the end, as between two distant bounds."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         chain = chain_of(rng, [FREE] + [EDGE] * (n - 1), rng.uniform(0.5, 1.0, n))

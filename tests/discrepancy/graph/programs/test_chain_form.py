@@ -1,4 +1,4 @@
-"""The chain form's proofs: against the program as the paper states it, and in rational arithmetic."""
+"""Certificates of the chain form against the program of the paper, in rational arithmetic."""
 
 from fractions import Fraction
 from itertools import pairwise, product
@@ -31,7 +31,7 @@ def line(points, scores, bounds=None, c=(1.0, 1.0, 1.0), weights=None):
 
 
 def random_line(seed):
-    """A program whose points, distances and radii are exact in double precision, with segments of any kind."""
+    """Return a random program with exact points, distances and radii, and segments of all kinds."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
     cells = np.sort(rng.choice(2**10, n, replace=False)) * 2.0**-10
@@ -48,7 +48,7 @@ def solved(program, tolerance=1e-9):
 
 
 def exact_function(form, y):
-    """Map variables to (gamma, Gamma) in the sample's order without rounding, by the module docstring's recursion."""
+    """Return exact gamma and Gamma in the order of the sample, by the recursion of `chain_form`."""
     data, y = form.chain, [Fraction(v) for v in y]
     c2, c3 = Fraction(data.c2), Fraction(data.c3)
     gamma, slope = [Fraction(0)] * form.n_points, [Fraction(0)] * form.n_points
@@ -101,7 +101,7 @@ def exact_objective(program, gamma, slope):
 @SETTINGS
 @given(seed=st.integers(0, 2**32 - 1))
 def test_feasible_point_satisfies_the_program_of_the_paper(seed):
-    """All rows of the complete graph, and all rows of the bounds at every point."""
+    """All rows of the complete graph and of the bounds hold."""
     program = random_line(seed)
     answer = solved(program)
     value, feasible = answer.program.lower_bound(answer.y)
@@ -116,7 +116,7 @@ def test_feasible_point_satisfies_the_program_of_the_paper(seed):
 @SETTINGS
 @given(seed=st.integers(0, 2**32 - 1), far=st.booleans())
 def test_noisy_point_is_scaled_to_feasibility(seed, far):
-    """Noise breaks rows of every kind; what comes back is feasible, and no worse than claimed."""
+    """Noise violates rows of every kind; the scaled point is feasible and attains the bound."""
     rng = np.random.default_rng(seed)
     program = random_line(seed)
     form = ChainProgram(program)
@@ -130,7 +130,7 @@ def test_noisy_point_is_scaled_to_feasibility(seed, far):
 
 
 def optimum_on_the_complete_graph(program):
-    """By scipy's linprog, with all pairs of points and all rows of the bounds."""
+    """Return the optimum of the complete graph from `scipy.optimize.linprog`."""
     reference = SteinProgram(
         program.points, program.scores, program.weights, complete_graph(program.points), program.factors, program.bounds
     ).coordinate(0)
@@ -163,7 +163,7 @@ def test_noisy_multipliers_give_valid_upper_bounds(seed, size):
 
 
 def exact_costate_cost(program, form, p):
-    """Cost of the dual point that p determines, with no rounding, by the module docstring's recursion.
+    """Return the exact cost of the dual point of p, by the recursion of `chain_form`.
 
     The weights of the objective are those of the program, of which the form's doubles are the high parts. Only for
     chains that start free or from one bound, where T vanishes behind the last node.
@@ -199,7 +199,7 @@ def exact_costate_cost(program, form, p):
 
 
 @SETTINGS
-@example(seed=148790, size=1e-9)  # the bound lies between the costs with and without the low parts of the weights
+@example(seed=148790, size=1e-9)  # the low parts of the weights matter
 @given(seed=st.integers(0, 2**32 - 1), size=st.sampled_from([0.0, 1e-9, 1.0, 1e6]))
 def test_upper_bound_covers_the_exact_dual_cost(seed, size):
     program = random_line(seed)
@@ -239,7 +239,7 @@ def test_wrong_candidates_only_widen_the_bracket(lie, support):
     proof = certify(answer.program, *LIES[lie](rng, answer.y, answer.p))
     assert proof.lower <= honest.upper
     assert honest.lower <= proof.upper <= answer.program.trivial
-    if lie == "scaled up":  # scaling takes it back; multipliers of boxes may all be zero
+    if lie == "scaled up":  # scaling restores y; the multipliers of boxes may all be zero
         assert proof.lower == pytest.approx(honest.lower, rel=1e-6)
     else:
         assert proof.gap > 1e-3
@@ -247,7 +247,7 @@ def test_wrong_candidates_only_widen_the_bracket(lie, support):
 
 @pytest.mark.parametrize("distance", [2.0**-20, 2.0**-30, 2.0**-40, 2.0**-50, 0.0])
 def test_shift_satisfies_the_far_bound(distance):
-    """A residual of 1e-16 in gamma is far outside c3 t^2/2; the proof takes a shift of all residuals, not a scaling."""
+    """A residual of 1e-16 in gamma exceeds c3 t^2/2 and is corrected by a shift instead of scaling."""
     points = np.append(np.random.default_rng(0).integers(2**8, 2**19, 50) * 2.0**-20, 1.0 - distance)
     answer = solved(line(points, np.cos(3.0 * points), (0.0, 1.0)), 1e-6)
     form = answer.program
@@ -260,7 +260,7 @@ def test_shift_satisfies_the_far_bound(distance):
 
 
 def test_exact_shift_near_a_far_bound_is_feasible():
-    """Both bounds at a distance where c3 t^2/2 = 2^-59 is below what doubles resolve of gamma."""
+    """Both bounds are so close that c3 t^2/2 = 2^-59 is below the rounding error of gamma."""
     cells = np.random.default_rng(0).choice(np.arange(100, 900), 30, replace=False) / 1024.0
     points = np.concatenate([[2.0**-30], cells, [1.0 - 2.0**-29]])
     program = line(points, np.cos(3.0 * points), (0.0, 1.0))
@@ -282,7 +282,7 @@ def test_exact_shift_near_a_far_bound_is_feasible():
 
 
 def test_shift_at_the_far_bound_does_not_depend_on_units():
-    """Variables and bounds are those of unit one."""
+    """The variables and bounds equal those in unit one."""
 
     def in_unit(unit):
         points = np.array([0.25, 1.0, 2.0, 3.0, 3.9375])
@@ -309,7 +309,7 @@ def test_reflection_changes_the_sign_of_g():
 
 
 def test_segments_bounds_and_order():
-    """Gaps of 4 c2/c3 and more part the chain; the last segment is reflected to start from its bound."""
+    """Gaps of at least 4 c2/c3 divide the chain; the last segment is reflected to start from its bound."""
     program = line([7.5, 0.5, 9.0, 1.0, 8.0], np.zeros(5), (0.0, 9.5))
     form = ChainProgram(program)
     np.testing.assert_array_equal(form.order, [1, 3, 2, 4, 0])
@@ -339,12 +339,12 @@ def test_error_free_transformations(a, b):
     total, error = two_sum(a, b)
     assert Fraction(total) + Fraction(error) == Fraction(a) + Fraction(b)
     product, error = two_product(a, b)
-    if a * b == 0.0 or abs(a * b) > 1e-250:  # else the error underflows
+    if a * b == 0.0 or abs(a * b) > 1e-250:  # otherwise the error underflows
         assert Fraction(product) + Fraction(error) == Fraction(a) * Fraction(b) or a * b == 0.0
 
 
 def excess_in_rounding_errors(result):
-    """Largest excess of a row of the program on a line between bounds, over 2^-53 of the sizes of its terms."""
+    """Return the largest excess of a row in units of 2^-53 times the sizes of its terms."""
     x, g, slope = (list(map(Fraction, a.ravel().tolist())) for a in (result.sample.points, result.g, result.slopes))
     (c1, c2, c3), bounds = map(Fraction, result.stein_factors), list(map(Fraction, result.bounds[0].tolist()))
     rows = [([v], c1) for v in g] + [([v], c2) for v in slope]

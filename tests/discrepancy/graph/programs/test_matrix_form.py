@@ -1,4 +1,4 @@
-"""The matrix form's proofs against the definition of the program in rational arithmetic, with no tolerance."""
+"""Certificates of the matrix form against the definition of the program in rational arithmetic, without tolerance."""
 
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from steinkit.discrepancy.operators import Coefficients
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_of_any_candidate_hold_for_the_definition(seed, dim):
-    """No tolerance: a feasible multiple of y is worth the lower bound, and the dual point p costs the upper one."""
+    """A feasible multiple of y attains the lower bound, and p costs at most the upper bound."""
     program, rng = grid_program(seed, dim), np.random.default_rng(seed)
     for j in range(dim):
         exact, form = exact_program(program, j), program.coordinate(j)
@@ -40,7 +40,7 @@ def test_bounds_of_any_candidate_hold_for_the_definition(seed, dim):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_cancelling_multipliers_give_valid_upper_bounds(seed):
-    """Of points 2^-36 apart the Taylor rows and the gradient's cancel, whatever the size of their multipliers."""
+    """For points 2^-36 apart, the multipliers of Taylor and gradient rows cancel."""
     rng = np.random.default_rng(seed)
     points = np.array([[0.25, 0.5], [0.25 + 5 * 2.0**-36, 0.5 - 3 * 2.0**-36]])
     scores = np.abs(dyadic_scores(rng, (2, 2))) * [[1.0], [-1.0]]
@@ -57,7 +57,7 @@ def test_cancelling_multipliers_give_valid_upper_bounds(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_residual_below_double_precision_is_counted(seed):
-    """One row and one variable, whose multiplier b / a leaves what the rounding of the quotient leaves."""
+    """With one row and one variable, the multiplier b / a leaves the rounding error of the quotient."""
     rng = np.random.default_rng(seed)
     b, a = rng.uniform(0.5, 2.0, 2)
     form = CoordinateProgram(sparse.csr_array([[a]]), np.array([2.0**-90]), np.ones(1), np.array([b]), 1)
@@ -69,7 +69,7 @@ def test_residual_below_double_precision_is_counted(seed):
 @pytest.mark.parametrize("n", [1, 64])
 @pytest.mark.parametrize("size", [0.0, 2.0**-60, 1.0])
 def test_isolated_points_have_the_value_of_their_boxes(n, size):
-    """The optimum is the sum of q (c1 |s| + c2), which is a double here or a little above one."""
+    """The optimum is the sum of q (c1 |s| + c2), an exact double or slightly above one."""
     points, signs = 8.0 * np.arange(n)[:, None], (-1.0) ** np.arange(n)
     form = SteinProgram(points, size * signs[:, None], np.full(n, 1.0 / n), sorted_graph(points)).coordinate(0)
     assert form.upper_bound(np.empty(0)) >= Fraction(size) + 1
@@ -79,7 +79,7 @@ def test_isolated_points_have_the_value_of_their_boxes(n, size):
 
 
 def test_objective_of_a_diffusion_operator():
-    """Sum of q (drift_j gamma + sum_k a_jk Gamma_k)."""
+    """The objective is the sum of q (drift_j gamma + sum_k a_jk Gamma_k)."""
     rng = np.random.default_rng(0)
     points, drift, covariance = rng.random((3, 2)), rng.standard_normal((3, 2)), rng.standard_normal((3, 2, 2))
     weights = np.array([0.5, 0.25, 0.25])
@@ -94,7 +94,7 @@ def test_objective_of_a_diffusion_operator():
 
 
 def test_unit_roundoff():
-    """Half the distance from one to the next double, for every form of the programs."""
+    """Both forms use half the distance from 1 to the next double."""
     assert UNIT_ROUNDOFF == chain_form_kernels._UNIT_ROUNDOFF == np.finfo(np.float64).eps / 2.0
 
 
@@ -113,7 +113,7 @@ def test_negative_objectives_give_no_lower_bound():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_bounds_hold_for_all_objectives_within_the_errors(seed):
-    """Errors that matter: the trivial bound, the dual's and the primal's are those of the worst objective."""
+    """The trivial, dual and primal bounds are those of the worst objective."""
     rng = np.random.default_rng(seed)
     b, error, box = rng.standard_normal(4), rng.random(4), rng.uniform(0.5, 2.0, 4)
     matrix = sparse.csr_array(rng.standard_normal((3, 4)))
@@ -133,7 +133,7 @@ def test_bounds_hold_for_all_objectives_within_the_errors(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_cancelling_products_in_the_objective(seed):
-    """Two of them, whose difference no double shows, in a row of radius 2^-80: far less of y is feasible."""
+    """The difference of two products is below double precision but exceeds the radius 2^-80."""
     rng = np.random.default_rng(seed)
     a = rng.uniform(1.0, 2.0, 2)
     y = np.array([rng.uniform(0.5, 1.0), 0.0])

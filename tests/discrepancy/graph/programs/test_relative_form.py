@@ -1,4 +1,4 @@
-"""Relative variables: the same program, exactly; and brackets that close however near the points are."""
+"""Relative variables: equivalence of the programs, and brackets for points that nearly coincide."""
 
 from fractions import Fraction
 
@@ -37,7 +37,7 @@ def walk(n, dim, step):
 
 
 def mixture(n, dim, size):
-    """Points of ordinary spacing, and clouds of many scales about five of them."""
+    """Return well-spaced points, and clusters of different scales around five of them."""
     rng = np.random.default_rng(0)
     base = rng.standard_normal((n // 2, dim))
     scale = size * 10.0 ** (-3.0 * rng.random((n // 2, 1)))
@@ -74,7 +74,7 @@ def test_brackets_close_for_points_that_nearly_coincide(sample):
 
 
 def test_brackets_stay_open_without_relative_variables(monkeypatch):
-    """The negative control of the test above: the matrix form leaves the bracket open."""
+    """Negative control: the matrix form leaves the bracket open."""
     program = program_on(jittered(200, 2, 1e-8))
     monkeypatch.setattr(relative_form, "NEAR", 0.0)
     for proof in proofs(block.solve(program, Settings(TOLERANCE))):
@@ -83,7 +83,7 @@ def test_brackets_stay_open_without_relative_variables(monkeypatch):
 
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
 def test_value_is_continuous_as_points_coincide(size):
-    """As pairs close up, the value tends to that of one point with both weights, at the rate of their distance."""
+    """The value tends to that of merged points at the rate of their distance."""
     rng = np.random.default_rng(5)
     base = rng.standard_normal((80, 2))
     pairs = np.concatenate([base, base + size * rng.standard_normal(base.shape)])
@@ -101,7 +101,7 @@ def test_brackets_close_for_points_near_a_bound(distance, dim):
     rng = np.random.default_rng(0)
     points = rng.gamma(2.0, 1.0, (150, dim))
     points[:15, 0] = distance * rng.random(15)
-    points[20:25, 1] = distance * np.arange(5)  # one of them on the bound
+    points[20:25, 1] = distance * np.arange(5)  # the first on the bound
     points[5] = points[4] * (1.0 + 1e-7)
     program = SteinProgram(
         points, 1.0 / np.maximum(points, 0.01) - 1.0, np.full(150, 1 / 150), sk.greedy_spanner(points),
@@ -122,7 +122,7 @@ ENDS = {
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("ends", ENDS)
 def test_brackets_close_in_tight_supports(ends, dim, size):
-    """Two bounds that are near each other leave slopes far less than c2."""
+    """Two close bounds restrict slopes to much less than c2."""
     rng = np.random.default_rng(3)
     points = np.unique(1.0 + size * rng.standard_normal((6, dim)), axis=0)
     bounds = np.column_stack(ENDS[ends](points))
@@ -133,7 +133,7 @@ def test_brackets_close_in_tight_supports(ends, dim, size):
 @pytest.mark.parametrize("apart", [1e-20, 1e-60, 1e-100])
 @pytest.mark.parametrize("solver", ["block", "highs"])
 def test_nearly_equal_draws_count_as_one_with_the_mean_score(solver, apart):
-    """Where no double holds the square of their distance the bracket was [0, 2]."""
+    """The square of the distance underflows."""
     points = np.array([[0.0, 0.0], [apart, 0.0], [0.0, apart], [1.0, 0.5], [-0.5, 1.0]])
     scores = np.array([[1.0, -1.0], [2.0, 0.5], [-1.0, 0.3], [0.2, 0.4], [-3.0, 1.0]])
     given = {"solver": solver, "units": "raw", "graph": "complete"}
@@ -168,7 +168,7 @@ def random_program(seed):
 
 
 def forms_at(program, nearness):
-    """Relative forms of all coordinates with any threshold."""
+    """Return the relative forms of all coordinates for a given threshold."""
     forest = find_forest(program, nearness)
     return [
         RelativeForm(program, relative_form.move_to_bounds(forest, program, j, nearness)) for j in range(program.dim)
@@ -178,7 +178,7 @@ def forms_at(program, nearness):
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 0.5, 10.0]))
 def test_relative_program_is_equivalent(seed, nearness):
-    """Same optimum, with the threshold forced high: most points have parents, and any of them may be near a bound."""
+    """With a high threshold most points have parents, and the optimum is the same."""
     program = random_program(seed)
     for j, form in enumerate(forms_at(program, nearness)):
         direct, relative = program.coordinate(j), form.coordinate(j)
@@ -189,7 +189,7 @@ def test_relative_program_is_equivalent(seed, nearness):
         assert other.gap <= TOLERANCE
         assert other.lower <= truth.upper * (1.0 + 1e-12)
         assert other.upper >= truth.lower * (1.0 - 1e-12)
-        # what is feasible in one form is feasible in the other: here numbers are large enough for double precision
+        # feasible in one form implies feasible in the other
         value, gradient = relative.stein_function(other.feasible)
         y = np.concatenate([value, gradient.T.ravel()])
         assert direct.objective @ y == pytest.approx(other.lower, rel=1e-9, abs=1e-12)
@@ -202,7 +202,7 @@ def exact(array):
 
 
 def exact_stein_function(program: RelativeProgram, y):
-    """g and its gradient in rational arithmetic, by the definition of the variables."""
+    """Return exact g and its gradient, by the definition of the variables."""
     n, dim = program.points.shape
     points, origin = exact(program.points), exact(program.forest.origin)
     z = exact(y) * exact(program.units)
@@ -219,7 +219,7 @@ def exact_stein_function(program: RelativeProgram, y):
 
 
 def largest_violation(program, j, g, gradient):
-    """Largest ratio of a constraint's left side to its right side, as the paper states them, in rational arithmetic."""
+    """Return the largest exact ratio of the two sides of the constraints of the paper."""
     points, c = exact(program.points), program.factors
     c1, c2, c3 = (Fraction(number) for number in (c.value, c.gradient, c.smoothness))
     sides = [(abs(g).max(), c1), (abs(gradient).max(), c2)]
@@ -271,7 +271,7 @@ def test_certified_functions_are_feasible_in_rational_arithmetic(sample):
 
 
 def test_rounded_function_is_not_feasible():
-    """The negative control: g rounded to double precision breaks the rows of points 1e-12 apart."""
+    """Negative control: g rounded to double precision violates the rows of points 1e-12 apart."""
     program = program_on(jittered(16, 2, 1e-12))
     answer = block.solve(program, Settings(TOLERANCE))[0]
     g, gradient = answer.program.stein_function(certify(answer.program, answer.y, answer.p).feasible)

@@ -1,4 +1,4 @@
-"""Relative variables against the definition in rational arithmetic: every row, every box, and the objective."""
+"""Rows, boxes and objective in relative variables against the definition in rational arithmetic."""
 
 from fractions import Fraction
 
@@ -26,7 +26,7 @@ from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 
 def relative_programs(program, nearness):
-    """Each coordinate with its forest and its program in relative variables."""
+    """Yield each coordinate with its forest and its relative program."""
     forest = find_forest(program, nearness)
     for j in range(program.dim):
         moved = relative_form.move_to_bounds(forest, program, j, nearness)
@@ -34,13 +34,13 @@ def relative_programs(program, nearness):
 
 
 def ray(row, radius):
-    """A row divided by its first coefficient, and the radius as well."""
+    """Return a row and its radius divided by the first coefficient."""
     (_, lead), *_ = sorted(row.items())
     return tuple(sorted((k, value / lead) for k, value in row.items())), radius / abs(lead)
 
 
 def rays_of(program):
-    """The rows of a program in relative variables, in units of one."""
+    """Yield the rows of a relative program without units."""
     units = [Fraction(float(unit)) for unit in program.units]
     matrix = program.matrix.tocsr()
     for k in range(len(program.radius)):
@@ -50,7 +50,7 @@ def rays_of(program):
 
 
 def size_of_difference(program, forest, j, k):
-    """What the definition implies of relative variable k where no row or box of it is meant, and a looser bound.
+    """Return the implied bound of relative variable k, and a looser bound.
 
     Of a child at distance D from its parent |w| <= min(2 c1 + c2 D, c3 D^2/2) and |V| <= min(2 c2, c3 D), where a
     program may take the length of any path for D. Of a root at distance a from its projection on a bound |w| <= 2 c2 a.
@@ -76,7 +76,7 @@ def test_rows_match_the_definition(seed, nearness):
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("factors", [(8.0, 0.5, 32.0), (0.25, 8.0, 32.0), (8.0, 8.0, 0.25), (0.25, 0.5, 8.0)])
 def test_rows_match_the_definition_for_distant_parents(factors, bounded):
-    """All four of 2 c1 + c2 D, c3 D^2/2, 2 c2 and c3 D are the smallest somewhere."""
+    """Each of 2 c1 + c2 D, c3 D^2/2, 2 c2 and c3 D is the smallest in some case."""
     rng = np.random.default_rng(5)
     points = np.unique(rng.integers(1, 33, (6, 2)) / 4.0, axis=0)
     bounds = np.array([[0.0, 9.0], [-np.inf, 8.5]]) if bounded else None
@@ -86,7 +86,7 @@ def test_rows_match_the_definition_for_distant_parents(factors, bounded):
 
 
 def assert_rows_are_those_of_the_definition(program, nearness):
-    """Every row is one of the definition's or follows from it, and none of the definition's is missing."""
+    """Assert that the rows are equivalent to those of the definition."""
     for j, forest, relative in relative_programs(program, nearness):
         maps = in_relative_variables(program, forest)
         box = [({k: Fraction(1)}, limit) for k, limit in enumerate(exact_program(program, j).box)]
@@ -114,7 +114,7 @@ def assert_rows_are_those_of_the_definition(program, nearness):
 
 
 def largest(k, rows, limits):
-    """The most that rows leave to variable k, with the others in boxes a hundred times those given."""
+    """Return the maximum of variable k under the rows, with the other boxes enlarged by 100."""
     box = [100 * limit for limit in limits]
     program = ExactProgram([(dict(row), limit) for row, limit in rows.items()], box, [Fraction(0)] * len(box))
     program.objective[k] = Fraction(1)
@@ -122,7 +122,7 @@ def largest(k, rows, limits):
 
 
 def in_its_variables(program, exact, maps):
-    """The objective of the definition in a relative program's scaled variables."""
+    """Return the exact objective in the scaled relative variables."""
     total = [Fraction(0)] * len(exact.objective)
     for k, b in enumerate(exact.objective):
         for other, factor in maps[k].items():
@@ -131,12 +131,12 @@ def in_its_variables(program, exact, maps):
 
 
 def cancelling_cluster(seed, size):
-    """A cluster whose scores are large and add up to almost nothing, and a point by itself."""
+    """Return a cluster with large scores that nearly cancel, and an isolated point."""
     rng = np.random.default_rng(seed)
     near = np.unique(0.75 + size * rng.integers(-500, 500, (10, 2)), axis=0)
     points = np.concatenate([near, [[3.0, -2.0]]])
     n = len(points)
-    scores = 2.0**30 * rng.standard_normal((n, 2))  # times a power of two, hence exact
+    scores = 2.0**30 * rng.standard_normal((n, 2))  # exact multiples of a power of two
     scores[-2] -= scores[:-1].sum(axis=0)
     weights = np.full(n, 2.0**-6)
     weights[-1] = 1.0 - (n - 1) * 2.0**-6
@@ -147,19 +147,19 @@ def cancelling_cluster(seed, size):
 @pytest.mark.parametrize("size", [2.0**-16, 2.0**-30, 2.0**-36])
 @pytest.mark.parametrize("seed", range(3))
 def test_objective_error_bound_for_cancelling_scores(seed, size):
-    """Sums of scores of 2^30 that cancel: without the error the bounds would be false, even those of no multipliers."""
+    """Scores of 2^30 cancel; without the error bound all bounds would be wrong."""
     program = cancelling_cluster(seed, size)
     for j, forest, relative in relative_programs(program, 0.05):
         exact = in_its_variables(relative, exact_program(program, j), in_relative_variables(program, forest))
-        off = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
+        errors = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
         error = fractions(relative.objective_error)
-        assert all(one <= limit for one, limit in zip(off, error, strict=True))
-        assert max(off) > 0
+        assert all(one <= limit for one, limit in zip(errors, error, strict=True))
+        assert max(errors) > 0
         assert max(error) < Fraction(1, 10**10) * max(map(abs, fractions(program.scores)))
         nothing = np.zeros(len(relative.radius))
         truth, rounding = exact_upper_bound(relative, exact, nothing)
         assert truth <= Fraction(relative.upper_bound(nothing)) <= truth + rounding
-        for k, meant in enumerate(exact):  # each variable by itself: the weight of the cluster's root is all rounding
+        for k, meant in enumerate(exact):  # the coefficient of the root is pure rounding error
             y = np.zeros(len(exact))
             y[k] = np.sign(relative.objective[k]) * relative.box[k]
             assert Fraction(relative.lower_bound(y)[0]) <= max(meant * Fraction(y[k]), 0)
@@ -169,24 +169,24 @@ def test_objective_error_bound_for_cancelling_scores(seed, size):
 @pytest.mark.parametrize("members", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_objective_error_bound_for_arbitrary_weights(seed, members, exponent):
-    """Scores much smaller or larger than one: sums of the weights themselves round, or of their products with steps."""
+    """For small scores the sums of weights are rounded, for large ones the sums of products with steps."""
     rng = np.random.default_rng(seed)
     near = 0.75 + 2.0**-20 * rng.choice(np.arange(-500, 500), (members, 2), replace=False)
     points = np.concatenate([near, [[3.0, -2.0], [5.0, -2.0]]])
     weights = rng.dirichlet(np.ones(len(points)))
-    scores = 2.0**exponent * rng.choice([-1.0, 1.0], points.shape)  # times a power of two, hence exact
+    scores = 2.0**exponent * rng.choice([-1.0, 1.0], points.shape)  # exact multiples of a power of two
     program = SteinProgram(points, scores, weights, complete_graph(points))
     for j, forest, relative in relative_programs(program, 0.05):
         exact = in_its_variables(relative, exact_program(program, j), in_relative_variables(program, forest))
-        off = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
+        errors = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
         error = fractions(relative.objective_error)
-        assert all(one <= limit for one, limit in zip(off, error, strict=True))
+        assert all(one <= limit for one, limit in zip(errors, error, strict=True))
         assert max(error) < Fraction(1, 2**40) * max(map(abs, exact))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_objective_error_bound_for_long_steps(seed):
-    """Steps of hundreds of units: it is products of scores and steps that round, not the scores."""
+    """For steps of hundreds of units, the products of scores and steps are rounded."""
     rng = np.random.default_rng(seed)
     near = 2.0**24 * (0.75 + 2.0**-20 * rng.choice(np.arange(-500, 500), (3, 2), replace=False))
     points = np.concatenate([near, 2.0**24 * np.array([[3.0, -2.0], [5.0, -2.0]])])
@@ -194,15 +194,15 @@ def test_objective_error_bound_for_long_steps(seed):
     program = SteinProgram(points, scores, rng.dirichlet(np.ones(len(points))), complete_graph(points))
     for j, forest, relative in relative_programs(program, 0.05 * 2.0**24):
         exact = in_its_variables(relative, exact_program(program, j), in_relative_variables(program, forest))
-        off = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
+        errors = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
         error = fractions(relative.objective_error)
-        assert all(one <= limit for one, limit in zip(off, error, strict=True))
-        assert max(off) > 0
+        assert all(one <= limit for one, limit in zip(errors, error, strict=True))
+        assert max(errors) > 0
 
 
 @pytest.mark.parametrize("place", range(5))
 def test_rows_do_not_depend_on_the_number_of_the_root(place):
-    """The same rows, with the same digits, whichever number the root of a cluster has; around zero steps round."""
+    """The rows are bit-for-bit identical for any number of the root of a cluster."""
     rng = np.random.default_rng(1)
     points = 1e-9 * rng.standard_normal((5, 2))
 
@@ -220,7 +220,7 @@ def test_rows_do_not_depend_on_the_number_of_the_root(place):
 
 
 def test_forest_does_not_depend_on_units():
-    """Factors (c1, c2/u, c3/u^2) hold functions of u x to what (c1, c2, c3) hold functions of x to."""
+    """Factors (c1, c2/u, c3/u^2) for u x are equivalent to (c1, c2, c3) for x."""
     program = clustered_program(3, dim=2)
     found = []
     for unit in (1.0, 2.0**10, 2.0**-10):
@@ -236,10 +236,10 @@ def test_forest_does_not_depend_on_units():
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("seed", range(6))
 def test_coefficients_of_edge_rows_are_rounded_once(seed, dim):
-    """Points 1e-9 apart, one more and one less than 2^-13 from their common ancestor: steps to it round differently."""
+    """The steps of two close points to their common ancestor are rounded differently."""
     rng = np.random.default_rng(seed)
-    ancestor, beside = 1e-6 * rng.standard_normal(dim), 1e-9 * rng.random((2, dim))
-    points = np.stack([ancestor, ancestor + (2.0**-13 - beside[0]), ancestor + (2.0**-13 + beside[1])])
+    ancestor, offsets = 1e-6 * rng.standard_normal(dim), 1e-9 * rng.random((2, dim))
+    points = np.stack([ancestor, ancestor + (2.0**-13 - offsets[0]), ancestor + (2.0**-13 + offsets[1])])
     program = SteinProgram(points, np.zeros((3, dim)), np.full(3, 1.0 / 3.0), complete_graph(points))
     forest = Forest(np.array([-1, 0, 0]), np.array([0.0, 1e-3, 1e-3]), points)
     maps, edges = in_relative_variables(program, forest), program.graph.edges.tolist()
@@ -259,7 +259,7 @@ def test_coefficients_of_edge_rows_are_rounded_once(seed, dim):
 
 
 def test_second_of_two_close_points_has_a_parent():
-    """One parent only, and its number is 0."""
+    """The only parent has the number 0."""
     points = np.array([[0.0], [1e-5], [5.0]])
     program = SteinProgram(points, np.zeros((3, 1)), np.full(3, 1.0 / 3.0), complete_graph(points))
     (form,) = suitable_forms(program)

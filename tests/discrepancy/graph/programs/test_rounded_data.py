@@ -1,6 +1,6 @@
-"""Samples whose weights, lengths and products with scores are no doubles: the bracket is that of what they stand for.
+"""Brackets for weights, lengths and products with scores that are not exact doubles.
 
-Optima are worked out by hand for two points, and functions judged in rational arithmetic for several.
+Optima are known for two points; for several points functions are evaluated in rational arithmetic.
 """
 
 from fractions import Fraction
@@ -22,7 +22,7 @@ SOLVERS = ["auto", "chain", "block", "first_order", "highs"]
 
 
 def bracket_of(*args, **settings):
-    """What is proved, be it an answer or not."""
+    """Return the bracket of a result or of a SolverError."""
     try:
         found = sk.graph_stein_discrepancy(*args, **settings)
     except sk.SolverError as error:
@@ -50,7 +50,7 @@ def test_cancelling_products_of_weights_and_scores(e, solver):
 @pytest.mark.parametrize("repeated", [True, False])
 @pytest.mark.parametrize("measure", [sk.graph_stein_discrepancy, sk.sliced_stein_discrepancy])
 def test_repeated_draws_with_cancelling_scores(measure, repeated):
-    """With q_1 s_1 = -q_2 s_2 = B at a distance of h the value is 1 - B h, up to B h^2."""
+    """With q_1 s_1 = -q_2 s_2 = B at distance h, the value is 1 - B h, up to B h^2."""
     a, b, h = 333_333, 666_667, 1e-11
     points, scores, weights = np.array([0.0, h]), np.array([b * 1e5, -a * 1e5]), np.array([a, b])
     if repeated:
@@ -65,7 +65,7 @@ def test_repeated_draws_with_cancelling_scores(measure, repeated):
 
 
 def near_program(seed, dim):
-    """Points with all their digits about the origin, where differences of doubles are none, and weights that cancel."""
+    """Return a program with inexact differences of points and with cancelling weights."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 6))
     points = rng.standard_normal((n, dim)) * 10.0 ** rng.choice([-11.0, -9.0, -6.0, -2.0])
@@ -85,7 +85,7 @@ def near_program(seed, dim):
 
 
 def function_in_rational_arithmetic(program, form, y):
-    """gamma and Gamma that a form's variables stand for, none of them rounded."""
+    """Return exact gamma and Gamma of the variables of a form."""
     y = fractions(y)
     if isinstance(form, ChainProgram):
         return function_of(form, y)

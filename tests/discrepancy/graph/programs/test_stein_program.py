@@ -1,4 +1,4 @@
-"""The programs' rows against the definition, written out point by point and edge by edge."""
+"""Rows of the programs against the definition, point by point and edge by edge."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 
 def written_out(points, edges, c, j, bounds):
-    """Rows (coefficients by variable name, radius) and boxes, straight from the paper's equations (6)-(8)."""
+    """Return rows (coefficients by variable, radius) and boxes by equations (6) to (8) of the paper."""
     c1, c2, c3 = c
     n, d = points.shape
     rows, box = [], {}
@@ -93,7 +93,7 @@ def test_rows_and_boxes_match_the_paper(dim, c, bounded):
 
 @pytest.mark.parametrize("c", [(1.0, 1.0, 1.0), (10.0, 1.0, 1.0), (0.3, 1.0, 2.0)])
 def test_omitted_rows_cannot_bind(c, monkeypatch):
-    """With every row of every edge put in, the optimum is the same."""
+    """The optimum with all rows is the same."""
     rng = np.random.default_rng(3)
     points = rng.uniform(0.0, 9.0, (12, 2))
     scores = rng.standard_normal((12, 2))
@@ -127,7 +127,7 @@ def test_stein_factors_must_be_three_positive_numbers(factors):
 
 
 def test_reaches_of_stein_factors():
-    """2 c1/c2, 2 c2/c3 and 4 c2/c3, all of them 2, 2 and 4 unless told otherwise."""
+    """The reaches are 2 c1/c2, 2 c2/c3 and 4 c2/c3."""
     assert SteinFactors() == SteinFactors.of((1.0, 1.0, 1.0))
     factors = SteinFactors(3.0, 5.0, 7.0)
     assert factors.value_reach == pytest.approx(6.0 / 5.0)
@@ -144,7 +144,7 @@ def test_distant_points_have_no_rows():
 
 @pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (0.5, 3.0, 1.0), (4.0, 0.25, 2.0)])
 def test_trivial_bounds_follow_from_the_boxes(factors):
-    """c1 sum |q_i s_ij| + c2 sum q_i, in rational arithmetic."""
+    """The bounds are c1 sum |q_i s_ij| + c2 sum q_i, in rational arithmetic."""
     rng = np.random.default_rng(3)
     points, scores = rng.standard_normal((30, 2)), 10.0 ** rng.uniform(-3, 3, (30, 2))
     weights = rng.dirichlet(np.ones(30))

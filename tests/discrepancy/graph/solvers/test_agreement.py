@@ -1,4 +1,4 @@
-"""The solvers against reference values, against one another, and lying: the certificate tells."""
+"""Agreement of the solvers with reference values and with each other, and wrong solutions."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_reference_value_in_one_dimension():
 
 
 def random_program(seed):
-    """A program of any kind: few or many points, bounds on no, one or both sides, any weights and Stein factors."""
+    """Return a random program with any number of points and bounds, any weights and Stein factors."""
     rng = np.random.default_rng(seed)
     n, dim = int(rng.integers(2, 40)), int(rng.choice([1, 1, 2, 3, 4, 6]))
     points = rng.uniform(-1.0, 2.0, (n, dim)) * rng.choice([0.2, 1.0, 3.0])
@@ -132,7 +132,7 @@ def test_results_do_not_depend_on_n_jobs(solver, n_jobs):
 
 
 def test_predicted_gap_of_any_size():
-    """Near the best that doubles can do: the predicted gap over the present one is then of any size."""
+    """Near the limit of double precision the predicted gap may be of any size."""
     points = np.array([[-1.0, -1.0, 0.0], [-1.0, -0.5, 1.0], [0.0, -1.0, -0.5], [0.0, 0.5, -1.0], [0.5, 0.5, 0.0]])
     scores = np.array(
         [

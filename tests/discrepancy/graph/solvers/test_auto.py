@@ -1,4 +1,4 @@
-"""Solver `auto`: which solver it chooses, when it hands over, and that it says so."""
+"""Solver `auto`: choice of solvers, change of solver, and notes."""
 
 from dataclasses import replace
 
@@ -56,9 +56,9 @@ def test_time_limit_adds_an_early_solver_before_long_factorizations(monkeypatch)
     ("dim", "tolerance", "much", "solver"),
     [
         (3, 1e-2, 1e3, "first_order"),
-        (3, 1e-2, 1e9, "block"),  # no work to speak of
-        (3, 1e-4, 1.0, "block"),  # tighter than `first_order` goes with ease
-        (2, 1e-2, 1.0, "block"),  # where it stalls
+        (3, 1e-2, 1e9, "block"),  # little work
+        (3, 1e-4, 1.0, "block"),  # too tight for `first_order`
+        (2, 1e-2, 1.0, "block"),  # `first_order` stalls in two dimensions
     ],
 )
 def test_choice_for_large_samples_and_wide_brackets(monkeypatch, dim, tolerance, much, solver):
@@ -71,7 +71,7 @@ def test_choice_for_large_samples_and_wide_brackets(monkeypatch, dim, tolerance,
 
 @pytest.mark.parametrize("smallest", [1e-8, 1e-5])
 def test_one_dimension_continues_with_other_solvers(smallest):
-    """A bound on g far below the distances, at both ends of the support."""
+    """The bound c1 is much smaller than the distances, with draws on both bounds."""
     points = np.random.default_rng(1).standard_normal((50, 1))
     bounds = [points.min(), points.max()]
     result = sk.graph_stein_discrepancy(points, scores=-points, stein_factors=(smallest, 1, 1), bounds=bounds)
@@ -87,7 +87,7 @@ def test_single_draw_in_a_narrow_support():
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
 def test_result_does_not_depend_on_units(unit):
-    """Points in other units, and the Stein factors and scores that go with them: the same program, scaled."""
+    """Points, scores and Stein factors in other units give the same program up to scale."""
     points = np.random.default_rng(5).standard_normal((150, 5))
     usual = sk.graph_stein_discrepancy(points, scores=-points)
     factors = (unit, 1.0, 1.0 / unit)
@@ -97,7 +97,7 @@ def test_result_does_not_depend_on_units(unit):
 
 
 def crippled(solver, keep=0.9):
-    """A solver whose y is right up to a factor: its bracket stays at 1 - keep."""
+    """Return a solver that scales y, so the relative width of its bracket is 1 - keep."""
 
     def solve(*arguments):
         answer = solver(*arguments)
@@ -122,9 +122,9 @@ def test_open_coordinates_continue_with_the_next_solver(monkeypatch):
 
 
 def test_bounds_of_different_forms_are_combined(monkeypatch):
-    """One solver proves the lower bound in one form, the other the upper bound in another."""
+    """The lower and upper bounds come from different solvers and forms."""
     points, _ = normal(60, 2)
-    points[7] = points[3] + 1e-6  # so that `block` works in relative variables, and the crippled HiGHS below does not
+    points[7] = points[3] + 1e-6  # `block` then uses relative variables
     program = SteinProgram(points, -points, np.full(60, 1 / 60), sk.greedy_spanner(points))
 
     def no_multipliers(task, settings):
@@ -163,7 +163,7 @@ def test_no_further_solver_after_the_time_limit(monkeypatch):
 
 
 class Stopping(Settings):
-    """Settings whose time is up when they have been looked at a given number of times."""
+    """Settings that stop after a given number of checks."""
 
     @property
     def stopped(self):

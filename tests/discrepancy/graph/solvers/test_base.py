@@ -1,4 +1,4 @@
-"""What all solvers share: work in threads, in order, and what becomes of an error in one of them."""
+"""Parallel work of the solvers: order, exceptions and warnings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Solver chain: reference values, agreement with HiGHS, hard spacings, interrupts; kernels against NumPy twins."""
+"""Solver `chain`: reference values, agreement with HiGHS, difficult spacings, and interrupts."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ def proved(program, tolerance=1e-6):
 
 
 def test_reference_value():
-    """Known from three other solvers to the digits given."""
+    """Three other solvers agree on the value."""
     answer, proof = proved(normal(1000), 1e-9)
     assert proof.gap <= 1e-9
     assert proof.lower <= 0.0754980932 + 5e-11
@@ -39,7 +39,7 @@ def test_reference_value():
 @hypothesis_settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_agreement_with_highs_on_the_matrix_form(seed):
-    """Values, and the function: it satisfies the matrix form's rows, those of the bounds at every point included."""
+    """The values agree, and the function satisfies all rows of the matrix form."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 14))
     points = rng.uniform(0.0, 1.0, n) * rng.choice([0.1, 1.0, 3.0, 10.0])
@@ -86,14 +86,14 @@ def test_brackets_close_for_points_near_or_on_a_bound(distance, side):
     if side != "right":
         points[0] = distance
     if side != "left":
-        points[-1] = 1.0 - distance  # 1 itself for the smallest distances
+        points[-1] = 1.0 - distance  # equals 1 for the smallest distances
     _, proof = proved(line(points, np.sin(9.0 * points), (0.0, 1.0)))
     assert proof.gap <= 1e-6
 
 
 @pytest.mark.parametrize("shape", [0.5, 0.2, 0.1, 0.02])
 def test_brackets_close_for_draws_concentrated_at_a_bound(shape):
-    """Distances from the bound span a hundred orders of magnitude, and scores are their inverses."""
+    """Distances from the bound span a hundred orders of magnitude."""
     points = np.random.default_rng(1).gamma(shape, size=1000)
     points = np.unique(points[points > 1e-120])
     _, proof = proved(line(points, (shape - 1.0) / points - 1.0, (0.0, np.inf)))
@@ -129,7 +129,7 @@ def test_one_point_in_closed_form():
 
 
 def test_number_of_iterations_is_nearly_constant():
-    """Edge by edge; without weights by length it triples from a thousand points to a hundred thousand."""
+    """Without barrier weights by length the number triples from 1000 to 100,000 points."""
     bar = progress_bar("", shown=False)
     systems = [ChainSystem(ChainProgram(normal(n)).chain, bar) for n in (1000, 30_000)]
     solutions = [system.solve(Settings(tolerance=1e-6)) for system in systems]

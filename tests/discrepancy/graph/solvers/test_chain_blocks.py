@@ -1,4 +1,4 @@
-"""Blocks of edges that share their controls: kernels against NumPy, answers against those edge by edge."""
+"""Blocks of edges with shared controls against single edges."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ class Bar:
 
 
 def by_blocks(program, tolerance=1e-6, bar=None, settings=None):
-    """The answer of the blocks, whatever the sample's size."""
+    """Solve by blocks for any sample size."""
     return solver._by_blocks(ChainProgram(program), settings or Settings(tolerance=tolerance), bar or Bar())
 
 
@@ -78,7 +78,7 @@ def test_blocks_are_used_from_1000_points_per_digit(n, tolerance, monkeypatch):
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-9, 1e-11])
 def test_large_samples_take_few_blocks(tolerance, monkeypatch):
-    """As many as it takes: the number of controls that differ from those before."""
+    """The number of blocks is close to the number of different controls."""
     program = normal(20_000)
     systems = []
 
@@ -106,7 +106,7 @@ def test_too_many_blocks_give_single_edges(monkeypatch):
 
 
 def test_open_brackets_of_blocks_continue_with_single_edges(monkeypatch):
-    """A solver that gives up early."""
+    """The solver of the blocks stops early."""
     solve, early = interior_point.solve, Settings(tolerance=0.5)
     monkeypatch.setattr(solver, "_MANY", 100)
     monkeypatch.setattr(
@@ -120,7 +120,7 @@ def test_open_brackets_of_blocks_continue_with_single_edges(monkeypatch):
 
 @pytest.mark.parametrize("steps", [0, 3, 9, 14, 20, 30])
 def test_interrupt_keeps_the_best_candidate(steps, monkeypatch):
-    """The bracket never gets wider by more steps."""
+    """More steps never widen the bracket."""
     gaps = []
     for stop_after in (steps, steps + 1):
         settings, left = Settings(tolerance=1e-9), iter(range(stop_after))

@@ -1,4 +1,4 @@
-"""CVXPY: any LP solver it knows, time limits that not all of them take, and work in threads."""
+"""Solver `cvxpy`: other LP solvers, time limits, and threads."""
 
 import threading
 import time
@@ -55,7 +55,7 @@ def test_threads_do_not_change_warning_filters():
 
 
 def test_highs_through_cvxpy_in_one_dimension():
-    """The reference value was found by three solvers; stated in values and derivatives only the upper end was."""
+    """Three other solvers agree on the reference value."""
     points = np.random.default_rng(1).standard_normal((1000, 1))
     result = sk.graph_stein_discrepancy(points, scores=-points, solver="cvxpy")
     assert result.gap <= 1e-6

@@ -1,4 +1,4 @@
-"""The first-order solver: its kernels against NumPy, and what it proves."""
+"""Solver `first_order`: reference values, agreement with HiGHS, and wrong iterates."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ def program_of(points, scores, weights=None, graph=None, **more):
 
 
 def random_program(seed, dim, n=18):
-    """Weights, Stein factors and, for odd seeds, bounds, one of them on a point."""
+    """Return a random program; odd seeds have bounds, one of them at a point."""
     rng = np.random.default_rng(seed)
     points = rng.uniform(-1.0, 1.5, (n, dim))
     bounds = None
@@ -63,7 +63,7 @@ def test_reference_values(tolerance):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("dim", [2, 5, 9])
 def test_brackets_agree_with_highs(seed, dim):
-    """Weights, Stein factors, bounds, a point on a bound; nine coordinates take two batches."""
+    """Nine coordinates take two batches."""
     program = random_program(seed, dim)
     mine = proofs(first_order.solve(program, Settings(1e-3)))
     theirs = proofs(highs.solve(program, Settings(1e-6)))
@@ -103,7 +103,7 @@ def test_rows_of_one_coordinate_only():
         bounds=np.array([[0.0, np.inf], [-np.inf, np.inf]]),
     )
     first, second = proofs(first_order.solve(program, Settings(1e-4)))
-    # maximise 2 gamma + Gamma, |gamma| <= .5, |Gamma| <= 1, |gamma - .5 Gamma| <= .125
+    # maximize 2 gamma + Gamma, |gamma| <= .5, |Gamma| <= 1, |gamma - .5 Gamma| <= .125
     assert first.lower <= 2.0 <= first.upper
     assert first.gap <= 1e-4
     assert second.lower <= 2.0 <= second.upper
@@ -111,7 +111,7 @@ def test_rows_of_one_coordinate_only():
 
 
 def test_coordinate_with_zero_objective():
-    """Its score and the weight of its gradients are zero on the points with weight: b = 0."""
+    """The objective b of the coordinate is zero."""
     points = np.random.default_rng(3).standard_normal((12, 4))
     program = program_of(points, -points)
     zero = np.zeros((2, 12 * 5))
@@ -140,7 +140,7 @@ def test_brackets_close_for_objectives_of_any_scale(size):
 
 
 def test_stalling_is_noted():
-    """Edges of 1e-5 among edges of one make the program ill conditioned; the bracket is wide, and honest."""
+    """Edges of length 1e-5 make the program ill-conditioned; the bracket is wide and valid."""
     points = np.random.default_rng(0).standard_normal((40, 4))
     points[1::2] = points[::2] + 1e-5 * np.random.default_rng(1).standard_normal((20, 4))
     program = program_of(points, -points)
@@ -179,7 +179,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_wrong_iterates_give_wide_valid_brackets(monkeypatch, lie):
-    """The kernel's answer is replaced; the loop itself notices, goes on to its end, and the note says so."""
+    """The iterates are replaced; the method continues to its limit and adds a note."""
     points = 0.3 * np.random.default_rng(6).standard_normal((50, 5))
     program = program_of(points, -points / 0.09)
     right = proofs(first_order.solve(program, Settings(1e-3)))
@@ -213,7 +213,7 @@ def test_progress_goes_to_standard_error(monkeypatch, capsys):
 
 
 def test_brackets_closed_to_the_last_digit():
-    """Rounding, not allowed for while it iterates, may leave the lower bound above the upper one in all eight lanes."""
+    """Rounding may make the bounds cross during the iteration."""
     draws = np.repeat([[0.0], [1.0]], 8, axis=1)
     settings = {"scores": np.full((2, 8), 0.01), "stein_factors": (1.0, 0.1, 10.0), "solver": "first_order"}
     with pytest.warns(sk.SteinkitWarning, match="ceiling"):

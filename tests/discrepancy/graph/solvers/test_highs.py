@@ -1,4 +1,4 @@
-"""HiGHS: fall-backs, and what happens when it stops early or lies."""
+"""Solver `highs`: fallbacks, early stops, and wrong solutions."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from steinkit.discrepancy.graph.solvers import Settings, highs
 
 
 def test_fallback_is_noted(monkeypatch):
-    """An interior point method that returns noise hands over; the answer is certified all the same."""
+    """A failing interior point method is followed by the simplex method."""
     rng = np.random.default_rng(0)
 
     def noise(program, *_):
@@ -50,7 +50,7 @@ def test_wrong_solutions_raise(monkeypatch, lie):
 
 
 def test_solution_of_another_coordinate_is_not_certified(monkeypatch):
-    """A solver that returns the other coordinate's answer: right status, right shape, wrong program."""
+    """The solver returns the solution of the other coordinate."""
     points = np.random.default_rng(2).standard_normal((30, 2))
     program = SteinProgram(points, -points, np.full(30, 1 / 30), sk.greedy_spanner(points))
     other, asked = (program.coordinate(j) for j in range(2))
@@ -86,7 +86,7 @@ def test_interrupt_stops_the_solver():
 
 
 def test_existing_thread_pool_of_another_size():
-    """HiGHS keeps one pool a process; a program that started it with two threads must not stop us."""
+    """HiGHS has one thread pool per process, here started with two threads."""
     highspy = pytest.importorskip("highspy")
     highspy.Highs.resetGlobalScheduler(True)
     other = highspy.Highs()

@@ -9,7 +9,7 @@ from steinkit.discrepancy.graph.solvers.block import newton_system
 
 
 class DenseSystem:
-    """max b'x, |B x| <= 1, by dense linear algebra; the first k rows are the boxes |x| <= 1."""
+    """The program max b'x, |B x| <= 1 with dense matrices; the first k rows are boxes."""
 
     def __init__(self, rng, m=30, k=8):
         self.B = np.vstack([np.eye(k), rng.standard_normal((m, k))])
@@ -41,7 +41,7 @@ class DenseSystem:
     "correctors", [interior_point.Correctors(0), interior_point.Correctors(2), newton_system.CORRECTORS]
 )
 def test_interior_point_method_finds_the_optimum(seed, correctors):
-    """Against scipy's linprog; the bounds hold it at every tolerance."""
+    """The optimum is that of `scipy.optimize.linprog`."""
     system = DenseSystem(np.random.default_rng(seed))
     optimum = system.optimum()
     for tolerance in (1e-2, 1e-9):

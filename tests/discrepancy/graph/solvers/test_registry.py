@@ -1,4 +1,4 @@
-"""The solvers by name: what each can be asked for, and what is listed where there is none."""
+"""Names, purposes and requirements of the solvers."""
 
 import re
 

@@ -29,9 +29,9 @@ def random_points(seed: int) -> np.ndarray:
         return rng.uniform(size=(n, 2)) * [1.0, 1e-3]
     if kind == 2:
         return rng.standard_cauchy((n, 2))
-    if kind == 3:  # along both diagonals: of all pairs of points, or of hardly any, the box is empty
+    if kind == 3:  # on both diagonals: nearly all or nearly no boxes are empty
         return np.column_stack([x[:, 0], np.where(np.arange(n) % 2, x[:, 0], -x[:, 0])]) + 0.01 * x
-    if kind == 4:  # two antidiagonals that face each other
+    if kind == 4:  # two opposite antidiagonals
         return np.column_stack([x[:, 0], -x[:, 0]]) + 10.0 * (np.arange(n) % 2)[:, None] + 1e-3 * x
     if kind == 5:  # groups of widths from 1e-6 to 1
         return rng.uniform(-5.0, 5.0, (5, 2))[np.arange(n) % 5] + np.logspace(-6, 0, 5)[np.arange(n) % 5, None] * x
@@ -41,13 +41,13 @@ def random_points(seed: int) -> np.ndarray:
 def tied_points(seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     n, kind = int(rng.integers(3, 50)), seed % 5
-    if kind == 0:  # whole numbers, some of them equal
+    if kind == 0:  # integers with repeats
         return rng.integers(0, 8, (n, 2)).astype(float)
-    if kind == 1:  # a file's digits
+    if kind == 1:  # rounded decimals
         return np.round(rng.standard_normal((n, 2)), 1 + seed % 3)
     if kind == 2:  # few values of one coordinate
         return np.column_stack([rng.integers(0, 3, n), rng.standard_normal(n)])
-    if kind == 3:  # a lattice whose steps round
+    if kind == 3:  # a lattice with inexact steps
         return rng.permutation(0.1 * np.array(list(itertools.product(range(6), range(1 + seed % 7)))))
     return np.vstack([rng.integers(0, 5, (n // 2 + 2, 2)), rng.standard_normal((n, 2))])
 
@@ -117,6 +117,6 @@ def test_too_many_empty_boxes_use_all_pairs(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_stop_flag_gives_no_result() -> None:
-    """Of a list of pairs that was cut short nothing is known."""
+    """An unfinished list of pairs is not used."""
     assert span_by_empty_boxes(random_points(0), 2.0, margin(60), STOPPED) is None
     assert kernels.list_empty_boxes(*np.zeros((3, 2)), np.empty((9, 2), dtype=np.int64), STOPPED) == 10

@@ -1,4 +1,4 @@
-"""Graphs on points: construction, lengths, dilation, and what is refused."""
+"""Graphs on points: construction, lengths, dilation, and invalid input."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def normal(n: int, d: int, seed: int = 0) -> np.ndarray:
 
 
 def clusters(n: int, d: int, seed: int = 0) -> np.ndarray:
-    """Points in groups whose spreads go from 1e-6 to 1."""
+    """Return points in groups with spreads from 1e-6 to 1."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 5, n)
     spread = np.array([1e-6, 1e-6, 1e-3, 0.1, 1.0])[group]
@@ -40,12 +40,12 @@ def lattice(*sides: int) -> np.ndarray:
 
 @functools.cache
 def twin_edges(points: bytes, d: int, t: float) -> list[tuple[int, int]]:
-    """The dense twin's edges, for all sizes of boxes at once."""
+    """Return the edges by brute force, cached for all sizes of boxes."""
     return dense_greedy(np.frombuffer(points).reshape(-1, d), t)
 
 
 def assert_greedy(points: np.ndarray, t: float) -> Graph:
-    """The edges are those of the dense twin, in its order, at their distance."""
+    """Assert that edges, order and lengths agree with brute force."""
     graph = greedy_spanner(points, t)
     assert list(map(tuple, graph.edges.tolist())) == twin_edges(points.tobytes(), points.shape[1], t)
     np.testing.assert_allclose(graph.lengths, edge_lengths(points, graph.edges), rtol=1e-14)
@@ -54,7 +54,7 @@ def assert_greedy(points: np.ndarray, t: float) -> Graph:
 
 @pytest.fixture(params=[4, 64, None])
 def _in_boxes_of_any_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bucket by bucket in boxes of a size, or as it comes: planar samples by way of empty boxes."""
+    """Use the bucket algorithm with boxes of a given size, or the default algorithm."""
     if request.param is not None:
         monkeypatch.setattr(greedy, "BOX_SIZE", request.param)
         monkeypatch.setattr(greedy, "MOST_BY_EMPTY_BOXES", 0)
@@ -199,7 +199,7 @@ class TestProperties:
     def test_edges_do_not_depend_on_threads(self) -> None:
         points = np.vstack([normal(2700, 2), np.random.default_rng(2).integers(-9, 9, (300, 2))])
         one = greedy_spanner(points)
-        assert len(points) > greedy._POINTS_PER_BLOCK  # so that there are several blocks
+        assert len(points) > greedy._POINTS_PER_BLOCK  # several blocks
         for n_jobs in (2, 3, -1):
             several = greedy_spanner(points, n_jobs=n_jobs)
             np.testing.assert_array_equal(several.edges, one.edges)

@@ -1,4 +1,4 @@
-"""Solver `block`: reference values, agreement with HiGHS, degenerate programs, and a solver that goes astray."""
+"""Solver `block`: reference values, agreement with HiGHS, degenerate programs, and wrong steps."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ def test_reference_values(name):
 
 
 def random_program(seed):
-    """A small program: any factors, some on bounds, some beside them, some points close together."""
+    """Return a small random program, with points on and near bounds and close to each other."""
     rng = np.random.default_rng(seed)
     n, dim = int(rng.integers(1, 25)), int(rng.integers(1, 4))
     points = rng.uniform(-1.0, 2.0, (n, dim)) * rng.choice([0.2, 1.0, 3.0])

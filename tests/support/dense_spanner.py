@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Reference implementations of the greedy spanner from its definition."""
-=======
 """The greedy spanner by brute force, from its definition."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
 
 from __future__ import annotations
 
@@ -16,11 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def distance_matrix(points: Floats) -> Floats:
-<<<<<<< HEAD
-    """Return all L1 distances; NumPy adds one coordinate at a time."""
-=======
     """Return all L1 distances, summed over coordinates in order."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     return np.asarray(np.abs(points.T[:, :, None] - points.T[:, None, :]).sum(axis=0))
 
 
@@ -31,11 +23,7 @@ def pairs_in_order(distance: Floats) -> Iterator[tuple[int, int]]:
 
 
 def dense_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
-<<<<<<< HEAD
-    """Return the greedy t-spanner with a matrix of all shortest paths."""
-=======
     """Return the greedy t-spanner, with all graph distances in a matrix."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     distance = distance_matrix(points)
     path = np.full_like(distance, np.inf)
     np.fill_diagonal(path, 0.0)
@@ -54,11 +42,7 @@ def dense_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
 
 
 def searching_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
-<<<<<<< HEAD
-    """Return the greedy t-spanner by one search for every pair i < j, with the rounding of the definition."""
-=======
     """Return the greedy t-spanner, with one search per pair i < j and sums in the defined order."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     distance = distance_matrix(points)
     links: list[list[tuple[int, float]]] = [[] for _ in points]
     edges = []

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The chain form in rational arithmetic, by the recursions of its module's docstring."""
-=======
 """The chain form in rational arithmetic, by the recursions of `chain_form`, without rounding."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
 
 from fractions import Fraction
 
@@ -11,21 +7,13 @@ from support.exact_programs import fractions
 
 
 def exactly(chain, name):
-<<<<<<< HEAD
-    """Return lengths or weights of a chain's nodes from double-doubles."""
-=======
     """Return the double-double lengths or weights of the nodes of a chain."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     parts = fractions(getattr(chain, name)), fractions(getattr(chain, f"{name}_low"))
     return [high + low for high, low in zip(*parts, strict=True)]
 
 
 def function_of(form, y):
-<<<<<<< HEAD
-    """Return (gamma, Gamma) in the sample's order and the terms of the objective, by the recursion."""
-=======
     """Return gamma and Gamma in the order of the sample."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
     n = form.n_points
     variables = [Fraction(0)] * (2 * n)
@@ -44,11 +32,7 @@ def function_of(form, y):
 
 
 def exact_cost(form, p):
-<<<<<<< HEAD
-    """Return the exact cost of the dual point of multipliers p by the recursion.
-=======
     """Return the exact cost of the dual point of multipliers p.
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
 
     T is zero after a segment with a free end. Between two bounds it is such that phi is zero at the end.
     """
@@ -60,11 +44,7 @@ def exact_cost(form, p):
     chords = [p[ROWS * k + 4] / c2 if data.kind[k] not in (FREE, EDGE) else Fraction(0) for k in range(n)]
 
     def follow(start, end, force):
-<<<<<<< HEAD
-        """Return T and phi after the segment, and its cost, for T equal to `force` on the edge into it."""
-=======
         """Return T and phi after the segment and its cost, given T on the edge into it."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
         forward, cost = Fraction(0), Fraction(0)
         for k in range(start, end):
             backward = Fraction(0)

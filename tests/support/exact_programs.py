@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The Stein programs in rational arithmetic, from their definition.
-=======
 """The Stein programs in rational arithmetic, by their definition, without rounding.
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
 
 Points, scores, bounds and Stein factors are the doubles that they are, taken as rational numbers, and weights the
 double-doubles that they are. Most instances have scores of few bits and weights that are multiples of a power of two,
@@ -36,20 +32,12 @@ class ExactProgram:
         return product(dict(enumerate(self.objective)), y)
 
     def excess(self, y):
-<<<<<<< HEAD
-        """Return the largest of |a'y| / r and |y| / u, minus one; violations of zero radii are absolute."""
-=======
         """Return the largest |a'y| / r or |y| / u minus one; the value itself if r or u is zero."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
         sides = [(product(row, y), radius) for row, radius in self.rows] + list(zip(y, self.box, strict=True))
         return max(abs(left) / right - 1 if right else abs(left) for left, right in sides)
 
     def feasible(self, y):
-<<<<<<< HEAD
-        """Return the largest multiple of y, at most y, that satisfies every row."""
-=======
         """Return the largest feasible multiple of y, at most y itself."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
         return [value / (1 + max(self.excess(y), Fraction(0))) for value in y]
 
 
@@ -112,11 +100,7 @@ def exact_program(program, j, *, all_rows=False):
 
 
 def in_relative_variables(program, forest):
-<<<<<<< HEAD
-    """Return the coefficients of gamma_i and Gamma_ik in w_a (n), V_a1 (n), ..., V_ad (n)."""
-=======
     """Return the coefficients of each gamma_i and Gamma_ik in w_a (n), V_a1 (n), ..., V_ad (n)."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     n, dim = program.points.shape
     maps = [{} for _ in range(n * (dim + 1))]
     for i in range(n):
@@ -131,11 +115,7 @@ def in_relative_variables(program, forest):
 
 
 def substitute(row, maps):
-<<<<<<< HEAD
-    """Return a row in other variables, without zeros."""
-=======
     """Substitute the variables of a row by maps, without zeros."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     result = {}
     for k, coefficient in row.items():
         for other, factor in maps[k].items():
@@ -144,11 +124,7 @@ def substitute(row, maps):
 
 
 def dyadic_weights(rng, n, bits=12):
-<<<<<<< HEAD
-    """Return positive multiples of 2^-bits with sum one."""
-=======
     """Return positive multiples of 2^-bits that add up to one."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     cuts = np.sort(rng.choice(np.arange(1, 2**bits), n - 1, replace=False))
     return np.diff(np.concatenate([[0], cuts, [2**bits]])) * 2.0**-bits
 
@@ -159,11 +135,7 @@ def dyadic_scores(rng, shape, size=1.0):
 
 
 def clustered_program(seed, *, dim=None):
-<<<<<<< HEAD
-    """Return a program on a fine grid, with clusters at several scales and near, distant or no bounds."""
-=======
     """Return a program on points of a fine grid, with clusters at several scales and optional bounds."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 4)) if dim is None else dim
     centres = rng.integers(0, 2**6, (int(rng.integers(1, 4)), dim)) * 2.0**-5
@@ -185,11 +157,7 @@ def clustered_program(seed, *, dim=None):
 
 
 def grid_program(seed, dim):
-<<<<<<< HEAD
-    """Return a program with distances, radii and objective that are doubles."""
-=======
     """Return a program with exact distances, radii and objective."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     rng = np.random.default_rng(seed)
     points = np.unique(rng.integers(0, 2**9, (int(rng.integers(2, 7)), dim)) * 2.0 ** -int(rng.integers(6, 12)), axis=0)
     bounds = None
@@ -203,11 +171,7 @@ def grid_program(seed, dim):
 
 
 def line_program(seed, *, two_bounds=False):
-<<<<<<< HEAD
-    """Return a program of dimension 1 with lengths and radii that are doubles."""
-=======
     """Return a one-dimensional program with exact lengths and radii, and segments of every kind."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 8))
     points = np.sort(rng.choice(2**10, n, replace=False)) * 2.0**-10
@@ -223,11 +187,7 @@ def line_program(seed, *, two_bounds=False):
 
 
 def exact_upper_bound(program, objective, p):
-<<<<<<< HEAD
-    """Return r'|p| + u'|b - A'p| exactly for a given b, and a bound of its rounding error."""
-=======
     """Return the exact r'|p| + u'|b - A'p| and a bound on its rounding error in double precision."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
     multipliers, box, radius = fractions(p), fractions(program.box), fractions(program.radius)
     combined, size = [Fraction(0)] * len(box), [Fraction(0)] * len(box)
     entries = [3] * len(box)

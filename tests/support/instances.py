@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Instances with graph Stein discrepancies known from other solvers."""
-=======
 """Instances with graph Stein discrepancies that are known from other solvers."""
->>>>>>> 1e386aac (Rewrite the tests of the graph discrepancy in plain English)
 
 import numpy as np
 

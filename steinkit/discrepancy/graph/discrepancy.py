@@ -223,7 +223,10 @@ def graph_stein_discrepancy(
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Coefficients | None:
-    """Evaluate the operator at the points of the sample; None for the Langevin operator."""
+    """Evaluate the operator at the points of the sample.
+
+    The result is None for the Langevin operator.
+    """
     if operator is None:
         return None
     require_type(RiemannianLangevin, "a RiemannianLangevin or None", operator=operator)
@@ -246,7 +249,9 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
 
 
 def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool) -> tuple[Floats, Floats]:
-    """Convert a Stein function of z = (x - m) / S into a function of x with the same T g at every point.
+    """Convert a Stein function of scaled draws to raw coordinates.
+
+    For z = (x - m) / S, the result is the function of x with the same T g at every point.
 
     The Langevin operator in z is the operator of covariance S^2 in x, so the Langevin operator in x has g = S g_z.
     Other operators have coefficients b / S and S^-1 a S^-1 in z, so g = g_z / S.

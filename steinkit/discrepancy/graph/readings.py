@@ -1,4 +1,4 @@
-"""Interpretation of the optimal Stein function: direction of the bias per coordinate, and saturation.
+"""Interpretation of the optimal Stein function: direction and saturation.
 
 **Direction.** For a distribution with a density, moving every point x a little along g(x) changes the Kullback-Leibler
 divergence from the target at the rate minus the mean of h = T_P g [1]_. The optimal g maximizes this mean, so g points
@@ -101,7 +101,10 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
 
 
 def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
-    """Return weighted means over their standard errors, per coordinate; 0 for constant columns."""
+    """Return weighted means over their standard errors, per coordinate.
+
+    The result is 0 for constant columns.
+    """
     mean = p @ values
     with np.errstate(over="ignore"):  # an infinite error makes it 0
         error = np.sqrt(autocorrelation_time * (p**2 @ (values - mean) ** 2))
@@ -109,7 +112,7 @@ def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
 
 
 def confirmed(location: Floats, spread: Floats, dependence: Floats) -> dict[str, NDArray[np.bool_]]:
-    """Return a mask per direction of the coordinates for which the statistics of `moments_of` confirm it."""
+    """Return a mask of the confirmed coordinates per direction."""
     needed = np.maximum(_SIGNIFICANT, dependence)
     return {
         "high": (-location >= _SIGNIFICANT).all(axis=0),
@@ -122,7 +125,10 @@ def confirmed(location: Floats, spread: Floats, dependence: Floats) -> dict[str,
 
 
 def influences(sample: DistinctSample, h: Floats) -> tuple[list[str], int]:
-    """Describe the points with the largest q_i |h_i|, and return the number of points with half of the total."""
+    """Describe the points with the largest q_i |h_i|.
+
+    Also return the number of points that account for half of the total.
+    """
     influence = sample.weights * np.abs(h)
     described = []
     for i in np.argsort(-influence, kind="stable")[:_LEADING_DRAWS]:
@@ -137,7 +143,9 @@ def influences(sample: DistinctSample, h: Floats) -> tuple[list[str], int]:
 def direction(
     weights: Floats, x: Floats, flow: Floats, drift: Floats, uphill: Floats, own: float, carried: float
 ) -> str:
-    """Classify the flow g_j of a coordinate as a shift, a rescaling, or a flow along or against the density.
+    """Classify the flow g_j of a coordinate.
+
+    The classes are a shift, a rescaling, or a flow along or against the density.
 
     The least-squares fit a + b (x_j - mean) to the flow gives the contributions of a shift and of a rescaling to the
     mean of h: a times the mean drift, and b times the mean of a_jj + (x_j - mean) times the drift. With the Langevin
@@ -183,7 +191,10 @@ _MOST_DRAWS = 20_000  # largest advised number of draws
 
 
 def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
-    """Return the median distance to the nearest neighbour in units of the length scale of g; 0 for a single point."""
+    """Return the median nearest-neighbour distance relative to the scale of g.
+
+    It is 0 for a single point.
+    """
     if not len(graph.edges):
         return 0.0
     value, gradient, smoothness = stein_factors
@@ -194,7 +205,9 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
 
 
 def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
-    """Return the width of a sample relative to the target, estimated from the scores: a geometric mean.
+    """Return the width of a sample relative to the target, from the scores.
+
+    It is the geometric mean over the coordinates.
 
     Bounded coordinates, and coordinates with scores that point away from the mean, count as 1.
     """
@@ -206,13 +219,16 @@ def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: F
 
 
 def expected_saturation(exact_spacing: float, dim: int) -> float:
-    """Return the approximate share of the ceiling that exact draws of this spacing reach."""
+    """Return the approximate share of the ceiling that exact draws reach."""
     in_one, in_more = _AT_UNIT_SPACING
     return min(1.0, in_one * math.sqrt(exact_spacing) if dim == 1 else in_more * exact_spacing)
 
 
 def is_saturated(reached: float, expected: float, dim: int) -> bool:
-    """Return True if samples must not be ranked, given the reached and the expected shares of the ceiling."""
+    """Return True if samples must not be ranked.
+
+    Both the reached and the expected shares of the ceiling count.
+    """
     if dim >= _FACTORS_HELP_BELOW:
         return min(reached, expected) > _EITHER_FROM_FIVE
     return reached > _REACHED and expected > (_EXPECTED_ON_A_LINE if dim == 1 else _EXPECTED)

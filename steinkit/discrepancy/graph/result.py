@@ -1,4 +1,4 @@
-"""The graph Stein discrepancy of a sample: the number, its proof, and the function that attains it."""
+"""The result of a graph Stein discrepancy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _UNSEEN = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphSteinDiscrepancy(Measured):
-    """Result of `graph_stein_discrepancy`: a certified bracket and the optimal Stein function.
+    """Result of `graph_stein_discrepancy`: bracket and optimal Stein function.
 
     The n points are the distinct points of the sample in order of first appearance; ``sample.inverse`` maps draws to
     points.
@@ -121,7 +121,9 @@ class GraphSteinDiscrepancy(Measured):
 
     @cached_property
     def grad_g(self) -> Floats:
-        """Gradient of g, shape (n, d, d): ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i.
+        """Gradient of g, shape (n, d, d).
+
+        ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i.
 
         It is computed on first access, because in many dimensions it takes far more memory than the sample.
         """
@@ -140,7 +142,9 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def saturation(self) -> float:
-        """Ratio of the discrepancy to its ceiling, sum q (c1 |s| + c2) over points and coordinates.
+        """Ratio of the discrepancy to its ceiling.
+
+        The ceiling is sum q (c1 |s| + c2) over points and coordinates.
 
         With a diffusion operator the ceiling is sum q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly
         biased samples and for samples with draws that are too far apart; `is_saturated` distinguishes the two.
@@ -156,7 +160,10 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def is_saturated(self) -> bool:
-        """True if exact draws of this size would also be close to the ceiling, so narrow samples may score lower."""
+        """True if exact draws of this size would also be close to the ceiling.
+
+        Samples that are too narrow may then score lower.
+        """
         expected = expected_saturation(self._exact_spacing, self.sample.dim)
         return is_saturated(self.saturation, expected, self.sample.dim)
 
@@ -175,7 +182,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def _exact_spacing(self) -> float:
-        """Estimated spacing of exact draws: that of the sample, divided by its relative width."""
+        """Estimated spacing of exact draws of the same size."""
         near = spacing(self.graph, self.stein_factors)
         if self.units.kind == "own":  # own units already scale with the sample
             return near
@@ -183,7 +190,10 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def drift(self) -> Floats:
-        """Factor of g in T_P g at the points, shape (n, d): the scores, or the drift of the diffusion operator."""
+        """Factor of g in T_P g at the points, shape (n, d).
+
+        It is the score, or the drift of the diffusion operator.
+        """
         return self.scores if self.coefficients is None else self.coefficients.drift
 
     @property
@@ -221,7 +231,10 @@ class GraphSteinDiscrepancy(Measured):
 
     @cached_property
     def directions(self) -> tuple[str, ...]:
-        """Direction of the bias per coordinate: a key of `DIRECTIONS`, or "unclear" if moments do not confirm it."""
+        """Direction of the bias per coordinate.
+
+        It is a key of `DIRECTIONS`, or "unclear" if moments do not confirm it.
+        """
         moments = moments_of(self.sample, self.scores, self.bounds)
         known = {} if moments is None else confirmed(*moments)
         found = [self._direction(j) for j in range(self.sample.dim)]
@@ -238,7 +251,7 @@ class GraphSteinDiscrepancy(Measured):
         return f"{sentence(self.title)} between {ends}" if self.is_wide else super().headline()
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Return statements on the value, comparison, coordinates, draws, limits and method.
+        """Return statements on value, comparison, coordinates, draws, limits, method.
 
         See `Measurement.statements`.
         """

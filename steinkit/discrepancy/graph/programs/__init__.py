@@ -1,1 +1,1 @@
-"""Linear programs of the graph Stein discrepancy in several forms, and the certificates of their optima."""
+"""Linear programs of the graph Stein discrepancy, and their certificates."""

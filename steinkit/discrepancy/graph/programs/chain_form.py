@@ -1,4 +1,6 @@
-"""The Stein program of one dimension in chain form, which keeps its precision at any distance of the points.
+"""The Stein program of one dimension in chain form.
+
+The form keeps its precision at any distance of the points.
 
 In one dimension the graph joins neighbouring points, so the program is a chain (Algorithm 2 of [1]_). Let h be the
 length of an edge and (gamma, Gamma), (gamma', Gamma') the function and its derivative at its ends. The variables of the
@@ -159,7 +161,9 @@ class ChainProgram:
 
     @np.errstate(over="ignore", invalid="ignore")  # values that overflow prove nothing
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
-        """Return a lower bound of the optimum and a feasible point; zeros if the bound is not positive.
+        """Return a lower bound of the optimum and a feasible point.
+
+        Both are zero if the bound is not positive.
 
         Parameters
         ----------
@@ -190,7 +194,10 @@ class ChainProgram:
         return value, y / scale if scale > 1.0 else y
 
     def upper_bound(self, p: Floats) -> float:
-        """Return the cost of the dual point of the multipliers p, shape (5n,), rounded up, or `trivial` if smaller."""
+        """Return the cost of the dual point of p, shape (5n,), or `trivial` if smaller.
+
+        The cost is rounded up.
+        """
         bound = self.costate_bound(p)
         return self.trivial if math.isnan(bound) else min(self.trivial, bound)
 
@@ -199,7 +206,10 @@ class ChainProgram:
         return float(kernels.costate_bound(self.chain, p, np.empty(0)))
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Convert variables to g, shape (n,), and its derivative, shape (n, 1), in the order of the sample."""
+        """Convert variables to g and its derivative, in the order of the sample.
+
+        The shapes are (n,) and (n, 1).
+        """
         values, slopes = self._traced(y)
         g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
         g[self.order] = self.sign * values
@@ -207,7 +217,9 @@ class ChainProgram:
         return g, gradient
 
     def _traced(self, y: Floats) -> tuple[Floats, Floats]:
-        """Return values and slopes of the nodes; with a far bound, after the shift that satisfies its rows.
+        """Return values and slopes of the nodes.
+
+        With a far bound, they include the shift that satisfies its rows.
 
         The reversed recursion gives values that satisfy the rows of the far bound at any distance. Both recursions give
         the same function up to an affine function of the size of rounding errors, and their mean with weights from
@@ -236,7 +248,7 @@ class ChainProgram:
 
     @cached_property
     def _gains(self) -> Floats:
-        """Increment c3 h^2/2 of each gamma for a shift of all residuals by one, shape (n,)."""
+        """Increments c3 h^2/2 of gamma for a unit shift of all residuals, shape (n,)."""
         chain = self.chain
         with np.errstate(over="ignore"):
             radii = chain.c3 * (0.5 * chain.step) * chain.step
@@ -245,7 +257,7 @@ class ChainProgram:
     def _shifted_to_bound(
         self, y: Floats, found: kernels.Trace, values: Floats, slopes: Floats
     ) -> tuple[Floats, kernels.Trace, float, float]:
-        """Satisfy the rows of the far bound by a shift of all residuals, or by scaling if that loses less.
+        """Satisfy the rows of the far bound by a shift of all residuals, or by scaling.
 
         Returns
         -------
@@ -278,7 +290,7 @@ class ChainProgram:
         return moved, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
 
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
-        """Return the shift of the last gamma that satisfies the rows of the far bound, and a bound on its error.
+        """Return the shift of the last gamma for the far bound, with an error bound.
 
         An exact shift lies within the error, because both rows move with gamma. The rows may be violated by the same
         factor as the other rows, since all are scaled.
@@ -305,7 +317,7 @@ class ChainProgram:
         return row, error
 
     def _far_excess(self, found: kernels.Trace) -> float:
-        """Return the amount by which the rows of the far bound exceed one, in units of their radii."""
+        """Return the excess of the rows of the far bound, in units of their radii."""
         row, row_error = self._far_row(found)
         value = abs(found.end_value[0]) * _OUTWARD + found.end_value_error
         limits = (abs(row) + row_error, self.chain.far_radius), (value, float(self.chain.box[-1]))
@@ -313,7 +325,10 @@ class ChainProgram:
 
 
 def _closest(points: Floats, bound: float) -> float:
-    """Return the distance to a bound of the closest point that is not on it; 0 if there is none."""
+    """Return the distance to a bound of the closest point that is not on it.
+
+    The result is 0 if there is no such point.
+    """
     away = np.abs(points - bound)
     return float(away[away > 0.0].min()) if away.any() else 0.0
 

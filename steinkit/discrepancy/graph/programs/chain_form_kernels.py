@@ -1,4 +1,4 @@
-"""Compiled kernels of the chain form: the recursion in double-double arithmetic, and the costate bound.
+"""Compiled kernels of the chain form: the recursion and the costate bound.
 
 A double-double is an unevaluated sum of two doubles with a relative precision of about 2^-104 [1]_. Knuth's TwoSum and
 Dekker's TwoProduct give the exact rounding errors of sums and products. Lengths and weights are double-doubles, because
@@ -112,7 +112,10 @@ def two_product(a: float, b: float) -> DoubleDouble:
 
 @array_kernel
 def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Add two double-doubles; the error is less than 2^-104 times the sum of their sizes."""
+    """Add two double-doubles.
+
+    The error is less than 2^-104 times the sum of their sizes.
+    """
     high, error = two_sum(a[0], b[0])
     total, rest = two_sum(high, error + (a[1] + b[1]))
     return total, rest
@@ -154,7 +157,9 @@ class Trace(NamedTuple):
 
 @array_kernel
 def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
-    """Evaluate the recursion for variables y, shape (2n,), and set `values` and `slopes` to rounded gamma and Gamma.
+    """Evaluate the recursion for variables y, shape (2n,).
+
+    Set `values` and `slopes` to rounded gamma and Gamma.
 
     Every quantity carries a bound on its accumulated error.
     """
@@ -204,7 +209,9 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
 
 @array_kernel
 def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
-    """Return the cost of the dual point of the row multipliers p, shape (5n,), rounded up: an upper bound.
+    """Return the cost of the dual point of row multipliers p, shape (5n,).
+
+    The cost is rounded up and is an upper bound of the optimum.
 
     Set `forces`, shape (2n,) or empty, to phi and kappa of the edge into each node.
 
@@ -253,7 +260,10 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
 
 @array_kernel
 def _end_cost(chain: Chain, end: int, force: float, forward: float) -> float:
-    """Return the cost of T and phi after the last node of a segment, from the row of a far bound or from boxes."""
+    """Return the cost of T and phi after the last node of a segment.
+
+    The row of a far bound, or the boxes, determine it.
+    """
     remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
     if end < len(chain.kind) or chain.far < 0.0:
         cost: float = (chain.box[end - 1] + SMALLEST_BOX) * remainder + chain.c2 * abs(forward)
@@ -274,7 +284,7 @@ def _box_force(multiplier: float, box: float) -> float:
 def _balance_forces(
     chain: Chain, p: Floats, start: int, end: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]
 ) -> None:
-    """Set T, as double-doubles, on the edges into the nodes of a segment and after its last node.
+    """Set T, as double-doubles, on all edges of a segment and after its last node.
 
     The boxes determine the differences T' - T (`jump`). T is zero after the last node of a segment with a free end. At
     a bound it costs only T c3 t^2/2. Between two bounds the balance of the slopes determines T on the longest edge.

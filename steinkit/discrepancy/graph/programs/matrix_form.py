@@ -1,4 +1,4 @@
-"""The linear program of one coordinate in matrix form, and the certificate of any candidate.
+"""The linear program of one coordinate in matrix form, and its certificate.
 
 A program can be written in several forms with different variables and multipliers: the matrix form in the values and
 gradients of g, the same in variables relative to nearby points (`relative_form`), and the chain form in one dimension
@@ -43,10 +43,10 @@ class Form(Protocol):
     """The linear program of one coordinate, in any form."""
 
     def lower_bound(self, y: Floats, /) -> tuple[float, Floats]:
-        """Return a lower bound of the optimum and a feasible multiple of y that attains it; zeros if there is none."""
+        """Return a lower bound and a feasible multiple of y, or zeros."""
 
     def upper_bound(self, p: Floats, /) -> float:
-        """Return the upper bound from the multipliers p, or the bound without multipliers if it is smaller."""
+        """Return the upper bound from multipliers p, or without them if smaller."""
 
     def stein_function(self, y: Floats, /) -> tuple[Floats, Floats]:
         """Convert variables to g_j, shape (n,), and its gradient, shape (n, d)."""
@@ -104,7 +104,7 @@ def certify(program: Form, y: Floats, p: Floats) -> Certificate:
 
 @dataclass(frozen=True, eq=False)
 class CoordinateProgram:
-    """The linear program of one coordinate: maximize b'y subject to |A y| <= r and |y| <= u.
+    """The linear program max b'y subject to |A y| <= r and |y| <= u.
 
     Boxes u are accurate up to a few roundings.
 
@@ -136,7 +136,10 @@ class CoordinateProgram:
 
     @property
     def magnitudes(self) -> sparse.csr_array:
-        """The matrix |A|; not cached, because A is shared by the coordinates and |A| would not be."""
+        """The matrix |A|.
+
+        It is not cached, because A is shared by the coordinates and |A| would not be.
+        """
         return sparse.csr_array(
             (np.abs(self.matrix.data), self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape
         )
@@ -148,7 +151,10 @@ class CoordinateProgram:
 
     @np.errstate(over="ignore", invalid="ignore")
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
-        """Return b'y / max(1, |A y|/r, |y|/u), rounded down, and the scaled y; zeros if the bound is not positive."""
+        """Return b'y / max(1, |A y|/r, |y|/u) and the scaled y.
+
+        The bound is rounded down. Both are zero if it is not positive.
+        """
         outside = _largest_ratio(np.abs(y), self.box)
         if outside > 1.0:  # scaled into the box first, which prevents overflow below
             y = y / (outside * OUTWARD)
@@ -164,7 +170,10 @@ class CoordinateProgram:
 
     @np.errstate(over="ignore", invalid="ignore")
     def upper_bound(self, p: Floats) -> float:
-        """Return r'|p| + u'|b - A'p|, rounded up, or u'|b| if it is smaller; infinite if both are NaN."""
+        """Return r'|p| + u'|b - A'p|, rounded up, or u'|b| if it is smaller.
+
+        The result is infinite if both are NaN.
+        """
         trivial = _dot(self.box, np.abs(self.objective) + self.objective_error)
         combined = self.matrix.T @ p
         entries = np.bincount(self.matrix.indices, minlength=len(self.box))
@@ -181,12 +190,15 @@ class CoordinateProgram:
 
 
 def power_of_two(size: Floats) -> Floats:
-    """Return the largest power of two not above each number, an exact scale; 1 for zero."""
+    """Return the largest power of two not above each number; 1 for zero."""
     return np.where(size > 0.0, np.ldexp(0.5, np.frexp(size)[1]), 1.0)
 
 
 def _largest_ratio(values: Floats, limits: Floats) -> float:
-    """Return the largest values/limits, with 0/0 = 0; infinite for NaN or a positive value with limit zero."""
+    """Return the largest values/limits, with 0/0 = 0.
+
+    It is infinite for NaN or a positive value with limit zero.
+    """
     if not values.size:
         return 0.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -1,4 +1,6 @@
-"""The Stein programs in relative variables, which keep their precision for points that nearly coincide.
+"""The Stein programs in relative variables.
+
+They keep their precision for points that nearly coincide.
 
 The Taylor rows of an edge of length D allow an error c3 D^2/2 in gamma. For D = 1e-6 this is smaller than the rounding
 error of gamma, and no method with the variable gamma can close the bracket. Therefore a point i close to another point
@@ -101,7 +103,10 @@ class RelativeProgram(CoordinateProgram):
     forest: Forest
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Convert variables to g_j, shape (n,), and its gradient, shape (n, d), rounded to double precision."""
+        """Convert variables to g_j, shape (n,), and its gradient, shape (n, d).
+
+        Both are rounded to double precision.
+        """
         w, *V = (y * self.units).reshape(-1, self.n_points)
         slopes = np.column_stack(V)
         value, gradient = np.zeros(self.n_points), np.zeros_like(self.points)
@@ -122,7 +127,7 @@ class RelativeForm:
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix and radii of the common rows: those of the edges, |gamma| <= c1 and |Gamma| <= c2."""
+        """Matrix and radii of the common rows: edges, |gamma| <= c1, |Gamma| <= c2."""
         program, c = self.program, self.program.factors
         rows = Rows(program.n_points * (program.dim + 1))
         i, k = program.graph.edges.T
@@ -170,7 +175,7 @@ class RelativeForm:
         return box
 
     def _objective(self, j: int) -> tuple[Floats, Floats]:
-        """Return the objective and bounds of its rounding errors, each of shape (n (d + 1),).
+        """Return the objective and bounds of its errors, each of shape (n (d + 1),).
 
         The terms of a point are added to the coefficients of the point and of all its ancestors, in double-double
         arithmetic because large terms of close points may cancel.
@@ -292,7 +297,9 @@ AnyForm: TypeAlias = SteinProgram | RelativeForm | OwnForm
 
 
 def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
-    """Return the form of each coordinate: relative if points lie close together or to a bound, otherwise the program.
+    """Return the form of each coordinate.
+
+    It is relative if points lie close together or close to a bound, otherwise the program itself.
 
     Close means less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the same rows of edges share
     the object. The forms are cached in the program.
@@ -356,7 +363,10 @@ def _central_points(points: Floats, label: Integers, members: Integers, represen
 
 
 def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: float) -> Forest:
-    """Return the forest with points that are closer to a bound of coordinate j than to their parent projected on it."""
+    """Return the forest with points near a bound of coordinate j projected on it.
+
+    These are the points that are closer to the bound than to their parent.
+    """
     if program.bounds is None:
         return forest
     distance = np.abs(program.points[:, [j]] - program.bounds[j])
@@ -372,7 +382,7 @@ def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: floa
 
 
 def _slopes(ancestors: Integers, coordinate: int, n: int, factor: float | Floats) -> Terms:
-    """Return the terms of a factor times the sum over ancestors of one coordinate of V_a."""
+    """Return the terms of a factor times a sum of V_a over ancestors."""
     return [(n * (coordinate + 1) + np.maximum(a, 0), np.where(a >= 0, factor, 0.0)) for a in ancestors.T]
 
 

@@ -57,7 +57,10 @@ _CERTAINLY = 1.0 + 1e-9  # margin for selecting edges by stored lengths before t
 
 @dataclass(frozen=True)
 class SteinFactors:
-    """Stein factors c1, c2, c3: bounds on g, on its gradient, and on the Lipschitz constant of its gradient."""
+    """Stein factors (c1, c2, c3).
+
+    They bound g, its gradient, and the Lipschitz constant of its gradient.
+    """
 
     value: float = 1.0
     gradient: float = 1.0
@@ -89,7 +92,10 @@ class SteinFactors:
         return 4.0 * self.gradient / self.smoothness
 
     def taylor_radius(self, distance: float | Floats) -> Floats:
-        """Return the radius c3 D^2 / 2 of the Taylor rows, computed without D^2, which may underflow."""
+        """Return the radius c3 D^2 / 2 of the Taylor rows.
+
+        The order of the products avoids D^2, which may underflow.
+        """
         distance = np.asarray(distance)
         return self.smoothness * (0.5 * distance) * distance
 
@@ -191,24 +197,30 @@ class SteinProgram:
 
     @cached_property
     def is_loose(self) -> bool:
-        """True if no edge adds a row, in more than three dimensions and with the Langevin operator."""
+        """True if no edge adds a row, for d > 3 and the Langevin operator."""
         c = self.factors
         reach = max(c.value_reach, c.gradient_reach, c.taylor_reach)
         return self.dim > 3 and self.coefficients is None and not self.nearer(self.graph.lengths, reach).size
 
     def alone(self, j: int) -> SteinProgram:
-        """Return the one-dimensional program of coordinate j, without edges; equivalent if the program is loose."""
+        """Return the one-dimensional program of coordinate j, without edges.
+
+        It is equivalent if the program is loose.
+        """
         some = slice(j, j + 1)
         bounds = None if self.bounds is None else self.bounds[some]
         points, scores = self.points[:, some], self.scores[:, some]
         return replace(self, points=points, scores=scores, graph=unjoined(self.n_points), bounds=bounds)
 
     def nearer(self, distance: Floats, reach: float) -> Integers:
-        """Return the edges that may be shorter than a reach, rounding included; other edges add no row."""
+        """Return the edges that may be shorter than a reach, rounding included."""
         return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
 
     def radius_error(self, radius: Floats) -> Floats:
-        """Return bounds on the errors of radii c2 D, c3 D or c3 D^2 / 2, with D a sum of d differences."""
+        """Return bounds on the errors of radii c2 D, c3 D or c3 D^2 / 2.
+
+        The distance D is a sum of d differences.
+        """
         known = np.where(np.isfinite(radius), radius, 0.0)
         return self._lengths_rounding * known + 2.0 * SMALLEST * (1.0 + self.factors.smoothness)
 
@@ -218,7 +230,7 @@ class SteinProgram:
         return (2 * self.dim + 8) * UNIT_ROUNDOFF
 
     def objective(self, j: int) -> Pair:
-        """Return the objective of coordinate j as double-doubles, each part of shape (n (d + 1),).
+        """Return the objective of coordinate j as a double-double of length n (d + 1).
 
         The coefficients are q_i s_ij of gamma_i and q_i of Gamma_ij; with a diffusion operator q_i drift_ij of gamma_i
         and q_i a_jk(x_i) of Gamma_ik. The products keep double-double precision because large ones may cancel.
@@ -235,7 +247,10 @@ class SteinProgram:
 
     @property
     def trivial_bounds(self) -> Floats:
-        """Upper bounds c1 sum |b_gamma| + c2 sum |b_Gamma| for any graph, rounded up, shape (d,)."""
+        """Upper bounds of the optima for any graph, rounded up, shape (d,).
+
+        They are c1 sum |b_gamma| + c2 sum |b_Gamma|.
+        """
         return np.array([self._trivial_bound(j) for j in range(self.dim)])
 
     def _trivial_bound(self, j: int) -> float:
@@ -245,7 +260,10 @@ class SteinProgram:
         return float(self.factors.value * on_value + self.factors.gradient * on_slope) * (1.0 + 1e-9)
 
     def coordinate(self, j: int) -> CoordinateProgram:
-        """Return the linear program of coordinate j; a loose program has derivatives in direction j only."""
+        """Return the linear program of coordinate j.
+
+        A loose program has derivatives in direction j only.
+        """
         if self.is_loose:
             return self.alone(j).coordinate(0)
         box = np.full((self.dim + 1, self.n_points), self.factors.gradient)
@@ -297,7 +315,10 @@ class Rows:
         self.blocks: list[sparse.csr_array] = []
 
     def add(self, radii: Floats, terms: list[tuple[Integers, float | Floats]]) -> None:
-        """Add one row per radius; each term holds the columns and the coefficients of one entry per row."""
+        """Add one row per radius.
+
+        Each term holds the columns and the coefficients of one entry per row.
+        """
         require_time("the programs were written down")
         columns = np.column_stack([column for column, _ in terms])
         values = np.column_stack([np.broadcast_to(coefficients, len(radii)) for _, coefficients in terms])
@@ -313,7 +334,7 @@ class Rows:
     def assemble(
         self, matrix: sparse.csr_array | None = None, radii: Floats | None = None
     ) -> tuple[sparse.csr_array, Floats]:
-        """Return the matrix, without explicit zeros, and the radii; appended to given ones if there are any."""
+        """Return the matrix and the radii, appended to given ones if there are any."""
         above = sparse.csr_array((0, self.columns)) if matrix is None else matrix
         blocks, radii_above = [above, *self.blocks], np.empty(0) if radii is None else radii
         kept = [block for block in blocks if block.shape[0]]

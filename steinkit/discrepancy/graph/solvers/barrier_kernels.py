@@ -1,4 +1,6 @@
-"""Compiled steps of a primal-dual barrier method for rows |v_i| <= 1, each a single pass over the rows.
+"""Compiled steps of a primal-dual barrier method for rows |v_i| <= 1.
+
+Each step is a single pass over the rows.
 
 A row has the value v, slacks s+ = 1 - v and s- = 1 + v and multipliers z+, z- > 0. On the central path s z = omega mu
 on both sides, with weights omega of mean one. Given the change dv of the rows in a Newton step and target products c,
@@ -38,7 +40,7 @@ class Targets(NamedTuple):
 @with_twin(barrier_rows.newton_weights)
 @array_kernel
 def newton_weights(interior: Interior, weights: Floats) -> float:
-    """Set the weights z+/s+ + z-/s- of the Newton matrix and return the gap, the sum of s z."""
+    """Set the weights z+/s+ + z-/s- and return the gap, the sum of s z."""
     s_up, s_low, z_up, z_low = interior
     gap = 0.0
     for i in range(len(weights)):
@@ -50,7 +52,9 @@ def newton_weights(interior: Interior, weights: Floats) -> float:
 @with_twin(barrier_rows.affine_gap)
 @array_kernel
 def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) -> float:
-    """Return the gap after the longest step towards zero products (the predictor); NaN if the change is NaN.
+    """Return the gap after the longest step towards zero products (the predictor).
+
+    It is NaN if the change is NaN.
 
     With u = dv/s (or -dv/s), a product s z becomes s z (1 - primal u) (1 + dual (u - 1)). Over both sides of a row, the
     sum of s z u is (z+ - z-) dv, and the sum of s z u^2 is the weight times dv^2. Divisions are computed only for rows
@@ -95,7 +99,7 @@ def mehrotra_targets(
 @with_twin(barrier_rows.step_lengths)
 @array_kernel
 def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[float, float]:
-    """Return the longest primal and dual steps (at most 1) that keep slacks and multipliers non-negative.
+    """Return the longest feasible primal and dual steps, at most 1.
 
     Both are NaN if the change is not finite. Divisions are computed only for rows that shorten a step.
     """
@@ -126,7 +130,9 @@ def gondzio_targets(
     moved: Targets,
     force: Floats,
 ) -> None:
-    """Set `moved` to targets with products in omega [lowest, highest] after a trial step, and `force` to their force.
+    """Set `moved` to targets with products in omega [lowest, highest].
+
+    The products are those after a trial step. Also set `force` to the force of the targets.
 
     Larger products are reduced by at most omega highest. `lengths` are the primal and dual lengths of the trial step;
     `interval` is (lowest, highest).
@@ -147,7 +153,10 @@ def gondzio_targets(
 
 @inner_array_kernel
 def _outside(product: float, low_end: float, high_end: float) -> float:
-    """Return the correction that moves a product into [low_end, high_end]; at least -high_end."""
+    """Return the correction that moves a product into [low_end, high_end].
+
+    The correction is at least -high_end.
+    """
     if product < low_end:
         return low_end - product
     if product > high_end:
@@ -158,7 +167,10 @@ def _outside(product: float, low_end: float, high_end: float) -> float:
 @with_twin(barrier_rows.advance)
 @array_kernel
 def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, lengths: tuple[float, float]) -> None:
-    """Update row values and slacks by the primal step length, and multipliers by the dual step length."""
+    """Take a step with primal and dual lengths.
+
+    Row values and slacks move by the primal length, multipliers by the dual length.
+    """
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     for i in range(len(change)):
         dv = change[i]

@@ -1,4 +1,6 @@
-"""NumPy versions of `barrier_kernels`, for small programs before those are compiled; bit-for-bit identical.
+"""NumPy versions of `barrier_kernels`, with bit-for-bit identical results.
+
+They serve small programs before the kernels are compiled.
 
 Sums are accumulated from the first row to the last. The kernels compare products before they divide, so the step
 lengths are recomputed by the same comparisons for the rows that may determine them.
@@ -23,7 +25,7 @@ Rows = Sequence[Floats]
 
 
 def newton_weights(interior: Rows, weights: Floats) -> float:
-    """Set the weights z+/s+ + z-/s- of the Newton matrix and return the gap, the sum of s z."""
+    """Set the weights z+/s+ + z-/s- and return the gap, the sum of s z."""
     s_up, s_low, z_up, z_low = interior
     weights[:] = (z_up * s_low + z_low * s_up) / (s_up * s_low)
     return _sum(z_up * s_up + z_low * s_low)
@@ -53,7 +55,10 @@ def mehrotra_targets(
 
 
 def step_lengths(interior: Rows, change: Floats, targets: Rows) -> tuple[float, float]:
-    """Return the longest primal and dual steps, at most 1; NaN if the change is not finite."""
+    """Return the longest primal and dual steps, at most 1.
+
+    Both are NaN if the change is not finite.
+    """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     if not np.isfinite(change).all():
         return math.nan, math.nan
@@ -71,7 +76,7 @@ def gondzio_targets(
     moved: Rows,
     force: Floats,
 ) -> None:
-    """Set `moved` to targets with products in omega [lowest, highest] after a trial step."""
+    """Set `moved` to targets with products in omega [lowest, highest]."""
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval
     ends = lowest * omega, highest * omega
@@ -85,7 +90,10 @@ def gondzio_targets(
 
 
 def advance(rows: Floats, interior: Rows, change: Floats, targets: Rows, lengths: tuple[float, float]) -> None:
-    """Update row values and slacks by the primal step length, and multipliers by the dual step length."""
+    """Take a step with primal and dual lengths.
+
+    Row values and slacks move by the primal length, multipliers by the dual length.
+    """
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     z_up += dual * ((c_up + z_up * change) / s_up - z_up)
     z_low += dual * ((c_low - z_low * change) / s_low - z_low)
@@ -101,7 +109,10 @@ def _sum(terms: Floats) -> float:
 
 
 def _outside(product: Floats, low_end: Floats, high_end: Floats) -> Floats:
-    """Return the correction that moves a product into [low_end, high_end]; at least -high_end."""
+    """Return the correction that moves a product into [low_end, high_end].
+
+    The correction is at least -high_end.
+    """
     lifted = np.where(product < low_end, low_end - product, 0.0)
     return np.where(product > high_end, np.maximum(high_end - product, -high_end), lifted)
 
@@ -109,7 +120,7 @@ def _outside(product: Floats, low_end: Floats, high_end: Floats) -> Floats:
 def _lengths(
     change: Floats, s_up: Floats, s_low: Floats, up: tuple[Floats, Floats], low: tuple[Floats, Floats]
 ) -> tuple[float, float]:
-    """Return the longest steps, at most 1, given the products of both sides (or multiples) before and after."""
+    """Return the longest steps, at most 1, given the products before and after."""
     by_up, by_low = change / s_up, -change / s_low
     from_up, from_low = 1.0 - up[1] / up[0], 1.0 - low[1] / low[0]
     shortest = np.flatnonzero(_may_be_largest(np.fmax(by_up, by_low)) | _may_be_largest(np.fmax(from_up, from_low)))

@@ -63,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A solver's result for one coordinate, from which the certificate derives bounds.
+    """A solver's result for one coordinate.
 
     Attributes
     ----------
@@ -143,7 +143,9 @@ def each_coordinate(
 def side_by_side(
     work: Callable[[Task], Done], tasks: Sequence[Task], settings: Settings, done: Callable[[], Any] = lambda: None
 ) -> list[Done]:
-    """Apply `work` to the tasks in threads and return the results in order; call `done` after each.
+    """Apply `work` to the tasks in threads and return the results in order.
+
+    The function `done` is called after each task.
 
     An exception, including KeyboardInterrupt, sets `Settings.interrupted`, which stops the other tasks, and propagates.
     NumPy warnings are suppressed: values that overflow in a solver prove nothing.

@@ -1,4 +1,4 @@
-"""Solver `chain`: an interior point method for the program of one dimension, with aggregated variables.
+"""Solver `chain`: an interior point method for one dimension.
 
 The controls of an edge are the residuals (a, e) of its Taylor rows. The optimal function is bang-bang: |g''| = c3
 nearly everywhere, and of a million edges only a few thousand have controls that differ from those of the preceding
@@ -129,7 +129,10 @@ class ChainSystem:
         riccati_solve(self.blocks, self._gains, force, self._feed, change)
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
-        """Return the objective of the rows, which are feasible up to rounding, and an upper bound."""
+        """Return the objective and an upper bound.
+
+        The rows are feasible up to rounding.
+        """
         lower, upper = float(np.einsum("i,i", rows, self.start)), self.upper_bound(multipliers)
         self.progress.set_postfix_str(f"bracket {relative_width(lower, upper):.0e}", refresh=False)
         self.progress.update()
@@ -208,7 +211,10 @@ def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Cand
 
 
 def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candidate | None:
-    """Solve with controls that are shared in blocks; None if too many blocks are needed."""
+    """Solve with controls that are shared in blocks.
+
+    The result is None if too many blocks are needed.
+    """
     chain, n = form.chain, form.n_points
     whole, tightest = _Unfolded(chain), _SOLVED * settings.tolerance
     goal = max(_LEFT * settings.tolerance, settings.tolerance - _MOST_MARGIN)
@@ -301,7 +307,7 @@ class _Unfolded:
         return relative_width(lower, self._upper)
 
     def blocks_to_split(self, tolerance: float) -> NDArray[np.bool_]:
-        """Return a mask of the blocks with violated rows and of those with the largest losses."""
+        """Return a mask of the blocks with violated rows or large losses."""
         sizes = _sizes(self._ends)
         starts = self._ends - sizes + 1
         work = self._forces * (0.5 * self.chain.c3 * self.chain.step)[:, None]

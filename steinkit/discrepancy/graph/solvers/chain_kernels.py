@@ -1,4 +1,4 @@
-"""Compiled kernels of solver `chain`: the Riccati recursion, and blocks of edges with shared controls.
+"""Compiled kernels of solver `chain`: Riccati recursion and blocks of edges.
 
 The state of a node is (gamma, Gamma); the residuals a and e of the edge into it are controls. The recursion runs
 backwards. The cost of the nodes ahead is a quadratic function of the state,
@@ -73,7 +73,10 @@ class Blocks(NamedTuple):
 
 @array_kernel
 def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[float, float, float, float]:
-    """Minimize over a control with a given weight that changes the slope by `half`; return P, r, s and 1/R."""
+    """Minimize over a control that changes the slope by `half`.
+
+    Return P, r, s and 1/R.
+    """
     square = half * half
     without = weight + square * s
     inverse = 1.0 / (without + square * (P * r * r))
@@ -126,7 +129,9 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
 
 @array_kernel
 def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
-    """Set `change` to B dx where (B'WB) dx = b + B'force; arrays of shape (5n,), work array `feed` of shape (2n,).
+    """Set `change` to B dx where (B'WB) dx = b + B'force.
+
+    The arrays have shape (5n,), the work array `feed` has shape (2n,).
 
     The backward pass propagates the linear cost (p0, p1) and stores the constant part of the controls, or of the
     starts, in `feed`. The forward pass follows the chain under the controls and computes the rows.
@@ -231,7 +236,7 @@ def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> 
 
 @array_kernel
 def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats) -> None:
-    """Set y, shape (2n,), to the controls of all edges, given the rows of the blocks, shape (5m,).
+    """Set y, shape (2n,), to the controls of all edges from the rows of the blocks.
 
     Set `worst`, shape (m,), to the largest row value of the nodes of each block.
     """
@@ -268,7 +273,10 @@ def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats)
 
 @array_kernel
 def blocks_bound(blocks: Blocks, p: Floats) -> float:
-    """Return an upper bound of the restricted optimum from multipliers of shape (5m,), up to rounding."""
+    """Return an upper bound of the restricted optimum, up to rounding.
+
+    The multipliers have shape (5m,).
+    """
     kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
     total, value, slope = 0.0, 0.0, 0.0  # cost, and forces on gamma and Gamma
     if far >= 0.0:

@@ -55,12 +55,15 @@ def solve(
 
 
 def linear_solvers() -> list[str]:
-    """Return the names of the installed CVXPY solvers, all of which accept linear programs."""
+    """Return the names of the installed CVXPY solvers.
+
+    All of them accept linear programs.
+    """
     return sorted(cp.installed_solvers())
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
-    """Solve one coordinate by the method of solver `highs`, with CVXPY in place of highspy."""
+    """Solve one coordinate as solver `highs` does, through CVXPY."""
     notes: list[str] = []
     run = partial(_run, solver=solver, notes=notes)
     found = highs.solve_coordinate(program, settings, run, label, tuned=solver == _DEFAULT)
@@ -70,7 +73,9 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
 def _run(
     program: highs.LinearProgram, options: dict[str, Any], settings: Settings, solver: str, notes: list[str]
 ) -> highs.Point:
-    """Solve a linear program with CVXPY; return column values and row multipliers (zeros if there are none).
+    """Solve a linear program with CVXPY.
+
+    Return column values and row multipliers (zeros if there are none).
 
     The options apply to HiGHS only. A solver that exceeds its time limit is abandoned.
     """

@@ -1,4 +1,4 @@
-"""Solver `first_order`: restarted reflected Halpern PDHG for up to eight coordinates at once.
+"""Solver `first_order`: restarted reflected Halpern PDHG.
 
 Each program max b'y, |A y| <= r, |y| <= u is equivalent to the saddle point problem
 
@@ -179,7 +179,7 @@ def lay_out(programs: list[CoordinateProgram], shared: int) -> Layout:
 
 
 def _along_the_edges(matrix: sparse.csr_array, n_points: int) -> Integers:
-    """Return the order of the rows by the first and then the last point that they join."""
+    """Return the order of the rows by the points that they join."""
     if not matrix.shape[0]:
         return np.arange(0)
     point = matrix.indices % n_points
@@ -188,7 +188,10 @@ def _along_the_edges(matrix: sparse.csr_array, n_points: int) -> Integers:
 
 
 def _steps(matrix: sparse.csr_array, radius: Floats, groups: Integers, member: Floats) -> tuple[Floats, Floats]:
-    """Return the diagonal steps 1/(r sum |a|) per row and 1/sum(|a|/r) per column and lane."""
+    """Return the diagonal steps per row, and per column and lane.
+
+    They are 1/(r sum |a|) and 1/sum(|a|/r).
+    """
     magnitudes = sparse.csr_array(abs(matrix))
     sigma = 1.0 / (radius * np.asarray(magnitudes.sum(axis=1)))
     sums = np.zeros((matrix.shape[1], LANES))
@@ -200,7 +203,9 @@ def _steps(matrix: sparse.csr_array, radius: Floats, groups: Integers, member: F
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve the given coordinates (all by default) in groups of up to eight, one group per thread.
+    """Solve the given coordinates (all by default).
+
+    Groups of up to eight are solved together, one group per thread.
 
     A candidate with a bracket wider than the tolerance carries a note.
     """
@@ -211,7 +216,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 
 
 def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[tuple[list[CoordinateProgram], int]]:
-    """Return groups of at most eight programs, each with the number of its common leading rows."""
+    """Return groups of at most eight programs, and their common leading rows."""
     forms = suitable_forms(program, _NEAR)
     batches: list[tuple[list[CoordinateProgram], int]] = []
     previous: AnyForm | None = None
@@ -225,7 +230,10 @@ def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[tuple[li
 
 
 def _solve_batch(programs: list[CoordinateProgram], shared: int, settings: Settings, bar: Any) -> list[Candidate]:
-    """Iterate until every bracket is narrow enough, the time limit passes, or the brackets stop shrinking."""
+    """Iterate until the brackets are narrow enough or stop shrinking.
+
+    The time limit also ends the iteration.
+    """
     if not any(len(program.radius) for program in programs):
         return [closed_form(program, "first_order") for program in programs]
     if settings.stopped:
@@ -250,7 +258,10 @@ def _solve_batch(programs: list[CoordinateProgram], shared: int, settings: Setti
 
 
 def _has_stalled(history: list[tuple[int, float]]) -> bool:
-    """Return True if the bracket hardly shrank while the iterations doubled, or after too many iterations."""
+    """Return True if the bracket hardly shrank while the iterations doubled.
+
+    Also return True after too many iterations.
+    """
     now, widest = history[-1]
     before = [gap for iterations, gap in history if 2 * iterations <= now]
     return now >= _MOST_ITERATIONS or (now >= _PATIENCE and widest > _STALLED * before[-1])
@@ -296,7 +307,10 @@ class _Batch:
 
     @property
     def gaps(self) -> Floats:
-        """Relative width of each bracket; 1 if it is unbounded, 0 if rounding makes the bounds cross."""
+        """Relative width of each bracket.
+
+        It is 1 if a bound is infinite, and 0 if rounding makes the bounds cross.
+        """
         open_end = np.isinf(self.upper)
         upper = np.where(open_end | ~self.live | (self.upper == 0.0), 1.0, self.upper)
         width = np.maximum((upper - self.lower) / upper, 0.0)
@@ -337,7 +351,10 @@ class _Batch:
         self.best_p[:, better], self.upper[better] = self.p[:, better], upper[better]
 
     def restart(self) -> None:
-        """Restart lanes with sufficient or ending progress at (y+, p+), and rebalance their steps."""
+        """Restart lanes with sufficient or ending progress at (y+, p+).
+
+        Their steps are rebalanced.
+        """
         moved, away = self.lengths[:2], self.lengths[2:]
         residual = np.sqrt(moved[0] * self.omega + moved[1] / self.omega)
         fresh = self.age == _CHECK_EVERY

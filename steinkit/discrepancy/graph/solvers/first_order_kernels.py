@@ -1,4 +1,6 @@
-"""Compiled steps of the first-order method for eight coordinates at once, each a single pass over rows or columns.
+"""Compiled steps of the first-order method for eight coordinates.
+
+Each step is a single pass over rows or columns.
 
 Lane j holds the program: maximize b_j'y subject to |A y| <= r, |y| <= u_j. Arrays of variables and multipliers have
 shape (count, 8). The module `first_order` describes the method. No function allocates memory.
@@ -228,7 +230,9 @@ class LaneRows(NamedTuple):
 
 
 class LaneColumns(NamedTuple):
-    """Objective, boxes and steps of the variables, each of shape (N, 8) and of the same precision.
+    """Objective, boxes and steps of the variables.
+
+    The arrays have shape (N, 8) and the same precision.
 
     Attributes
     ----------
@@ -307,7 +311,10 @@ def _stepped_variables(columns, i, y, pull, step):  # type: ignore[no-untyped-de
 
 @kernel
 def _stepped_multipliers(rows, i, p, product, member, step):  # type: ignore[no-untyped-def]
-    """Return p+ = soft(p + sigma A(2 y+ - y), sigma r), with soft(t, c) = t - clip(t, -c, c)."""
+    """Return p+ = soft(p + sigma A(2 y+ - y), sigma r).
+
+    The function soft(t, c) is t - clip(t, -c, c).
+    """
     sigma = rows.step[i] * step
     threshold = rows.radius[i] * sigma
     moved = p + sigma * product
@@ -355,7 +362,9 @@ def halpern_steps(rows, columns, state, steps, weights, stop):  # type: ignore[n
 
 @kernel
 def pdhg_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ignore[no-untyped-def]
-    """Compute (y+, p+), the point that is checked, and its distances from z and from z_0.
+    """Compute (y+, p+), the point that is checked.
+
+    Also compute its distances from z and from z_0.
 
     Parameters
     ----------
@@ -395,7 +404,10 @@ def pdhg_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ig
 
 @kernel
 def restart(rows, state, restarted, y_next, p_next):  # type: ignore[no-untyped-def]
-    """Set z and z_0 to (y+, p+) in the lanes where `restarted`, shape (1, 8), is 1; recompute A'p."""
+    """Set z and z_0 to (y+, p+) in the restarted lanes.
+
+    These are the lanes where `restarted`, shape (1, 8), is 1. A'p is recomputed.
+    """
     chosen = load(restarted, 0)
     for i in range(len(state.y)):
         y, y_new = load(state.y, i), load(y_next, i)
@@ -414,7 +426,9 @@ def restart(rows, state, restarted, y_next, p_next):  # type: ignore[no-untyped-
 
 @kernel
 def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[no-untyped-def]
-    """Reduce the violations of rows by y with relaxed Kaczmarz sweeps, each followed by a projection on the box.
+    """Reduce the violations of rows by relaxed Kaczmarz sweeps.
+
+    Each sweep is followed by a projection on the box.
 
     A row with |a'y| > R = (1 - margin) r changes y by -lambda (a'y -+ R) a/||a||^2, where 0 < lambda < 2; lambda = 1 is
     the projection on |a'y| <= R.

@@ -40,7 +40,7 @@ Point = tuple[Floats, Floats]
 
 
 class LinearProgram(NamedTuple):
-    """A linear program: minimize cost'x subject to bounds on the columns x and on the rows matrix @ x."""
+    """The linear program min cost'x with bounds on x and on matrix @ x."""
 
     matrix: sparse.csc_array
     cost: Floats
@@ -63,7 +63,10 @@ _SMALLEST_RADIUS = 1e-24  # keeps coefficients below 1e12
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve the given coordinates with HiGHS, in relative variables if points lie close together."""
+    """Solve the given coordinates with HiGHS.
+
+    Variables are relative if points lie close together.
+    """
     forms = suitable_forms(program)
     programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
     return each_coordinate(solve_coordinate, programs, settings)
@@ -72,7 +75,9 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 def solve_coordinate(
     program: CoordinateProgram, settings: Settings, run: Run | None = None, label: str = "highs", *, tuned: bool = True
 ) -> Candidate:
-    """Solve one coordinate, continuing with slower methods while its bracket is wider than the tolerance.
+    """Solve one coordinate.
+
+    Slower methods follow while the bracket is wider than the tolerance.
 
     Parameters
     ----------
@@ -137,7 +142,10 @@ def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, to
 
 
 def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> Point:
-    """Compute a candidate (y, p) by the dual simplex method on the program itself, with ranged rows."""
+    """Compute a candidate (y, p) by the dual simplex method.
+
+    The program itself is solved, with ranged rows.
+    """
     lp = LinearProgram(
         matrix=program.matrix.tocsc(),
         cost=-program.objective,
@@ -149,7 +157,10 @@ def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> P
 
 
 def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
-    """Return column values and row multipliers of HiGHS's last point, for any status; zeros if there is none."""
+    """Solve with HiGHS; return column values and row multipliers.
+
+    The status is ignored. The result is zero if there is no solution.
+    """
     spend_header()
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = program.matrix.shape
@@ -197,7 +208,9 @@ class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
 
 @cache
 def spend_header() -> None:
-    """Keep the header of HiGHS out of standard output; called before the first instance of a process is created.
+    """Keep the header of HiGHS out of standard output.
+
+    The function must be called before the first instance of a process is created.
 
     From highspy 1.16 on, the constructor prints a header before any option can be set, also when CVXPY only reads the
     value of infinity. HiGHS prints it once per process. An instance that logs to the null device uses it up; an

@@ -1,4 +1,4 @@
-"""Mehrotra's predictor-corrector interior point method, used by the solvers `chain` and `block`.
+"""Mehrotra's predictor-corrector interior point method.
 
 All constraints, boxes included, are scaled to rows |B x| <= 1:
 
@@ -90,7 +90,10 @@ class NewtonSystem(Protocol):
         """Set `change` to B dx, where H dx = b + B'force."""
 
     def bounds(self, rows: Floats, multipliers: Floats, /) -> tuple[float, float]:
-        """Return a lower and an upper bound of the optimum from row values B x and any multipliers."""
+        """Return a lower and an upper bound of the optimum.
+
+        They follow from row values B x and any multipliers.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +120,10 @@ class Solution:
 
 
 def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> Solution:
-    """Follow the central path until the bracket is narrow enough or the steps become too short."""
+    """Follow the central path until the bracket is narrow enough.
+
+    The method also stops if steps become too short.
+    """
     state = _State(system, settings)
     best_rows, best_multipliers, multipliers = state.rows.copy(), system.start.copy(), np.empty_like(state.rows)
     lower, upper = system.bounds(best_rows, best_multipliers)
@@ -165,7 +171,7 @@ class _State:
         self.weigh()
 
     def weigh(self) -> float:
-        """Set the weights of the rows and return the duality gap relative to the upper bound."""
+        """Set the weights of the rows and return the relative duality gap."""
         self.gap = float(barrier.newton_weights(self.interior, self.weights))
         return self.gap / (self.gap + float(np.einsum("i,i", self.rows, self.system.start)))
 

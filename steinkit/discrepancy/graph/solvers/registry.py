@@ -189,7 +189,9 @@ def solver_choices() -> str:
 
 
 def solver_named(name: str) -> Solver:
-    """Return the solver with a given name; "cvxpy:NAME" selects an LP solver of CVXPY.
+    """Return the solver with a given name.
+
+    The name "cvxpy:NAME" selects an LP solver of CVXPY.
 
     Raises
     ------

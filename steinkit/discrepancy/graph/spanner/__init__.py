@@ -1,1 +1,1 @@
-"""Graphs on the points of a sample: greedy spanners, sorted and complete graphs, and their dilation."""
+"""Graphs on the points of a sample."""

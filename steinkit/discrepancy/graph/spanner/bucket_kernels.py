@@ -1,4 +1,6 @@
-"""Compiled kernels of the greedy spanner by buckets of lengths: the filter and the insertion of pairs.
+"""Compiled kernels of the greedy spanner by buckets of lengths.
+
+They filter and insert pairs.
 
 The filter finds the pairs of a bucket that no quick search proves to be joined. Points are in the order of their
 `Boxes`. Points that are close in the graph, compared with the lengths of the bucket, form a *cluster* and share a
@@ -41,7 +43,10 @@ FEWEST_SHARED = 4  # smallest number of pairs of a point for such a search
 
 
 class Boxes(NamedTuple):
-    """Boxes of runs of points: points ``first[i]`` to ``first[i + 1] - 1`` lie between ``low[i]`` and ``high[i]``."""
+    """Boxes of runs of points.
+
+    Points ``first[i]`` to ``first[i + 1] - 1`` lie between ``low[i]`` and ``high[i]``.
+    """
 
     first: Integers
     low: Floats
@@ -49,7 +54,9 @@ class Boxes(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Data common to all buckets: coordinates (d, n), boxes, dilation, rounding margin and stop flag.
+    """Data common to all buckets.
+
+    The fields are coordinates (d, n), boxes, dilation, rounding margin and stop flag.
 
     Kernels return unfinished results, which the caller discards, once ``stop[0]`` is true.
     """
@@ -75,7 +82,9 @@ class Scratch(NamedTuple):
 
 @kernel
 def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
-    """Return bounds on the distances between the points of a box and those of the box from `low` to `high`.
+    """Return bounds on the distances between the points of two boxes.
+
+    The second box extends from `low` to `high`.
 
     The sums over coordinates have the same order as those of distances. Because rounding is monotone, the bounds hold
     for rounded distances.
@@ -100,7 +109,9 @@ def distances_run(columns: Floats, u: int, first: int, end: int, row: Floats) ->
 def gather_cluster(
     graph: Adjacency, centre: int, radius: float, waiting: Flags, frontier: Frontier, members: Integers
 ) -> int:
-    """List the waiting points within `radius` of `centre` in the graph, the centre first; return their number.
+    """List the waiting points within `radius` of `centre` in the graph.
+
+    The centre is the first. Return their number.
 
     The number is 1 if there are fewer than `SMALLEST_CLUSTER`.
     """
@@ -117,7 +128,9 @@ def gather_cluster(
 
 @inner_kernel
 def find_far(problem: Problem, members: Integers, lower: float, upper: float, scratch: Scratch, far: Integers) -> int:
-    """List the points v at a distance in (lower, upper] from a member u < v not joined through the centre.
+    """List the far points v that are not joined through the centre.
+
+    Their distance from a member u < v lies in (lower, upper].
 
     Whole boxes are excluded first, by the longest path to one of their points.
     """
@@ -158,7 +171,9 @@ def find_far(problem: Problem, members: Integers, lower: float, upper: float, sc
 def open_targets(
     problem: Problem, source: int, others: Integers, forward: bool, lower: float, upper: float, scratch: Scratch
 ) -> np.int64:
-    """List the points at a distance in (lower, upper] from a source that are not joined through the centre.
+    """List the far points of a source that are not joined through the centre.
+
+    Their distance lies in (lower, upper].
 
     Only points after the source are listed if `forward` is true, otherwise only points before it. Return the number of
     ``scratch.targets``.
@@ -184,7 +199,7 @@ def open_targets(
 def drop_found(
     problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
 ) -> int:
-    """Remove the targets that a search from a source reaches within their limits; return the number left.
+    """Remove the targets within reach of a search; return the number left.
 
     A search from outside is directed to the box of the cluster: first greedily, then by shortest paths.
     """
@@ -209,7 +224,10 @@ def drop_found(
 
 @kernel
 def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
-    """Lower the limit of the bucket to about the median length; return the number of pairs left and the limit."""
+    """Lower the limit of the bucket to about the median length.
+
+    Return the number of pairs left and the limit.
+    """
     limit = min(upper, np.median(lengths[np.arange(MEDIAN_OF) * count // MEDIAN_OF]))
     kept = 0
     for k in range(count):
@@ -240,7 +258,9 @@ def filter_block(
     patience: int,
     room: int,
 ) -> tuple[Integers, Floats, float]:
-    """Return the pairs u < v, begin <= u < end, with a length in (lower, upper] that no quick search proves joined.
+    """Return the pairs of a block that no quick search proves joined.
+
+    They are the pairs u < v, begin <= u < end, with a length in (lower, upper].
 
     Clusters have the given radius in the graph, less than half of `lower`. Pairs that are not joined through the centre
     are searched for from every member, or from the far ends if that takes fewer searches. If there are more than `room`
@@ -288,7 +308,10 @@ def filter_block(
 
 @inner_kernel
 def add_link(graph: Adjacency, node: int, other: int, length: float) -> None:
-    """Append a link to the adjacency list of a node; links are added in order of length."""
+    """Append a link to the adjacency list of a node.
+
+    Links are added in order of length.
+    """
     k = graph.start[node] + graph.degree[node]
     graph.to[k] = other
     graph.length[k] = length
@@ -307,7 +330,10 @@ def settle_all(
     goals: Goals,
     frontier: Frontier,
 ) -> None:
-    """Mark the pairs `awaited` at `node` that the graph already joins as settled, by a single search."""
+    """Mark the joined ones of the pairs `awaited` at `node` as settled.
+
+    A single search treats all of them.
+    """
     limit, is_open = goals
     factor = problem.dilation * (1.0 - problem.margin)
     reach, n_open, patience = 0.0, np.int64(0), np.int64(0)
@@ -329,7 +355,10 @@ def settle_all(
 
 @inner_kernel
 def is_joined(graph: Adjacency, u: int, v: int, reach: float, frontier: Frontier) -> bool:
-    """Return True if the distance from u to v, summed along paths from u, is at most `reach`."""
+    """Return True if the distance from u to v is at most `reach`.
+
+    It is summed along paths from u.
+    """
     search_within(graph, u, reach, v, frontier)
     joined: bool = frontier.distance[v] <= reach
     clear(frontier)
@@ -340,7 +369,9 @@ def is_joined(graph: Adjacency, u: int, v: int, reach: float, frontier: Frontier
 def insert_in_order(
     problem: Problem, graph: Adjacency, pairs: Integers, lengths: Floats, first: Integers, incident: Integers
 ) -> Flags:
-    """Link the pairs, in order, with a distance in the graph above the dilation times their length.
+    """Apply the greedy rule to pairs in order.
+
+    Pairs with a distance in the graph above the dilation times their length are linked.
 
     ``incident[first[x]:first[x + 1]]`` are the numbers of the pairs at x, ascending. Return a mask of the linked pairs.
     """

@@ -1,4 +1,6 @@
-"""Compiled kernels of the greedy spanner in the plane, which examines only pairs with an empty box.
+"""Compiled kernels of the greedy spanner in the plane.
+
+Only pairs with an empty box are examined.
 
 The module `greedy` proves that these pairs suffice.
 """
@@ -29,7 +31,9 @@ RUN = 128
 
 @kernel
 def list_empty_boxes(x: Floats, y: Floats, runs: Floats, pairs: Integers, stop: NDArray[np.bool_]) -> int:
-    """List the pairs i < j with an empty closed box, for points sorted by x and then y.
+    """List the pairs i < j with an empty closed box.
+
+    The points are sorted by x and then y.
 
     Return the number of pairs; it exceeds ``len(pairs)`` if there are too many or if ``stop[0]`` is true. `runs` holds
     y with each `RUN` neighbours sorted, padded by infinities: the two values nearest to y_i tell whether a run contains
@@ -78,7 +82,9 @@ def has_path(
     weight: float,
     frontier: Frontier,
 ) -> bool:
-    """Return True if a path from u to v within the first limit exists, given that all shorter pairs are joined.
+    """Return True if a path from u to v within the first limit exists.
+
+    All shorter pairs must be joined.
 
     It is sufficient to reach a point from which a path of the given dilation to v stays within the limit, because that
     shorter pair has one. Nodes are settled once, in order of the path length plus `weight` times the distance to v.
@@ -125,7 +131,9 @@ def insert_empty_boxes(
     lengths: Floats,
     stop: NDArray[np.bool_],
 ) -> tuple[NDArray[np.bool_], bool]:
-    """Link the pairs, in order, with a distance in the graph above the dilation times their length.
+    """Apply the greedy rule to pairs in order.
+
+    Pairs with a distance in the graph above the dilation times their length are linked.
 
     Return a mask of the linked pairs, and False if a distance equals the limit up to `slack` or ``stop[0]`` is true;
     the mask is then unfinished.

@@ -197,13 +197,18 @@ def join_all_pairs(points: Floats) -> Graph:
 
 
 def edge_lengths(points: Floats, edges: Integers) -> Floats:
-    """Return the distances between the ends of edges, shape (m,), bit-for-bit as in `greedy_spanner`."""
+    """Return the distances between the ends of edges, shape (m,).
+
+    They are bit-for-bit identical to those in `greedy_spanner`.
+    """
     i, j = edges.T
     return _norm(column[i] - column[j] for column in points.T)
 
 
 def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
-    """Compute the dilation of a graph, the largest ratio of graph distance to L1 distance.
+    """Compute the dilation of a graph.
+
+    The dilation is the largest ratio of graph distance to L1 distance.
 
     The result is exact up to rounding. Dijkstra's algorithm runs from every point, in O(n (n + m) log n) time.
 
@@ -284,7 +289,10 @@ def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
 
 
 def _norm(differences: Iterable[Floats]) -> Floats:
-    """Return the L1 norm of vectors given by coordinate, rounded as in the compiled kernel `distances_run`."""
+    """Return the L1 norm of vectors given by coordinate.
+
+    It is rounded as in the compiled kernel `distances_run`.
+    """
     total: Any = 0.0
     for difference in differences:
         total = total + np.abs(difference)
@@ -292,7 +300,10 @@ def _norm(differences: Iterable[Floats]) -> Floats:
 
 
 def _link_matrix(n_points: int, edges: Integers, lengths: Floats) -> Any:
-    """Return the symmetric sparse matrix of edge lengths, with repeated edges once and edges of length 0 stored."""
+    """Return the symmetric sparse matrix of edge lengths.
+
+    Repeated edges count once, and edges of length 0 are stored.
+    """
     from scipy.sparse import csr_array
 
     unique, first = np.unique(np.sort(edges, axis=1), axis=0, return_index=True)

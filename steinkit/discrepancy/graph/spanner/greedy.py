@@ -42,7 +42,7 @@ from steinkit.sample import Floats, Integers
 
 
 def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: NDArray[np.bool_]) -> Graph | None:
-    """Build the greedy spanner of points, shape (n, 2), from the pairs with an empty box.
+    """Build the greedy spanner of points in the plane from pairs with empty boxes.
 
     The result is None if pairs with other boxes may be edges, if too many pairs have an empty box, or if ``stop[0]`` is
     true.
@@ -71,7 +71,10 @@ def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: ND
 
 
 def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
-    """List all pairs i < j with an empty box, and some others, in order; None if there are too many."""
+    """List all pairs i < j with an empty box, and some others, in order.
+
+    The result is None if there are too many.
+    """
     rank = np.lexsort(points.T[::-1])
     x, y = np.ascontiguousarray(points[rank].T)
     runs = np.sort(np.pad(y, (0, -len(y) % RUN), constant_values=np.inf).reshape(-1, RUN), axis=1).ravel()
@@ -209,7 +212,9 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
 
 
 def boxed(points: Floats, most: int) -> tuple[Integers, Boxes]:
-    """Divide points, shape (n, d), across the longest side of their box until each box holds at most `most` >= 2.
+    """Divide points into boxes of at most `most` >= 2 points.
+
+    Boxes are halved across their longest side.
 
     Returns
     -------
@@ -236,7 +241,10 @@ def boxed(points: Floats, most: int) -> tuple[Integers, Boxes]:
 def _insert_buckets(
     points: Floats, dilation: float, margin: float, n_threads: int, stop: StopSignal, bar: Any
 ) -> Graph:
-    """Filter and insert the buckets; the rest of a bucket that was cut short forms another one."""
+    """Filter and insert the buckets.
+
+    The rest of a bucket that was cut short forms another one.
+    """
     rank, boxes = boxed(points, BOX_SIZE)
     problem = Problem(np.ascontiguousarray(points[rank].T), boxes, dilation, margin, stop.flag)
     limits = _bucket_limits(points)
@@ -258,7 +266,10 @@ def _insert_buckets(
 def _open_pairs(
     rank: Integers, tasks: Sequence[Callable[[], Any]], n_threads: int, stop: StopSignal, bar: Any
 ) -> tuple[Integers, Floats, float]:
-    """Run the filter; return the remaining pairs in order, their distances, and the upper limit of the bucket."""
+    """Run the filter.
+
+    Return the remaining pairs in order, their distances, and the upper limit of the bucket.
+    """
     found = []
     with ThreadPoolExecutor(n_threads) as pool:
         for part in pool.map(lambda task: task(), tasks):
@@ -289,7 +300,7 @@ def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float
 def _chosen(
     problem: Problem, edges: Integers, lengths: Floats, pairs: Integers, distances: Floats
 ) -> NDArray[np.bool_]:
-    """Return True for the pairs, given in order, that the greedy rule adds to the graph."""
+    """Return a mask of the pairs that the greedy rule adds to the graph."""
     n = problem.columns.shape[1]
     pending = np.bincount(pairs.ravel(), minlength=n)
     graph = laid_out(n, edges, lengths, pending)
@@ -300,7 +311,10 @@ def _chosen(
 
 
 def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0) -> Adjacency:
-    """Build the adjacency lists of edges in order of length, with ``spare[x]`` free places in the list of x."""
+    """Build the adjacency lists of edges in order of length.
+
+    The list of x has ``spare[x]`` free places at its end.
+    """
     ends = edges.ravel()
     degree = np.bincount(ends, minlength=n)
     start = np.append(0, np.cumsum(degree + spare))
@@ -315,7 +329,9 @@ def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0
 
 
 def _bucket_limits(points: Floats) -> list[float]:
-    """Return the upper limits of the buckets: quantiles of the distances of random pairs, then infinity.
+    """Return the upper limits of the buckets.
+
+    They are quantiles of the distances of random pairs, then infinity.
 
     The edges do not depend on the limits.
     """

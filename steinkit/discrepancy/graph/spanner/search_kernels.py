@@ -1,4 +1,6 @@
-"""Compiled shortest-path searches with a bound, used by the greedy spanner on its current graph.
+"""Compiled shortest-path searches with a bound.
+
+The greedy spanner applies them to its current graph.
 
 All searches are variants of Dijkstra's algorithm. Adjacency lists are sorted by length, so a scan stops at the first
 link that leads beyond the bound. The labels of a search are stored in a `Frontier`; `clear` resets it in time
@@ -25,7 +27,9 @@ HEAP_SIZE, N_TOUCHED = 0, 1
 
 
 class Adjacency(NamedTuple):
-    """Adjacency lists of a growing graph: the links of x are start[x], ..., start[x] + degree[x] - 1, shortest first.
+    """Adjacency lists of a growing graph.
+
+    The links of x are start[x], ..., start[x] + degree[x] - 1, shortest first.
 
     The lists have free places for further links.
     """
@@ -59,7 +63,10 @@ class Goals(NamedTuple):
 
 @kernel
 def new_frontier(graph: Adjacency) -> Frontier:
-    """Return an empty frontier; each link is relaxed at most once per search, which bounds the heap."""
+    """Return an empty frontier.
+
+    Each link is relaxed at most once per search, which bounds the heap.
+    """
     n = len(graph.start)
     room = len(graph.to) + 2
     distance = np.empty(n)
@@ -103,7 +110,9 @@ def clear(frontier: Frontier) -> None:
 
 @kernel
 def search_within(graph: Adjacency, source: int, reach: float, goal: int, frontier: Frontier) -> None:
-    """Label all nodes within `reach` of `source` with their distance; stop early once `goal` is settled.
+    """Label all nodes within `reach` of `source` with their distance.
+
+    The search stops early once `goal` is settled.
 
     A goal equal to the source means that there is no goal.
     """
@@ -147,7 +156,9 @@ def search_goals(
     weight: float,
     frontier: Frontier,
 ) -> int:
-    """Close the open goals within their limit of `source`; return the number of goals left of `n_open`.
+    """Close the open goals within their limit of `source`.
+
+    Return the number of goals left of `n_open`.
 
     Nodes are settled in order of the path length plus `weight` times the distance to a box that contains all goals. A
     weight above 1 settles fewer nodes but may find longer paths; with weight 0 the box is not used. The search ends at
@@ -222,7 +233,10 @@ def search_both_ways(
 def settle_nearest(
     graph: Adjacency, near: Frontier, at: float, beyond: Floats, from_other: float, furthest: float, shortest: float
 ) -> float:
-    """Settle the nearest node of one side, at distance `at`; return the length of the shortest path found."""
+    """Settle the nearest node of one side, at distance `at`.
+
+    Return the length of the shortest path found.
+    """
     start, degree, to, length = graph
     node = take_nearest(near)
     if node < 0:

@@ -1,1 +1,1 @@
-"""Solver `block`: an interior point method with a sparse Cholesky factorisation of our own."""
+"""Solver `block`: an interior point method with sparse Cholesky factorizations."""

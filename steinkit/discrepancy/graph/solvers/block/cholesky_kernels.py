@@ -67,7 +67,9 @@ def _by_numpy(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-u
 
 @inner_array_kernel
 def _by_blas(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-untyped-def]
-    """Subtract R'R from the target, where R has `depth` rows: entry (i, k), i < m, k < n, of an m x n part.
+    """Subtract R'R from the target, where R has `depth` rows.
+
+    Entries (i, k) with i < m and k < n are computed.
 
     Parameters
     ----------
@@ -149,7 +151,9 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # type: ignore[no-untyped-def]
-    """Add the Schur complement of a child to rows low to high of a front; return its start on the stack.
+    """Add the Schur complement of a child to rows low to high of a front.
+
+    Return its start on the stack.
 
     `places` is a work array.
     """
@@ -173,7 +177,10 @@ def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # 
 
 @inner_array_kernel
 def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-def]
-    """Factorize the columns of a panel and set the Schur complement; return the number of lost pivots."""
+    """Factorize the columns of a panel and set the Schur complement.
+
+    Return the number of lost pivots.
+    """
     size = width + below
     many = few = width
     if width * width * size > 4 * _BLAS_FLOPS:
@@ -223,7 +230,9 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
 
 @inner_array_kernel
 def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def]
-    """Set the Schur complement of a front, in blocks of three of its columns and four columns of the panel.
+    """Set the Schur complement of a front by loops.
+
+    Three of its columns and four columns of the panel are combined at a time.
 
     Missing columns of the complement repeat the first of the three; missing columns of the panel count as zero.
     """
@@ -255,7 +264,10 @@ def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def
 
 @inner_array_kernel
 def _subtract_four(target, rows, size, count, a, b, c, d):  # type: ignore[no-untyped-def]
-    """Subtract a, b, c and d times up to four rows with stride `size`; `count` rows exist."""
+    """Subtract a, b, c and d times up to four rows with stride `size`.
+
+    Only `count` of the rows exist.
+    """
     second = size if count > 1 else 0
     third = 2 * size if count > 2 else second
     row_b = rows[second:]
@@ -268,7 +280,10 @@ def _subtract_four(target, rows, size, count, a, b, c, d):  # type: ignore[no-un
 @always_compiled
 @array_kernel
 def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
-    """Solve L L' x = b in place, in elimination order; `local` is a work array of the size of the largest front."""
+    """Solve L L' x = b in place, in elimination order.
+
+    `local` is a work array of the size of the largest front.
+    """
     p = fronts.block
     n = fronts.children.size
     for step in range(2 * n):

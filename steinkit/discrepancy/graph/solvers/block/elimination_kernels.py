@@ -61,7 +61,10 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def]
-    """Return the rows below the diagonal of every column of L, not sorted, and its parent or -1."""
+    """Return the rows below the diagonal of each column of L, and its parent or -1.
+
+    The rows are not sorted.
+    """
     n = len(order)
     position = np.empty(n, np.int64)
     for j in range(n):
@@ -95,7 +98,10 @@ def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def
 
 @inner_array_kernel
 def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
-    """Add row i to column j unless it is present; return the end of the rows and the smallest row."""
+    """Add row i to column j unless it is present.
+
+    Return the end of the rows and the smallest row.
+    """
     if i > j and seen[i] != j:
         seen[i] = j
         rows[end] = i
@@ -105,7 +111,10 @@ def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
-    """Return the place of every node in a postorder in which the child with the longest column comes last."""
+    """Return the place of every node in a postorder.
+
+    The child with the longest column comes last.
+    """
     n = len(parent)
     child, sibling = np.full(n + 1, -1), np.full(n, -1)  # node n is the parent of all roots
     for j in range(n - 1, -1, -1):
@@ -137,7 +146,10 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _merge_columns(parent, count):  # type: ignore[no-untyped-def]
-    """Merge columns with the next column if it is their parent with nearly the same rows; return the fronts' starts."""
+    """Merge columns with parents that have nearly the same rows.
+
+    Return the starts of the fronts.
+    """
     n = len(parent)
     first = np.zeros(n + 1, np.int64)
     fronts, zeros = 0, 0

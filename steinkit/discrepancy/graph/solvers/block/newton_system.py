@@ -1,4 +1,4 @@
-"""Solver `block`: an interior point method with a block sparse Cholesky factorization, for two and three dimensions.
+"""Solver `block`: an interior point method for two and three dimensions.
 
 The program max b'y, |A y| <= r, |y| <= u is written in x = y/u with rows of radius one, B = [diag(1/r) A diag(u); I].
 The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are coupled only if
@@ -110,7 +110,10 @@ def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
 
 
 def minimum_degree(starts: Integers, neighbours: Integers) -> Integers:
-    """Return the minimum degree order of a graph: the node that is eliminated k-th, for all k."""
+    """Return the minimum degree order of a graph.
+
+    Entry k is the node that is eliminated k-th.
+    """
     n = len(starts) - 1
     if 2 * len(neighbours) >= n * (n - 1):  # nearly complete: all orders are about equally good
         return np.arange(n, dtype=np.int64)
@@ -135,7 +138,10 @@ def _squares(n: Floats) -> Floats:
 
 
 def _stack_needed(children: Integers, below: Integers) -> int:
-    """Return the largest number of Schur complement entries held; a front and its children overlap."""
+    """Return the largest number of Schur complement entries held.
+
+    A front and its children overlap.
+    """
     held: list[int] = []
     used = most = 0
     for count, height in zip(children.tolist(), below.tolist(), strict=True):
@@ -199,7 +205,10 @@ class BlockPlan:
 
 
 def prepare(program: SteinProgram) -> BlockPlan:
-    """Choose the form of every coordinate and analyse its rows; the result is cached in the program."""
+    """Choose the form of every coordinate and analyse its rows.
+
+    The result is cached in the program.
+    """
     if "plan" not in program.known:
         forms = suitable_forms(program)
         patterns: list[Pattern] = []
@@ -219,7 +228,10 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 
 
 def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
-    """Analyse the rows of a matrix whose columns belong to the points 0, ..., n - 1, 0, ..., n - 1, ..."""
+    """Analyse the rows of a matrix.
+
+    Its columns belong to the points 0, ..., n - 1, 0, ..., n - 1, ...
+    """
     require_time("the rows of the programs were analysed")
     n_columns = matrix.shape[1]
     given, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
@@ -252,7 +264,7 @@ def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Int
 
 
 def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Integers:
-    """Return the positions in the factor of the products of all pairs of entries of each row."""
+    """Return the positions in the factor of the products of pairs of entries."""
     parts = [
         kernels.pair_positions(starts, columns, fronts, some.start, some.stop)
         for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "the rows of the programs were analysed")
@@ -278,7 +290,10 @@ def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings
 
 
 def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
-    """Add the further rows of a matrix to a pattern; they must not contain new pairs of columns."""
+    """Add the further rows of a matrix to a pattern.
+
+    They must not contain new pairs of columns.
+    """
     known = len(pattern.rows)
     if matrix.shape[0] == known:
         return pattern
@@ -343,7 +358,10 @@ class BlockSystem:
         kernels.newton_step(self.rows, self.objective, force, fronts, self.panels, self._front, self._x, change)
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
-        """Return bounds of the optimum, in units of `scale`, from x (the rows of the boxes) and multipliers."""
+        """Return bounds of the optimum from x and multipliers.
+
+        They are in units of `scale`. The last rows are x.
+        """
         x = rows[-len(self._x) :]
         lower, upper = kernels.bounds(self.rows, self.objective, x, multipliers, self._x, self._activity)
         return float(lower), float(upper)

@@ -1,4 +1,6 @@
-"""Compiled kernels on the rows of a Stein program: products with B = [A; I], the matrix B'WB, and bounds.
+"""Compiled kernels on the rows of a Stein program.
+
+They compute products with B = [A; I], the matrix B'WB, and bounds.
 
 A is stored by rows. Its columns, and all vectors x, are in the elimination order of the factorization.
 """
@@ -18,7 +20,10 @@ _solve = cholesky_kernels.solve
 
 
 class SparseRows(NamedTuple):
-    """Sparse matrix by rows: row i has the entries starts[i] to starts[i + 1] - 1 of columns and values."""
+    """Sparse matrix by rows.
+
+    Row i has the entries starts[i] to starts[i + 1] - 1 of columns and values.
+    """
 
     starts: Integers
     columns: Integers
@@ -27,7 +32,10 @@ class SparseRows(NamedTuple):
 
 @array_kernel
 def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-untyped-def]
-    """Return the positions in the panels of the products of pairs of entries, for the rows from begin to end."""
+    """Return the positions in the panels of products of pairs of entries.
+
+    The rows from begin to end are treated.
+    """
     p = fronts.block
     owner = np.empty(fronts.first[-1], np.int64)
     for s in range(fronts.children.size):
@@ -60,7 +68,7 @@ def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-unty
 
 @inner_array_kernel
 def _find(values, low, high, value):  # type: ignore[no-untyped-def]
-    """Return the place of a value in the ascending values[low:high], counted from low."""
+    """Return the place of a value in values[low:high], which is ascending."""
     start = low
     while high - low > 1:
         middle = (low + high) // 2
@@ -73,7 +81,9 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
 
 @array_kernel
 def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
-    """Assemble H = B' diag(weights) B in the panels and factorize it; return the number of replaced pivots.
+    """Assemble H = B' diag(weights) B in the panels and factorize it.
+
+    Return the number of replaced pivots.
 
     The factorization is left unfinished once ``stop[0]`` is true.
     """
@@ -106,7 +116,9 @@ def newton_step(rows, objective, force, fronts, panels, local, x, change):  # ty
 
 @array_kernel
 def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
-    """Return the bounds b'x / max(1, |B x|) and 1'|p| + 1'|b - B'p| of the optimum, p being the multipliers.
+    """Return the bounds b'x / max(1, |B x|) and 1'|p| + 1'|b - B'p|.
+
+    The multipliers are p.
 
     `combined`, shape (N,), and `activity`, shape (m,), are work arrays.
     """

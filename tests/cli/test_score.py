@@ -132,7 +132,7 @@ class TestText:
         outcome = steinkit("score", sample_file, *_NORMAL, "--tolerance", "1e-17")
         assert outcome.code == 0
         assert "see bracket" in outcome.out
-        assert "quote both ends" in " ".join(outcome.out.split())
+        assert "Report both bounds" in " ".join(outcome.out.split())
 
 
 class TestFiles:

@@ -151,11 +151,6 @@ class SteinProgram:
         return int(self.points.shape[1])
 
     @property
-    def n_variables(self) -> int:
-        """Number of variables per program: values and derivatives."""
-        return self.n_points * (2 if self.is_loose else self.dim + 1)
-
-    @property
     def arrays(self) -> dict[str, Any]:
         """Arrays that define the program, for `instance_kept`."""
         c, operator = self.factors, {} if self.coefficients is None else vars(self.coefficients)
@@ -169,7 +164,7 @@ class SteinProgram:
         require_time("the programs were written down")
         c = self.factors
         if self.is_loose:
-            return Rows(self.n_variables).assemble()
+            return Rows(2 * self.n_points).assemble()
         reach = max(c.value_reach, c.gradient_reach, c.taylor_reach)
         i, k = self.graph.edges[self.nearer(self.graph.lengths, reach * _CERTAINLY)].T
         step = self.points[i] - self.points[k]

@@ -94,9 +94,8 @@ BOX_SIZE = 64  # points per box
 MOST_BY_EMPTY_BOXES = 200_000  # points in the plane; listing the pairs takes O(n^2) time
 _BLOCKS = 8  # parts of a bucket that threads filter in parallel
 _POINTS_PER_BLOCK = 750  # at least, so that blocks can contain clusters
-_CLUSTER_RADIUS = (
-    0.4  # in units of (t - 1) times the shortest length, so that paths through the centre have dilation < t
-)
+# radius of clusters in units of (t - 1) times the shortest length, so that paths through the centre have dilation < t
+_CLUSTER_RADIUS = 0.4
 _DOING = "the spanner was built"
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -183,17 +184,8 @@ class Pattern:
     place: Integers
 
 
-@dataclass(frozen=True, eq=False)
-class BlockPlan:
-    """Forms of the coordinates' programs and patterns of their rows.
-
-    Attributes
-    ----------
-    forms : list of AnyForm
-        One per coordinate.
-    patterns : list of Pattern
-        One per coordinate; coordinates of the same form share the object.
-    """
+class BlockPlan(NamedTuple):
+    """Forms of the coordinates' programs and patterns of their rows, one of each per coordinate."""
 
     forms: list[AnyForm]
     patterns: list[Pattern]

@@ -48,7 +48,6 @@ class WaitingTimes:
         self.x, self.size = x, len(x)
         self.mean = float(psi(self.size) - np.log(x.sum()))
         self.sd = float(np.sqrt(polygamma(1, self.size)))
-        self.ends = np.array([x.min(), x.max()])
         self.posterior = sk.Posterior(
             (x,),
             lambda theta, x: theta - np.exp(theta) * x,
@@ -62,11 +61,6 @@ class WaitingTimes:
             dim=1,
             names=["log rate"],
         )
-
-    def bound(self, states: np.ndarray, proposals: np.ndarray) -> np.ndarray:
-        """Largest |l_i| of a move: l is linear in x."""
-        change = proposals - states - (np.exp(proposals) - np.exp(states)) * self.ends
-        return np.abs(change).max(axis=1)
 
 
 def row_orders(x: np.ndarray) -> dict[str, np.ndarray]:
@@ -97,22 +91,14 @@ def contests(size: int) -> dict[str, tuple[Sampler, float, Callable[[WaitingTime
     def walk(scale: float, **options: Any) -> Callable[[WaitingTimes], dict[str, Any]]:
         return lambda data: {"proposal_scale": scale * unit} | options
 
-    def oracle(data: WaitingTimes) -> dict[str, Any]:
-        return {"proposal": samplers.RandomWalk(2.0 * unit), "test": samplers.OracleAusterityTest(0.1, 500)}
-
-    def bounded(data: WaitingTimes) -> dict[str, Any]:
-        return {"proposal_scale": 20.0 * unit, "epsilon": 0.5, "bound": data.bound}
-
     def langevin(step: float, batch: int, **options: Any) -> Callable[[WaitingTimes], dict[str, Any]]:
         return lambda data: {"step_size": step / size, "batch_size": batch} | options
 
     return {
         "approximate_mh, epsilon .1": (samplers.approximate_mh, 1.0, walk(2.0, epsilon=0.1), 1.0),
         "approximate_mh, alpha .8": (samplers.approximate_mh, 1.0, walk(2.0, epsilon=0.2, alpha=0.8), 1.0),
-        "austerity with an oracle": (samplers.metropolis_hastings, 1.0, oracle, 0.5),
         "barker_mh": (samplers.barker_mh, 1.0, walk(0.5), 1.0),
-        "barker_mh, growth in jumps": (samplers.barker_mh, 100.0, walk(10.0, growth="jump"), 2.0),
-        "subsampling_mh": (samplers.subsampling_mh, 100.0, bounded, 1.0),
+        "subsampling_mh": (samplers.subsampling_mh, 100.0, walk(20.0, epsilon=0.5), 1.0),
         "sgld": (samplers.sgld, 1.0, langevin(0.2, size // 20), 2.0),
         "corrected_sgld": (samplers.corrected_sgld, 1.0, langevin(0.2, size // 20, epsilon=0.2), 1.0),
     }

@@ -6,7 +6,6 @@ from .acceptance.minibatch_barker import correction_distribution as correction_d
 from .acceptance.sequential import AusterityTest as AusterityTest
 from .acceptance.sequential import ConcentrationTest as ConcentrationTest
 from .acceptance.sequential import OperatingCharacteristics as OperatingCharacteristics
-from .acceptance.sequential import OracleAusterityTest as OracleAusterityTest
 from .acceptance.sequential import operating_characteristics as operating_characteristics
 from .chains.draws import Draws as Draws
 from .chains.draws import RunOptions as RunOptions

@@ -1,43 +1,43 @@
-"""The sequential test that reads the fewest data for the error it is allowed.
+"""Design of sequential tests that read the least data for a given error.
 
-A test has a first share pi_1 of the data, an error epsilon allowed at one look, and a Wang-Tsiatis exponent alpha. The
-*worst-case* design knows nothing of the moves to come and bounds the error of the test at the mean where it errs most,
+A test has the fraction pi_1 of the data read per stage, the error epsilon allowed per stage, and a Wang-Tsiatis
+exponent alpha. The *worst-case* design bounds the error of the test at its worst mean,
 
-    minimise data use(0)    subject to error(0) <= target error.
+    minimize data use(0)    subject to error(0) <= target error.
 
-The *average* design takes the moves of a trial run for a sample of those to come, and bounds the mean bias of their
-acceptance probabilities, in which errors cancel:
+The *average* design treats the moves of a trial run as a sample of future moves, and bounds the mean bias of their
+acceptance probabilities, for which errors partly cancel:
 
-    minimise mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
+    minimize mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
 
-Both are solved on a grid of pi_1 and alpha; for each pair the largest epsilon that is allowed reads the fewest data.
-The smaller pi_1, the more looks a test has, and the time to analyse it rises with the square of their number: where the
-grid of the average design is not given, smaller and smaller pi_1 are tried until three in turn save less than 0.3 %.
+Both are solved on a grid of pi_1 and alpha; for each pair, the largest admissible epsilon reads the least data. A
+smaller pi_1 gives more stages, and the time of the analysis is quadratic in their number. By default, the average
+design therefore decreases pi_1 until three successive values save less than 0.3 %.
 
-**The bias** of an acceptance probability is less than the error of the test. Over the uniform number u of a step the
-errors of the test cancel in part: it accepts some moves that Metropolis rejects, and the other way round. With the
-acceptance probability P = min(1, exp(Delta)), mu(u) = k (Delta - log u), see below, and the error E(mu) of
+**Bias.** The bias of an acceptance probability is smaller than the error of the test. Over the uniform number u of a
+step, errors partly cancel, because the test accepts some moves that Metropolis rejects, and vice versa. With the
+acceptance probability P = min(1, exp(Delta)), mu(u) = k (Delta - log u) (see below), and the error E(mu) of
 `operating_characteristics`, the bias is
 
     P_epsilon - P = integral from P to 1 of E(mu(u)) du - integral from 0 to P of E(mu(u)) du.
 
-With w = |Delta - log u|, w_0 = max(Delta, 0), D = max(-Delta, 0), and E even, this is
+With w = |Delta - log u|, w_0 = max(Delta, 0), D = max(-Delta, 0), and E even, this equals
 
-    P_epsilon - P = integral from 0 to D of E(k w) e^(w - D) dw - P integral from w_0 to inf of E(k w) e^(w_0 - w) dw,
+    P_epsilon - P = integral from 0 to D of E(k w) e^(w - D) dw - P integral from w_0 to inf of E(k w) e^(w_0 - w) dw.
 
-and the data use is the same with + for - and the data use in the place of E. The integrand changes on the scales 1 and
-1 / k of w, which may differ by orders of magnitude: w = w_low + h (e^y - 1), h = min(1, 1 / k), shows both to a
-Gauss-Legendre rule in y.
+The data use is the same expression with + for - and the data use of the test in place of E. The integrand varies on the
+scales 1 and 1 / k of w, which may differ by orders of magnitude. The substitution w = w_low + h (e^y - 1),
+h = min(1, 1 / k), resolves both in a Gauss-Legendre rule in y.
 
-**A trial run** is an exact chain that records, for each move it proposes, what a sequential test of it depends on.
-Whether theta' is accepted depends on the data through the mean and the standard deviation (divisor N) of the N
-differences l_i = log p(x_i | theta') - log p(x_i | theta). With the uniform number u of the step,
+**Trial run.** An exact chain records the statistics that determine the sequential test of each proposed move. The
+decision depends on the data through the mean and the standard deviation (divisor N) of the N differences
+l_i = log p(x_i | theta') - log p(x_i | theta). With the uniform number u of the step,
 
     Delta = (N / T) mean + offset,        offset = log [rho(theta') q(theta | theta') / (rho(theta) q(theta' | theta))],
     mu(u) = k (Delta - log u),            k = T sqrt(N - 1) / (N sd),
 
-where mu is the standardised mean of `operating_characteristics` and Metropolis accepts if mu > 0. So a move is known to
-any design by two numbers, Delta and k.
+where mu is the standardized mean of `operating_characteristics`, and Metropolis accepts if mu > 0. Two numbers, Delta
+and k, therefore characterize a move.
 """
 
 from __future__ import annotations
@@ -45,230 +45,239 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import number, require_lists, require_type, whole
+from steinkit.arguments import number, positive, require_lists, require_type, whole
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.result import Brief
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import Look, MetropolisTest, Verdict, exceeds_level
+from steinkit.samplers.acceptance.interface import Decision, MetropolisTest, Stage, exceeds_level
 from steinkit.samplers.acceptance.sequential import (
     AusterityTest,
-    interim_looks,
+    interim_stages,
     nodes_on_two_scales,
     operating_characteristics,
 )
-from steinkit.samplers.chains.draws import RunOptions, Temperature
+from steinkit.samplers.chains.draws import RunKeywords, RunOptions, takes_run_options
 from steinkit.samplers.chains.gradients import Proposal
 from steinkit.samplers.chains.run import run_chains
-from steinkit.targets.family import as_finite, as_positive
+from steinkit.targets.family import as_finite, as_positive, as_vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrialRun(Brief):
-    """Moves that a chain proposed, for designing the tests of longer ones.
+    """Statistics of proposed moves, for the design of sequential tests.
 
     Parameters
     ----------
     size : int
-        Number of data N.
+        Number of data points N.
     mean, sd : array_like, shape (n,)
-        Mean and standard deviation, with divisor N, of each move's l_i.
-    offset : array_like, shape (n,)
-        Log prior ratio and log proposal ratio of each move; 0 for a flat prior and a symmetric proposal.
-    temperature : float or array_like, shape (n,)
-        T that divides the log likelihood.
-    cost : float
-        Likelihood evaluations of single data spent.
-    skipped : int
-        Proposals left out: outside the support, or with a datum of no likelihood; no test reads on for them.
+        Mean and standard deviation, with divisor N, of the l_i of each move.
+    offset : float or array_like, shape (n,), default 0.0
+        Log prior ratio plus log proposal ratio of each move; 0 for a flat prior and a symmetric proposal.
+    temperature : float, default 1.0
+        T, which divides the log likelihood.
+    cost : float, default 0.0
+        Likelihood evaluations at single data points.
+    skipped : int, default 0
+        Number of omitted proposals: outside the support, or with zero likelihood of a data point.
     settings : mapping
-        How the run was made.
+        Options of the run.
 
     Raises
     ------
     UsageError
-        If size is not a whole number of at least 2, the arrays are empty, no numbers, differ in length or are not
-        finite, or a standard deviation or temperature is not positive.
+        If size is not an integer of at least 2, the arrays are empty, differ in length or have a non-finite value, or a
+        standard deviation or the temperature is not positive.
+
+    Examples
+    --------
+    >>> from steinkit.samplers import TrialRun
+    >>> trial = TrialRun(size=10_000, mean=[1e-4, -2e-4], sd=[0.01, 0.02])
+    >>> trial.log_ratio
+    array([ 1., -2.])
     """
 
     size: int
     mean: ArrayLike
     sd: ArrayLike
     offset: ArrayLike = 0.0
-    temperature: ArrayLike = 1.0
+    temperature: float = 1.0
     cost: float = 0.0
     skipped: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         whole(self.size, "size", 2)
+        positive(self.temperature, "temperature")
         n = as_finite(self.mean, "mean").size
-        for name in ("mean", "sd", "offset", "temperature"):
-            values = (as_positive if name in ("sd", "temperature") else as_finite)(getattr(self, name), name)
-            if values.shape not in {(), (n,)}:
-                raise UsageError(f"{name} must be one number, or {n}, one for each move; received shape {values.shape}")
-            object.__setattr__(self, name, np.broadcast_to(values, (n,)))
+        for name in ("mean", "sd", "offset"):
+            values = (as_positive if name == "sd" else as_finite)(getattr(self, name), name)
+            object.__setattr__(self, name, as_vector(values, n, name))
 
     @property
     def log_ratio(self) -> Floats:
-        """Delta of each move, (n,): it is accepted with probability min(1, exp(Delta))."""
-        mean, offset, T = (np.asarray(each, dtype=np.float64) for each in (self.mean, self.offset, self.temperature))
-        return np.asarray(self.size / T * mean + offset, dtype=np.float64)
+        """Delta of each move, (n,); its acceptance probability is min(1, exp(Delta))."""
+        return self.size / self.temperature * np.asarray(self.mean, dtype=np.float64) + np.asarray(
+            self.offset, dtype=np.float64
+        )
 
     @property
     def sharpness(self) -> Floats:
-        """k of each move, (n,): standardised mean of its test for each unit of Delta - log u."""
-        sd, T = (np.asarray(each, dtype=np.float64) for each in (self.sd, self.temperature))
-        return np.asarray(T * (math.sqrt(self.size - 1.0) / (self.size * sd)), dtype=np.float64)
+        """k of each move, (n,): standardized mean of its test per unit of Delta - log u."""
+        return np.asarray(self.temperature * (math.sqrt(self.size - 1.0) / (self.size * np.asarray(self.sd))))
 
 
+@takes_run_options
 def trial_run(
-    posterior: Posterior,
-    *,
-    proposal: Proposal,
-    draws: int = 100,
-    temperature: Temperature = 1.0,
-    chains: int = 1,
-    burn_in: int = 0,
-    thin: int = 1,
-    seed: int = 0,
-    start: ArrayLike | None = None,
-    progress: bool = False,
+    posterior: Posterior, *, proposal: Proposal, temperature: float = 1.0, **run: Unpack[RunKeywords]
 ) -> TrialRun:
-    """Run exact Metropolis-Hastings chains and keep, of each move proposed, what a sequential test depends on.
+    """Record the moves that exact Metropolis-Hastings chains propose.
 
     Parameters
     ----------
     posterior : Posterior
-        That of the runs to come.
+        Posterior of the future runs.
     proposal : Proposal
-        `RandomWalk`, `Langevin` or `CustomProposal`, as in the runs to come.
-    draws : int
-        Moves to record, for each chain.
-    temperature : float or callable, (n,) -> (n,)
-        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains : int
+        `RandomWalk`, `Langevin` or `CustomProposal`, as in the future runs.
+    temperature : float, default 1.0
+        T, which divides the log likelihood.
+    chains : int, default 1
         Number of chains.
-    burn_in, thin : int
-        Moves left out at the beginning, and of how many moves one is recorded. With thin above 1 they depend less on
-        each other, and say more of the runs to come.
-    seed : int
-        Of the run.
+    draws, budget : int, optional
+        Moves to record per chain (100 if neither is given), and likelihood or gradient evaluations at single data
+        points per chain.
+    burn_in : int, default 0
+        Number of initial moves to discard.
+    thin : int, default 1
+        Keep every thin-th move after those. Larger values reduce the dependence between moves.
+    seed : int or sequence of int, default 0
+        Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        First state of all chains, or of each; zeros if not given.
-    progress : bool
-        Show a bar on standard error if the run takes more than a second.
+        Initial state of all chains, or of each; zeros by default.
+    progress : bool, default False
+        Show a progress bar on standard error if the run takes more than a second.
 
     Returns
     -------
     TrialRun
-        The moves of all chains, one chain after the other.
+        The moves of all chains, concatenated.
 
     Raises
     ------
     UsageError
         If an option is out of range.
     InputError
-        If a function of the posterior returns a wrong shape or NaN, no move can be used, or a move changes the
-        likelihood of all data alike, as one that stays does.
+        If a function of the posterior returns a wrong shape or NaN, no move can be used, or all l_i of a move are
+        equal, as for a move that does not change the state.
 
     References
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     section 5.2 and appendix D.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from steinkit.samplers import RandomWalk, trial_run
+    >>> posterior = sk.targets.MixturePosterior.simulate(10_000)
+    >>> trial = trial_run(posterior, proposal=RandomWalk(0.1), draws=50)
+    >>> len(trial.log_ratio)
+    50
     """
-    options = RunOptions(
-        chains=chains, draws=draws, burn_in=burn_in, thin=thin, seed=seed, start=start, progress=progress
-    )
-    run = run_chains("trial_run", posterior, proposal, _Scan(), options, temperature)
-    moves = {name: values.ravel() for name, values in run.diagnostics.items()}
-    usable = np.isfinite(moves["mean"])  # NaN without a look, minus infinity without likelihood
+    options = RunOptions(**({"draws": 100} if not {"draws", "budget"} & run.keys() else {}) | run)
+    draws = run_chains("trial_run", posterior, proposal, _Scan(), options, temperature)
+    moves = {name: values[draws.present] for name, values in draws.diagnostics.items()}
+    usable = np.isfinite(moves["mean"])  # NaN outside the support, minus infinity without likelihood
     if not usable.any():
         raise InputError(
-            f"all {usable.size} proposals of the trial run lie outside the support or have no likelihood; use a "
+            f"all {usable.size} proposals of the trial run are outside the support or have zero likelihood; use a "
             "smaller proposal, or another start"
         )
-    still = usable & (moves["sd"] == 0.0)
-    if still.any():
+    constant = usable & (moves["sd"] == 0.0)
+    if constant.any():
         raise InputError(
-            f"{int(still.sum())} of {usable.size} proposals of the trial run do not tell the data apart: all l_i are "
-            "equal, and a test would read them all; use a larger proposal, or one that does not stay where it is"
+            f"all l_i are equal for {int(constant.sum())} of {usable.size} proposals of the trial run, so that a test "
+            "would read all data; use a larger proposal, or one that changes the state"
         )
     return TrialRun(
         size=posterior.size,
         **{name: values[usable] for name, values in moves.items()},
-        cost=float(run.cost[:, -1].sum()),
+        temperature=temperature,
+        cost=float(np.nanmax(draws.cost, axis=1).sum()),
         skipped=int((~usable).sum()),
-        settings=run.settings,
+        settings=draws.settings,
     )
 
 
 @dataclass(frozen=True)
 class _Scan(MetropolisTest):
-    """Metropolis's test on all the data, but from minibatches, where the l_i are formed; it reports their moments."""
+    """Metropolis test on all data, read in minibatches to obtain the moments of the l_i."""
 
     needs_all_data = False
-    diagnostics = ("mean", "sd", "offset", "temperature")
+    diagnostics = ("mean", "sd", "offset")
 
-    def decide(self, look: Look) -> Verdict:
+    def decide(self, stage: Stage) -> Decision:
         """Accept if Delta > log u."""
-        N = look.size
-        moments = {
-            "mean": look.mean,
-            "sd": math.sqrt(look.variance * ((N - 1.0) / N)),
-            "offset": look.offset,
-            "temperature": look.temperature,
-        }
-        return Verdict(*exceeds_level(look), moments)
+        N = stage.size
+        sd = math.sqrt(stage.variance * ((N - 1.0) / N))
+        return Decision(*exceeds_level(stage), {"mean": stage.mean, "sd": sd, "offset": stage.offset})
 
 
 _ALPHAS = (0.5, 0.75, 1.0)
 _SMALLEST_FRACTION, _LARGEST_FRACTION = 0.01, 0.5
 _FRACTIONS = 12
 _SMALLEST_BATCH = 100
-# Least share of the data in the default batches, for the time that smaller ones take.
+# Smallest fraction of the data in the default batches, which limits the time of the analysis.
 _SMALLEST_SHARE = 1e-3
-# Smaller default batches are tried as long as the last so many have saved so much, relatively.
+# The search stops if this number of successive batch sizes saves less than this fraction of the data use.
 _TRIED, _WORTH_TRYING = 3, 0.003
-# Relative accuracy with which epsilon exhausts the error allowed.
+# Relative accuracy of the largest admissible epsilon.
 _ACCURACY = 1e-3
 
 # Error and data use of (first_fraction, epsilon, alpha).
 _Criterion = Callable[[float, float, float], tuple[float, float]]
 _NODES = 64
-# Exponents beyond which exp(-w) is nought, and standard deviations beyond which a normal density is.
+# exp(-w) and a normal density are negligible beyond this exponent and number of standard deviations.
 _LONGEST = 36.0
 _FAR = 8.0
-# Means at which the curves of a test are computed; in between they are interpolated.
+# Number and spacing of the means at which the curves of a test are computed, before interpolation.
 _TABLE = 240
 _GROWTH = 7.5
 
 
 @dataclass(frozen=True)
 class SequentialDesign:
-    """A sequential test, and what it was designed for.
+    """Sequential test, with the criterion of its design.
 
     Attributes
     ----------
     first_fraction : float
-        Share of the data read at each look.
+        Fraction of the data read at each stage.
     epsilon : float
-        Error allowed at one look.
+        Error allowed per stage.
     alpha : float
         Wang-Tsiatis exponent of the thresholds.
     criterion : str
         "worst case" or "average".
     target_error : float
-        The error that was allowed.
+        Error allowed by the design.
     error : float
-        The error expected, by the criterion: at most target_error.
+        Error according to the criterion, at most target_error.
     data_use : float
-        The share of the data expected to be read, by the criterion: at mean 0, or on average over the trial run.
+        Expected fraction of the data read, at mean 0 for "worst case" and on average over the trial run for "average".
+
+    Examples
+    --------
+    >>> from steinkit.samplers import worst_case_design
+    >>> design = worst_case_design(0.05, first_fractions=[0.1], alphas=[0.5])
+    >>> design.options(10_000)["batch_size"]
+    1000
     """
 
     first_fraction: float
@@ -280,43 +289,44 @@ class SequentialDesign:
     data_use: float
 
     def options(self, size: int) -> dict[str, Any]:
-        """Options of `approximate_mh` for N data: ``approximate_mh(posterior, **design.options(posterior.size), ...)``.
+        """Return options of `approximate_mh` for N data points.
 
         Parameters
         ----------
         size : int
-            Number of data N.
+            Number of data points N.
 
         Returns
         -------
         dict
-            "epsilon", "batch_size" (``first_fraction`` of N, rounded, at least 1) and "alpha".
+            "epsilon", "batch_size" (``first_fraction`` times N, rounded, at least 1) and "alpha". Use them as
+            ``approximate_mh(posterior, **design.options(posterior.size), ...)``.
 
         Raises
         ------
         UsageError
-            If size is not a whole number of at least 1.
+            If size is not a positive integer.
         """
         batch_size = max(1, round(self.first_fraction * whole(size, "size", 1)))
         return {"epsilon": self.epsilon, "batch_size": batch_size, "alpha": self.alpha}
 
     def test(self, size: int) -> AusterityTest:
-        """Acceptance test for N data, for `corrected_sgld` and `metropolis_hastings`.
+        """Return the acceptance test, for `corrected_sgld` and `metropolis_hastings`.
 
         Parameters
         ----------
         size : int
-            Number of data N.
+            Number of data points N.
 
         Returns
         -------
         AusterityTest
-            With the options that `options` gives.
+            Test with the values of `options`.
 
         Raises
         ------
         UsageError
-            If size is not a whole number of at least 1.
+            If size is not a positive integer.
         """
         return AusterityTest(**self.options(size))
 
@@ -324,37 +334,44 @@ class SequentialDesign:
 def worst_case_design(
     target_error: float, *, first_fractions: Sequence[float] | None = None, alphas: Sequence[float] = _ALPHAS
 ) -> SequentialDesign:
-    """Sequential test that errs with at most a given probability, whatever the mean of the data.
+    """Find the cheapest sequential test whose error is bounded at every mean.
 
     Parameters
     ----------
     target_error : float
         Error allowed for the whole test, in (0, 1/2).
     first_fractions : sequence of float, optional
-        Shares of the data to choose the first from, in (0, 1]; twelve from 0.01 to 1/2 if not given.
-    alphas : sequence of float
-        Wang-Tsiatis exponents to choose from, in [1/2, 1].
+        Candidates for the fraction of the data read per stage, in (0, 1]; twelve values from 0.01 to 1/2 by default.
+    alphas : sequence of float, default (0.5, 0.75, 1.0)
+        Candidates for the Wang-Tsiatis exponent, in [1/2, 1].
 
     Returns
     -------
     SequentialDesign
-        For any posterior, and conservative: where most means are far from 0, a test errs much less than this, and the
-        errors of different steps cancel. `average_design` reads fewer data at equal error.
+        A conservative design for any posterior. If most means are far from 0, the error is much smaller than
+        target_error, and `average_design` reads less data for the same bias.
 
     Raises
     ------
     UsageError
-        If a number is out of range, or there is none to choose from.
+        If a number is out of range, or a sequence is empty.
 
     Notes
     -----
-    The objective is nearly flat: at mean 0 a test that errs with probability e reads all the data with probability
-    1 - 2 e, whatever its looks.
+    The objective is almost flat: at mean 0, a test with error e reads all data with probability 1 - 2 e, for any number
+    of stages.
 
     References
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     eq. 8.
+
+    Examples
+    --------
+    >>> from steinkit.samplers import worst_case_design
+    >>> design = worst_case_design(0.05, first_fractions=[0.1], alphas=[0.5])
+    >>> design.error <= 0.05
+    True
     """
     if first_fractions is None:
         first_fractions = np.geomspace(_SMALLEST_FRACTION, _LARGEST_FRACTION, _FRACTIONS).tolist()
@@ -373,40 +390,49 @@ def average_design(
     batch_sizes: Sequence[int] | None = None,
     alphas: Sequence[float] = _ALPHAS,
 ) -> SequentialDesign:
-    """Sequential test that biases acceptance probabilities by a given amount on average over the moves of a trial run.
+    """Find the cheapest sequential test of bounded mean bias over the moves of a trial run.
 
     Parameters
     ----------
     trial : TrialRun
-        A hundred moves or more, from where the chains to come will be.
+        A hundred moves or more, from the region of the future chains.
     target_error : float
         Mean of |P_epsilon - P| allowed, in (0, 1/2).
     batch_sizes : sequence of int, optional
-        Data at each look to choose from, all of which are tried. If not given, twelve from half the data down to 100,
-        or a thousandth of the data where that is more, as long as they go on to save data. Fewer than about a hundred
-        may not have a normal mean, on which the design relies.
-    alphas : sequence of float
-        Wang-Tsiatis exponents to choose from, in [1/2, 1].
+        Candidates for the number of data points per stage, all of which are evaluated. By default, twelve values
+        decreasing from half the data to 100 or a thousandth of the data, until they no longer save data. The mean of
+        fewer than about a hundred data points may not be normal, which the design assumes.
+    alphas : sequence of float, default (0.5, 0.75, 1.0)
+        Candidates for the Wang-Tsiatis exponent, in [1/2, 1].
 
     Returns
     -------
     SequentialDesign
-        That which reads the fewest data on the trial's moves, at this error.
+        The design that reads the least data on the moves of the trial run.
 
     Raises
     ------
     UsageError
-        If a number is out of range, or there is none to choose from.
+        If a number is out of range, or a sequence is empty.
 
     Notes
     -----
-    The error is that of the trial's moves, under a normal approximation. Moves that differ, such as those of a chain
-    far from where the trial ran, may have more; and a small mean bias does not bound the error of the draws.
+    The error applies to the moves of the trial run, under a normal approximation. Other moves, such as those of a chain
+    in another region, may have a larger error. A small mean bias does not bound the error of the draws.
 
     References
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     eq. 7 and 35.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from steinkit.samplers import RandomWalk, average_design, trial_run
+    >>> posterior = sk.targets.MixturePosterior.simulate(10_000)
+    >>> trial = trial_run(posterior, proposal=RandomWalk(0.1), draws=50)
+    >>> average_design(trial, 0.02, batch_sizes=[1000], alphas=[0.5]).error <= 0.02
+    True
     """
     require_type(TrialRun, "a TrialRun", trial=trial)
     require_lists(batch_sizes=batch_sizes)
@@ -415,7 +441,7 @@ def average_design(
         batch_sizes = _default_batches(trial.size)
     for batch_size in batch_sizes:
         if whole(batch_size, "a batch size", 1) > trial.size:
-            raise UsageError(f"a batch size must be at most the number of data, {trial.size}; received {batch_size}")
+            raise UsageError(f"`batch_sizes` must be at most the number of data points, {trial.size}; got {batch_size}")
 
     def criterion(first_fraction: float, epsilon: float, alpha: float) -> tuple[float, float]:
         found = acceptance_bias(trial, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
@@ -428,8 +454,8 @@ def average_design(
 def _default_batches(size: int) -> list[int]:
     if size <= 2 * _SMALLEST_BATCH:
         raise UsageError(
-            f"{size} data are too few for batches of {_SMALLEST_BATCH}; give batch_sizes, and see that the means of "
-            "such batches are normal, or run an exact sampler"
+            f"the default batches require more than {2 * _SMALLEST_BATCH} data points, got {size}; pass batch_sizes=, "
+            "or use an exact sampler"
         )
     smallest = max(_SMALLEST_BATCH, _SMALLEST_SHARE * size)
     batches = {round(b) for b in np.geomspace(smallest, _LARGEST_FRACTION * size, _FRACTIONS).tolist()}
@@ -445,22 +471,20 @@ def _search(
     *,
     stops_early: bool = False,
 ) -> SequentialDesign:
-    """The design that reads the fewest data; of equals the first."""
+    """Return the first design that reads the least data."""
     number(target_error, "target_error", lambda x: 0.0 < x < 0.5, "in (0, 1/2)")
-    for values, what in ((fractions, "first shares of the data"), (alphas, "alphas")):
-        if not isinstance(values, Sequence | np.ndarray):
-            raise UsageError(f"a design needs a sequence of {what} to choose from; received {values!r}")
+    require_lists(first_fractions=fractions, alphas=alphas)
     if not len(fractions) or not len(alphas):
-        raise UsageError("a design needs at least one first share of the data and one alpha to choose from")
+        raise UsageError("expected at least one fraction of the data and one alpha, got an empty sequence")
     for fraction in fractions:
         for alpha in alphas:
-            interim_looks(fraction, 0.5, alpha)  # refuses what is out of range, before the search takes its time
+            interim_stages(fraction, 0.5, alpha)  # checks the ranges before the search
     designs: list[SequentialDesign] = []
-    least: list[float] = []  # data use of the best design, after each first share
+    least: list[float] = []  # data use of the best design after each fraction
     for fraction in map(float, fractions):
         for alpha in map(float, alphas):
             if any(design.data_use <= fraction for design in designs):
-                continue  # no test reads less than its first share
+                continue  # the data use is at least the fraction of the first stage
             epsilon = _loosest(criterion, target_error, fraction, alpha)
             error, data_use = criterion(fraction, epsilon, alpha)
             designs.append(SequentialDesign(fraction, epsilon, alpha, name, float(target_error), error, data_use))
@@ -471,21 +495,21 @@ def _search(
 
 
 def _loosest(criterion: _Criterion, target_error: float, fraction: float, alpha: float) -> float:
-    """The epsilon that exhausts the error allowed, or 1/2.
+    """Return the largest admissible epsilon, at most 1/2.
 
-    No look errs with more than epsilon, and a test has at most J: target_error / J is always allowed. Where the error
-    did not rise with epsilon all the way, a larger epsilon might be allowed too; the one returned is.
+    The error of a stage is at most epsilon, so target_error / J is admissible for J stages. If the error is not
+    monotonic in epsilon, a larger epsilon may also be admissible.
     """
     from scipy.optimize import brentq
 
-    looks = len(interim_looks(fraction, 0.5, alpha)[0])
-    if not looks:
+    stages = len(interim_stages(fraction, 0.5, alpha)[0])
+    if not stages:
         return 0.5
 
     def excess(log_epsilon: float) -> float:
         return math.log(max(criterion(fraction, math.exp(log_epsilon), alpha)[0], 1e-300) / target_error)
 
-    lowest, highest = math.log(target_error / (looks + 1)), math.log(0.5)
+    lowest, highest = math.log(target_error / (stages + 1)), math.log(0.5)
     if excess(highest) <= 0.0:
         return 0.5
     log_epsilon = float(brentq(excess, lowest, highest, xtol=0.2 * _ACCURACY))
@@ -501,13 +525,21 @@ class AcceptanceBias(Brief):
     Attributes
     ----------
     probability : ndarray, shape (n,)
-        Probability P with which Metropolis accepts the move.
+        Acceptance probability P of the Metropolis test.
     bias : ndarray, shape (n,)
-        P_epsilon - P: positive where the sequential test accepts more often.
+        P_epsilon - P, positive if the sequential test accepts more often.
     error : ndarray, shape (n,)
-        Probability of a decision other than that of Metropolis, over u; at least |bias|.
+        Probability, over u, of a decision that differs from that of the Metropolis test; at least |bias|.
     data_use : ndarray, shape (n,)
-        Expected share of the data read.
+        Expected fraction of the data read.
+
+    Examples
+    --------
+    >>> from steinkit.samplers import TrialRun, acceptance_bias
+    >>> trial = TrialRun(size=10_000, mean=[-1e-4], sd=[0.01])
+    >>> found = acceptance_bias(trial, first_fraction=0.1, epsilon=0.05)
+    >>> bool(abs(found.bias[0]) <= found.error[0])
+    True
     """
 
     probability: Floats
@@ -517,37 +549,46 @@ class AcceptanceBias(Brief):
 
 
 def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, alpha: float = 0.5) -> AcceptanceBias:
-    """Bias of the acceptance probability of each move of a trial run, and the data that its test reads.
+    """Compute the bias of the acceptance probabilities of a trial run, and the data use.
 
     Parameters
     ----------
     trial : TrialRun
-        Of n moves, from `trial_run`.
+        Result of `trial_run`, with n moves.
     first_fraction : float
-        Share of the data read at each look, in (0, 1].
+        Fraction of the data read at each stage, in (0, 1].
     epsilon : float
-        Error allowed at one look, in [0, 1].
-    alpha : float
+        Error allowed per stage, in [0, 1].
+    alpha : float, default 0.5
         Wang-Tsiatis exponent of the thresholds, in [1/2, 1].
 
     Returns
     -------
     AcceptanceBias
-        An entry a move.
+        One entry per move.
 
     Raises
     ------
     UsageError
-        If a parameter lies outside its range.
+        If a parameter is out of range.
 
     Notes
     -----
-    The test is taken for a random walk with normal steps. On data that are heavy-tailed across a batch it may do worse.
+    The analysis treats the test as a random walk with normal steps. For data with heavy tails, the error may be larger.
 
     References
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
     eq. 6 and 21.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from steinkit.samplers import RandomWalk, acceptance_bias, trial_run
+    >>> posterior = sk.targets.MixturePosterior.simulate(10_000)
+    >>> trial = trial_run(posterior, proposal=RandomWalk(0.1), draws=50)
+    >>> acceptance_bias(trial, first_fraction=0.1, epsilon=0.05).data_use.shape
+    (50,)
     """
     require_type(TrialRun, "a TrialRun", trial=trial)
     log_ratio, k = trial.log_ratio, trial.sharpness
@@ -566,11 +607,11 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
 
 
 def _curves(first_fraction: float, epsilon: float, alpha: float) -> Callable[[Floats], Floats]:
-    """Error and data use of a test as functions of means >= 0, by interpolation, (...) -> (2, ...)."""
+    """Return the interpolated error and data use as a function of means >= 0, (...) -> (2, ...)."""
     from scipy.interpolate import CubicSpline
 
-    fractions, thresholds = interim_looks(first_fraction, epsilon, alpha)
-    # beyond this mean the first look decides, and rightly
+    fractions, thresholds = interim_stages(first_fraction, epsilon, alpha)
+    # the first stage decides correctly beyond this mean
     farthest = (thresholds[0] + _FAR) * math.sqrt(1.0 / fractions[0] - 1.0) if len(fractions) else 1.0
     s = np.linspace(0.0, 1.0, _TABLE)
     means = farthest * np.sinh(_GROWTH * s) / math.sinh(_GROWTH)

@@ -1,17 +1,17 @@
-"""Sequences that are no chains: independent draws, Sobol points, and kernel herding.
+"""Independent draws, Sobol points and kernel herding.
 
-Their discrepancies fall at known rates, about n^-1/2 for independent draws and n^-1 (up to logarithms) for the other
-two: yardsticks for a measure of sample quality, and for samplers.
+Their discrepancies decrease at known rates, about n^-1/2 for independent draws and n^-1 (up to logarithms) for the
+other two. This makes them references for measures of sample quality and for samplers.
 
-Kernel herding on [0, 1], in the space of functions with h(0) = 0 and |h|^2 = integral of h'(x)^2, whose kernel is
-k(x, y) = min(x, y) and in which the uniform distribution has the mean embedding mu(x) = x - x^2 / 2, is
+Kernel herding on [0, 1] uses functions with h(0) = 0 and |h|^2 = integral of h'(x)^2. The kernel of this space is
+k(x, y) = min(x, y), the mean embedding of the uniform distribution is mu(x) = x - x^2 / 2, and the points are
 
     x_1 = argmax mu(x),      x_t = argmax over x of  t mu(x) - sum over s < t of k(x, x_s).
 
-The function to maximise is made of parabolas: where c of the points so far lie above x its slope is t (1 - x) - c. Each
-parabola has its top at 1 - c / t, which is hence the next point: 1, 1/2, 1/3, 3/4, ...; where two tops are of
-the same height the lower point is taken. The distance in this space of n points from the uniform distribution is
-the square root of the integral of (F_n(x) - x)^2, the L_2 star discrepancy, which cannot fall below 1 / (2 sqrt(3) n).
+The objective is piecewise quadratic: if c of the previous points are larger than x, its slope is t (1 - x) - c. Each
+piece has its maximum at 1 - c / t, and the next point is one of these maxima: 1, 1/2, 1/3, 3/4, ... Of equal maxima,
+the smallest point is chosen. The distance of n points from the uniform distribution in this space is the square root of
+the integral of (F_n(x) - x)^2, the L_2 star discrepancy, which is at least 1 / (2 sqrt(3) n).
 
 References
 ----------
@@ -29,41 +29,40 @@ import numpy as np
 from steinkit.arguments import require_flags, whole
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
-from steinkit.samplers.acceptance.interface import option
 from steinkit.samplers.chains.draws import Draws, Kind, chain_seeds, generator
 from steinkit.samplers.chains.likelihood_terms import as_target
-from steinkit.samplers.registry import sampler
+from steinkit.samplers.registry import OwnOption, sampler
 from steinkit.target import Target, require_target
 
-# Heights of two parabolas closer than this share of one step's are one and the same.
+# Maxima that differ by less than this fraction of t are equal.
 _TIE = 1e-12
 _LARGEST_SOBOL = 1 << 30
 
 
 @sampler()
 def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int] = 0) -> Draws:
-    """Independent draws from a target that can be drawn from.
+    """Draw independently from a target with a sampler.
 
     Parameters
     ----------
     target : Target
-        One with a sampler (`Target.can_sample`).
+        Target with `Target.can_sample`.
     draws : int
-        Draws of each chain.
-    chains : int
+        Draws per chain.
+    chains : int, default 1
         Number of independent samples.
-    seed : int or sequence of int
-        Seed of the run, or one for each chain.
+    seed : int or sequence of int, default 0
+        Seed of the run, or one per chain.
 
     Returns
     -------
     Draws
-        With a cost of 0: evaluations of the likelihood that a target's own sampler may need are not counted.
+        Independent draws with a cost of 0; likelihood evaluations of the target's sampler are not counted.
 
     Raises
     ------
     UsageError
-        If the target cannot be drawn from, or a number is not positive.
+        If the target has no sampler, or a number is not positive.
 
     Examples
     --------
@@ -78,35 +77,41 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 
-@sampler(scramble=option("", "Scramble the Sobol points at random."))
+@sampler(scramble=OwnOption("", "Scramble the Sobol points at random."))
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
 ) -> Draws:
-    """The first points of Sobol's low-discrepancy sequence, in the box of a uniform distribution.
+    """Compute the first points of a Sobol sequence in the box of a uniform distribution.
 
     Parameters
     ----------
     target : Uniform
-        Of d dimensions, whose box the points fill.
+        Uniform distribution of d dimensions.
     draws : int
-        Points of each chain. Powers of two (less one, if not scrambled) are balanced best.
-    scramble : bool
-        Scramble the sequence at random (Owen): every point is then uniform, and chains are independent. If not,
-        the sequence is the classical one without its first point, the corner of the box.
-    chains : int
-        Number of sequences; more than one must be scrambled.
-    seed : int or sequence of int
-        Of the scrambling.
+        Points per chain. Powers of two (minus one, if not scrambled) give the best balance.
+    scramble : bool, default False
+        Scramble the sequence at random (Owen). Each point then has a uniform distribution, and chains are independent.
+        Otherwise the sequence is the classical one without its first point, a corner of the box.
+    chains : int, default 1
+        Number of sequences; more than one requires scrambling.
+    seed : int or sequence of int, default 0
+        Seed of the scrambling.
 
     Returns
     -------
     Draws
-        With a cost of 0.
+        Points of all sequences, with a cost of 0.
 
     Raises
     ------
     UsageError
-        If the target is not uniform, several chains would be the same, or a number is not positive.
+        If the target is not uniform, chains would be identical, or a number is not positive.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.samplers.sobol(sk.targets.Uniform(), draws=3).points.ravel()
+    array([0.5 , 0.75, 0.25])
     """
     from scipy.stats import qmc
 
@@ -115,11 +120,11 @@ def sobol(
     chains = len(seeds)
     lower, upper = _box(target, "sobol")
     if chains > 1 and not scramble:
-        raise UsageError(f"{chains} chains of the same Sobol points; ask for one, or for scramble=True")
+        raise UsageError(f"`chains` must be 1 without scrambling; got {chains}: pass scramble=True")
     if draws >= _LARGEST_SOBOL:
-        raise UsageError(f"draws must be below {_LARGEST_SOBOL} for Sobol points; received {draws}")
+        raise UsageError(f"`draws` must be less than {_LARGEST_SOBOL}; got {draws}")
     skipped = 0 if scramble else 1
-    exponent = (draws + skipped - 1).bit_length()  # of the next power of two, which scipy makes without a warning
+    exponent = (draws + skipped - 1).bit_length()  # of the next power of two; SciPy warns for other lengths
     points = np.empty((chains, draws, len(lower)))
     for chain, chain_seed in enumerate(seeds):
         rng = generator(chain_seed, Kind.PROPOSAL)
@@ -131,40 +136,54 @@ def sobol(
 
 @sampler()
 def herding(target: Target, *, draws: int) -> Draws:
-    """Kernel herding of a uniform distribution on an interval, with the norm |h|^2 = integral of h'(x)^2.
+    """Compute the kernel herding sequence of a uniform distribution on an interval.
 
     Parameters
     ----------
     target : Uniform
-        Of one dimension.
+        Uniform distribution of one dimension.
     draws : int
-        Number of points; the time grows with its square (10,000 take about a second).
+        Number of points. The time is quadratic in it (about a second for 10,000 points).
 
     Returns
     -------
     Draws
-        One chain; the sequence is deterministic, and shorter ones are its beginnings.
+        One chain, with a cost of 0. The sequence is deterministic, and its beginnings are shorter sequences.
 
     Raises
     ------
     UsageError
-        If the target is not uniform in one dimension, or the number of draws not positive.
+        If the target is not uniform in one dimension, or the number of draws is not positive.
+
+    Notes
+    -----
+    The norm is |h|^2 = integral of h'(x)^2, on functions with h(0) = 0.
+
+    References
+    ----------
+    Y. Chen, M. Welling and A. Smola (2010), "Super-samples from kernel herding", UAI, equations 8 and 9.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.samplers.herding(sk.targets.Uniform(), draws=4).points.ravel().round(2)
+    array([1.  , 0.5 , 0.33, 0.75])
     """
     draws = whole(draws, "draws", 1)
     lower, upper = _box(target, "herding")
     if len(lower) != 1:
-        raise UsageError(f"herding is for one dimension; the target {target.label!r} has {len(lower)}")
+        raise UsageError(f"herding requires a target of one dimension; got {len(lower)} for {target.label!r}")
     points = _into_box(_herd(draws)[None, :, None], lower, upper)
     return _as_draws(points, target, (0,), {"sampler": "herding", "draws": draws})
 
 
 def _herd(n: int) -> Floats:
-    """The first n points of the herding sequence on [0, 1]."""
+    """Compute the first n points of the herding sequence on [0, 1]."""
     points = np.empty(n)
     ascending = np.empty(n)
     for t in range(1, n + 1):
         below = ascending[: t - 1]
-        above = np.arange(t - 1, -1, -1.0)  # points above each of the t gaps between those so far
+        above = np.arange(t - 1, -1, -1.0)  # number of points above each of the t gaps
         tops = 1.0 - above / t
         tops = np.clip(tops, np.append(0.0, below), np.append(below, 1.0))
         sums = np.append(0.0, np.cumsum(below))  # of the points below each gap
@@ -181,12 +200,12 @@ def _box(target: Target, sampler: str) -> tuple[Floats, Floats]:
 
     require_target(target)
     if not isinstance(target, Uniform):
-        raise UsageError(f"{sampler} is for uniform targets; received {target.label!r}: use targets.Uniform, or iid")
+        raise UsageError(f"{sampler} requires a targets.Uniform; got {target.label!r}")
     return target.lower, target.upper
 
 
 def _into_box(points: Floats, lower: Floats, upper: Floats) -> Floats:
-    """Map [0, 1]^d to the box; rounding must not lead out of it."""
+    """Map [0, 1]^d to the box, despite rounding errors."""
     return np.minimum(lower + (upper - lower) * points, upper)
 
 

@@ -9,7 +9,7 @@ from _running_means import Risk
 from applications.variable_selection import JumpMoves, SparseLogisticRegression, select_variables
 
 from steinkit.samplers import AusterityTest
-from steinkit.samplers.acceptance.interface import Look
+from steinkit.samplers.acceptance.interface import Stage
 
 
 @pytest.fixture
@@ -95,27 +95,27 @@ def test_a_state_of_one_feature_is_left_out_of_deaths_and_births(script):
     assert np.isnan(script("_lost_features").balance(posterior, JumpMoves(0.1, 1.0), states[2:], 0, 0.0, 2)["share"])
 
 
-def look(mean: float, variance: float, seen: int, *, number: int = 0, bound: float = 1.0) -> Look:
-    """What one chain sees after `seen` of a thousand data, at temperature 10, with a level and normal noise of 0."""
-    return Look(1000, number, seen, mean, variance, 0.0, 10.0, 0.0, 0.0, bound)
+def stage(mean: float, variance: float, seen: int, *, number: int = 0, bound: float = 1.0) -> Stage:
+    """Return a stage after `seen` of 1000 data points, at temperature 10, with a level and normal number of 0."""
+    return Stage(1000, number, seen, mean, variance, 0.0, 10.0, 0.0, 0.0, bound)
 
 
 def test_the_published_barker_test_stops_five_standard_errors_from_zero(script):
     test = script("_published_code").PublishedBarkerTest(100)
     assert test.sigma == 0.9
     error = 1.0 / np.sqrt(100)  # of a mean of 100 data of variance 1; that of 1000 / 10 times it is above .9
-    assert not test.decide(look(4.9 * error, 1.0, 100)).decided
+    assert not test.decide(stage(4.9 * error, 1.0, 100)).decided
     for side in (1.0, -1.0):
-        early = test.decide(look(side * 5.1 * error, 1.0, 100))
+        early = test.decide(stage(side * 5.1 * error, 1.0, 100))
         assert early.decided
         assert early.accepted == (side > 0.0)
 
 
 def test_the_published_concentration_test_takes_the_bound_for_draws_with_replacement(script):
     test = script("_published_code").PublishedConcentrationTest(0.01, 100, factor=2.0)
-    log = np.log(3.0 / (0.01 * 0.5 / 2.0**2))  # the first look counts as the second
+    log = np.log(3.0 / (0.01 * 0.5 / 2.0**2))  # the first stage counts as the second
     bound = np.sqrt(2.0 * 0.25 * log / 100) + 6.0 * 1.5 * log / 100
-    assert not test.decide(look(0.999 * bound, 0.25, 100, bound=1.5)).decided
-    assert test.decide(look(1.001 * bound, 0.25, 100, bound=1.5)).decided
-    assert not test.decide(look(0.0, 0.25, 499, number=2, bound=1.5)).decided
-    assert test.decide(look(0.0, 0.25, 500, number=2, bound=1.5)).decided  # the next look would take all
+    assert not test.decide(stage(0.999 * bound, 0.25, 100, bound=1.5)).decided
+    assert test.decide(stage(1.001 * bound, 0.25, 100, bound=1.5)).decided
+    assert not test.decide(stage(0.0, 0.25, 499, number=2, bound=1.5)).decided
+    assert test.decide(stage(0.0, 0.25, 500, number=2, bound=1.5)).decided  # the next stage would read all

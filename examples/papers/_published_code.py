@@ -21,32 +21,32 @@ from steinkit.samplers import ConcentrationTest, MinibatchBarkerTest
 
 @dataclass(frozen=True)
 class PublishedBarkerTest(MinibatchBarkerTest):
-    """Decides, too, where the mean is more than five standard errors from zero, and aims at sigma = .9."""
+    """Minibatch Barker test at sigma = .9 that also decides if the mean is five standard errors from zero."""
 
     sigma: float = 0.9
 
-    def decide(self, look):
-        scale = look.size / look.temperature
-        verdict = super().decide(look)
-        delta = scale * look.mean + look.offset
-        clear = abs(delta) > 5.0 * scale * math.sqrt(look.variance / look.seen)
-        return verdict._replace(decided=True, accepted=delta > 0.0) if clear else verdict
+    def decide(self, stage):
+        scale = stage.size / stage.temperature
+        decision = super().decide(stage)
+        delta = scale * stage.mean + stage.offset
+        clear = abs(delta) > 5.0 * scale * math.sqrt(stage.variance / stage.seen)
+        return decision._replace(decided=True, accepted=delta > 0.0) if clear else decision
 
 
 class PublishedConcentrationTest(ConcentrationTest):
-    """The bound for draws with replacement, 3 in the place of 5; the first look is taken for the second.
+    """Concentration test with the bound for draws with replacement, and 3 in place of 5.
 
-    It decides, whatever the bound says, where the next look would take all the data. (Their standard deviation is that
-    of all the data, here it is that of the data seen.)
+    The first stage is counted as the second. If the next stage would read all data, the test decides, whatever the
+    bound. (Their standard deviation is that of all data; here, it is that of the data read so far.)
     """
 
-    def decide(self, look):
-        verdict = super().decide(look)
-        gap = look.mean - (look.level - look.offset) * (look.temperature / look.size)
-        log = math.log(3.0 / (self.epsilon * (self.power - 1.0) / (self.power * (look.number + 2.0) ** self.power)))
-        bound = math.sqrt(2.0 * look.variance * log / look.seen) + 6.0 * look.bound * log / look.seen
-        decided = abs(gap) >= bound or verdict.wanted >= look.size
-        return verdict._replace(decided=decided, accepted=gap > 0.0)
+    def decide(self, stage):
+        decision = super().decide(stage)
+        gap = stage.mean - (stage.level - stage.offset) * (stage.temperature / stage.size)
+        log = math.log(3.0 / (self.epsilon / (2.0 * (stage.number + 2.0) ** 2)))
+        bound = math.sqrt(2.0 * stage.variance * log / stage.seen) + 6.0 * stage.bound * log / stage.seen
+        decided = abs(gap) >= bound or decision.next_size >= stage.size
+        return decision._replace(decided=decided, accepted=gap > 0.0)
 
 
 def correction_error(sigma: float, steps: int, penalty: float, end: float) -> float:

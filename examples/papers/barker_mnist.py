@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 from _data_files import two_digits
 from _frame import COLOURS, Experiment, Found, figure, main_of
+from _oracle_austerity import OracleAusterityTest
 from _published_code import PublishedBarkerTest, PublishedConcentrationTest
 from matplotlib.figure import Figure
 from scipy.special import stdtrit
@@ -40,7 +41,6 @@ from steinkit.samplers import (
     AusterityTest,
     ConcentrationTest,
     MinibatchBarkerTest,
-    OracleAusterityTest,
     RandomWalk,
     barker_mh,
     metropolis_hastings,

@@ -1,22 +1,23 @@
-"""What every acceptance test is: looks at a growing share of the data, until one of them decides.
+"""Interface of acceptance tests, and the two exact tests.
 
 A Metropolis-Hastings step from theta proposes theta' and accepts it with a probability that depends on
 
     Delta = (N / T) mean_i l_i + offset,        l_i = log p(x_i | theta') - log p(x_i | theta),
     offset = log [rho(theta') q(theta | theta')] - log [rho(theta) q(theta' | theta)],
 
-where rho is the prior, q the proposal, T the temperature. At a look a test has seen b of the N data, their mean and
-variance. It accepts if Delta exceeds a *level*, a function of one uniform number drawn for the step, as far as it can
-tell; where it cannot yet tell it asks for more data.
+where rho is the prior, q the proposal and T the temperature. At each stage, a test has read b of the N data points and
+knows the mean and the variance of their l_i. It accepts if Delta exceeds a *level*, a function of one uniform random
+number per step. If the data read so far do not determine the decision, the test requests more data.
 
-**Exact tests** read all the data at the first look:
+**Exact tests** read all data in a single stage:
 
-Metropolis: accept with probability min(1, exp(Delta)), that is if log u < Delta
-Barker:     accept with probability 1 / (1 + exp(-Delta)), that is if log(u / (1 - u)) < Delta
+Metropolis: accept with probability min(1, exp(Delta)), that is, if log u < Delta
+Barker:     accept with probability 1 / (1 + exp(-Delta)), that is, if log(u / (1 - u)) < Delta
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,48 +26,32 @@ import numpy as np
 from steinkit.arguments import batch_within, share
 from steinkit.sample import Floats
 
-# Variance of the l_i, relative to their squared mean, that rounding alone can produce. Where the l_i seen differ by no
-# more, their variance says nothing of the data to come: identical rows in the first batch would end a test with false
-# certainty.
+# Variance of the l_i, relative to their squared mean, that rounding alone can produce. A smaller variance gives no
+# information about the data not yet read: a first batch of identical rows must not end the test.
 ROUNDING = 1e-14
 
 
-def option(metavar: str, text: str) -> dict[str, str]:
-    """What is said of an option of one sampler or test only, of a test as its field's metadata, on the command line.
-
-    Parameters
-    ----------
-    metavar : str
-        What is to be given: ``X`` for a number, ``N`` for a whole one, names for a choice, with ``|`` between them;
-        empty for a flag.
-    text : str
-        Help.
-    """
-    return {"metavar": metavar, "text": text}
-
-
-class Look(NamedTuple):
-    """What the test of a chain sees at a look; or what those of n chains see, each field but ``size`` an array (n,).
+class Stage(NamedTuple):
+    """State of one test at a stage, or of the tests of n chains with each field but ``size`` an array (n,).
 
     Attributes
     ----------
     size : int
-        Number of data N.
+        Number of data points N.
     number : int
-        Number of this look in its test, from 0.
+        Number of the stage within the test, from 0.
     seen : int
-        Number of data seen so far b, each of them once.
+        Number of data points b read so far, each counted once.
     mean, variance : float
-        Of the b values l_i; the variance with divisor b - 1.
+        Mean and variance (divisor b - 1) of the b values l_i.
     offset, temperature : float
+        As in the formula for Delta.
     level : float
-        What `AcceptanceTest.level` made of the step's uniform number.
+        Threshold of Delta, from `AcceptanceTest.level`.
     normal : float
-        A standard normal number for the step, where the test wants one.
+        Standard normal number of the step, for tests that need one.
     bound : float
-        What `AcceptanceTest.bounds` made of the move, where the test needs it: a bound of all |l_i|, say.
-    values : ndarray, shape (b,), or None
-        The l_i themselves, where the test wants them.
+        Value of `AcceptanceTest.bounds` for the move, for tests that need it.
     """
 
     size: Any
@@ -79,41 +64,41 @@ class Look(NamedTuple):
     level: Any
     normal: Any = 0.0
     bound: Any = 0.0
-    values: Any = None
 
 
-class Verdict(NamedTuple):
-    """What a test says of a chain; or of n chains, each field an array (n,).
+class Decision(NamedTuple):
+    """Outcome of a stage for one test, or for the tests of n chains with each field an array (n,).
 
     Attributes
     ----------
     decided, accepted : bool
-        ``accepted`` counts where ``decided``.
-    wanted : int
-        Data to have seen by the next look, where not decided; more than N is read as N.
+        ``accepted`` is valid only if ``decided``.
+    next_size : int
+        Number of data points to read by the next stage if not decided; at most N are read.
     diagnostics : dict of str to float
-        What `AcceptanceTest.diagnostics` names.
+        Values of the quantities that `AcceptanceTest.diagnostics` names.
     """
 
     decided: Any
     accepted: Any
-    wanted: Any
+    next_size: Any
     diagnostics: dict[str, Any] = {}  # noqa: RUF012 (never changed)
 
 
 @dataclass
 class Moves:
-    """Moves of n chains whose tests are about to begin.
+    """Proposed moves of n chains before their tests begin.
 
     Attributes
     ----------
     model : PosteriorModel
-        The terms of the posterior.
+        Terms of the posterior.
     scanned : ndarray, shape (n,)
-        Data that scans have read, to which each scan adds N.
+        Data points read by scans so far; each scan adds N.
     states, proposals : ndarray, shape (n, d)
+        Current and proposed states.
     offset, temperature, level : ndarray, shape (n,)
-        As in `Look`.
+        As in `Stage`.
     """
 
     model: Any
@@ -126,44 +111,43 @@ class Moves:
 
     @property
     def size(self) -> int:
-        """Number of data N."""
+        """Number of data points N."""
         return int(self.model.size)
 
-    def largest_difference(self) -> Floats:
-        """Largest |l_i| of each move, shape (n,): a scan of all the data, whose cost is counted apart."""
-        self.scanned += self.size
-        largest: Floats = self.model.largest_difference(self.states, self.proposals)
-        return largest
+    def log_ratios(self) -> Iterator[Floats]:
+        """Scan all data; yield the N values l_i of each move.
 
-    def difference_moments(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation (divisor N) of the l_i of each move, each (n,): a scan, counted apart."""
+        Yields
+        ------
+        ndarray, shape (N,)
+            The cost of the scan is counted separately, in ``scanned``.
+        """
         self.scanned += self.size
-        moments: tuple[Floats, Floats] = self.model.difference_moments(self.proposals, self.states)
-        return moments
+        yield from self.model.differences(self.proposals, self.states)
 
 
 @dataclass(frozen=True)
 class AcceptanceTest:
-    """An acceptance test, which says what it needs.
+    """Base class of acceptance tests.
 
-    To add one, derive from this class, in a file of its own, as a frozen dataclass whose fields are the options of the
-    test; and export it from `steinkit.samplers` (``__init__.pyi``) under a name that ends in Test. The command line
-    then knows it by its ``name``, and its options by what `option` says of them.
+    To add a test, derive a frozen dataclass from this class. Its fields are the options of the test.
 
     Attributes
     ----------
     name : str
+        Name of the test in `Draws.settings`.
     needs_all_data : bool
-        Whether the test looks once, at all the data; the current state's log likelihood is then kept. Such a test also
-        serves targets without data.
-    needs_normal, needs_values : bool
-        Whether looks carry a normal number and the single l_i.
+        True if the test has a single stage that reads all data. The log likelihood of the current state is then stored,
+        and the test can be used for targets without data.
+    needs_normal : bool
+        True if stages carry a standard normal number.
     needs_bound : bool
-        Whether looks carry what `bounds` makes of the move before its test begins.
+        True if stages carry the value of `bounds` for the move.
     constant_bound : float or None
-        That, if it is the same for all moves.
+        The value of `bounds` if it is the same for all moves.
     diagnostics : tuple of str
-        Names of what its verdicts report beside the decision; ``oracle_cost``, the cost of scans, is filled in.
+        Names of additional quantities reported for each decision. ``oracle_cost``, the cost of scans, is computed by
+        the run.
     """
 
     name: ClassVar[str]
@@ -171,10 +155,6 @@ class AcceptanceTest:
     needs_all_data = False
     needs_normal = False
     needs_bound = False
-
-    @property
-    def needs_values(self) -> bool:  # noqa: D102
-        return False
 
     @property
     def constant_bound(self) -> float | None:  # noqa: D102
@@ -185,119 +165,115 @@ class AcceptanceTest:
         return ()
 
     def reads_all(self, size: int) -> bool:
-        """Whether each test of N data reads them all, whatever they are: then at once, as with ``needs_all_data``.
+        """Return True if each test reads all data in its first stage.
 
         Parameters
         ----------
         size : int
-            Number of data N.
+            Number of data points N.
 
         Returns
         -------
         bool
-            ``needs_all_data``, if not overridden.
+            ``needs_all_data`` by default.
         """
         return self.needs_all_data
 
     def first_batch(self, size: int) -> int:
-        """Data to have seen by the first look.
+        """Return the number of data points in the first stage.
 
         Parameters
         ----------
         size : int
-            Number of data N.
+            Number of data points N.
 
         Returns
         -------
         int
-            At least 1, at most N.
+            At least 1 and at most N.
 
         Raises
         ------
         UsageError
-            If the options ask for more data than there are.
+            If the options require more than N data points.
         """
         raise NotImplementedError
 
     def level(self, uniforms: Floats) -> Floats:
-        """Make levels of uniform numbers, one by one: log u, if not overridden.
+        """Compute the threshold of Delta from uniform random numbers, log u by default.
 
         Parameters
         ----------
         uniforms : ndarray
-            Independent and uniform on (0, 1), of any shape.
+            Independent uniform numbers on (0, 1), of any shape.
 
         Returns
         -------
         ndarray
-            Of the same shape: what Delta is to exceed for the move to be accepted.
+            Thresholds, in an array of the same shape. A move is accepted if Delta exceeds its threshold.
         """
         return np.log(uniforms)
 
     def bounds(self, moves: Moves) -> Floats:
-        """What looks carry as ``bound``, where the test needs it.
+        """Compute the ``bound`` of the stages of each test, if the test needs one.
 
         Parameters
         ----------
         moves : interface.Moves
-            Those of the n chains whose tests begin: states and proposals (n, d), and functions that scan all the data.
+            Moves of the n chains: states and proposals (n, d), and the log ratios of all data.
 
         Returns
         -------
         ndarray, shape (n,)
-            One number a move. Tests that do not need it have none to give.
+            One number per move.
         """
         raise NotImplementedError
 
-    def decide(self, look: Look) -> Verdict:
-        """Decide, or ask for more data. At ``seen == size`` a test must decide.
+    def decide(self, stage: Stage) -> Decision:
+        """Decide, or request more data. At ``seen == size`` a test must decide.
 
         Parameters
         ----------
-        look : interface.Look
-            Level, and what one chain has seen of the data.
+        stage : interface.Stage
+            Threshold and statistics of the data read so far, for one chain.
 
         Returns
         -------
-        interface.Verdict
-            ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to have seen by the next
-            look.
+        interface.Decision
+            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, the number of data points to read by
+            the next stage.
         """
         raise NotImplementedError
 
     def described(self) -> dict[str, Any]:
-        """Name and options, for `Draws.settings`.
+        """Return the name and the options of the test, for `Draws.settings`.
 
         Returns
         -------
         dict
-            "test", and the options by their names; functions are told by theirs.
+            "test", and the options by name.
         """
-        options = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {"test": self.name} | {
-            name: getattr(value, "__name__", "function") if callable(value) else value
-            for name, value in options.items()
-        }
+        return {"test": self.name} | {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-def exceeds_level(look: Look) -> tuple[bool, bool, int]:
-    """Accept if (N / T) mean + offset > level; decided at once."""
-    return True, look.mean * (look.size / look.temperature) + look.offset > look.level, look.seen
+def exceeds_level(stage: Stage) -> tuple[bool, bool, int]:
+    """Accept if (N / T) mean + offset > level; always decided."""
+    return True, stage.mean * (stage.size / stage.temperature) + stage.offset > stage.level, stage.seen
 
 
 @dataclass(frozen=True)
 class _ExactTest(AcceptanceTest):
-    """One look at all the data, which compares Delta with the level."""
+    """Test with a single stage on all data, which compares Delta with the level."""
 
     needs_all_data = True
 
     def first_batch(self, size: int) -> int:
-        """All N data.
+        """Return N, because the test reads all data.
 
         Parameters
         ----------
         size : int
-            Number of data N.
+            Number of data points N.
 
         Returns
         -------
@@ -306,29 +282,35 @@ class _ExactTest(AcceptanceTest):
         """
         return size
 
-    def decide(self, look: Look) -> Verdict:
+    def decide(self, stage: Stage) -> Decision:
         """Compare Delta with the level.
 
         Parameters
         ----------
-        look : interface.Look
-            Level, and the mean of all the l_i.
+        stage : interface.Stage
+            Level, and the mean of all l_i.
 
         Returns
         -------
-        interface.Verdict
-            ``decided``, always, and ``accepted``, if Delta is above the level.
+        interface.Decision
+            Always decided; accepted if Delta exceeds the level.
         """
-        return Verdict(*exceeds_level(look))
+        return Decision(*exceeds_level(stage))
 
 
 @dataclass(frozen=True)
 class MetropolisTest(_ExactTest):
-    """The Metropolis-Hastings test.
+    """Metropolis-Hastings test: accept with probability min(1, exp(Delta)).
 
     References
     ----------
     W. K. Hastings (1970), "Monte Carlo sampling methods using Markov chains and their applications".
+
+    Examples
+    --------
+    >>> from steinkit.samplers import MetropolisTest
+    >>> MetropolisTest().first_batch(1000)
+    1000
     """
 
     name = "metropolis"
@@ -336,39 +318,47 @@ class MetropolisTest(_ExactTest):
 
 @dataclass(frozen=True)
 class BarkerTest(_ExactTest):
-    """Barker's test of 1965: it accepts less often than Metropolis, at most half of the moves that change nothing.
+    """Barker's acceptance test of 1965: accept with probability 1 / (1 + exp(-Delta)).
 
-    Not the Barker proposal of Livingstone and Zanella (2022), a way to propose that uses gradients.
+    It accepts less often than the Metropolis test, and at most half of the moves that leave the density unchanged. It
+    is unrelated to the gradient-based Barker proposal of Livingstone and Zanella (2022).
 
     References
     ----------
     A. A. Barker (1965), "Monte Carlo calculations of the radial distribution functions for a proton-electron
     plasma".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steinkit.samplers import BarkerTest
+    >>> BarkerTest().level(np.array([0.5]))
+    array([0.])
     """
 
     name = "barker"
 
     def level(self, uniforms: Floats) -> Floats:
-        """Logistic numbers, log(u / (1 - u)).
+        """Compute logistic random numbers, log(u / (1 - u)).
 
         Parameters
         ----------
         uniforms : ndarray
-            Independent and uniform on (0, 1), of any shape.
+            Independent uniform numbers on (0, 1), of any shape.
 
         Returns
         -------
         ndarray
-            Of the same shape.
+            Thresholds of Delta, in an array of the same shape.
         """
         return np.log(uniforms) - np.log1p(-uniforms)
 
 
 @dataclass(frozen=True)
 class SequentialTest(AcceptanceTest):
-    """A test that approximates Metropolis's on growing batches, with an error epsilon.
+    """Approximation of the Metropolis test on growing batches, with an error epsilon.
 
-    Where such a test reads all the data it is Metropolis's: mean > mu_0 is the same as Delta > log u.
+    A sequential test that reads all data equals the Metropolis test: mean > mu_0 is equivalent to Delta > log u.
     """
 
     default_batch: ClassVar[int]
@@ -382,42 +372,42 @@ class SequentialTest(AcceptanceTest):
             batch_within(self.batch_size, 1, self.batch_size)
 
     def first_batch(self, size: int) -> int:
-        """Data of the first look; all at epsilon = 0.
+        """Return the number of data points in the first stage; all at epsilon = 0.
 
         Parameters
         ----------
         size : int
-            Number of data N.
+            Number of data points N.
 
         Returns
         -------
         int
-            At least 1, at most N.
+            At least 1 and at most N.
 
         Raises
         ------
         UsageError
-            If ``batch_size`` is more than N.
+            If ``batch_size`` exceeds N.
         """
         batch = batch_within(self.batch_size, self.default_batch, size)
         return batch if self.epsilon > 0.0 else size
 
     def reads_all(self, size: int) -> bool:
-        """Whether the first look sees all the data: at epsilon = 0, and if one batch holds them all.
+        """Return True if the first stage reads all data.
 
         Parameters
         ----------
         size : int
-            Number of data N.
+            Number of data points N.
 
         Returns
         -------
         bool
-            If true, it is Metropolis's test.
+            True at epsilon = 0, and if one batch contains all data. The test then equals the Metropolis test.
 
         Raises
         ------
         UsageError
-            If ``batch_size`` is more than N.
+            If ``batch_size`` exceeds N.
         """
         return self.first_batch(size) == size

@@ -1,8 +1,8 @@
-"""Which tests compiled code knows, and their decisions for one chain or many.
+"""Acceptance tests in compiled code, for one chain or many.
 
-A known test is a `Rule`: its kind and its options as plain numbers. `decide` hands a look to the one function that is
-the test, `exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`. Any other test, one of your own
-among them, decides in Python, chain by chain.
+A built-in test is a `Rule`: its kind, and its options as plain numbers. `decide` calls the function of the test:
+`exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`. Other tests, such as user-defined ones,
+decide in Python, chain by chain.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import (
     AcceptanceTest,
     BarkerTest,
-    Look,
+    Decision,
     MetropolisTest,
-    Verdict,
+    Stage,
     exceeds_level,
 )
 from steinkit.samplers.acceptance.minibatch_barker import MinibatchBarkerTest, minibatch_barker
@@ -32,7 +32,7 @@ _exceeds_level, _sequential_t_test, _minibatch_barker, _concentration = (
 
 
 class Kind(IntEnum):
-    """The known tests."""
+    """Kinds of compiled tests."""
 
     EXACT = 0
     AUSTERITY = 1
@@ -41,80 +41,77 @@ class Kind(IntEnum):
 
 
 class Rule(NamedTuple):
-    """A known test as kernels take it, for N data; options of other tests are zero.
+    """Options of a compiled test for N data points; options of other kinds are zero.
 
     Attributes
     ----------
     kind : int
-        A `Kind`, as a plain number: enumerations take Numba long to hand over.
+        A `Kind`, as a plain number because Numba passes enumerations slowly.
     batch : int
-        Data of the first look.
+        Number of data points in the first stage.
     thresholds : ndarray, shape (J - 1,)
-        G_j of the austerity test's looks before the last.
-    sigma, jumps : float, bool
-        Of the minibatch Barker test.
-    epsilon, factor, power : float
-        Of the concentration test.
+        Thresholds G_j of the austerity test at all stages but the last.
+    sigma : float
+        Standard deviation of the minibatch Barker test.
+    epsilon, factor : float
+        Error and growth factor of the concentration test.
     """
 
     kind: int
     batch: int
     thresholds: Floats
     sigma: float = 0.0
-    jumps: bool = False
     epsilon: float = 0.0
     factor: float = 0.0
-    power: float = 0.0
 
 
 def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
-    """The rule of a test of N data; None if it is not known."""
-    batch, none = min(test.first_batch(size), size), np.zeros(0)
-    # classes themselves: one derived from them may have changed any of their methods
-    if type(test) is MinibatchBarkerTest and not test.needs_values:
-        return Rule(Kind.BARKER.value, batch, none, float(test.sigma), test.growth == "jump")
+    """Return the rule of a test of N data points, or None if the test is not compiled."""
+    batch, empty = min(test.first_batch(size), size), np.zeros(0)
+    # exact types only: a derived class may have overridden any method
     sequential = type(test) in (AusterityTest, ConcentrationTest)
     if type(test) in (MetropolisTest, BarkerTest) or (sequential and test.reads_all(size)):
-        return Rule(Kind.EXACT.value, batch, none)
+        return Rule(Kind.EXACT.value, batch, empty)
+    if type(test) is MinibatchBarkerTest:
+        return Rule(Kind.BARKER.value, batch, empty, float(test.sigma))
     if type(test) is AusterityTest:
         return Rule(Kind.AUSTERITY.value, batch, test.thresholds(size).copy())
     if type(test) is ConcentrationTest:
-        options = (float(test.epsilon), float(test.factor), float(test.power))
-        return Rule(Kind.CONCENTRATION.value, batch, none, 0.0, False, *options)
+        return Rule(Kind.CONCENTRATION.value, batch, empty, 0.0, float(test.epsilon), float(test.factor))
     return None
 
 
 @array_kernel
-def decide(rule: Rule, look: Look) -> Any:
-    """Whether the test decides at this look of one chain, whether it accepts, and the data for its next look."""
+def decide(rule: Rule, stage: Stage) -> Any:
+    """Return whether the test of one chain is decided, whether it accepts, and the size of the next stage."""
     if rule.kind == Kind.AUSTERITY:
-        threshold = rule.thresholds[look.number] if look.number < len(rule.thresholds) else math.inf
-        return _sequential_t_test(look, threshold, rule.batch)
+        threshold = rule.thresholds[stage.number] if stage.number < len(rule.thresholds) else math.inf
+        return _sequential_t_test(stage, threshold, rule.batch)
     if rule.kind == Kind.BARKER:
-        return _minibatch_barker(look, rule.sigma, rule.batch, rule.jumps)
+        return _minibatch_barker(stage, rule.sigma, rule.batch)
     if rule.kind == Kind.CONCENTRATION:
-        return _concentration(look, rule.epsilon, rule.factor, rule.power)
-    return _exceeds_level(look)
+        return _concentration(stage, rule.epsilon, rule.factor)
+    return _exceeds_level(stage)
 
 
 @array_kernel
-def _decide_each(rule: Rule, looks: Look, found: Any) -> None:
-    """Decide for n chains, whose looks are arrays, into found (n, 3)."""
+def _decide_each(rule: Rule, stages: Stage, found: Any) -> None:
+    """Write the decisions of n chains, given by arrays, into found (n, 3)."""
     for k in range(len(found)):
-        moments = looks.mean[k], looks.variance[k]
-        given = looks.offset[k], looks.temperature[k], looks.level[k], looks.normal[k], looks.bound[k]
-        look = Look(looks.size, looks.number[k], looks.seen[k], *moments, *given, None)
-        found[k, 0], found[k, 1], found[k, 2] = decide(rule, look)
+        moments = stages.mean[k], stages.variance[k]
+        given = stages.offset[k], stages.temperature[k], stages.level[k], stages.normal[k], stages.bound[k]
+        stage = Stage(stages.size, stages.number[k], stages.seen[k], *moments, *given)
+        found[k, 0], found[k, 1], found[k, 2] = decide(rule, stage)
 
 
-def verdicts(test: AcceptanceTest, rule: Rule | None, looks: Look) -> Verdict:
-    """Verdicts of n chains, whose looks are arrays (n,), as arrays: by the test's rule, or by its own function."""
+def decisions(test: AcceptanceTest, rule: Rule | None, stages: Stage) -> Decision:
+    """Return the decisions of n chains as arrays, by the compiled rule or by the test's Python method."""
     if rule is not None:
-        found = np.empty((len(looks.seen), 3), dtype=np.int64)
-        _decide_each(rule, looks, found)
-        return Verdict(found[:, 0] == 1, found[:, 1] == 1, found[:, 2])
-    chains = zip(*(column.tolist() for column in looks[1:-1]), looks.values or [None] * len(looks.seen), strict=True)
-    each = [test.decide(Look(looks.size, *chain)) for chain in chains]
+        found = np.empty((len(stages.seen), 3), dtype=np.int64)
+        _decide_each(rule, stages, found)
+        return Decision(found[:, 0] == 1, found[:, 1] == 1, found[:, 2])
+    chains = zip(*(column.tolist() for column in stages[1:]), strict=True)
+    each = [test.decide(Stage(stages.size, *chain)) for chain in chains]
     reported = {name: np.array([one.diagnostics[name] for one in each]) for name in each[0].diagnostics}
-    decided, accepted, wanted = (np.array([one[field] for one in each]) for field in range(3))
-    return Verdict(decided, accepted, wanted, reported)
+    decided, accepted, next_size = (np.array([one[field] for one in each]) for field in range(3))
+    return Decision(decided, accepted, next_size, reported)

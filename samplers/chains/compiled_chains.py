@@ -1,6 +1,6 @@
-"""Compiled chains one after another, a block of steps at a time: what they are fed with, and what is kept of them.
+"""Driver of compiled chains, which run one after another in blocks of steps.
 
-Chains are the same as those of `run.Run` and of `stochastic_langevin` in plain NumPy.
+The draws are those of `run.Run` and of `stochastic_langevin` in NumPy.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steinkit.runtime.deadlines import interruptible, stop_signal
 from steinkit.runtime.progress import progress_bar
@@ -33,21 +33,12 @@ from steinkit.samplers.chains.compiled_kernels import (
     total_gradient,
     total_log_likelihood,
 )
-from steinkit.samplers.chains.draws import (
-    Kind,
-    Recorder,
-    RunOptions,
-    Temperature,
-    generator,
-    normals,
-    temperatures,
-    uniforms,
-)
-from steinkit.samplers.chains.gradients import Langevin, Mode
+from steinkit.samplers.chains.draws import Kind, Recorder, RunOptions, generator, normals, uniforms
+from steinkit.samplers.chains.gradients import Langevin, Mode, RandomWalk
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
     lost,
-    no_number,
+    not_a_number,
     require_gradients,
     require_start,
     require_states,
@@ -56,26 +47,33 @@ from steinkit.samplers.chains.likelihood_terms import (
 from steinkit.samplers.chains.random_order_kernels import TOGETHER
 from steinkit.samplers.chains.readers import begin_walk
 
-# Steps whose noise is drawn together: in the first call, and the most, of so many numbers; in between as many as take
-# so many seconds, since a user's likelihood may take a nanosecond a datum, or a millisecond.
-_FIRST_STEPS, _BLOCK_STEPS = 1 << 4, 1 << 10
-_BLOCK_NUMBERS = 1 << 14
-_BLOCK_SECONDS = 0.04
+# Steps and noise numbers of a block.
+_BLOCK_STEPS, _BLOCK_NUMBERS = 1 << 10, 1 << 14
 
 
 class CompiledChains(ABC):
-    """Chains of a posterior one after another, block by block: the driver of the kernels of all samplers.
+    """Driver of the kernels of all samplers.
 
-    A sampler's class says how a chain begins, what the noise of a block is, and what of a block is kept.
+    A derived class defines the beginning of a chain, the noise of a block, and the recorded quantities.
 
     Parameters
     ----------
     advance : kernel, (Machine, Block) -> int
-        Runs the steps of a block, and says why it stopped, an `Outcome`.
+        Runs the steps of a block and returns an `Outcome`.
+    model : PosteriorModel
+        Terms of the posterior.
+    options : RunOptions
+        Options of the run.
+    temperature : float
+        T, which divides the log likelihood.
+    recorder : Recorder
+        Recorder of the draws.
     rule : Rule, optional
-        The test; none for a sampler that does not reject.
+        Acceptance test; None for a sampler without rejection.
+    scale : float or array_like, shape (d,)
+        Standard deviation of a random walk.
     **plan : Any
-        Entries of `PLAN`; unless given, the steps are those of the options, or without end.
+        Further entries of `PLAN`. The number of steps is that of the options by default.
     """
 
     def __init__(
@@ -83,30 +81,28 @@ class CompiledChains(ABC):
         advance: Any,
         model: PosteriorModel,
         options: RunOptions,
-        temperature: Temperature,
+        temperature: float,
         recorder: Recorder,
         rule: Rule | None = None,
-        scale: Any = 0.0,
+        scale: ArrayLike = 0.0,
         **plan: Any,
     ) -> None:
-        self.advance, self.model, self.options, self.temperature = advance, model, options, temperature
-        self.recorder, self.scale = recorder, np.asarray(scale, dtype=np.float64)
+        self.advance, self.model, self.options, self.recorder = advance, model, options, recorder
+        self.scale = np.asarray(scale, dtype=np.float64)
         terms = model.posterior.compiled_terms
-        if terms is None:
-            raise TypeError(f"{model.posterior.label} brings no compiled terms")
+        assert terms is not None  # `runs_compiled`
         self.terms = terms
         self.rule = rule or Rule(TestKind.EXACT.value, 0, np.zeros(0))
-        ends = {"steps": options.steps or sys.maxsize, "budget": sys.maxsize}
+        plan = {"steps": options.steps or sys.maxsize, "budget": sys.maxsize, "size": model.size} | plan
         self.plan = np.zeros(1, dtype=PLAN)
-        for name, value in {**ends, **plan, "size": model.size}.items():
+        for name, value in {**plan, "temperature": temperature * terms.temperature}.items():
             self.plan[name] = value
         longest = max(terms.slice_rows, int(self.plan["gradient_batch"][0]))
         self.rows = np.empty(min(longest, model.size), dtype=np.int64)
         self.bounds = np.empty((0, 2)) if model.bounds is None else np.array(model.bounds, dtype=np.float64)
-        self.length = _FIRST_STEPS
 
     def run(self, states: Floats) -> None:
-        """Run all chains from their first states, (K, d), to their ends, and record them."""
+        """Run all chains from their initial states, (K, d), and record them."""
         steps = int(self.plan["steps"][0])
         total = None if steps == sys.maxsize else self.options.chains * steps
         shown = progress_bar("sampling", total, shown=self.options.progress, unit=" steps")
@@ -114,45 +110,37 @@ class CompiledChains(ABC):
             interruptible(partial(self._run_all, states), self.stop, "chains were run")
 
     def _run_all(self, states: Floats) -> None:
-        plan = self.plan[0]
-        # a schedule of temperatures is not asked for steps that a test might leave no budget for
-        dearest = plan["size"] if callable(self.temperature) else plan["first_batch"]
+        longest = max(1, min(_BLOCK_STEPS, _BLOCK_NUMBERS // states.shape[1]))
         for k, state in enumerate(states):
             self._turn_to(k, state)
             self.begin(k)
             outcome = Outcome.NOISE_USED
             while outcome == Outcome.NOISE_USED:
                 first = int(self.record["step"])
-                paid = (plan["budget"] - self.record["spent"]) // (plan["step_cost"] + dearest)
-                self._begin_block(first, min(int(plan["steps"]) - first, int(paid)))
-                began = perf_counter()
+                self._begin_block(first, max(1, min(longest, int(self.plan["steps"][0]) - first)))
                 outcome = Outcome(self.advance(self.machine, self.block))
-                seconds, taken = perf_counter() - began, int(self.record["step"]) - first
+                taken = int(self.record["step"]) - first
                 self.bar.update(taken)
                 self.stop.require("the next steps of a chain")
                 if outcome not in (Outcome.NOISE_USED, Outcome.FINISHED):
                     self.explain(outcome, k)
                 self.recorder.extend(k, first, points=self.block.points[:taken], **self.columns(first, taken))
-                if seconds > _BLOCK_SECONDS:
-                    self.length = max(1, int(self.length * _BLOCK_SECONDS / seconds))
-                elif seconds < 0.5 * _BLOCK_SECONDS:
-                    self.length = min(2 * self.length, _BLOCK_STEPS)
 
     @abstractmethod
     def begin(self, k: int) -> None:
-        """Prepare chain k, which stands at its first state."""
+        """Prepare chain k at its initial state."""
 
     @abstractmethod
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Noise (B, d), levels (B,) and normals (B,) of B steps."""
+        """Return the noise (B, d), levels (B,) and normal numbers (B,) of B steps."""
 
     @abstractmethod
     def columns(self, first: int, taken: int) -> dict[str, Any]:
-        """What is recorded of the steps of a block beside their points."""
+        """Return the recorded quantities of the steps of a block, without the points."""
 
     @abstractmethod
     def explain(self, outcome: Outcome, k: int) -> None:
-        """Raise an error that names chain, step and state."""
+        """Raise an error with chain, step and state."""
 
     def _turn_to(self, k: int, state: Floats) -> None:
         (dim,), size, seed, plan = state.shape, self.model.size, self.options.seeds[k], self.plan[0]
@@ -173,24 +161,23 @@ class CompiledChains(ABC):
         )
         self.record = self.machine.chain[0]
 
-    def _begin_block(self, first: int, most: int) -> None:
-        """Begin a block of as many steps as are together drawn, if ``most`` are still to come."""
-        dim = self.vectors.shape[1]
-        length = max(1, min(self.length, _BLOCK_NUMBERS // dim, most))
+    def _begin_block(self, first: int, length: int) -> None:
+        """Draw the noise of a block of steps."""
         self.record["block_start"] = first
-        heat = temperatures(self.temperature, np.arange(first, first + length)) * self.terms.temperature
         moves, levels, normals = self.noise(first, length)
-        self.block = Block(moves, heat, levels, normals, np.empty((length, dim)), np.empty((length, 4), dtype=np.int64))
+        points = np.empty((length, self.vectors.shape[1]))
+        self.block = Block(moves, levels, normals, points, np.empty((length, 4), dtype=np.int64))
 
 
 class MetropolisChains(CompiledChains):
-    """The chains of a run of a posterior with compiled terms, with a proposal and a test that compiled code knows.
+    """Chains of a `Run` whose posterior, proposal and test are compiled.
 
     Parameters
     ----------
     run : Run
+        The run.
     patience : int
-        Proposals outside the support in a row after which a chain is given up.
+        Number of consecutive proposals outside the support after which a chain is stopped.
     """
 
     def __init__(self, run: Any, patience: int) -> None:
@@ -201,29 +188,29 @@ class MetropolisChains(CompiledChains):
             plan = {"drift": Drift.MINIBATCH if batch else Drift.ALL_DATA, "gradient_batch": batch}
             plan["step_size"] = proposal.step_size
         if self.test.needs_bound and not run.reads_all:
-            # the terms are still to be divided by their own temperature
+            # compiled terms are not divided by the temperature of the posterior
             constant, divisor = self.test.constant_bound, run.model.posterior.compiled_terms.temperature
             plan |= {"scans": 1} if constant is None else {"bound": constant * divisor}
         self.drift = plan.get("drift", Drift.NONE)
         plan |= {"reads_all": run.reads_all, "first_batch": run.first_batch, "step_cost": run.proposal_cost}
         plan |= {"budget": run.options.budget or sys.maxsize, "patience": patience}
         given = run.model, run.options, run.temperature, run.recorder
-        scale = getattr(proposal, "proposal_scale", 0.0)
+        scale = proposal.proposal_scale if isinstance(proposal, RandomWalk) else 0.0
         super().__init__(advance_metropolis, *given, rule_of(self.test, size), scale, **plan)
 
     def _run_all(self, states: Floats) -> None:
-        """Evaluate the first states, where their values are kept, and run chain after chain."""
+        """Evaluate the initial states if their likelihoods are stored, and run the chains."""
         self.likelihoods = np.zeros(len(states))
         if self.plan["reads_all"][0]:
             for k, state in enumerate(states):
                 self._turn_to(k, state)
                 self.likelihoods[k] = total_log_likelihood(self.machine.terms, state)
                 self.stop.require("the first states of chains")
-            require_start(self.likelihoods, states, "the log likelihood", "give another start=")
+            require_start(self.likelihoods, states, "the log likelihood", "pass another start=")
         super()._run_all(states)
 
     def begin(self, k: int) -> None:
-        """Take the values of the first state, and the chain's generators."""
+        """Set the terms at the initial state, and the generators of the chain."""
         record, vectors, seed = self.record, self.vectors, self.options.seeds[k]
         record["log_prior"], record["log_likelihood"] = self.log_prior[k], self.likelihoods[k]
         if self.drift == Drift.ALL_DATA:
@@ -234,43 +221,51 @@ class MetropolisChains(CompiledChains):
         self.generators = [generator(seed, kind) for kind in (Kind.PROPOSAL, Kind.UNIFORM, Kind.TEST)]
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Noise of the proposals, levels and normals of the tests."""
+        """Return the noise of the proposals, and the levels and normal numbers of the tests."""
         moves, levels, noise = self.generators
         test, dim = self.test, self.vectors.shape[1]
         level = np.array(test.level(uniforms(levels, (steps, 1)))[:, 0], dtype=np.float64)
         return normals(moves, (steps, dim)), level, normals(noise, (steps if test.needs_normal else 0, 1))[:, 0]
 
     def columns(self, first: int, taken: int) -> dict[str, Any]:
-        """Costs and decisions."""
+        """Return costs and decisions."""
         spent, accepted, read, scanned = self.block.results[:taken].T
         columns = {"cost": spent, "accepted": accepted, "batch_sizes": read}
         return columns | ({"oracle_cost": scanned} if "oracle_cost" in self.test.diagnostics else {})
 
     def explain(self, outcome: Outcome, k: int) -> None:
-        """Raise an error that names chain, step and state."""
+        """Raise an error with chain, step and state."""
         step, proposed = int(self.record["step"]), self.vectors[Vector.PROPOSED]
         if outcome == Outcome.STATE_NOT_FINITE:
             require_states(proposed[None], [k], [step], "the proposed state")
         if outcome == Outcome.LOST:
             raise lost(k, self.patience, self.vectors[Vector.STATE])
-        of_prior = outcome == Outcome.RATIO_NO_NUMBER
-        what = "the log prior or the proposal's log ratio" if of_prior else "the log likelihood"
-        raise no_number(k, step, what, self.record["wrong"], proposed)
+        of_prior = outcome == Outcome.RATIO_NOT_A_NUMBER
+        what = "the log prior or the log ratio of the proposal" if of_prior else "the log likelihood"
+        raise not_a_number(k, step, what, self.record["wrong"], proposed)
 
 
 class LangevinChains(CompiledChains):
-    """The chains of a run of `sgld` of a posterior with compiled terms and gradients.
+    """Chains of `sgld` for a posterior with compiled terms and gradients.
 
     Parameters
     ----------
+    model : PosteriorModel
+        Terms of the posterior.
+    options : RunOptions
+        Options of the run.
+    recorder : Recorder
+        Recorder of the draws.
     batch : int
-        Data a step.
+        Number of data points per step.
+    temperature : float
+        T, which divides the log likelihood.
     step_sizes : callable, (n,) -> (n,)
-        Of the steps with these numbers, from 0.
+        Sizes of the steps with given numbers, from 0.
     mode : Mode, optional
-        For control variates.
+        Mode for control variates.
     step_cost, before : int
-        Gradients of single data that a step costs, and those before the first.
+        Gradient evaluations at single data points per step, and before the first step.
     """
 
     def __init__(
@@ -279,7 +274,7 @@ class LangevinChains(CompiledChains):
         options: RunOptions,
         recorder: Recorder,
         batch: int,
-        temperature: Temperature,
+        temperature: float,
         step_sizes: Callable[[Floats], Floats],
         mode: Mode | None,
         step_cost: int,
@@ -291,24 +286,24 @@ class LangevinChains(CompiledChains):
         super().__init__(advance_langevin, model, options, temperature, recorder, **plan)
 
     def begin(self, k: int) -> None:
-        """Take the chain's generator."""
+        """Set the generator of the chain, and the mode."""
         self.moves = generator(self.options.seeds[k], Kind.PROPOSAL)
         if self.mode is not None:
             self.vectors[Vector.MODE], self.vectors[Vector.GRADIENT_AT_MODE] = self.mode.state, self.mode.gradient
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Noise and sizes of the steps, and the size of the step after them."""
+        """Return the noise and the sizes of the steps, and the size of the following step."""
         sizes = np.array(self.step_sizes(np.arange(first, first + steps + 1.0)) * np.ones(steps + 1))
         return normals(self.moves, (steps, self.vectors.shape[1])), sizes, np.empty(0)
 
     def columns(self, first: int, taken: int) -> dict[str, Any]:
-        """Costs, and weights if they are kept."""
-        # equation 11 of `stochastic_langevin`: theta_t weighs eps_t, the size of the step that leaves it
-        weights = {"weights": self.block.levels[1:]} if "weights" in self.recorder.columns else {}
+        """Return costs, and weights if they are recorded."""
+        # equation 11 of Welling and Teh: theta_t has weight eps_t, the size of the step from theta_t
+        weights = {"weights": self.block.levels[1 : taken + 1]} if "weights" in self.recorder.columns else {}
         return {"cost": self.before + (first + 1 + np.arange(taken)) * int(self.plan["step_cost"][0]), **weights}
 
     def explain(self, outcome: Outcome, k: int) -> None:
-        """Raise an error that names chain, step and state."""
+        """Raise an error with chain, step and state."""
         step, vectors = int(self.record["step"]), self.vectors[:, None]
         require_gradients(vectors[Vector.PRIOR_GRADIENT], vectors[Vector.STATE], [k], [step])
         require_states(vectors[Vector.PROPOSED], [k], [step], "the state")

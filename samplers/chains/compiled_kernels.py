@@ -1,9 +1,9 @@
-"""One chain in compiled code, by Metropolis-Hastings or by stochastic gradient Langevin dynamics.
+"""Compiled steps of one chain, by Metropolis-Hastings or by stochastic gradient Langevin dynamics.
 
-The steps are those of `steinkit.samplers.chains.run` and of `stochastic_langevin`, in their order. A call takes the
-steps of a block; the next one goes on where it stopped. Tests are those of `steinkit.samplers.acceptance.rules`, moves
-those of `steinkit.samplers.chains.gradients`; sums over a posterior's terms are made slice by slice, and
-`steinkit.compiled_terms` says what is called.
+The steps are those of `steinkit.samplers.chains.run` and `stochastic_langevin`, in the same order. Each call takes the
+steps of a block and continues where the previous call stopped. The tests are those of
+`steinkit.samplers.acceptance.rules` and the moves those of `steinkit.samplers.chains.gradients`. Sums over the terms of
+a posterior are computed slice by slice, by the functions described in `steinkit.compiled_terms`.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ import numpy as np
 from steinkit.runtime.compilation import array_kernel
 from steinkit.runtime.function_pointers import call_at, number_at
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import Look
+from steinkit.samplers.acceptance.interface import Stage
 from steinkit.samplers.acceptance.rules import Rule, decide
 from steinkit.samplers.chains.gradients import add_noise, follow_gradient
 from steinkit.samplers.chains.random_order_kernels import end_reading, take_rows
 
 
 class Outcome(IntEnum):
-    """Why a call came back."""
+    """Reason for the end of a call."""
 
-    GO_ON = -1  # inside only
+    CONTINUE = -1  # internal
     FINISHED = 0
-    STOPPED = 1  # since ``Terms.stop`` said so
+    STOPPED = 1  # by ``Terms.stop``
     NOISE_USED = 2
     STATE_NOT_FINITE = 3
-    RATIO_NO_NUMBER = 4
-    LIKELIHOOD_NO_NUMBER = 5
+    RATIO_NOT_A_NUMBER = 4
+    LIKELIHOOD_NOT_A_NUMBER = 5
     LOST = 6
     OUTSIDE = 7
 
 
 class Drift(IntEnum):
-    """What a proposal's drift is made of."""
+    """Data in the drift of a proposal."""
 
     NONE = 0
     ALL_DATA = 1
@@ -46,16 +46,16 @@ class Drift(IntEnum):
 
 
 class Vectors(NamedTuple):
-    """Rows of a chain's vectors, (rows, d): plain numbers, since few versions of Numba index by an enumeration."""
+    """Rows of the vectors of a chain, (rows, d); plain numbers, because few versions of Numba index by enumerations."""
 
     STATE: int = 0
     PROPOSED: int = 1
-    CENTRE: int = 2  # the mean of the proposal
+    CENTER: int = 2  # the mean of the proposal
     PRIOR_GRADIENT: int = 3  # at the state
     DATA_GRADIENT: int = 4
     PROPOSED_PRIOR_GRADIENT: int = 5
     PROPOSED_DATA_GRADIENT: int = 6
-    MODE: int = 7  # and the data's gradient there: of control variates
+    MODE: int = 7  # of control variates, and the gradient of the log likelihood there
     GRADIENT_AT_MODE: int = 8
 
 
@@ -66,30 +66,34 @@ def _record(whole: str, real: str) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64) for name in whole.split()] + [(name, np.float64) for name in real.split()])
 
 
-#: What stays the same: sizes and the proposal; whether tests read all the data, scan them for a bound, or have it here.
+#: Constants of a run: sizes, the proposal, and whether tests read all data, scan them for a bound, or have a bound.
 PLAN = _record(
-    "size drift gradient_batch variates reads_all first_batch scans steps budget step_cost patience", "step_size bound"
+    "size drift gradient_batch variates reads_all first_batch scans steps budget step_cost patience",
+    "temperature step_size bound",
 )
-#: Where a chain is. ``wrong`` is the number that an error is about.
+#: State of a chain. ``wrong`` is the value reported by an error.
 CHAIN = _record("step block_start spent outside scanned", "log_prior log_likelihood wrong")
 
 
 class Terms(NamedTuple):
-    """A posterior's terms, and room to evaluate them.
+    """Terms of a posterior, and buffers for their evaluation.
 
     Attributes
     ----------
     addresses : ndarray of int, shape (6,)
         `CompiledTerms.addresses`.
     bounds : ndarray, shape (d, 2) or (0, 2)
+        Bounds of the support; empty if there are none.
     size, longest : int
-        Number of data N, and the most that are handed over at once.
+        Number of data points N, and the largest number of data points per call.
     rows : ndarray of int, shape (S,)
-        Numbers of the data of a batch.
+        Numbers of the data points of a batch.
     values : ndarray, shape (2 S,)
+        Buffer for values of data points.
     work : ndarray, shape (d,)
+        Buffer for a gradient.
     stop : ndarray of bool, shape (1,)
-        Whether to come back at once, with what there is.
+        True if a call must return at once, with incomplete results.
     """
 
     addresses: Integers
@@ -103,22 +107,24 @@ class Terms(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What the kernels of a chain work on.
+    """State and buffers of a chain.
 
     Attributes
     ----------
     plan, chain : ndarray of records `PLAN` and `CHAIN`, shape (1,)
+        Constants of the run, and state of the chain.
     terms : Terms
-    vectors : ndarray, shape (7, d)
-        Rows as `Vector` numbers them.
+        Terms of the posterior.
+    vectors : ndarray, shape (9, d)
+        Vectors of the chain, in the rows numbered by `Vector`.
     scale : ndarray, shape (d,)
-        Of a random walk.
+        Standard deviation of a random walk.
     rule : Rule
-        Of `steinkit.samplers.acceptance.rules`: the test.
+        Acceptance test, as in `steinkit.samplers.acceptance.rules`.
     test_walk, gradient_walk : Walk
-        Of `steinkit.samplers.chains.readers`, of one chain.
+        Positions of the chain in its orders, as in `steinkit.samplers.chains.readers`.
     digits : ndarray of uint32, shape (2, TOGETHER)
-        Room for `random_order_kernels.next_rows`.
+        Buffer for `random_order_kernels.next_rows`.
     """
 
     plan: Any
@@ -133,21 +139,23 @@ class Machine(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Noise, temperatures and results of B steps from ``chain.block_start`` on.
+    """Noise and results of B steps from ``chain.block_start`` on.
 
     Attributes
     ----------
     noise : ndarray, shape (B, d)
-    temperatures, levels, normals : ndarray, shape (B,)
-        Levels are those of the tests, or the sizes of the steps where there is no test; normals may be empty.
+        Noise of the moves.
+    levels, normals : ndarray, shape (B,)
+        Levels and normal numbers of the tests; without a test, the levels are the sizes of the steps. The normal
+        numbers may be empty.
     points : ndarray, shape (B, d)
-        The states after the steps.
+        States after the steps.
     results : ndarray of int, shape (B, 4)
-        What was spent up to each step, whether the move was accepted, data that its test read, and data scanned.
+        Cost up to each step, whether the move was accepted, and the numbers of data points that its test read and that
+        were scanned.
     """
 
     noise: Floats
-    temperatures: Floats
     levels: Floats
     normals: Floats
     points: Floats
@@ -155,13 +163,13 @@ class Block(NamedTuple):
 
 
 Given = tuple[float, float, float, float]
-# Entries of the addresses.
+# Entries of ``Terms.addresses``.
 _TABLE, _RATIOS, _LIKELIHOOD, _GRADIENT, _PRIOR, _PRIOR_GRADIENT = range(6)
 
 
 @array_kernel
 def log_prior(terms: Terms, theta: Floats) -> float:
-    """Log prior; minus infinity outside the bounds."""
+    """Compute the log prior; minus infinity outside the bounds."""
     bounds = terms.bounds
     for j in range(len(bounds)):
         if not bounds[j, 0] <= theta[j] <= bounds[j, 1]:
@@ -172,20 +180,20 @@ def log_prior(terms: Terms, theta: Floats) -> float:
 
 @array_kernel
 def grad_log_prior(terms: Terms, theta: Floats, found: Floats) -> None:
-    """Gradient of the log prior, (d,)."""
+    """Compute the gradient of the log prior, (d,)."""
     call_at(terms.addresses[_PRIOR_GRADIENT], (terms.addresses[_TABLE], theta.ctypes.data, found.ctypes.data))
 
 
 @array_kernel
 def log_ratios(terms: Terms, theta: Floats, proposed: Floats, count: int) -> None:
-    """l_i = log p(x_i | proposed) - log p(x_i | theta) of the first ``count`` rows, into the first values."""
+    """Write l_i = log p(x_i | proposed) - log p(x_i | theta) of the first ``count`` rows into the values."""
     states = (terms.addresses[_TABLE], theta.ctypes.data, proposed.ctypes.data)
     call_at(terms.addresses[_RATIOS], (*states, terms.rows.ctypes.data, np.int64(count), terms.values.ctypes.data))
 
 
 @array_kernel
 def slice_log_likelihood(terms: Terms, theta: Floats, first: int, count: int) -> float:
-    """Log likelihood of the data first, ..., first + count - 1."""
+    """Compute the log likelihood of the data points first, ..., first + count - 1."""
     part = (np.int64(first), np.int64(count), terms.values.ctypes.data)
     value: float = number_at(terms.addresses[_LIKELIHOOD], (terms.addresses[_TABLE], theta.ctypes.data, *part))
     return value
@@ -193,19 +201,19 @@ def slice_log_likelihood(terms: Terms, theta: Floats, first: int, count: int) ->
 
 @array_kernel
 def slice_gradient(terms: Terms, theta: Floats, first: int, count: int, found: Floats) -> None:
-    """Gradient of the log likelihood summed over rows first, ..., first + count - 1, (d,)."""
+    """Compute the gradient of the log likelihood summed over rows first, ..., first + count - 1, (d,)."""
     rows = terms.rows.ctypes.data + first * terms.rows.itemsize
     part = (rows, np.int64(count), found.ctypes.data, terms.values.ctypes.data)
     call_at(terms.addresses[_GRADIENT], (terms.addresses[_TABLE], theta.ctypes.data, *part))
 
 
-# The loops below may be long, and end unfinished once ``stop`` holds; slices are the same however fast they come, for
-# the sums depend on them in their last digits.
+# The following loops return incomplete results if ``stop`` is set. The slices have a fixed size, because the last
+# digits of the sums depend on it.
 
 
 @array_kernel
 def batch_gradient(terms: Terms, theta: Floats, count: int, found: Floats) -> None:
-    """Gradient of the log likelihood summed over the first ``count`` rows, (d,)."""
+    """Compute the gradient of the log likelihood summed over the first ``count`` rows, (d,)."""
     slice_gradient(terms, theta, 0, min(terms.longest, count), found)
     for first in range(terms.longest, count, terms.longest):
         if terms.stop[0]:
@@ -217,7 +225,7 @@ def batch_gradient(terms: Terms, theta: Floats, count: int, found: Floats) -> No
 
 @array_kernel
 def total_log_likelihood(terms: Terms, theta: Floats) -> float:
-    """Log likelihood of all the data."""
+    """Compute the log likelihood of all data."""
     total = 0.0
     for first in range(0, terms.size, terms.longest):
         if terms.stop[0]:
@@ -227,8 +235,8 @@ def total_log_likelihood(terms: Terms, theta: Floats) -> float:
 
 
 @array_kernel
-def count_up(terms: Terms, first: int) -> int:
-    """Make the rows those of the data from ``first`` on, as many as a slice has; return their number."""
+def fill_rows(terms: Terms, first: int) -> int:
+    """Write the numbers of a slice of the data from ``first`` on into the rows; return the size of the slice."""
     count = min(terms.longest, terms.size - first)
     for i in range(count):
         terms.rows[i] = first + i
@@ -237,25 +245,25 @@ def count_up(terms: Terms, first: int) -> int:
 
 @array_kernel
 def total_gradient(terms: Terms, theta: Floats, found: Floats) -> None:
-    """Gradient of the log likelihood of all the data, (d,)."""
+    """Compute the gradient of the log likelihood of all data, (d,)."""
     for j in range(len(found)):
         found[j] = 0.0
     for first in range(0, terms.size, terms.longest):
         if terms.stop[0]:
             return
-        slice_gradient(terms, theta, 0, count_up(terms, first), terms.work)
+        slice_gradient(terms, theta, 0, fill_rows(terms, first), terms.work)
         for j in range(len(found)):
             found[j] += terms.work[j]
 
 
 @array_kernel
 def largest_log_ratio(terms: Terms, theta: Floats, proposed: Floats) -> float:
-    """Largest |l_i| of all the data; NaN if one of them is."""
+    """Compute the largest |l_i| of all data; NaN if any is NaN."""
     largest = 0.0
     for first in range(0, terms.size, terms.longest):
         if terms.stop[0]:
             return largest
-        count = count_up(terms, first)
+        count = fill_rows(terms, first)
         log_ratios(terms, theta, proposed, count)
         for i in range(count):
             size_of_one = abs(terms.values[i])
@@ -269,39 +277,39 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 
 @array_kernel
 def advance_metropolis(machine: Machine, block: Block) -> Outcome:
-    """Run the steps of a block, and say why it stopped: once ``terms.stop`` holds, at the latest."""
-    # handed on one by one: to take an array out of a tuple, which counts it, costs as much as a term of the likelihood
+    """Run the steps of a block, or until ``terms.stop`` is set; return the reason for the end."""
+    # arrays are passed one by one: extracting one from a tuple (reference counts) costs as much as a likelihood term
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
-    noise, temperatures, levels, normals, points, results = block
-    digits = machine.digits
+    noise, levels, normals, points, results = block
+    digits, heat = machine.digits, plan.temperature
     while chain.step < plan.steps and chain.spent + plan.first_batch + plan.step_cost <= plan.budget:
         now = chain.step - chain.block_start
         if now == len(levels):
             return Outcome.NOISE_USED
-        heat, proposed = temperatures[now], vectors[Vector.PROPOSED]
+        proposed = vectors[Vector.PROPOSED]
         if plan.drift == Drift.NONE:
             for j in range(len(scale)):
                 proposed[j] = _add_noise(vectors[Vector.STATE, j], scale[j], noise[now, j])
         else:
-            propose_along_gradient(plan, terms, vectors, noise[now], heat, gradient_walk, digits)
+            propose_along_gradient(plan, terms, vectors, noise[now], gradient_walk, digits)
         for j in range(len(proposed)):
             if not math.isfinite(proposed[j]):
                 return Outcome.STATE_NOT_FINITE
         prior, offset = log_prior(terms, proposed), -np.inf
         if prior != -np.inf:
-            ratio = 0.0 if plan.drift == Drift.NONE else way_back(plan, terms, vectors, heat)
+            ratio = 0.0 if plan.drift == Drift.NONE else log_ratio_back(plan, terms, vectors)
             offset = prior - chain.log_prior + ratio
         if terms.stop[0]:
             return Outcome.STOPPED
         if not offset < np.inf:
             chain.wrong = offset
-            return Outcome.RATIO_NO_NUMBER
+            return Outcome.RATIO_NOT_A_NUMBER
         accepted, count, likelihood = False, 0, 0.0
         if offset > -np.inf:
             given = (offset, heat, levels[now], normals[now] if len(normals) else 0.0)
             outcome, accepted, count, likelihood = judge(plan, chain, terms, vectors, rule, test_walk, digits, given)
-            if outcome != Outcome.GO_ON:
+            if outcome != Outcome.CONTINUE:
                 return outcome  # type: ignore[no-any-return]
         chain.outside = 0 if offset > -np.inf else chain.outside + 1
         if accepted:
@@ -320,45 +328,43 @@ def advance_metropolis(machine: Machine, block: Block) -> Outcome:
 
 
 @array_kernel
-def propose_along_gradient(
-    plan: Any, terms: Terms, vectors: Floats, noise: Floats, temperature: float, walk: Any, digits: Any
-) -> None:
-    """theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi; of a minibatch the rows are left in ``terms.rows``."""
-    state, centre, proposed = vectors[Vector.STATE], vectors[Vector.CENTRE], vectors[Vector.PROPOSED]
+def propose_along_gradient(plan: Any, terms: Terms, vectors: Floats, noise: Floats, walk: Any, digits: Any) -> None:
+    """Compute theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi; a minibatch remains in ``terms.rows``."""
+    state, center, proposed = vectors[Vector.STATE], vectors[Vector.CENTER], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     if plan.drift == Drift.MINIBATCH:
         take_rows(walk, 0, terms.rows[: plan.gradient_batch], digits)
         end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, plan.gradient_batch, data)
-    factor = drift_factor(plan, temperature)
+    factor = drift_factor(plan)
     for j in range(len(state)):
-        centre[j] = _follow_gradient(state[j], plan.step_size, prior[j] + factor * data[j])
-        proposed[j] = _add_noise(centre[j], math.sqrt(plan.step_size), noise[j])
+        center[j] = _follow_gradient(state[j], plan.step_size, prior[j] + factor * data[j])
+        proposed[j] = _add_noise(center[j], math.sqrt(plan.step_size), noise[j])
 
 
 @array_kernel
-def drift_factor(plan: Any, temperature: float) -> float:
-    """What the likelihood's gradient is multiplied by: 1 / T, or N / (n T) for a minibatch."""
+def drift_factor(plan: Any) -> float:
+    """Return the factor of the likelihood's gradient: 1 / T, or N / (n T) for a minibatch."""
+    factor: float = 1.0 / plan.temperature
     if plan.drift == Drift.MINIBATCH:
-        factor: float = plan.size / plan.gradient_batch / temperature
-        return factor
-    return 1.0 / temperature
+        factor = plan.size / plan.gradient_batch / plan.temperature
+    return factor
 
 
 @array_kernel
-def way_back(plan: Any, terms: Terms, vectors: Floats, temperature: float) -> float:
-    """log q(theta | theta') - log q(theta' | theta) of a Langevin proposal, over the same data both ways."""
-    state, centre, proposed = vectors[Vector.STATE], vectors[Vector.CENTRE], vectors[Vector.PROPOSED]
+def log_ratio_back(plan: Any, terms: Terms, vectors: Floats) -> float:
+    """Compute log q(theta | theta') - log q(theta' | theta) of a Langevin proposal, both on the same data."""
+    state, center, proposed = vectors[Vector.STATE], vectors[Vector.CENTER], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PROPOSED_PRIOR_GRADIENT], vectors[Vector.PROPOSED_DATA_GRADIENT]
     grad_log_prior(terms, proposed, prior)
     if plan.drift == Drift.MINIBATCH:
         batch_gradient(terms, proposed, plan.gradient_batch, data)
     else:
         total_gradient(terms, proposed, data)
-    factor, there, back = drift_factor(plan, temperature), 0.0, 0.0
+    factor, there, back = drift_factor(plan), 0.0, 0.0
     for j in range(len(state)):
-        there += (proposed[j] - centre[j]) ** 2
+        there += (proposed[j] - center[j]) ** 2
         back += (state[j] - _follow_gradient(proposed[j], plan.step_size, prior[j] + factor * data[j])) ** 2
     ratio: float = (there - back) / (2.0 * plan.step_size)
     return ratio
@@ -366,7 +372,7 @@ def way_back(plan: Any, terms: Terms, vectors: Floats, temperature: float) -> fl
 
 @array_kernel
 def sum_of(values: Floats, count: int) -> float:
-    """Sum of the first values: four sums side by side, since each addition waits for the one before."""
+    """Compute the sum of the first values by four independent sums, which the processor adds in parallel."""
     first = second = third = fourth = 0.0
     whole = count - count % 4
     for i in range(0, whole, 4):
@@ -383,21 +389,21 @@ def sum_of(values: Floats, count: int) -> float:
 def judge(
     plan: Any, chain: Any, terms: Terms, vectors: Floats, rule: Rule, walk: Any, digits: Any, given: Given
 ) -> tuple[Outcome, bool, int, float]:
-    """Let the test look until it is decided: whether it accepts, how many data it read, and all their log likelihood.
+    """Run the stages of a test; return its outcome, decision, data points read, and the log likelihood of all data.
 
     ``given`` are offset, temperature, level and normal number. Means and squares of slices are merged with those before
-    (Chan, Golub and LeVeque 1983); the values of a slice become squares of their deviations.
+    (Chan, Golub and LeVeque 1983); the values of a slice are replaced by their squared deviations.
     """
     values, state, proposed = terms.values, vectors[Vector.STATE], vectors[Vector.PROPOSED]
-    count, number, wanted, mean, squares, likelihood, bound = 0, 0, plan.first_batch, 0.0, 0.0, 0.0, plan.bound
+    count, number, size, mean, squares, likelihood, bound = 0, 0, plan.first_batch, 0.0, 0.0, 0.0, plan.bound
     if plan.scans:
         chain.scanned += plan.size
         bound = largest_log_ratio(terms, state, proposed)
     while True:
-        while count < wanted:
+        while count < size:
             if terms.stop[0]:
                 return Outcome.STOPPED, False, count, likelihood
-            some = min(wanted - count, terms.longest)
+            some = min(size - count, terms.longest)
             if plan.reads_all:
                 likelihood += slice_log_likelihood(terms, proposed, count, some)
             else:
@@ -406,7 +412,7 @@ def judge(
                 here = sum_of(values, some) / some
                 if not here < np.inf:
                     chain.wrong = here
-                    return Outcome.LIKELIHOOD_NO_NUMBER, False, count, likelihood
+                    return Outcome.LIKELIHOOD_NOT_A_NUMBER, False, count, likelihood
                 for i in range(some):
                     values[i] = (values[i] - here) ** 2
                 if mean != -np.inf:
@@ -417,51 +423,51 @@ def judge(
         if plan.reads_all:
             if not likelihood < np.inf:
                 chain.wrong = likelihood
-                return Outcome.LIKELIHOOD_NO_NUMBER, False, count, likelihood
+                return Outcome.LIKELIHOOD_NOT_A_NUMBER, False, count, likelihood
             mean = (likelihood - chain.log_likelihood) / plan.size
         decided, accepted = True, False
-        if mean != -np.inf:  # else some datum has no likelihood at the proposal
+        if mean != -np.inf:  # otherwise a data point has zero likelihood at the proposal
             variance = squares / max(count - 1, 1)
-            look = Look(plan.size, number, count, mean, variance, *given, bound, None)
-            decided, accepted, wanted = decide(rule, look)
-        number, wanted = number + 1, min(wanted, plan.size)
+            stage = Stage(plan.size, number, count, mean, variance, *given, bound)
+            decided, accepted, size = decide(rule, stage)
+        number, size = number + 1, min(size, plan.size)
         if decided:
             if not plan.reads_all:
                 end_reading(walk, 0)
-            return Outcome.GO_ON, accepted, count, likelihood
+            return Outcome.CONTINUE, accepted, count, likelihood
 
 
 @array_kernel
 def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
-    """Copy a row; a loop, since assignments of slices take Numba seconds to compile."""
+    """Copy a row by a loop, because Numba takes seconds to compile assignments of slices."""
     for j in range(source.shape[1]):
         target[to, j] = source[at, j]
 
 
 @array_kernel
 def advance_langevin(machine: Machine, block: Block) -> Outcome:
-    """Run the steps of a block, as `advance_metropolis` does; levels are the sizes of the steps."""
+    """Run the steps of a block, as `advance_metropolis`; the levels are the sizes of the steps."""
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch
     walk, digits, rows = machine.gradient_walk, machine.digits, terms.rows[:batch]
-    noise, temperatures, levels, _, points, _ = block
+    noise, levels, _, points, _ = block
     bounds, mode, at_mode = terms.bounds, vectors[Vector.MODE], vectors[Vector.GRADIENT_AT_MODE]
     while chain.step < plan.steps:
         now = chain.step - chain.block_start
-        if now == len(temperatures):
+        if now == len(noise):
             return Outcome.NOISE_USED
         take_rows(walk, 0, rows, digits)
         end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, batch, data)
-        if plan.variates:  # what the same data say at the mode gives way to what all the data say there
+        if plan.variates:  # replace the minibatch's gradient at the mode by that of all data
             batch_gradient(terms, mode, batch, proposed)
             for j in range(len(state)):
                 data[j] = (data[j] - proposed[j]) + batch / plan.size * at_mode[j]
         if terms.stop[0]:
             return Outcome.STOPPED
-        factor, step = plan.size / batch / temperatures[now], levels[now]
+        factor, step = plan.size / batch / plan.temperature, levels[now]
         for j in range(len(state)):
             prior[j] += factor * data[j]
             proposed[j] = state[j] + (0.5 * step * prior[j] + math.sqrt(step) * noise[now, j])

@@ -1,12 +1,12 @@
-"""Chains of draws: what a sampler returns, the options that all share, their noise, and how draws are kept.
+"""Draws of samplers, the options common to all samplers, random streams, and the recording of draws.
 
-**Noise.** Each chain has generators of its own, one for each kind of noise. Chain k of a run with seed s has the seed
+**Random streams.** Each chain has one generator per kind of noise. Chain k of a run with seed s has the seed
 
     s_k = the first 53 bits of SeedSequence(s, spawn_key=(k,)),
 
-and noise of kind j in it comes from SeedSequence(s_k, spawn_key=(j,)). So a chain depends on s_k alone, not on how
-many chains run beside it; and as a generator gives the same numbers one by one or many at a time, not on the
-size of the blocks either.
+and its noise of kind j comes from SeedSequence(s_k, spawn_key=(j,)). A chain therefore depends on s_k only, and not on
+the number of chains. A generator returns the same numbers one by one or in blocks, so a chain does not depend on the
+size of blocks either.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import wraps
 from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import positive, whole
+from steinkit.arguments import require_flags, whole
 from steinkit.errors import InputError, UsageError
 from steinkit.result import Displayed, named
 from steinkit.sample import Floats, Integers, Sample, default_names
@@ -29,37 +28,44 @@ from steinkit.sample import Floats, Integers, Sample, default_names
 
 @dataclass(frozen=True, eq=False)
 class Draws(Displayed):
-    """Draws of several chains of one sampler.
+    """Draws of one or more chains of a sampler.
 
     Parameters
     ----------
     points : ndarray, shape (chains, draws, d)
-        The draws, in the target's coordinates.
+        The draws, in the coordinates of the target.
     cost : ndarray, shape (chains, draws)
-        Cumulative likelihood or gradient evaluations of single data up to each draw, burn-in included; each datum
-        counts once a test.
+        Cumulative number of likelihood or gradient evaluations at single data points up to each draw, including
+        burn-in. Each data point counts once per test.
     weights : ndarray, shape (chains, draws), optional
-        Weights of the draws, such as the step sizes of a sampler whose steps decrease.
+        Weights of the draws, such as decreasing step sizes.
     accepted : ndarray of bool, shape (chains, draws), optional
-        Whether the move into each draw was accepted; None for a sampler that does not reject.
+        True for draws whose proposal was accepted; None for samplers without rejection.
     batch_sizes : ndarray of int, shape (chains, draws), optional
-        Data used by the decision on each draw.
+        Number of data points read by the decision on each draw.
     names : tuple of str
         Names of the d coordinates.
     seeds : tuple of int
-        The chains' seeds.
+        Seed of each chain.
     settings : mapping
-        The sampler's name and its options.
+        Name and options of the sampler.
     lengths : ndarray of int, shape (chains,), optional
-        How many draws each chain has, where a budget ended chains at different numbers; the rows beyond hold NaN, 0
-        and False. None if every chain fills its row.
+        Number of draws of each chain, if a budget ended chains at different lengths. The remaining entries are NaN, 0
+        and False. None if all chains have the same length.
     diagnostics : mapping of str to ndarray, shape (chains, draws)
-        What else the sampler reports of each draw.
+        Additional quantities that the sampler reports for each draw.
 
     Raises
     ------
     InputError
-        If an array does not hold one entry a draw.
+        If an array does not have one entry per draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steinkit.samplers import Draws
+    >>> Draws(points=np.zeros((2, 100, 3)), cost=np.ones((2, 100))).to_sample().points.shape
+    (200, 3)
     """
 
     points: Floats
@@ -75,22 +81,12 @@ class Draws(Displayed):
 
     def __post_init__(self) -> None:
         if np.ndim(self.points) != 3:
-            raise InputError(f"points must have shape (chains, draws, d); received {np.shape(self.points)}")
+            raise InputError(f"`points` must have shape (chains, draws, d); got {np.shape(self.points)}")
         columns = {name: getattr(self, name) for name in ("cost", "weights", "accepted", "batch_sizes")}
         for name, values in {**columns, **self.diagnostics}.items():
             if values is not None and np.shape(values) != self.points.shape[:2]:
-                raise InputError(
-                    f"{name} must have shape (chains, draws) = {self.points.shape[:2]}; received {np.shape(values)}"
-                )
-        if self.lengths is not None and (
-            np.shape(self.lengths) != (self.chains,)
-            or np.min(self.lengths, initial=0) < 0
-            or np.max(self.lengths, initial=0) > self.points.shape[1]
-        ):
-            raise InputError(
-                f"lengths must hold a number of draws for each chain, at most {self.points.shape[1]}; "
-                f"received {self.lengths}"
-            )
+                expected = self.points.shape[:2]
+                raise InputError(f"`{name}` must have shape (chains, draws) = {expected}; got {np.shape(values)}")
 
     def __repr__(self) -> str:
         chains, most, dim = self.points.shape
@@ -105,28 +101,27 @@ class Draws(Displayed):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Which entries of the arrays are draws, shape (chains, draws)."""
+        """True for array entries that are draws, shape (chains, draws)."""
         lengths = np.full(self.chains, self.points.shape[1]) if self.lengths is None else self.lengths
         return np.asarray(np.arange(self.points.shape[1]) < lengths[:, None])
 
     @property
     def acceptance(self) -> Floats | None:
-        """Share of accepted moves of each chain, shape (chains,); None for a sampler that does not reject."""
+        """Acceptance rate of each chain, shape (chains,); None for samplers without rejection."""
         return None if self.accepted is None else self._mean(self.accepted)
 
     @property
     def mean_batch_size(self) -> Floats | None:
-        """Mean number of data a decision used, of each chain, shape (chains,); None where that is not known."""
+        """Mean number of data points per decision, per chain, shape (chains,); None if not recorded."""
         return None if self.batch_sizes is None else self._mean(self.batch_sizes)
 
     def to_sample(self) -> Sample:
-        """Lay the chains end to end.
+        """Concatenate the chains.
 
         Returns
         -------
         Sample
-            All draws, chain by chain, each with its chain, its number in the chain, its cost, and its weight if there
-            are any.
+            All draws, chain by chain, with chain numbers, draw numbers, costs and, if present, weights.
         """
         present = self.present
         chain, draw = np.nonzero(present)
@@ -140,19 +135,19 @@ class Draws(Displayed):
         )
 
     def _mean(self, values: NDArray[Any]) -> Floats:
-        """Mean over the draws of each chain; NaN for a chain without draws."""
+        """Compute the mean over the draws of each chain; NaN for a chain without draws."""
         counts = self.present.sum(axis=1)
         sums = np.where(self.present, values, 0).sum(axis=1)
         return np.asarray(np.divide(sums, counts, out=np.full(self.chains, np.nan), where=counts > 0))
 
 
-# Numbers drawn at once for a chain, and the most steps they serve.
+# Numbers drawn at once for a chain, and the largest number of steps in such a block.
 _BLOCK_NUMBERS = 1 << 13
 _BLOCK_STEPS = 256
 
 
 class Kind(IntEnum):
-    """What noise is for. New kinds come last, so that old ones keep their numbers."""
+    """Purpose of a random stream. Append new kinds, because the numbers determine the streams."""
 
     PROPOSAL = 0
     UNIFORM = 1
@@ -162,56 +157,57 @@ class Kind(IntEnum):
 
 
 def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
-    """Seeds of the chains.
+    """Return the seeds of the chains.
 
     Parameters
     ----------
-    seed : int, or sequence of int
-        Seed of the run, or the seeds of the chains themselves, such as some of `Draws.seeds`.
+    seed : int or sequence of int
+        Seed of the run, or the seeds of the chains, such as some of `Draws.seeds`.
     chains : int
-        Number of chains; 1 is read as the number of seeds where there are several.
+        Number of chains; 1 if ``seed`` is a sequence, then replaced by its length.
 
     Raises
     ------
     UsageError
-        If a seed is not a whole number of at least 0, or there are more or fewer than chains.
+        If a seed is not a non-negative integer, or the number of seeds differs from the number of chains.
     """
     given = np.atleast_1d(np.asarray(seed, dtype=object))
     wrong = [s for s in given.ravel() if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0]
     if wrong or given.ndim != 1 or not given.size:
-        raise UsageError(f"seed must be a whole number of at least 0, or one for each chain; received {seed!r}")
+        raise UsageError(f"`seed` must be a non-negative integer, or one per chain; got {seed!r}")
     if np.ndim(seed) == 0:
         return tuple(
             int(np.random.SeedSequence(int(given[0]), spawn_key=(k,)).generate_state(1, np.uint64)[0] >> 11)
             for k in range(chains)
         )
     if chains not in (1, len(given)):
-        raise UsageError(f"{len(given)} seeds for {chains} chains; give one for each chain, or a single number")
+        raise UsageError(f"expected one seed, or one per chain; got {len(given)} seeds for {chains} chains")
     return tuple(int(s) for s in given)
 
 
 def seed_sequence(seed: int, kind: Kind) -> np.random.SeedSequence:
-    """What one kind of noise of the chain with this seed comes from."""
+    """Return the seed sequence of one random stream of the chain with a given seed."""
     return np.random.SeedSequence(seed, spawn_key=(int(kind),))
 
 
 def generator(seed: int, kind: Kind) -> np.random.Generator:
-    """Generator of one kind of noise of the chain with this seed."""
+    """Return the generator of one random stream of the chain with a given seed."""
     return np.random.default_rng(seed_sequence(seed, kind))
 
 
 class Noise:
-    """One row of numbers for each step of each chain, drawn in blocks.
+    """Random numbers of each step of each chain, drawn in blocks.
 
     Parameters
     ----------
     seeds : sequence of int
         Seeds of the chains.
     kind : Kind
+        Random stream.
     width : int
-        Numbers a step.
+        Numbers per step.
     fill : callable, (Generator, shape) -> array of that shape
-        Draws the numbers in order, whatever the shape: a block may be anything from one step up.
+        Draws the numbers in an order that does not depend on the shape.
     """
 
     def __init__(
@@ -228,9 +224,9 @@ class Noise:
         self._rows = np.empty((len(seeds) * self._steps, width))
 
     def take(self, chains: Integers, steps: Integers) -> Floats:
-        """Numbers of each of these chains for the step it is at, shape (n, width).
+        """Return the numbers of these chains for their current steps, shape (n, width).
 
-        The steps of a chain are numbered from 0 and must be asked for once each and in order.
+        The steps of a chain are numbered from 0. Each must be requested once, in order.
         """
         within = steps % self._steps
         if not within.all():
@@ -241,53 +237,57 @@ class Noise:
 
 
 def normals(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Standard normal numbers."""
+    """Draw standard normal numbers."""
     return rng.standard_normal(shape)
 
 
 def uniforms(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Uniform numbers in the open interval (0, 1)."""
+    """Draw uniform numbers in the open interval (0, 1)."""
     return np.maximum(rng.random(shape), 2.0**-54)
-
-
-Temperature = float | Callable[[Integers], ArrayLike]
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How long to run, how many chains, from which seeds.
+    """Length, number of chains, seeds and initial states of a run.
 
     Parameters
     ----------
-    chains : int
+    chains : int, default 1
         Number of chains.
     draws : int, optional
-        Draws to keep of each chain.
+        Draws to keep per chain.
     budget : int, optional
-        Likelihood or gradient evaluations of single data that each chain may spend, burn-in included. A step is begun
-        while its first batch still fits, and is finished even if its test then asks for more: to cut it off would
-        drop the expensive tests. At least one of draws and budget is needed; what is reached first ends a chain.
-    burn_in : int
-        First steps of each chain that are not kept.
-    thin : int
+        Likelihood or gradient evaluations at single data points per chain, including burn-in. A step starts if its
+        first batch fits into the budget, and is always completed; interrupting it would selectively remove expensive
+        tests. Give draws, budget, or both; a chain ends when it reaches either.
+    burn_in : int, default 0
+        Number of initial steps to discard.
+    thin : int, default 1
         Keep every thin-th step after those.
-    seed : int, or sequence of int
-        Seed of the run, from which each chain has its own (`Draws.seeds`); or the seeds of the chains themselves, to
-        run some of them again. A chain depends on its own seed only.
+    seed : int or sequence of int, default 0
+        Seed of the run, which determines the seed of each chain (`Draws.seeds`); or the seeds of the chains, to rerun
+        some of them. A chain depends on its own seed only.
     start : array_like, shape (d,) or (chains, d), optional
-        First state of all chains, or of each; zeros if not given.
-    progress : bool
-        Show a bar on standard error if the run takes more than a second.
+        Initial state of all chains, or of each; zeros by default.
+    progress : bool, default False
+        Show a progress bar on standard error if the run takes more than a second.
 
     Attributes
     ----------
     seeds : tuple of int
-        Seed of each chain: not to be given, they follow from ``seed`` and ``chains``.
+        Seed of each chain, derived from ``seed`` and ``chains``; not a parameter.
 
     Raises
     ------
     UsageError
-        If a value is not of its kind, or neither draws nor budget is given.
+        If a value is invalid, or neither draws nor budget is given.
+
+    Examples
+    --------
+    >>> from steinkit.samplers import RunOptions
+    >>> options = RunOptions(chains=4, draws=1000, burn_in=100)
+    >>> len(options.seeds), options.steps
+    (4, 1100)
     """
 
     chains: int = 1
@@ -298,73 +298,72 @@ class RunOptions:
     seed: int | Sequence[int] = 0
     start: ArrayLike | None = None
     progress: bool = False
-    seeds: tuple[int, ...] = field(init=False)  # follow from seed and chains
+    seeds: tuple[int, ...] = field(init=False)  # derived from seed and chains
 
     def __post_init__(self) -> None:
         if self.draws is None and self.budget is None:
-            raise UsageError("a run needs an end: give draws, budget, or both")
+            raise UsageError("a run requires `draws`, `budget`, or both; got neither")
         for name, least in {"draws": 1, "budget": 1, "chains": 1, "burn_in": 0, "thin": 1}.items():
             value = getattr(self, name)
             if value is not None or name not in ("draws", "budget"):
                 whole(value, name, least)
-        if not isinstance(self.progress, bool | np.bool_):
-            raise UsageError(f"progress must be True or False; received {self.progress!r}")
+        require_flags(progress=self.progress)
         seeds = chain_seeds(self.seed, self.chains)
         object.__setattr__(self, "chains", len(seeds))
         object.__setattr__(self, "seeds", seeds)
 
     @property
     def steps(self) -> int | None:
-        """Steps that give all draws; None where only the budget ends a chain."""
+        """Number of steps that give all draws; None if only the budget ends a chain."""
         return None if self.draws is None else self.burn_in + self.draws * self.thin
 
     def steps_of(self, cost: int, before: int = 0) -> int:
-        """Steps of a chain each of which costs the same.
+        """Return the number of steps of a chain with a constant cost per step.
 
         Parameters
         ----------
         cost : int
-            Likelihood or gradient evaluations of single data in a step.
-        before : int
-            Those before the first step.
+            Likelihood or gradient evaluations at single data points per step.
+        before : int, default 0
+            Evaluations before the first step.
 
         Returns
         -------
         int
-            Those that give all draws, or that the budget pays, whichever are fewer.
+            Number of steps that gives all draws or exhausts the budget, whichever is smaller.
         """
         paid = None if self.budget is None else (self.budget - before) // cost
         return min(count for count in (self.steps, paid) if count is not None)
 
     def require_budget(self, step_cost: int, before: int = 0) -> None:
-        """Hold the budget to paying the first draw.
+        """Require a budget that is sufficient for the first draw.
 
         Parameters
         ----------
         step_cost : int
-            Likelihood or gradient evaluations of single data in a step, at least.
-        before : int
-            Those before the first step.
+            Smallest number of likelihood or gradient evaluations at single data points per step.
+        before : int, default 0
+            Evaluations before the first step.
 
         Raises
         ------
         UsageError
-            If it does not pay burn_in + thin such steps.
+            If the budget does not cover burn_in + thin steps.
         """
-        first = before + step_cost * (self.burn_in + self.thin)
-        if self.budget is not None and self.budget < first:
+        least = before + step_cost * (self.burn_in + self.thin)
+        if self.budget is not None and self.budget < least:
             raise UsageError(
-                f"budget must be at least {first}, what burn_in, thin and {step_cost} data a step"
-                f"{f', after {before} before the first,' if before else ''} need for one draw; received {self.budget}"
+                f"`budget` must be at least {least}, the cost of the first draw ({step_cost} evaluations per step, "
+                f"burn_in={self.burn_in}, thin={self.thin}); got {self.budget}"
             )
 
     def described(self) -> dict[str, Any]:
-        """Options as `Draws.settings` keeps them.
+        """Return the options, for `Draws.settings`.
 
         Returns
         -------
         dict
-            By their names, without ``progress``; "seed" is a list where the chains' own were given.
+            Options by name, without ``progress``. "seed" is a list if the seeds of the chains were given.
         """
         names = ("chains", "draws", "budget", "burn_in", "thin")
         return {name: getattr(self, name) for name in names} | {
@@ -374,7 +373,7 @@ class RunOptions:
 
 
 class RunKeywords(TypedDict, total=False):
-    """The options of `RunOptions`, as samplers take them."""
+    """The options of `RunOptions`, as keyword arguments of samplers."""
 
     chains: int
     draws: int | None
@@ -390,99 +389,74 @@ _Sampler = TypeVar("_Sampler", bound=Callable[..., Any])
 
 
 def takes_run_options(sampler: _Sampler) -> _Sampler:
-    """Write the options of `RunOptions` into the signature of a sampler, which takes them as ``**run``."""
+    """Add the options of `RunOptions` to the signature of a sampler, in place of ``**run``."""
     own, options = inspect.signature(sampler), inspect.signature(RunOptions).parameters.values()
     parameters = [*list(own.parameters.values())[:-1], *(each.replace(kind=each.KEYWORD_ONLY) for each in options)]
-    signature = own.replace(parameters=parameters)
-
-    @wraps(sampler)
-    def run(*args: Any, **given: Any) -> Any:
-        if unknown := given.keys() - signature.parameters.keys():
-            raise TypeError(f"{sampler.__name__}() got an unexpected keyword argument {min(unknown)!r}")
-        return sampler(*args, **given)
-
-    run.__signature__ = signature  # type: ignore[attr-defined]
-    return run  # type: ignore[return-value]
-
-
-def temperatures(temperature: Temperature, steps: Integers) -> Floats:
-    """Temperature of the steps with these numbers, from 0."""
-    if not callable(temperature):
-        return np.full(len(steps), positive(temperature, "temperature"))
-    values = np.asarray(temperature(steps), dtype=np.float64)
-    if values.shape != steps.shape or not (values > 0.0).all() or not np.isfinite(values).all():
-        raise UsageError(
-            "a temperature schedule must return positive finite numbers, one for each step number of an array (n,); "
-            f"for {steps[:3]} it returned {values[:3] if values.ndim else values}"
-        )
-    return values
-
-
-def describe_temperature(temperature: Temperature) -> Any:
-    """A temperature as `Draws.settings` keeps it."""
-    return (
-        getattr(temperature, "__name__", "schedule") if callable(temperature) else positive(temperature, "temperature")
-    )
+    sampler.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return sampler
 
 
 _FIRST_CAPACITY = 1024
 
 
 class Recorder:
-    """The kept draws of each chain: steps after the burn-in, every thin-th.
+    """Kept draws of each chain: every thin-th step after the burn-in.
 
     Parameters
     ----------
     options : RunOptions
+        Options of the run.
     dim : int
-    columns : mapping of str to dtype
-        What is kept of each draw beside the state and the cost.
+        Number of coordinates d.
+    columns : dict of str to dtype
+        Quantities to record for each draw in addition to the state and the cost.
     """
 
-    def __init__(self, options: RunOptions, dim: int, columns: dict[str, Any]) -> None:
+    def __init__(self, options: RunOptions, dim: int, columns: dict[str, type]) -> None:
         self.options = options
         self.kept = np.zeros(options.chains, dtype=np.int64)
         self.columns = tuple(columns)
-        room = (options.chains, options.draws or _FIRST_CAPACITY)
-        self._arrays = {name: np.empty(room, dtype=dtype) for name, dtype in ({"cost": np.float64} | columns).items()}
-        self._arrays["points"] = np.empty((*room, dim))
+        shape = (options.chains, options.draws or _FIRST_CAPACITY)
+        dtypes: dict[str, Any] = {"cost": np.float64} | columns
+        self._arrays = {name: np.empty(shape, dtype=dtype) for name, dtype in dtypes.items()}
+        self._arrays["points"] = np.empty((*shape, dim))
 
     def record(self, chains: Integers, steps: Integers, **columns: NDArray[Any]) -> None:
-        """Record the step just finished by each of these chains; ``steps`` counts it, so the first is 1."""
+        """Record the step just completed by each of these chains; ``steps`` counts from 1."""
         after = steps - self.options.burn_in
         keep = (after > 0) & (after % self.options.thin == 0)
         chains = chains[keep]
         filled = self.kept[chains]
-        self._make_room(filled.max(initial=-1) + 1)
+        self._reserve(filled.max(initial=-1) + 1)
         for name, values in columns.items():
             self._arrays[name][chains, filled] = values[keep]
         self.kept[chains] = filled + 1
 
     def extend(self, chain: int, first: int, **columns: NDArray[Any]) -> None:
-        """Record consecutive steps of one chain, one entry of each column a step; ``first`` steps came before them."""
+        """Record consecutive steps of one chain, one entry per step, after ``first`` earlier steps."""
         count, thin = len(columns["cost"]), self.options.thin
         after = first + 1 - self.options.burn_in  # of the first of these steps
         begin, filled = max(thin - after, -after % thin), int(self.kept[chain])
         end = filled + len(range(begin, count, thin))
-        self._make_room(end)
+        self._reserve(end)
         for name, values in columns.items():
             self._arrays[name][chain, filled:end] = values[begin:count:thin]
         self.kept[chain] = end
 
-    def _make_room(self, wanted: int) -> None:
-        """Double the room of every chain, until so many draws find place."""
-        while wanted > self._arrays["cost"].shape[1]:
+    def _reserve(self, draws: int) -> None:
+        """Double the capacity until it is at least ``draws`` per chain."""
+        while draws > self._arrays["cost"].shape[1]:
             self._arrays = {name: np.concatenate((old, np.empty_like(old)), 1) for name, old in self._arrays.items()}
 
     def column(self, name: str) -> NDArray[Any]:
-        """Everything recorded under a name, shape (chains, draws, ...); NaN, 0 or False beyond a chain's end."""
+        """Return a recorded quantity, shape (chains, draws, ...); NaN, 0 or False after the end of a chain."""
         array = self._arrays[name][:, : self.kept.max()]
         for k in np.flatnonzero(self.kept < self.kept.max()).tolist():
             array[k, self.kept[k] :] = np.nan if array.dtype.kind == "f" else 0
         return array
 
     def draws(self, names: tuple[str, ...], settings: dict[str, Any], diagnostics: tuple[str, ...] = ()) -> Draws:
-        """Everything recorded, as `Draws`.
+        """Return all recorded draws.
 
         Raises
         ------
@@ -491,8 +465,8 @@ class Recorder:
         """
         if not self.kept.any():
             raise UsageError(
-                f"budget {self.options.budget} was spent before any chain had a draw (burn_in={self.options.burn_in}, "
-                f"thin={self.options.thin}): tests read more than their first batch; raise budget, or lower burn_in"
+                f"`budget` {self.options.budget} was spent before the first draw (burn_in={self.options.burn_in}, "
+                f"thin={self.options.thin}), because tests read more than their first batch; increase it"
             )
         optional = {name: self.column(name) for name in ("weights", "accepted", "batch_sizes") if name in self._arrays}
         return Draws(

@@ -1,10 +1,9 @@
-"""What samplers ask of a target, for many chains at once, held to its shapes.
+"""Terms of a target for many chains at once, with checks of their shapes and values.
 
     log p(theta) = log_prior(theta) + log_likelihood(theta) / T + constant
 
-A posterior's log likelihood is a sum over N data; a plain target's log density stands in for it, with N = 1. No matrix
-product runs across chains: the numbers of a chain must not depend, not even in the last bit, on how many run
-beside it.
+The log likelihood of a posterior is a sum over N data points. The log density of a plain target takes its place, with
+N = 1. Matrix products never combine chains, because a chain must be bit-for-bit identical for any number of chains.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from steinkit.targets.family import as_finite
 
 Array = NDArray[Any]
 
-# Floats of data up to which all the data are copied for each chain and the many-chain forms are used on them.
+# Data of at most this number of floats are copied for each chain and evaluated by the many-chain functions.
 _SMALL_DATA = 1 << 13
-# Floats of such copies held at once, and floats of data in a block otherwise.
+# Floats of such copies held at once, and floats per block of larger data.
 _BLOCK_FLOATS = 1 << 18
-# Floats of batches up to which the states and their proposals are evaluated in one call.
+# Batches of at most this number of floats are evaluated for states and proposals in one call.
 _SHORT_BATCHES = 1 << 11
 
 
 class PosteriorModel:
-    """A posterior's terms for n chains."""
+    """Terms of a posterior for n chains."""
 
     def __init__(self, posterior: Posterior) -> None:
         self.posterior = posterior
@@ -48,66 +47,62 @@ class PosteriorModel:
         self._copies: tuple[Array, ...] = ()
 
     def log_prior(self, thetas: Floats) -> Floats:
-        """Log prior of each chain, (n, d) -> (n,); minus infinity outside the support."""
+        """Compute the log prior, (n, d) -> (n,); minus infinity outside the support."""
         values = _shaped(self.posterior.log_prior(thetas), (len(thetas),), "log_prior")
         return values if self.bounds is None else np.where(_inside(thetas, self.bounds), values, -np.inf)
 
     def grad_log_prior(self, thetas: Floats) -> Floats:
-        """Gradient of the log prior, (n, d) -> (n, d)."""
+        """Compute the gradient of the log prior, (n, d) -> (n, d)."""
         return _shaped(self.posterior.grad_log_prior(thetas), thetas.shape, "grad_log_prior")
 
     def log_likelihoods(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Log likelihood of each datum of each chain's own batch, (n, d) and (n, b, ...) -> (n, b)."""
+        """Compute the log likelihood of each data point of each chain's batch, (n, d) and (n, b, ...) -> (n, b)."""
         return self._by_chain("log_likelihood", thetas, batches, batches[0].shape[:2])
 
     def log_ratios(self, thetas: Floats, others: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Log likelihood at ``thetas`` less that at ``others``, datum by datum, -> (n, b)."""
+        """Compute the log likelihood at ``thetas`` minus that at ``others`` per data point, -> (n, b)."""
         n = len(thetas)
         if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
             return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
-        # one call for both: for few numbers, calls cost more than numbers do
+        # one call, because the overhead of a call dominates for short batches
         both = self.log_likelihoods(
             np.concatenate((thetas, others)), tuple(np.concatenate((batch, batch)) for batch in batches)
         )
         return both[:n] - both[n:]
 
     def gradients(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Gradient of the log likelihood summed over each chain's own batch, -> (n, d)."""
+        """Compute the gradient of the log likelihood summed over each chain's batch, -> (n, d)."""
         return self._by_chain("grad_log_likelihood", thetas, batches, thetas.shape)
 
     def total_log_likelihood(self, thetas: Floats) -> Floats:
-        """Log likelihood of all data, (n, d) -> (n,)."""
-
-        def block_sum(theta: Floats, *block: Array) -> Any:
-            return self._log_likelihood(theta, *block).sum()
+        """Compute the log likelihood of all data, (n, d) -> (n,)."""
 
         def sums(some: Floats, copies: tuple[Array, ...]) -> Floats:
             return np.asarray(self.log_likelihoods(some, copies).sum(axis=1))
 
-        uses_copies = self.posterior.log_likelihood_many is not None
-        return self._over_data(thetas, np.zeros(len(thetas)), block_sum, sums if uses_copies else None)
+        has_many = self.posterior.log_likelihood_many is not None
+        total = np.zeros(len(thetas))
+        return self._over_data(thetas, total, lambda *given: self._log_likelihood(*given).sum(), sums, has_many)
 
     def total_gradient(self, thetas: Floats) -> Floats:
-        """Gradient of the log likelihood of all data, (n, d) -> (n, d)."""
-        single = self.posterior.grad_log_likelihood
+        """Compute the gradient of the log likelihood of all data, (n, d) -> (n, d)."""
 
-        def block_sum(theta: Floats, *block: Array) -> Any:
-            return _shaped(single(theta, *block), theta.shape, "grad_log_likelihood")
+        def block_sum(theta: Floats, *block: Array) -> Floats:
+            return _shaped(self.posterior.grad_log_likelihood(theta, *block), theta.shape, "grad_log_likelihood")
 
-        uses_copies = self.posterior.grad_log_likelihood_many is not None
-        return self._over_data(thetas, np.zeros(thetas.shape), block_sum, self.gradients if uses_copies else None)
+        has_many = self.posterior.grad_log_likelihood_many is not None
+        return self._over_data(thetas, np.zeros(thetas.shape), block_sum, self.gradients, has_many)
 
-    def largest_difference(self, thetas: Floats, others: Floats) -> Floats:
-        """Largest absolute difference, over all data, of the log likelihoods of two states, -> (n,)."""
-        return np.array([np.abs(terms).max() for terms in self._differences(thetas, others)])
-
-    def difference_moments(self, thetas: Floats, others: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation, with divisor N, of the same differences over all data, each (n,)."""
-        moments = np.array([(terms.mean(), terms.std()) for terms in self._differences(thetas, others)]).reshape(-1, 2)
-        return moments[:, 0], moments[:, 1]
+    def differences(self, thetas: Floats, others: Floats) -> Iterator[Floats]:
+        """Yield the log likelihoods of all data at one state minus those at another, (N,), per pair of states."""
+        for theta, other in zip(thetas, others, strict=True):
+            first, second = (
+                np.concatenate([self._log_likelihood(t, *block) for block in self._blocks()]) for t in (theta, other)
+            )
+            yield first - second
 
     def _by_chain(self, name: str, thetas: Floats, batches: tuple[Array, ...], shape: tuple[int, ...]) -> Floats:
-        """Values of a function of the posterior for each chain: of its many-chain form, or chain by chain."""
+        """Evaluate a function of the posterior for each chain, by its many-chain form if it has one."""
         many, single = getattr(self.posterior, f"{name}_many"), getattr(self.posterior, name)
         if many is not None:
             return _shaped(many(thetas, *batches), shape, f"{name}_many")
@@ -115,14 +110,6 @@ class PosteriorModel:
         for k, theta in enumerate(thetas):
             values[k] = _shaped(single(theta, *(batch[k] for batch in batches)), shape[1:], name)
         return values
-
-    def _differences(self, thetas: Floats, others: Floats) -> Iterator[Floats]:
-        """Log likelihood of every datum at a state less that at another, (N,) for each pair of states."""
-        for theta, other in zip(thetas, others, strict=True):
-            first, second = (
-                np.concatenate([self._log_likelihood(t, *block) for block in self._blocks()]) for t in (theta, other)
-            )
-            yield first - second
 
     def _log_likelihood(self, theta: Floats, *block: Array) -> Floats:
         return _shaped(self.posterior.log_likelihood(theta, *block), (len(block[0]),), "log_likelihood")
@@ -132,10 +119,11 @@ class PosteriorModel:
         thetas: Floats,
         total: Floats,
         block_sum: Callable[..., Any],
-        sums: Callable[[Floats, tuple[Array, ...]], Floats] | None,
+        sums: Callable[[Floats, tuple[Array, ...]], Floats],
+        has_many: bool,
     ) -> Floats:
-        """Fill ``total``: few data in one call for several chains, many data chain by chain, block by block."""
-        if sums is not None and self._together:
+        """Fill ``total``: several chains per call for small data, chain by chain and block by block otherwise."""
+        if has_many and self._together:
             if not self._copies:
                 self._copies = tuple(np.repeat(np.asarray(array)[None], self._together, axis=0) for array in self.data)
             for first in range(0, len(thetas), self._together):
@@ -147,14 +135,13 @@ class PosteriorModel:
                 total[k] += block_sum(theta, *block)
         return total
 
-    def _blocks(self) -> list[tuple[Array, ...]]:
-        return [
-            tuple(array[first : first + self._rows] for array in self.data) for first in range(0, self.size, self._rows)
-        ]
+    def _blocks(self) -> Iterator[tuple[Array, ...]]:
+        for first in range(0, self.size, self._rows):
+            yield tuple(array[first : first + self._rows] for array in self.data)
 
 
 class TargetModel:
-    """A target with a log density and no data: its log density counts as the log likelihood of one datum."""
+    """Terms of a target without data. Its log density takes the place of the log likelihood of one data point."""
 
     size = 1
 
@@ -164,19 +151,19 @@ class TargetModel:
         self.bounds = target.bounds
 
     def log_prior(self, thetas: Floats) -> Floats:
-        """Zero inside the support, minus infinity outside."""
+        """Return zero inside the support and minus infinity outside."""
         return np.zeros(len(thetas)) if self.bounds is None else np.where(_inside(thetas, self.bounds), 0.0, -np.inf)
 
     def grad_log_prior(self, thetas: Floats) -> Floats:
-        """Zero."""
+        """Return zero."""
         return np.zeros(thetas.shape)
 
     def total_log_likelihood(self, thetas: Floats) -> Floats:
-        """Log density, chain by chain: many targets evaluate points in one matrix product."""
+        """Compute the log density chain by chain, because many targets evaluate points in one matrix product."""
         return np.array([self.target.log_density(theta[None])[0] for theta in thetas], dtype=np.float64)
 
     def total_gradient(self, thetas: Floats) -> Floats:
-        """Score, chain by chain; zero outside the support, where no chain goes."""
+        """Compute the score chain by chain; zero outside the support, where proposals are rejected."""
         gradients = np.zeros(thetas.shape)
         inside = np.flatnonzero(np.isfinite(self.log_prior(thetas)))
         for k in inside.tolist():
@@ -188,125 +175,122 @@ Model = PosteriorModel | TargetModel
 
 
 def as_target(target: Target) -> Target:
-    """Refuse what is no target."""
+    """Require a target."""
     if not isinstance(target, Target):
-        raise UsageError(f"a sampler needs a steinkit.Target or steinkit.Posterior; received {type(target).__name__}")
+        raise UsageError(f"expected a steinkit.Target or steinkit.Posterior, got {type(target).__name__}")
     return target
 
 
 def as_model(target: Target) -> Model:
-    """Wrap a target for samplers that use its whole density."""
+    """Return the terms of a target, for samplers that use its whole density."""
     if isinstance(target, Posterior):
         return PosteriorModel(target)
     return TargetModel(as_target(target))
 
 
 def as_posterior_model(posterior: Target) -> PosteriorModel:
-    """Wrap a posterior for samplers that use minibatches of its data."""
+    """Return the terms of a posterior, for samplers that use minibatches of its data."""
     if not isinstance(posterior, Posterior):
         label = getattr(posterior, "label", type(posterior).__name__)
         raise UsageError(
-            f"minibatches need a steinkit.Posterior, with data and likelihood terms; received {label!r}: "
-            "use rwmh, barker or mala for a target without data"
+            f"expected a steinkit.Posterior, with data and likelihood terms, got {label!r}; use rwmh, barker or mala "
+            "for targets without data"
         )
     return PosteriorModel(posterior)
 
 
 def start_states(target: Target, start: Any, chains: int) -> Floats:
-    """First states of the chains, (K, d): as given, for one or for all, or zeros.
+    """Return the initial states of the chains, (K, d): zeros, or ``start`` for one chain or all.
 
     Raises
     ------
     UsageError
-        If the dimension is not known, or start has another shape or numbers that are not finite.
+        If the dimension is unknown, or start has another shape or a non-finite value.
     """
     if start is None:
         if target.dim is None:
-            raise UsageError(f"the dimension of {target.label!r} is not known: pass start=, or dim= to the target")
+            raise UsageError(f"the dimension of {target.label!r} is unknown: pass start=, or dim= to the target")
         return np.zeros((chains, target.dim))
     states = as_finite(start, "start")
     if states.ndim == 0 and target.dim == 1:
         states = states[None]
     dim = target.dim or (states.shape[-1] if states.ndim else 0)
     if states.shape not in {(dim,), (chains, dim)} or not dim:
-        raise UsageError(
-            f"start must have shape ({target.dim or 'd'},) or ({chains}, {target.dim or 'd'}): one state, or one for "
-            f"each chain; received {states.shape}"
-        )
-    return np.array(np.broadcast_to(states, (chains, dim)), order="C")  # rows that compiled code can read
+        d = target.dim or "d"
+        raise UsageError(f"`start` must have shape ({d},) or (chains, d) = ({chains}, {d}); got {states.shape}")
+    return np.array(np.broadcast_to(states, (chains, dim)), order="C")  # contiguous rows for compiled code
+
+
+def failure(chain: int, step: int, text: str) -> InputError:
+    """Return the error of a chain at a step, both counted from 0."""
+    return InputError(f"chain {chain + 1}, step {step + 1}: {text}")
 
 
 def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequence[int] | Array, what: str) -> None:
-    """Raise InputError, naming chain, step and state, if a state is not finite."""
+    """Raise InputError with chain, step and state if a state is not finite."""
     if math.isfinite(np.add.reduce(states, axis=None)) or np.isfinite(states).all():
         return
     row = int(np.flatnonzero(~np.isfinite(states).all(axis=1))[0])
-    raise InputError(
-        f"chain {int(chains[row]) + 1}, step {int(steps[row]) + 1}: {what} is {show_state(states[row])}, not finite; "
-        "the chain has diverged: use a smaller step, or another start"
-    )
+    text = f"{what} is {show_state(states[row])}, not finite: the chain diverged; use a smaller step or another start"
+    raise failure(int(chains[row]), int(steps[row]), text)
 
 
 def require_gradients(
     gradients: Floats, states: Floats, chains: Sequence[int] | Array, steps: Sequence[int] | Array
 ) -> None:
-    """Raise InputError, naming chain, step and state, if the gradient at a state is NaN: no smaller step would help."""
+    """Raise InputError with chain, step and state if the gradient at a state is NaN."""
     if not np.isnan(gradients).any():
         return
     row = int(np.flatnonzero(np.isnan(gradients).any(axis=1))[0])
-    raise InputError(
-        f"chain {int(chains[row]) + 1}, step {int(steps[row]) + 1}: the gradient at the state "
-        f"{show_state(states[row])} is {show_state(gradients[row])}; it must be numbers: mend grad_log_likelihood or "
-        "grad_log_prior, or keep the chain away from there by another start or a smaller step"
+    text = (
+        f"the gradient at the state {show_state(states[row])} is {show_state(gradients[row])}; correct "
+        "grad_log_likelihood or grad_log_prior, or use another start or a smaller step"
     )
+    raise failure(int(chains[row]), int(steps[row]), text)
 
 
 def require_support(model: PosteriorModel, states: Floats, chains: Sequence[int] | Array, step: int) -> None:
-    """Raise InputError if a chain has left the posterior's bounds, which nothing in SGLD respects."""
+    """Raise InputError if a chain has left the bounds of the posterior, which SGLD ignores."""
     if model.bounds is None:
         return
     outside = np.flatnonzero(~_inside(states, model.bounds))
     if outside.size:
-        raise InputError(
-            f"chain {int(chains[outside[0]]) + 1}, step {step + 1}: the state {show_state(states[outside[0]])} lies "
-            "outside the posterior's bounds, which SGLD does not respect; sample transformed parameters, or use "
-            "corrected_sgld"
+        text = (
+            f"the state {show_state(states[outside[0]])} is outside the bounds of the posterior, which SGLD ignores; "
+            "sample transformed parameters, or use corrected_sgld"
         )
+        raise failure(int(chains[outside[0]]), step, text)
 
 
-def require_start(values: Floats, states: Floats, what: str, remedy: str) -> None:
-    """Raise InputError, naming chain and state, if a value at a first state, its log prior say, is not finite."""
+def require_start(values: Floats, states: Floats, what: str, advice: str) -> None:
+    """Raise InputError with chain and state if a value at an initial state is not finite."""
     for k in np.flatnonzero(~np.isfinite(values)).tolist():
-        raise InputError(
-            f"chain {k + 1} cannot start at {show_state(states[k])}: {what} there is {values[k]}; {remedy}"
-        )
+        raise InputError(f"chain {k + 1} cannot start at {show_state(states[k])}: {what} is {values[k]}; {advice}")
 
 
 def require_numbers(values: Floats, chains: Array, steps: Array, proposed: Floats, what: str) -> None:
-    """Raise InputError, naming chain, step and state, if a value at a proposal is NaN or plus infinity."""
+    """Raise InputError with chain, step and state if a value at a proposal is NaN or plus infinity."""
     if not math.isfinite(np.add.reduce(values)) and not (values < np.inf).all():
         bad = int(np.flatnonzero(~(values < np.inf))[0])
-        raise no_number(int(chains[bad]), int(steps[bad]), what, values[bad], proposed[bad])
+        raise not_a_number(int(chains[bad]), int(steps[bad]), what, values[bad], proposed[bad])
 
 
-def no_number(chain: int, step: int, what: str, value: float, proposed: Floats) -> InputError:
-    """The error of a proposal at which something is NaN or plus infinity; chain and step count from 0."""
-    return InputError(
-        f"chain {chain + 1}, step {step + 1}: {what} gives {value} for the proposal {show_state(proposed)}; it must be "
-        "a number or minus infinity"
-    )
+def not_a_number(chain: int, step: int, what: str, value: float, proposed: Floats) -> InputError:
+    """Return the error of a proposal with a value of NaN or plus infinity."""
+    text = f"{what} must be finite or minus infinity; got {value} for the proposal {show_state(proposed)}"
+    return failure(chain, step, text)
 
 
 def lost(chain: int, proposals: int, state: Floats) -> InputError:
-    """The error of a chain whose last proposals all lay outside the support."""
+    """Return the error of a chain that proposes only states outside the support."""
     return InputError(
-        f"chain {chain + 1}: the last {proposals} proposals all lay outside the support, from {show_state(state)}; use "
-        "a smaller proposal scale or step, or another start"
+        f"chain {chain + 1}: the last {proposals} proposals from {show_state(state)} were outside the support; use a "
+        "smaller proposal scale or step, or another start"
     )
 
 
 def show_state(theta: Floats) -> str:
-    """A state in few words."""
+    """Format at most eight coordinates of a state."""
     shown = ", ".join(f"{value:.6g}" for value in theta[:8])
     return f"({shown}, ...)" if len(theta) > 8 else f"({shown})"
 
@@ -316,8 +300,8 @@ def _inside(thetas: Floats, bounds: Floats) -> NDArray[np.bool_]:
 
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
-    """Hold what a user's function returned to its shape."""
+    """Require the shape of an array that a user's function returned."""
     array = real_numbers(values, f"the values of {name}")
     if array.shape != shape:
-        raise InputError(f"{name} must return shape {shape} here; it returned {array.shape}")
+        raise InputError(f"`{name}` must return an array of shape {shape}; got {array.shape}")
     return array

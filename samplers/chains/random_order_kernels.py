@@ -1,24 +1,24 @@
-"""Compiled random orders of N data, each made as far as it is read.
+"""Compiled random orders of N data points, each computed as far as it is read.
 
-All random numbers are SplitMix64's: number i of a key c is a hash of c + (i + 1) g, so that any of them can be had
-without the others. An order's key is a number of its chain's key. One of 0, ..., m - 1 is made of a hash h as
-floor(h m / 2^64), which favours none by more than m / 2^64.
+All random numbers are from SplitMix64. Number i of a key c is a hash of c + (i + 1) g, and can be computed without the
+others. The key of an order is a random number of its chain's key. A hash h gives a random integer in 0, ..., m - 1 as
+floor(h m / 2^64), with a bias of at most m / 2^64.
 
-Few data are shuffled in place (Durstenfeld 1964): place p is changed for one of p, ..., N - 1, for each p in turn. That
-gives any order as often as any other, whatever the order before was; places that were not read are not shuffled.
+Small data are shuffled in place (Durstenfeld 1964): place p is exchanged with a random place in p, ..., N - 1, for each
+p in turn. All orders are equally likely, for any initial order, and only places that are read are shuffled.
 
-Of many data, of which each chain would keep a list, orders are computed. A place p < side^2 is written as two digits,
-p = left side + right, and these are shuffled in turn by functions f_1, ..., f_6, drawn at random, each a table of
+For large data, for which each chain would have to store a list, orders are computed. A place p < side^2 is written as
+two digits, p = left side + right, which are transformed in turn by random functions f_1, ..., f_6, each a table of
 ``side`` numbers:
 
     left <- (left + f_1(right)) mod side,    right <- (right + f_2(left)) mod side,    left <- (left + f_3(right)) ...
 
-Each line can be undone, so that p goes to another place q one to one: a Feistel network, here with digits added in
-place of bits (Black and Rogaway 2002). Where q >= N it is shuffled again until it is not, which keeps the N places
-below N among themselves: with side = ceil(sqrt(N)) that is rare.
+Each line is invertible, so the map from p to the result q is one to one. This is a Feistel network with digits added in
+place of bits (Black and Rogaway 2002). If q >= N, the transformation is repeated until q < N, which makes the map a
+permutation of the N places below N. With side = ceil(sqrt(N)), repetitions are rare.
 
-With two of these lines, windows of the order are up to 60 times as variable as random samples of sorted data are; with
-four, up to 1.3 times (at N = 33,600, where a window is half of the data). With six, 20,000 orders show no difference.
+With two of these lines, sections of the order are up to 60 times as variable as random samples of sorted data; with
+four, up to 1.3 times (at N = 33,600, for sections of half the data). With six, 20,000 orders show no difference.
 
 References
 ----------
@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Integers
 
-# Places shuffled together: loops over them become vector instructions.
+# Places transformed together, in loops that compile to vector instructions.
 TOGETHER = 256
 
 _u32: Any = np.uint32
@@ -51,7 +51,7 @@ _LOW = _u64(0xFFFFFFFF)
 
 @array_kernel
 def random_bits(key: Any, number: int) -> Any:
-    """Number ``number`` of SplitMix64 with this key, a uint64."""
+    """Return random number ``number`` of SplitMix64 with this key, a uint64."""
     z = _u64(key) + (_u64(number) + _u64(1)) * STRIDE
     z = (z ^ (z >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
@@ -60,14 +60,14 @@ def random_bits(key: Any, number: int) -> Any:
 
 @array_kernel
 def below(bits: Any, bound: int) -> int:
-    """One of 0, ..., bound - 1 out of 64 random bits; bound is at most 2^31."""
+    """Convert 64 random bits to a random integer in 0, ..., bound - 1, with bound at most 2^31."""
     m = _u64(bound)
     return np.int64(((bits >> _S32) * m + (((bits & _LOW) * m) >> _S32)) >> _S32)  # type: ignore[return-value]
 
 
 @array_kernel
 def begin_order(tables: NDArray[np.uint16], key: Any, number: int) -> None:
-    """Draw the tables (6, side) of a chain's order of this number; where orders are shuffled in place, side is 0."""
+    """Draw the tables (6, side) of an order of a chain; side is 0 if orders are shuffled in place."""
     own, side = random_bits(key, number), tables.shape[1]
     for k in range(tables.shape[0]):
         for j in range(side):
@@ -85,26 +85,26 @@ def next_rows(
     found: Integers,
     digits: NDArray[np.uint32],
 ) -> None:
-    """Numbers of the data from a place of an order on, counted round and round: place N is place 0 again.
+    """Write the data points that follow a place of an order, cyclically, into ``found``.
 
     Parameters
     ----------
     order : ndarray of int32, shape (N,) or (0,)
-        A list of the data that is shuffled as it is read, in place, each place in turn; or none, and tables.
+        List of the data, shuffled in place as it is read; empty if ``tables`` are used.
     tables : ndarray of uint16, shape (6, side) or (6, 0)
-        As `begin_order` leaves them; side^2 is at least N.
+        Tables from `begin_order`; side^2 is at least N.
     key : int
-        The chain's.
+        Key of the chain.
     number : int
-        Of the order, among those of the chain.
+        Number of the order.
     place : int
-        Where the last data of this order ended.
+        First place to read.
     size : int
         N, at most 2^31.
     found : ndarray of int, shape (n,)
-        The numbers; n is at most N.
+        Output; n is at most N.
     digits : ndarray of uint32, shape (2, TOGETHER)
-        Room.
+        Buffer.
     """
     if len(order):
         _shuffle(order, random_bits(key, number), place, found)
@@ -114,7 +114,7 @@ def next_rows(
 
 @array_kernel
 def _shuffle(order: NDArray[np.int32], own: Any, place: int, found: Integers) -> None:
-    """`next_rows` of a list, for the order whose key is ``own``."""
+    """Read from a list, for the order with key ``own``."""
     size = len(order)
     ahead = min(max(size - place, 0), len(found))
     for i in range(ahead):
@@ -134,13 +134,13 @@ def _shuffle(order: NDArray[np.int32], own: Any, place: int, found: Integers) ->
 def _shuffle_digits(
     left: NDArray[np.uint32], right: NDArray[np.uint32], tables: NDArray[np.uint16], count: int
 ) -> None:
-    """Shuffle the first ``count`` pairs of digits, in place."""
+    """Transform the first ``count`` pairs of digits, in place."""
     side = _u32(tables.shape[1])
     for k in range(0, tables.shape[0], 2):
         first, second = tables[k], tables[k + 1]
         for j in range(count):
             moved = _u32(left[j] + first[right[j]])
-            left[j] = min(moved, _u32(moved - side))  # moved mod side: below side, the difference wraps to a large one
+            left[j] = min(moved, _u32(moved - side))  # moved mod side; a negative difference wraps around
         for j in range(count):
             moved = _u32(right[j] + second[left[j]])
             right[j] = min(moved, _u32(moved - side))
@@ -155,7 +155,7 @@ def _compute(
     left: NDArray[np.uint32],
     right: NDArray[np.uint32],
 ) -> None:
-    """`next_rows` of tables, with room for ``TOGETHER`` left and right digits."""
+    """Read from tables, with buffers for ``TOGETHER`` left and right digits."""
     side, rows = tables.shape[1], len(found)
     place, done = position % size, 0
     while done < rows:
@@ -177,7 +177,7 @@ def _compute(
 
 @array_kernel
 def take_rows(walk: Any, chain: int, found: Integers, digits: NDArray[np.uint32]) -> None:
-    """Next data of a chain of a `readers.DataWalk`, into found (n,); digits as `next_rows` takes them."""
+    """Write the next data points of a chain of a `readers.DataWalk` into found (n,)."""
     at = walk.place[chain]
     next_rows(walk.order[chain], walk.tables[chain], at.key, at.number, at.place, at.size, found, digits)
     at.place += len(found)
@@ -185,7 +185,7 @@ def take_rows(walk: Any, chain: int, found: Integers, digits: NDArray[np.uint32]
 
 @array_kernel
 def end_reading(walk: Any, chain: int) -> None:
-    """Turn a chain to its next order where the end of this one has been passed."""
+    """Begin the next order of a chain if it has passed the end of its current order."""
     at = walk.place[chain]
     if at.place >= at.size:
         at.number += 1
@@ -195,7 +195,7 @@ def end_reading(walk: Any, chain: int) -> None:
 
 @array_kernel
 def rows_of_chains(walk: Any, chains: Integers, found: Integers) -> None:
-    """`take_rows` of several chains, (n,), into found (n, rows)."""
+    """Write the next data points of several chains into found (n, rows)."""
     digits = np.empty((2, TOGETHER), dtype=np.uint32)
     for i in range(len(chains)):
         take_rows(walk, chains[i], found[i], digits)
@@ -203,6 +203,6 @@ def rows_of_chains(walk: Any, chains: Integers, found: Integers) -> None:
 
 @array_kernel
 def end_readings(walk: Any, chains: Integers) -> None:
-    """`end_reading` of several chains."""
+    """Call `end_reading` for several chains."""
     for k in chains:
         end_reading(walk, k)

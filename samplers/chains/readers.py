@@ -1,15 +1,13 @@
-"""What lets the tests of chains read minibatches of data.
+"""Minibatches of data for the tests and gradients of chains.
 
-**Minibatches** are drawn without replacement, by walking through shuffled data. A test (or a step) reads its data from
-where the last one of its chain stopped, in contiguous slices, and round and round: until it has seen all N, no datum
-comes twice. Once the end has been passed, the next test begins on a new order. This needs no permutation of N numbers a
-step.
+**Minibatches** are drawn without replacement, in slices of a random order of the data. Each test or step continues
+where the previous one of its chain stopped, and wraps around at the end. It therefore reads each data point at most
+once. When the end has been passed, the next test starts a new order. This avoids a permutation of N numbers per step.
 
-The orders are each chain's own, at every N: no two chains share one, and the order in which the rows are given means
-nothing. In an order that chains shared, the data near each other would always be read together, and the noise of such
-minibatches, which is that one order's, would move the results of all chains alike. Up to 2^15 data a chain keeps a list
-of the data, which is shuffled as far as it is read; above, since lists of a million data for a hundred chains would
-fill 400 MB, orders are computed. `random_order_kernels` says how.
+Each chain has its own orders, so the results do not depend on the order of the rows. If chains shared an order,
+neighboring data would always be read together, and the noise of these minibatches would shift the results of all
+chains. For up to 2^15 data points, a chain stores a list of the data and shuffles it as far as it is read. For larger
+data, for which the lists of a hundred chains would take 400 MB, orders are computed: see `random_order_kernels`.
 """
 
 from __future__ import annotations
@@ -29,24 +27,26 @@ from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_nu
 Array = NDArray[Any]
 
 LARGEST_SHUFFLED = 1 << 15
-# Of computed orders: tables of one, and the most data.
+# Tables of a computed order, and the largest number of data points.
 _TABLES = 6
 _LARGEST = 1 << 31
 
 
-#: Where a chain is on its walk: the key of its orders, which of them, the place there, of how many.
+#: Position of a chain: the key of its orders, the number of the order, the place in it, and the number of data points.
 PLACE = np.dtype([("key", np.uint64), ("number", np.int64), ("place", np.int64), ("size", np.int64)])
 
 
 class Walk(NamedTuple):
-    """Ways of K chains through N data, as `random_order_kernels` take them.
+    """Positions of K chains in their orders of N data points, for `random_order_kernels`.
 
     Attributes
     ----------
     place : ndarray of `PLACE`, shape (K,)
+        Position of each chain.
     order : ndarray of int32, shape (K, N) or (K, 0)
-        Lists of the data, each shuffled as it is read; or none, and tables.
+        Lists of the data, each shuffled as it is read; empty if orders are computed.
     tables : ndarray of uint16, shape (K, 6, side) or (K, 6, 0)
+        Tables of computed orders.
     """
 
     place: Array
@@ -55,22 +55,22 @@ class Walk(NamedTuple):
 
 
 def order_key(seed: int, kind: Kind) -> int:
-    """The number of which all orders of one kind of the chain with this seed are made."""
+    """Return the key of all orders of one kind for the chain with a given seed."""
     return int(seed_sequence(seed, kind).generate_state(1, np.uint64)[0])
 
 
 def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
-    """The chains with these seeds at the beginning of their first orders of N data.
+    """Return the chains with these seeds at the beginning of their first orders of N data points.
 
     Raises
     ------
     InputError
-        If there are too many data.
+        If there are more than 2^31 data points.
     """
     from steinkit.samplers.chains.random_order_kernels import begin_order
 
     if size > _LARGEST:
-        raise InputError(f"{size} data are more than the {_LARGEST} that can be put into random orders")
+        raise InputError(f"minibatches require at most {_LARGEST} data points; got {size}")
     shuffled = size <= LARGEST_SHUFFLED
     side = 0 if shuffled else math.isqrt(size - 1) + 1
     place = np.array([(order_key(seed, kind), 0, 0, size) for seed in seeds], dtype=PLACE)
@@ -83,14 +83,16 @@ def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
 
 
 class DataWalk:
-    """Walks of the chains with these seeds through arrays of the same leading length N.
+    """Minibatches of chains, from arrays with the same leading length N.
 
     Parameters
     ----------
     data : sequence of ndarray
+        The data.
     seeds : sequence of int
+        Seeds of the chains.
     kind : Kind
-        Which of the chains' streams orders the data.
+        Random stream that determines the orders.
     """
 
     def __init__(self, data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> None:
@@ -98,24 +100,24 @@ class DataWalk:
         from steinkit.samplers.chains.random_order_kernels import end_readings, rows_of_chains
 
         self.data = tuple(data)
-        self._rows_of_chains, self._end_readings, nobody = rows_of_chains, end_readings, np.arange(0)
+        self._rows_of_chains, self._end_readings, no_chains = rows_of_chains, end_readings, np.arange(0)
         with announced_compilation():
             self._walk = begin_walk(len(data[0]), seeds, kind)
-            rows_of_chains(self._walk, nobody, np.empty((0, 0), dtype=np.int64))
-            end_readings(self._walk, nobody)
+            rows_of_chains(self._walk, no_chains, np.empty((0, 0), dtype=np.int64))
+            end_readings(self._walk, no_chains)
 
     def take(self, chains: Integers, rows: int) -> tuple[Array, ...]:
-        """Next ``rows`` data of each of these chains: arrays of shape (n, rows, ...)."""
+        """Return the next ``rows`` data points of each of these chains, in arrays of shape (n, rows, ...)."""
         index = np.empty((len(chains), rows), dtype=np.int64)
         self._rows_of_chains(self._walk, chains, index)
         return tuple(array.take(index, axis=0) for array in self.data)
 
     def close(self, chains: Integers) -> None:
-        """End the test of each of these chains; whoever has passed the end gets a new order."""
+        """End the test of each of these chains; a chain that has passed the end gets a new order."""
         self._end_readings(self._walk, chains)
 
 
-# The most data a chain reads at once: floats, and rows whatever their width. Not to depend on the number of chains.
+# Size of the slices that a chain reads, in floats and in rows. It must not depend on the number of chains.
 _SLICE_FLOATS = 1 << 16
 _SLICE_ROWS = (1 << 9, 1 << 13)
 # Floats of data that several chains read in one call.
@@ -123,55 +125,52 @@ _TOGETHER_FLOATS = 1 << 20
 
 
 class Seen:
-    """What the tests of n moves have seen of the data: count, mean and squared deviations of the l_i.
+    """Count, mean and squared deviations of the l_i that the tests of n moves have read.
 
     Parameters
     ----------
     chain, step : ndarray of int, shape (n,)
-        Numbers of the chains, and of their steps.
+        Numbers of the chains and of their steps.
     states, proposed : ndarray, shape (n, d)
+        Current and proposed states.
     """
 
     def __init__(self, chain: Integers, step: Integers, states: Floats, proposed: Floats) -> None:
         self.chain, self.step, self.states, self.proposed = chain, step, states, proposed
         self.mean, self.squares = np.zeros((2, len(chain)))
         self.count = np.zeros(len(chain), dtype=np.int64)
-        self.values: list[list[Floats]] = []  # slices of each test, where tests want them
 
     def moments(self, rows: Integers) -> tuple[Integers, Floats, Floats]:
-        """Number, mean and variance of the l_i that these tests have seen."""
+        """Return the number, mean and variance of the l_i that these tests have read."""
         count = self.count[rows]
         return count, self.mean[rows], self.squares[rows] / np.maximum(count - 1, 1)
 
-    def terms(self, rows: Integers) -> list[Floats] | None:
-        """The l_i that these tests have seen, where they were kept."""
-        return [np.concatenate(self.values[row]) for row in rows.tolist()] if self.values else None
-
 
 class MinibatchReader:
-    """Reads a posterior's data for tests batch by batch, each datum at most once a test."""
+    """Reader of a posterior's data for tests, at most once per data point and test."""
 
-    def __init__(self, model: PosteriorModel, seeds: Sequence[int], *, keeps_values: bool) -> None:
-        self._model, self._keeps_values = model, keeps_values
+    def __init__(self, model: PosteriorModel, seeds: Sequence[int]) -> None:
+        self._model = model
         lowest, highest = _SLICE_ROWS
         self._longest = min(max(_SLICE_FLOATS // model.width, lowest), highest)
         self._walk = DataWalk(model.data, seeds, Kind.TEST_ORDER)
         self.close = self._walk.close
 
-    def read(self, seen: Seen, rows: Integers, wanted: Integers) -> None:
-        """Let these tests see so many data each, slice by slice, in few calls."""
-        while (lacking := wanted > seen.count[rows]).any():
-            rows, wanted = rows[lacking], wanted[lacking]
-            sizes = np.minimum(wanted - seen.count[rows], self._longest)
-            for size in set(sizes.tolist()):
-                together, group = max(1, _TOGETHER_FLOATS // (size * self._model.width)), rows[sizes == size]
+    def read(self, seen: Seen, rows: Integers, sizes: Integers) -> None:
+        """Read data for these tests, slice by slice, until each has read its size."""
+        while (lacking := sizes > seen.count[rows]).any():
+            rows, sizes = rows[lacking], sizes[lacking]
+            slices = np.minimum(sizes - seen.count[rows], self._longest)
+            for size in set(slices.tolist()):
+                together, group = max(1, _TOGETHER_FLOATS // (size * self._model.width)), rows[slices == size]
                 for first in range(0, len(group), together):
                     self._read_slice(seen, group[first : first + together], size)
 
     def _read_slice(self, seen: Seen, rows: Integers, size: int) -> None:
-        """Read the next ``size`` data for these tests, and merge mean and squares of the l_i with those before.
+        """Read the next ``size`` data points of these tests, and update the mean and squares of the l_i.
 
-        With the slice's mean m' and squares q' (Chan, Golub and LeVeque 1983), and count, mean, squares b, m, q:
+        The mean m' and squares q' of the slice are merged with the count b, mean m and squares q of the data before
+        (Chan, Golub and LeVeque 1983):
         m += (m' - m) size / (b + size),    q += q' + (m' - m)^2 b size / (b + size).
         """
         chain, proposed = seen.chain[rows], seen.proposed[rows]
@@ -185,7 +184,3 @@ class MinibatchReader:
         seen.mean[rows] = np.where(before == -np.inf, before, before + difference * share)
         seen.squares[rows] += squares + difference * difference * (count * share)
         seen.count[rows] = count + size
-        if self._keeps_values:
-            seen.values = seen.values or [[] for _ in seen.count]
-            for row, values in zip(rows.tolist(), terms, strict=True):
-                seen.values[row].append(values)

@@ -1,8 +1,8 @@
-"""Metropolis-Hastings chains, many at once: any proposal, any acceptance test.
+"""Metropolis-Hastings chains, with any proposal and any acceptance test.
 
-In a round every chain that is not finished takes one step: it proposes, and its test looks at more and more of the data
-until it is decided. A chain steps until it has its own number of draws or has spent its own budget: to stop all chains
-together would cut off the long tests and bias what is left.
+Each round advances every active chain by one step. The chain proposes a state, and its test reads more and more data
+until it is decided. A chain ends at its own number of draws or budget. Stopping all chains together would interrupt the
+long tests and bias the draws.
 """
 
 from __future__ import annotations
@@ -13,23 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import positive
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves
-from steinkit.samplers.chains.draws import (
-    Draws,
-    Kind,
-    Noise,
-    Recorder,
-    RunOptions,
-    Temperature,
-    describe_temperature,
-    normals,
-    temperatures,
-    uniforms,
-)
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Moves, Stage
+from steinkit.samplers.chains.draws import Draws, Kind, Noise, Recorder, RunOptions, normals, uniforms
 from steinkit.samplers.chains.gradients import BatchGradient, FullGradient, Langevin, Proposal, RandomWalk
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
@@ -44,7 +34,7 @@ from steinkit.samplers.chains.likelihood_terms import (
 from steinkit.samplers.chains.readers import MinibatchReader, Seen
 from steinkit.target import Target
 
-# Proposals outside the support in a row after which a chain is given up.
+# A chain is stopped after this number of consecutive proposals outside the support, which cost no evaluations.
 _LOST = 100_000
 
 
@@ -54,44 +44,49 @@ def run_chains(
     proposal: Proposal,
     test: AcceptanceTest,
     options: RunOptions,
-    temperature: Temperature,
+    temperature: float,
 ) -> Draws:
     """Run Metropolis-Hastings chains.
 
     Parameters
     ----------
     sampler : str
-        The name that `Draws.settings` keeps, beside the options of the run, the proposal and the test.
+        Name of the sampler, for `Draws.settings`.
     target : Target or Posterior
+        Target of the draws.
     proposal : Proposal
+        Proposal of the moves.
     test : AcceptanceTest
+        Acceptance test of the moves.
     options : RunOptions
-    temperature : float or callable, (n,) -> (n,)
-        T that divides the log likelihood; or T of the steps with the given numbers, from 0.
+        Options of the run.
+    temperature : float
+        T, which divides the log likelihood.
 
     Returns
     -------
     Draws
+        Draws of all chains, with the diagnostics of the test.
 
     Raises
     ------
     UsageError
-        If an option is out of range, budget does not pay one step, or no chain has a draw when it is spent.
+        If an option is out of range, the budget is too small for one step, or it ends before the first draw.
     InputError
         If a function of the target returns a wrong shape or NaN, or a state is not finite.
     """
     _require(proposal, "proposal", "propose", "RandomWalk(0.1)")
     _require(test, "test", "decide", "MetropolisTest()")
     settings = {"sampler": sampler} | proposal.described() | test.described()
-    settings["temperature"] = describe_temperature(temperature)
-    with np.errstate(all="ignore"):  # what is not finite is found and reported
-        run = Run(target, proposal, test, options, temperature)
+    settings["temperature"] = positive(temperature, "temperature")
+    with np.errstate(all="ignore"):  # non-finite values raise errors with their chain and step
+        run = Run(target, proposal, test, options, settings["temperature"])
         run.advance()
     return run.recorder.draws(run.model.names, settings, test.diagnostics)
 
 
 class Run:
-    """Proposing, judging and recording; `MinibatchReader` reads."""
+    """State of a run of Metropolis-Hastings chains."""
 
     def __init__(
         self,
@@ -99,7 +94,7 @@ class Run:
         proposal: Proposal,
         test: AcceptanceTest,
         options: RunOptions,
-        temperature: Temperature,
+        temperature: float,
     ) -> None:
         self.proposal, self.test, self.options, self.temperature = proposal, test, options, temperature
         self.model = as_model(target) if test.needs_all_data else as_posterior_model(target)
@@ -111,18 +106,18 @@ class Run:
         self._noise_width = proposal.noise_width(dim)
         self.first_batch = min(test.first_batch(size), size)
         self._gradient_batch = proposal.gradient_batch(size) if proposal.needs_gradient else 0
-        # a gradient over all the data costs nothing beside a test that reads all of them
+        # a gradient on all data has no additional cost if the test reads all data
         full_gradient = size if proposal.needs_gradient and not self.reads_all else 0
         self.proposal_cost = self._gradient_batch or full_gradient
         options.require_budget(self.first_batch + self.proposal_cost)
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
-        # a copy, for what a user's function returned may be read-only, or kept by it
+        # a copy, because an array returned by a user's function may be read-only or shared
         self.log_prior = np.array(self.model.log_prior(self.states))
-        require_start(self.log_prior, self.states, "the log prior", "give a start= inside the support")
+        require_start(self.log_prior, self.states, "the log prior", "pass start= inside the support")
 
     def advance(self) -> None:
-        """Run all chains to their ends: in compiled code where posterior, proposal and test allow it."""
+        """Run all chains, in compiled code if it supports the posterior, the proposal and the test."""
         model, proposal, test = self.model, self.proposal, self.test
         if isinstance(model, PosteriorModel) and runs_compiled(model.posterior, proposal, test):
             from steinkit.samplers.chains.compiled_chains import MetropolisChains
@@ -132,12 +127,12 @@ class Run:
             self._advance_together()
 
     def _advance_together(self) -> None:
-        """Step with all chains that are not finished, until none is left."""
+        """Advance all active chains together until all have ended."""
         from steinkit.runtime.compilation import announced_compilation
-        from steinkit.samplers.acceptance.rules import rule_of, verdicts
+        from steinkit.samplers.acceptance.rules import decisions, rule_of
 
         test, options, live = self.test, self.options, np.arange(self.options.chains)
-        self._verdicts = partial(verdicts, test, rule_of(test, self.model.size))
+        self._decide = partial(decisions, test, rule_of(test, self.model.size))
         self._gradient = self._make_gradient()
         self._moves = Noise(options.seeds, Kind.PROPOSAL, self._noise_width, normals)
         self._levels = Noise(options.seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
@@ -146,9 +141,9 @@ class Run:
         self._scanned = np.zeros(options.chains)
         if self.reads_all:
             self._likelihoods = self.model.total_log_likelihood(self.states)
-            require_start(self._likelihoods, self.states, "the log likelihood", "give another start=")
+            require_start(self._likelihoods, self.states, "the log likelihood", "pass another start=")
         elif isinstance(self.model, PosteriorModel):
-            self._reader = MinibatchReader(self.model, options.seeds, keeps_values=test.needs_values)
+            self._reader = MinibatchReader(self.model, options.seeds)
         total = options.chains * (options.steps or 0) or None
         shown = progress_bar("sampling", total, shown=options.progress, unit=" steps")
         with announced_compilation(), shown as bar:
@@ -170,20 +165,20 @@ class Run:
         return FullGradient(self.model, self.states)
 
     def _take_step(self, live: Integers) -> None:
-        """Propose, judge, move and record, for these chains."""
+        """Propose, decide, move and record, for these chains."""
         step, states = self._step[live], self.states[live]
-        heat = temperatures(self.temperature, step)
-        gradient = None if self._gradient is None else self._gradient.turn_to(live, states, heat)
+        gradient = None if self._gradient is None else self._gradient.turn_to(live, states, self.temperature)
         proposed, ratio = self.proposal.propose(states, self._moves.take(live, step), gradient)
         require_states(proposed, live, step, "the proposed state")
         log_prior = self.model.log_prior(proposed)
-        # outside the support a proposal's gradient, and so its ratio, may be anything
+        # the log ratio of a proposal outside the support may be any value
         offset = np.where(log_prior == -np.inf, -np.inf, log_prior - self.log_prior[live] + ratio)
-        require_numbers(offset, live, step, proposed, "the log prior or the proposal's log ratio")
+        require_numbers(offset, live, step, proposed, "the log prior or the log ratio of the proposal")
         level, normal = self._levels.take(live, step)[:, 0], self._normals.take(live, step).sum(axis=1)
-        seen = Seen(live, step, states, proposed)
-        accepted, reported = self._judge(seen, np.flatnonzero(offset > -np.inf), offset, heat, level, normal)
-        self._outside[live] = np.where(offset > -np.inf, 0, self._outside[live] + 1)
+        seen, inside = Seen(live, step, states, proposed), offset > -np.inf
+        heat = np.full(len(live), self.temperature)
+        accepted, reported = self._judge(seen, np.flatnonzero(inside), offset, heat, level, normal)
+        self._outside[live] = np.where(inside, 0, self._outside[live] + 1)
         if (strayed := live[self._outside[live] >= _LOST]).size:
             raise lost(int(strayed[0]), _LOST, self.states[strayed[0]])
         moved = live[accepted]
@@ -198,10 +193,10 @@ class Run:
         self.recorder.record(live, step + 1, accepted=accepted, **columns, **reported)
 
     def _judge(self, seen: Seen, rows: Integers, *given: Floats) -> tuple[NDArray[np.bool_], dict[str, Floats]]:
-        """Whether each move is accepted, and what is reported of it; these rows are looked at until they are decided.
+        """Return which moves are accepted, and their diagnostics; read data for these rows until they are decided.
 
-        ``given`` are offset, temperature, level and normal number of each move. Those of other rows are rejected
-        without a look, and nothing is known of them.
+        ``given`` are offset, temperature, level and normal number of each move. Other rows are rejected without a test,
+        and their diagnostics are NaN.
         """
         test, size, chain, bound = self.test, self.model.size, seen.chain, np.zeros(len(seen.chain))
         accepted = np.zeros(len(chain), dtype=bool)
@@ -216,19 +211,20 @@ class Run:
             entries = (entry[rows] for entry in (seen.states, seen.proposed, *given[:3]))
             moves = Moves(self.model, self._scanned[chain[rows]], *entries)
             bound[rows], self._scanned[chain[rows]] = test.bounds(moves), moves.scanned
-        looking, wanted, number = rows, np.full(len(rows), self.first_batch), 0
-        while looking.size:
+        undecided, sizes, number = rows, np.full(len(rows), self.first_batch), 0
+        while undecided.size:
             if not self.reads_all:
-                self._reader.read(seen, looking, wanted)
-            columns: list[Any] = [np.full(len(looking), number), *seen.moments(looking)]
-            columns += [column[looking] for column in (*given, bound)]
-            verdict = self._verdicts(Look._make((size, *columns, seen.terms(looking))))
-            impossible = seen.mean[looking] == -np.inf  # some datum has no likelihood at the proposal
-            decided = verdict.decided | impossible
-            accepted[looking] = decided & verdict.accepted & ~impossible
-            for name, values in verdict.diagnostics.items():
-                reported[name][looking] = values
-            looking, wanted, number = looking[~decided], np.minimum(verdict.wanted, size)[~decided], number + 1
+                self._reader.read(seen, undecided, sizes)
+            columns: list[Any] = [np.full(len(undecided), number), *seen.moments(undecided)]
+            columns += [column[undecided] for column in (*given, bound)]
+            found = self._decide(Stage(size, *columns))
+            impossible = seen.mean[undecided] == -np.inf  # a data point has zero likelihood at the proposal
+            decided = found.decided | impossible
+            accepted[undecided] = decided & found.accepted & ~impossible
+            for name, values in found.diagnostics.items():
+                reported[name][undecided] = values
+            undecided, sizes = undecided[~decided], np.minimum(found.next_size, size)[~decided]
+            number += 1
         if self.reads_all:
             self._likelihoods[chain[rows]] = np.where(accepted[rows], likelihoods, before)
         else:
@@ -237,13 +233,11 @@ class Run:
 
 
 def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest) -> bool:
-    """Whether chains of this posterior, with this proposal and test, run in compiled code.
+    """Return True if chains of this posterior, with this proposal and test, run in compiled code.
 
-    What compiled chains do not know, a test or a proposal of your own among it, runs together, with the same results.
+    Other chains, such as those with a user-defined test or proposal, advance together in NumPy with the same results.
     """
     if posterior.compiled_terms is None or type(proposal) not in (RandomWalk, Langevin):
-        return False
-    if callable(getattr(test, "bound", None)):
         return False
     from steinkit.samplers.acceptance.rules import rule_of
 
@@ -251,6 +245,6 @@ def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest
 
 
 def _require(value: Any, name: str, method: str, example: str) -> None:
-    """Raise UsageError if ``value`` is a name or a class, say, where an object that has the method is wanted."""
+    """Raise UsageError if ``value`` is not an object with the method, but a name or a class."""
     if isinstance(value, type) or not hasattr(value, method):
-        raise UsageError(f"{name} must be an object such as {example}; received {value!r}")
+        raise UsageError(f"`{name}` must be an object such as {example}; got {value!r}")

@@ -24,7 +24,7 @@ from steinkit.files.streams import as_json
 from steinkit.posterior import Posterior
 from steinkit.samplers import SequentialDesign, registry
 from steinkit.samplers.registry import Option, Sampler
-from steinkit.text import alternatives, filled, one_line
+from steinkit.text import filled, one_line
 
 
 def _whole(text: str) -> int:
@@ -49,7 +49,6 @@ def _seeds(text: str) -> int | list[int]:
 _WHOLE = shared.Parsed(_whole, "a whole number")
 _NUMBERS = shared.Parsed(_numbers, "a number, or numbers separated by commas")
 _SEED = shared.Parsed(_seeds, "a whole number, or whole numbers separated by commas")
-_TESTS = registry.acceptance_test_names()
 
 
 def _own_option(metavar: str, text: str) -> dict[str, Any]:
@@ -84,8 +83,7 @@ SAMPLER_OPTIONS = {
     "batch_size": _option(_WHOLE, "N", "Data points in a minibatch."),
     "epsilon": _option(click.FLOAT, "X", "Error that an acceptance test allows."),
     "temperature": _option(click.FLOAT, "T", "Divisor of the log likelihood; score with -p temperature=T."),
-    **{name: _own_option(**each) for name, each in registry.own_options().items()},
-    "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld: {alternatives(_TESTS)}."),
+    **{name: _own_option(*each) for name, each in registry.own_options().items()},
     **CHAIN_OPTIONS,
 }
 """Options of all samplers, in terms of click."""
@@ -124,17 +122,11 @@ def options_given(sampler: Sampler, settings: Options) -> dict[str, Any]:
     # An option that is not given is False for a flag, () if repeatable, else None; 0 is a value.
     values = {name: settings[name] for name in SAMPLER_OPTIONS}
     given = {name: value for name, value in values.items() if value not in (None, ()) and value is not False}
-    taken = sampler.options(given.get("test"))
-    subject = f"sampler {sampler.name!r}" + (
-        f" with test {given['test']!r}" if {"test"} <= given.keys() & taken else ""
-    )
+    taken = sampler.options()
+    subject = f"sampler {sampler.name!r}"
     for name in given:
         if name not in taken:
-            tests = registry.acceptance_tests_with(name) if "test" in sampler.options() else ()
             hint = did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
-            if tests:
-                hint = f"; it is an option of --test {' or '.join(tests)}"
-            hint += registry.note_on(sampler.name)
             raise UsageError(f"{subject} has no option {as_flag(name)}{hint}; its options are {options_text(taken)}")
     missing = [as_flag(option.name) for option in taken.values() if option.required and option.name not in given]
     if sampler.needs_end and not {"draws", "budget"} & given.keys():
@@ -181,10 +173,7 @@ def samplers(json_output: bool) -> None:
         lines += [sampler.name, one_line(sampler.summary, "    "), filled(options_text(options), "    ")]
         listed = [{**asdict(option), "name": as_flag(option.name)} for option in options.values()]
         documents.append({"name": sampler.name, "summary": sampler.summary, "options": listed})
-    closing = (
-        "Options in brackets are optional; chains need --draws, --budget, or both. See 'steinkit sample --help'. "
-        f"--test is one of {', '.join(_TESTS)}; its options replace --epsilon."
-    )
+    closing = "Options in brackets are optional; chains need --draws, --budget, or both. See 'steinkit sample --help'."
     document = {"samplers": documents, "version": __version__}
     say(as_json(document) if json_output else "\n".join([*lines, "", filled(closing)]))
 

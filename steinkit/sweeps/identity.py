@@ -108,7 +108,7 @@ def recordable(value: Any, what: str) -> Any:
         return value
     raise UsageError(
         f"{what} must be a finite number, a word, true or false, or a list of these, which a record can keep; "
-        f"received {value!r}" + ("; name a test by its word, test='austerity' say" if hasattr(value, "decide") else "")
+        f"received {value!r}"
     )
 
 

@@ -78,7 +78,7 @@ class SweptSampler:
             except TypeError as error:
                 raise UsageError(f"{error}; a sampler is a function (target, *, seed, **options)") from None
             return
-        known = self._registered.options(options.get("test"))
+        known = self._registered.options()
         require_known(
             options, sorted(known.keys() - {"seed", "chains"}), f"sampler {self.name!r} has no option", "its options"
         )

@@ -62,7 +62,7 @@ def test_small_batches_give_a_warning(steinkit):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--first-fraction", "1e-12", "--epsilon", "0.1"), "10000"),
+        (("--first-fraction", "1e-12", "--epsilon", "0.1"), "at most 10000 stages"),
         ((), "expected --first-fraction, --epsilon"),
         (("--epsilon", "0.1"), "expected --first-fraction"),
         (("--first-fraction", "2", "--epsilon", "0.1"), "first_fraction"),

@@ -22,7 +22,7 @@ _SETTINGS = {
     "sgld": (*_LANGEVIN, "--decay", "0.3"),
     "corrected-sgld": (*_LANGEVIN, "--epsilon", "0.1"),
     "approximate-mh": (*_WALK, "--batch-size", "10"),
-    "barker-mh": (*_WALK, "--batch-size", "10", "--clt-bound"),
+    "barker-mh": (*_WALK, "--batch-size", "10"),
     "subsampling-mh": (*_WALK, "--factor", "1.5"),
     "rwmh": _WALK,
     "barker": _WALK,
@@ -115,13 +115,13 @@ def test_an_own_target(steinkit, write_code):
         ((*_RWMH, "--draws", "3", "-o", "-", "--json"), 2, "both write to standard output"),
         ((*_RWMH, "--draws", "3", "--step-size", "1", "-o", "x.csv"), 2, "no option --step-size"),
         ((*_RWMH, "--draws", "1.5", "-o", "x.csv"), 2, "expected a whole number, got '1.5'"),
-        ((*_RWMH, "--draws", "3", "--seed", "-1", "-o", "x.csv"), 2, "seed must be"),
+        ((*_RWMH, "--draws", "3", "--seed", "-1", "-o", "x.csv"), 2, "seed"),
         ((*_RWMH, "--draws", "3", "--start", "1", "--start", "1,2", "-o", "x.csv"), 2, "got 1, 2"),
         (("sample", "sgdl", "--target", "normal", "-o", "x.csv"), 2, 'did you mean "sgld"'),
         (("sample", "sgld", "--target", "normal", "--draws", "3", "-o", "x.csv"), 2, "--step-size and --batch-size"),
-        (("sample", "sgld", "--target", "normal", "--draws", "3", *_LANGEVIN, "-o", "x.csv"), 2, "need a steinkit"),
-        (("sample", "iid", "--target", "logistic-posterior", "--draws", "3", "-o", "x.csv"), 2, "no sampler"),
-        (("sample", "sobol", "--target", "normal", "--draws", "3", "-o", "x.csv"), 2, "uniform"),
+        (("sample", "sgld", "--target", "normal", "--draws", "3", *_LANGEVIN, "-o", "x.csv"), 2, "steinkit.Posterior"),
+        (("sample", "iid", "--target", "logistic-posterior", "--draws", "3", "-o", "x.csv"), 2, "cannot be drawn from"),
+        (("sample", "sobol", "--target", "normal", "--draws", "3", "-o", "x.csv"), 2, "Uniform"),
     ],
 )  # fmt: skip
 def test_refused(steinkit, folder, arguments, code, message):
@@ -136,17 +136,11 @@ def test_refused(steinkit, folder, arguments, code, message):
     [
         (("sgld", "--step-size", "1", "--batch-size", "101"), "101"),
         (("sgld", "--step-size", "-1", "--batch-size", "5"), "step_size"),
-        (("approximate-mh", *_WALK, "--epsilon", "2"), "in [0, 1]"),
-        (("rwmh", *_WALK, "--budget", "99"), "budget must be at least 100"),
-        (("barker", *_WALK, "--step-size", "1"), "Livingstone"),
-        (
-            ("corrected-sgld", *_LANGEVIN, "--test", "concentration", "--bound", "scan"),
-            'expected a number or "oracle"',
-        ),
-        (("corrected-sgld", *_LANGEVIN, "--test", "minibatch-barker", "--growth", "x"), "one of 'fixed', 'jump'"),
-        (("corrected-sgld", *_LANGEVIN, "--sigma", "1"), "--test minibatch-barker"),
-        (("corrected-sgld", *_LANGEVIN, "--test", "barker", "--epsilon", "0.1"), "with test 'barker' has no option"),
-        (("corrected-sgld", *_LANGEVIN, "--test", "best"), "is not one of 'austerity', 'barker'"),
+        (("approximate-mh", *_WALK, "--epsilon", "2"), "in [0, 1]; received 2"),
+        (("rwmh", *_WALK, "--budget", "99"), "at least 100"),
+        (("barker", *_WALK, "--step-size", "1"), "has no option --step-size"),
+        (("subsampling-mh", *_WALK, "--bound", "scan"), "scan"),
+        (("corrected-sgld", *_LANGEVIN, "--sigma", "1"), "has no option --sigma"),
     ],
 )
 def test_settings_out_of_range(steinkit, folder, arguments, message):
@@ -181,8 +175,6 @@ def test_every_option_is_available():
     for name in registry.sampler_names():
         sampler = registry.find_sampler(name)
         taken |= sampler.options().keys()
-    for test in registry.acceptance_test_names():
-        taken |= registry.find_sampler("corrected-sgld").options(test).keys()
     assert SAMPLER_OPTIONS.keys() == taken
 
 

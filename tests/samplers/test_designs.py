@@ -1,4 +1,4 @@
-"""The search for a sequential test: nothing on the grid beats it, and chains keep what it promises."""
+"""Designs of sequential tests are optimal on their grid and hold for chains."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from steinkit.samplers import (
 )
 
 
-def test_where_the_mean_is_far_the_first_look_decides_rightly():
+def test_the_first_stage_decides_correctly_if_the_mean_is_far():
     for far in (50.0, 1e4, 1e9):
         error, data_use = designs._curves(0.1, 0.05, 0.5)(np.array([far]))
         assert error[0] == pytest.approx(0.0, abs=1e-9)
@@ -28,7 +28,7 @@ def test_where_the_mean_is_far_the_first_look_decides_rightly():
 
 
 @pytest.mark.parametrize("target", [0.1, 0.01])
-def test_the_worst_case_design_exhausts_its_target_and_nothing_beats_it(target):
+def test_the_worst_case_design_is_optimal(target):
     fractions, alphas = [0.05, 0.2], [0.5, 1.0]
     design = worst_case_design(target, first_fractions=fractions, alphas=alphas)
     assert 0.995 * target < design.error <= target
@@ -39,7 +39,7 @@ def test_the_worst_case_design_exhausts_its_target_and_nothing_beats_it(target):
                 assert found.error > target or found.data_use >= design.data_use - 1e-3 * target
 
 
-def test_the_average_design_exhausts_its_target_and_nothing_beats_it():
+def test_the_average_design_is_optimal():
     batches, alphas, target = [200, 800], [0.5, 1.0], 0.02
     design = average_design(trial(), target, batch_sizes=batches, alphas=alphas)
     assert 0.99 * target < design.error <= target
@@ -65,7 +65,7 @@ def test_the_average_design_holds_on_new_moves_and_reads_less_than_the_worst_cas
     assert found.data_use.mean() < 0.8 * careful.data_use.mean()
 
 
-def test_a_chain_with_the_design_reads_what_was_promised():
+def test_a_chain_with_the_design_has_the_expected_data_use():
     design = average_design(trial(), 0.01, batch_sizes=[200], alphas=[0.5])
     run = {"start": POSTERIOR.posterior_mean, "chains": 10, "draws": 60, "burn_in": 20, "seed": 3}
     draws = approximate_mh(POSTERIOR, proposal_scale=0.03, **design.options(SIZE), **run)
@@ -75,7 +75,7 @@ def test_a_chain_with_the_design_reads_what_was_promised():
     np.testing.assert_array_equal(same.points, draws.points)
 
 
-def test_default_batches_of_many_data_are_neither_small_nor_all_tried():
+def test_default_batches_of_large_data():
     rng, size = np.random.default_rng(0), 20_000
     moves = TrialRun(size, rng.normal(-1.0, 1.5, 20) / size, np.full(20, 3.5 / np.sqrt(size)))
     found = average_design(moves, 0.02, alphas=[0.75])
@@ -83,7 +83,7 @@ def test_default_batches_of_many_data_are_neither_small_nor_all_tried():
     every = average_design(moves, 0.02, batch_sizes=batches, alphas=[0.75])
     assert found.data_use < 1.01 * every.data_use
     assert found.first_fraction < 0.2
-    huge = TrialRun(10**8, [-1e-8], [1e-8])  # decided at once: the smallest batch is best
+    huge = TrialRun(10**8, [-1e-8], [1e-8])  # the first stage decides: the smallest batch is best
     assert average_design(huge, 0.01, alphas=[0.5]).first_fraction == pytest.approx(1e-3)
 
 
@@ -96,26 +96,26 @@ def test_a_design_becomes_a_test():
     assert (easy.epsilon, easy.data_use) == (0.5, pytest.approx(0.1))
 
 
-def test_settings_out_of_range_are_refused():
+def test_settings_out_of_range_are_rejected():
     for wrong in ({"first_fraction": 0.0}, {"first_fraction": 1.1}, {"epsilon": -0.1}, {"alpha": 0.4}):
-        with pytest.raises(sk.UsageError, match=f"{next(iter(wrong))} must be"):
+        with pytest.raises(sk.UsageError, match=next(iter(wrong))):
             operating_characteristics(0.0, **({"first_fraction": 0.1, "epsilon": 0.1} | wrong))
-    with pytest.raises(sk.UsageError, match="mean must be a number or an array of numbers; received 'far'"):
+    with pytest.raises(sk.UsageError, match=r"mean .*'far'"):
         operating_characteristics("far", first_fraction=0.1, epsilon=0.1)
-    with pytest.raises(sk.UsageError, match=r"a sequence of first shares of the data to choose from; received 0\.1"):
+    with pytest.raises(sk.UsageError, match=r"first_fractions .*0\.1"):
         worst_case_design(0.1, first_fractions=0.1)
-    with pytest.raises(sk.UsageError, match="alpha must be a number"):
+    with pytest.raises(sk.UsageError, match=r"alphas .*constant"):
         worst_case_design(0.1, alphas="constant")
     with pytest.raises(sk.UsageError, match="batch_sizes"):
         average_design(trial(), 0.1, batch_sizes=100)
-    with pytest.raises(sk.UsageError, match="mean must be numbers"):
+    with pytest.raises(sk.UsageError, match=r"mean .*nan"):
         operating_characteristics([0.0, np.nan], first_fraction=0.1, epsilon=0.1)
     for target in (0.0, 0.5, np.nan, "much"):
-        with pytest.raises(sk.UsageError, match="target_error must be"):
+        with pytest.raises(sk.UsageError, match="target_error"):
             worst_case_design(target)
-    with pytest.raises(sk.UsageError, match="at least one first share"):
+    with pytest.raises(sk.UsageError, match="at least one"):
         worst_case_design(0.1, first_fractions=[])
-    with pytest.raises(sk.UsageError, match="at most the number of data, 4000; received 5000"):
+    with pytest.raises(sk.UsageError, match=r"batch_sizes.*4000; got 5000"):
         average_design(trial(), 0.1, batch_sizes=[5000])
-    with pytest.raises(sk.UsageError, match="53 data are too few for batches of 100; give batch_sizes"):
+    with pytest.raises(sk.UsageError, match=r"53.*batch_sizes"):
         average_design(TrialRun(53, [0.1], [1.0]), 0.1)

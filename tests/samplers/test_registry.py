@@ -8,7 +8,6 @@ import pytest
 import steinkit as sk
 from steinkit import samplers
 from steinkit.samplers import registry
-from steinkit.samplers.acceptance.interface import option
 
 NODAL = sk.targets.LogisticRegression.nodal()
 
@@ -26,14 +25,14 @@ def test_options_are_the_keyword_arguments(name):
     sampler = registry.find_sampler(name)
     assert sampler.function is getattr(samplers, name.replace("-", "_"))
     signature = inspect.signature(sampler.function).parameters
-    wanted = [each for each in signature if each not in ("target", "posterior", "progress")]
+    wanted = [each for each in signature if each not in ("target", "posterior", "progress", "test")]
     assert list(sampler.options()) == wanted
     for each in sampler.options().values():
         assert each.required == (signature[each.name].default is inspect.Parameter.empty)
 
 
 def test_a_function_that_is_decorated_and_exported_is_a_sampler(monkeypatch):
-    @registry.sampler(leaps=option("N", "Steps of a move."))
+    @registry.sampler(leaps=registry.OwnOption("N", "Steps of a move."))
     def new_walk(target: sk.Target, *, leaps: int, **run):
         """A new walk, exact.
 
@@ -46,23 +45,11 @@ def test_a_function_that_is_decorated_and_exported_is_a_sampler(monkeypatch):
     assert list(found) == ["new-walk", "rwmh"]
     assert found["new-walk"].summary == "A new walk, exact"
     assert list(found["new-walk"].options())[:2] == ["leaps", "chains"]
-    assert found["new-walk"].own == {"leaps": {"metavar": "N", "text": "Steps of a move."}}
-
-
-def test_a_test_brings_its_options_and_takes_epsilon_away():
-    sampler = registry.find_sampler("corrected-sgld")
-    assert "epsilon" in sampler.options()
-    assert "epsilon" not in sampler.options("metropolis")
-    assert {"sigma", "growth", "step_size"} <= sampler.options("minibatch-barker").keys()
-    assert "epsilon" in sampler.options("concentration")
-    assert sampler.options("barker")["batch_size"].required
+    assert found["new-walk"].own == {"leaps": ("N", "Steps of a move.")}
 
 
 def test_run_calls_the_function():
     options = {"step_size": 0.01, "batch_size": 5, "draws": 20, "seed": 3}
-    by_name = registry.find_sampler("corrected-sgld").run(NODAL, {**options, "test": "minibatch-barker", "sigma": 0.9})
-    test = samplers.MinibatchBarkerTest(batch_size=5, sigma=0.9)
-    np.testing.assert_array_equal(by_name.points, samplers.corrected_sgld(NODAL, **options, test=test).points)
     default = registry.find_sampler("corrected-sgld").run(NODAL, options)
     np.testing.assert_array_equal(default.points, samplers.corrected_sgld(NODAL, **options).points)
 
@@ -73,5 +60,3 @@ def test_unknown_names():
     for name in ("barker_mh", "metropolis-hastings", "Draws", "chains"):
         with pytest.raises(sk.UsageError, match=f"unknown sampler '{name}'"):
             registry.find_sampler(name)
-    with pytest.raises(sk.UsageError, match=r'''unknown test 'austreity' [(]did you mean "austerity"'''):
-        registry.find_sampler("corrected-sgld").options("austreity")

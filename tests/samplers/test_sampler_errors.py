@@ -1,4 +1,4 @@
-"""Bad input: what was received, what is wanted; and chains that cannot go on."""
+"""Errors for invalid options, invalid functions of a posterior, and chains that diverge."""
 
 import re
 
@@ -18,7 +18,7 @@ SGLD = {"step_size": 0.01, "batch_size": 5, "draws": 5}
 
 
 def changed(**functions):
-    """The nodal posterior with other functions."""
+    """Return the nodal posterior with some functions replaced."""
     terms = {
         name: getattr(NODAL, name) for name in ("log_likelihood", "grad_log_likelihood", "log_prior", "grad_log_prior")
     }
@@ -26,7 +26,7 @@ def changed(**functions):
 
 
 def full_gradient_on_minibatches(**options):
-    """Langevin proposals from all 53 data, judged on batches of 5."""
+    """Run Langevin proposals with gradients of all 53 data points, and tests on batches of 5."""
     proposal, test = samplers.Langevin(0.1), samplers.AusterityTest(0.1, 5)
     return samplers.metropolis_hastings(NODAL, proposal=proposal, test=test, **options)
 
@@ -34,59 +34,58 @@ def full_gradient_on_minibatches(**options):
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        (lambda: samplers.iid(3, draws=5), "needs a steinkit.Target or steinkit.Posterior; received int"),
-        (lambda: samplers.approximate_mh(NODAL, batch_size=54, **WALK), "batch_size .* at most .* 53; got 54"),
-        (lambda: samplers.barker_mh(NODAL, batch_size=54, **WALK), "at most the number of data, 53; got 54"),
-        (lambda: samplers.subsampling_mh(NODAL, batch_size=54, **WALK), "at most the number of data, 53"),
-        (lambda: samplers.sgld(NODAL, **SGLD | {"batch_size": 54}), "at most the number of data, 53"),
-        (lambda: samplers.corrected_sgld(NODAL, **SGLD | {"batch_size": 54}), "at most the number of data, 53"),
-        (lambda: samplers.approximate_mh(NODAL, batch_size=0, **WALK), "whole number of at least 1; got 0"),
-        (lambda: samplers.approximate_mh(NODAL, batch_size=2.5, **WALK), "whole number .*; got 2.5"),
-        (lambda: samplers.approximate_mh(NODAL, epsilon=1.1, **WALK), r"epsilon .*\[0, 1\]; got 1.1"),
-        (lambda: samplers.approximate_mh(NODAL, epsilon=-0.1, **WALK), r"epsilon .*\[0, 1\]; got -0.1"),
-        (lambda: samplers.approximate_mh(NODAL, epsilon=np.nan, **WALK), r"epsilon .*\[0, 1\]; got nan"),
-        (lambda: samplers.subsampling_mh(NODAL, epsilon=2, **WALK), r"epsilon .*\[0, 1\]; got 2"),
-        (lambda: samplers.subsampling_mh(NODAL, factor=1.0, **WALK), "factor .* above 1; got 1.0"),
-        (lambda: samplers.subsampling_mh(NODAL, bound=-2.0, **WALK), "bound .* positive"),
-        (lambda: samplers.subsampling_mh(NODAL, bound="scan", **WALK), '"oracle"; received \'scan\''),
-        (lambda: samplers.approximate_mh(NODAL, alpha=0.4, **WALK), r"alpha .*\[1/2, 1\]; got 0.4"),
-        (lambda: samplers.barker_mh(NODAL, sigma=-1.0, **WALK), "sigma must be .* at least 0.05 .*got -1.0"),
-        (lambda: samplers.barker_mh(NODAL, sigma=2.5, **WALK), "sigma"),
-        (lambda: samplers.barker_mh(NODAL, growth="slow", **WALK), "growth .* received 'slow'"),
-        (lambda: samplers.barker_mh(NODAL, temperature=0.0, **WALK), "temperature .* positive"),
-        (lambda: samplers.barker_mh(NODAL, temperature=lambda t: -1.0, **WALK), "temperature schedule must return"),
-        (lambda: samplers.sgld(NODAL, **SGLD | {"step_size": -1e-3}), "step_size .* positive .*got -0.001"),
-        (lambda: samplers.sgld(NODAL, decay=1.5, **SGLD), r"decay .*\[0, 1\]"),
-        (lambda: samplers.mala(NODAL, step_size=0.0, draws=3), "step_size .* positive .*got 0.0"),
-        (lambda: samplers.mala(NODAL, step_size="big", draws=3), "step_size .* number.*got 'big'"),
-        (lambda: samplers.rwmh(NODAL, proposal_scale=-1.0, draws=3), "proposal_scale must be positive.*-1.0"),
-        (lambda: samplers.rwmh(NODAL, proposal_scale=[1.0, 2.0], draws=3), "one for each of 6 coordinates; received"),
-        (lambda: samplers.rwmh(NODAL, start=[0.0, 0.0], **WALK), r"start must have shape \(6,\) or \(1, 6\).*\(2,\)"),
-        (lambda: samplers.rwmh(NODAL, start=np.zeros((3, 6)), chains=2, **WALK), r"\(2, 6\).*received \(3, 6\)"),
-        (lambda: samplers.rwmh(NODAL, start=[np.nan] * 6, **WALK), "start must be numbers, none of them NaN"),
-        (lambda: samplers.rwmh(NODAL, start="there", **WALK), "start must be a number or an array"),
-        (lambda: samplers.rwmh(NODAL, proposal_scale=0.1), "give draws, budget, or both"),
-        (lambda: samplers.rwmh(NODAL, proposal_scale=0.1, draws=0), "draws .* at least 1; got 0"),
-        (lambda: samplers.rwmh(NODAL, chains=0, **WALK), "chains .* at least 1; got 0"),
-        (lambda: samplers.rwmh(NODAL, thin=0, **WALK), "thin .* at least 1"),
-        (lambda: samplers.rwmh(NODAL, burn_in=-1, **WALK), "burn_in .* at least 0"),
-        (lambda: samplers.rwmh(NODAL, seed=-1, **WALK), "seed must be"),
-        (lambda: samplers.rwmh(NODAL, budget=52, **WALK), "budget must be at least 53,.*received 52"),
-        (lambda: samplers.sgld(NODAL, budget=4, **SGLD), "budget must be at least 5,.*received 4"),
-        (lambda: samplers.sgld(NODAL, budget=20, burn_in=4, **SGLD), "budget must be at least 25,.*received 20"),
-        (lambda: samplers.corrected_sgld(NODAL, budget=9, **SGLD), "budget must be at least 10,.*received 9"),
-        (lambda: full_gradient_on_minibatches(budget=57), "budget must be at least 58,.*received 57"),
+        (lambda: samplers.iid(3, draws=5), "int"),
+        (lambda: samplers.approximate_mh(NODAL, batch_size=54, **WALK), "batch_size .*53; .*54"),
+        (lambda: samplers.barker_mh(NODAL, batch_size=54, **WALK), "batch_size .*53; .*54"),
+        (lambda: samplers.subsampling_mh(NODAL, batch_size=54, **WALK), "batch_size .*53; .*54"),
+        (lambda: samplers.sgld(NODAL, **SGLD | {"batch_size": 54}), "batch_size .*53; .*54"),
+        (lambda: samplers.corrected_sgld(NODAL, **SGLD | {"batch_size": 54}), "batch_size .*53; .*54"),
+        (lambda: samplers.approximate_mh(NODAL, batch_size=0, **WALK), "batch_size .*0"),
+        (lambda: samplers.approximate_mh(NODAL, batch_size=2.5, **WALK), "batch_size .*2.5"),
+        (lambda: samplers.approximate_mh(NODAL, epsilon=1.1, **WALK), "epsilon .*1.1"),
+        (lambda: samplers.approximate_mh(NODAL, epsilon=-0.1, **WALK), "epsilon .*-0.1"),
+        (lambda: samplers.approximate_mh(NODAL, epsilon=np.nan, **WALK), "epsilon .*nan"),
+        (lambda: samplers.subsampling_mh(NODAL, epsilon=2, **WALK), "epsilon .*2"),
+        (lambda: samplers.subsampling_mh(NODAL, factor=1.0, **WALK), "factor .*1.0"),
+        (lambda: samplers.subsampling_mh(NODAL, bound=-2.0, **WALK), "bound .*-2.0"),
+        (lambda: samplers.subsampling_mh(NODAL, bound="scan", **WALK), "bound.*'scan'"),
+        (lambda: samplers.approximate_mh(NODAL, alpha=0.4, **WALK), "alpha .*0.4"),
+        (lambda: samplers.barker_mh(NODAL, sigma=-1.0, **WALK), "sigma .*-1.0"),
+        (lambda: samplers.barker_mh(NODAL, sigma=2.5, **WALK), "sigma .*2.5"),
+        (lambda: samplers.barker_mh(NODAL, temperature=0.0, **WALK), "temperature .*0.0"),
+        (lambda: samplers.rwmh(NODAL, temperature="hot", **WALK), "temperature .*'hot'"),
+        (lambda: samplers.sgld(NODAL, temperature=-1.0, **SGLD), "temperature .*-1.0"),
+        (lambda: samplers.sgld(NODAL, **SGLD | {"step_size": -1e-3}), "step_size .*-0.001"),
+        (lambda: samplers.sgld(NODAL, decay=1.5, **SGLD), "decay .*1.5"),
+        (lambda: samplers.mala(NODAL, step_size=0.0, draws=3), "step_size .*0.0"),
+        (lambda: samplers.mala(NODAL, step_size="big", draws=3), "step_size .*'big'"),
+        (lambda: samplers.rwmh(NODAL, proposal_scale=-1.0, draws=3), "proposal_scale .*-1.0"),
+        (lambda: samplers.rwmh(NODAL, proposal_scale=[1.0, 2.0], draws=3), "proposal_scale .*6"),
+        (lambda: samplers.rwmh(NODAL, start=[0.0, 0.0], **WALK), r"start.*\(2,\)"),
+        (lambda: samplers.rwmh(NODAL, start=np.zeros((3, 6)), chains=2, **WALK), r"\(2, 6\).*\(3, 6\)"),
+        (lambda: samplers.rwmh(NODAL, start=[np.nan] * 6, **WALK), "start .*nan"),
+        (lambda: samplers.rwmh(NODAL, start="there", **WALK), "start .*'there'"),
+        (lambda: samplers.rwmh(NODAL, proposal_scale=0.1), "draws.*budget"),
+        (lambda: samplers.rwmh(NODAL, proposal_scale=0.1, draws=0), "draws .*0"),
+        (lambda: samplers.rwmh(NODAL, chains=0, **WALK), "chains .*0"),
+        (lambda: samplers.rwmh(NODAL, thin=0, **WALK), "thin .*0"),
+        (lambda: samplers.rwmh(NODAL, burn_in=-1, **WALK), "burn_in .*-1"),
+        (lambda: samplers.rwmh(NODAL, seed=-1, **WALK), "seed.*-1"),
+        (lambda: samplers.rwmh(NODAL, budget=52, **WALK), "budget.* 53.* 52"),
+        (lambda: samplers.sgld(NODAL, budget=4, **SGLD), "budget.* 5.* 4"),
+        (lambda: samplers.sgld(NODAL, budget=20, burn_in=4, **SGLD), "budget.* 25.* 20"),
+        (lambda: samplers.corrected_sgld(NODAL, budget=9, **SGLD), "budget.* 10.* 9"),
+        (lambda: full_gradient_on_minibatches(budget=57), "budget.* 58.* 57"),
         (lambda: samplers.approximate_mh(NODAL, proposal_scale=0.3, batch_size=2, epsilon=0.01, budget=22, burn_in=10),
-         "budget 22 was spent before any chain had a draw"),
-        (lambda: samplers.rwmh(NODAL, temperature="hot", **WALK), "temperature .* positive .*got 'hot'"),
+         "budget. 22 was spent"),
         (lambda: samplers.metropolis_hastings(NODAL, proposal=0.3, test=samplers.MetropolisTest(), draws=1),
-         r"proposal must be an object such as RandomWalk\(0.1\); received 0.3"),
+         "proposal.*0.3"),
         (lambda: samplers.metropolis_hastings(NODAL, proposal=samplers.RandomWalk(1.0), test="barker", draws=1),
-         r"test must be an object such as MetropolisTest\(\); received 'barker'"),
-        (lambda: samplers.barker_mh(NORMAL, **WALK), "minibatches need a steinkit.Posterior.*'normal'"),
-        (lambda: samplers.sgld(NORMAL, **SGLD), "minibatches need a steinkit.Posterior"),
-        (lambda: samplers.rwmh(lambda x: -x, **WALK), "needs a steinkit.Target or steinkit.Posterior"),
-        (lambda: samplers.rwmh(sk.Target(score=lambda x: -x, dim=2), **WALK), "has no log density"),
+         "test.*'barker'"),
+        (lambda: samplers.barker_mh(NORMAL, **WALK), "Posterior.*'normal'"),
+        (lambda: samplers.sgld(NORMAL, **SGLD), "Posterior.*'normal'"),
+        (lambda: samplers.rwmh(lambda x: -x, **WALK), "function"),
+        (lambda: samplers.rwmh(sk.Target(score=lambda x: -x, dim=2), **WALK), "log density"),
         (lambda: samplers.rwmh(sk.Target(score=lambda x: -x, log_density=lambda x: x[:, 0]), **WALK), "dimension"),
     ],
 )  # fmt: skip
@@ -98,25 +97,25 @@ def test_options_out_of_range(run, message):
 @pytest.mark.parametrize(
     ("functions", "message"),
     [
-        ({"log_likelihood": lambda theta, x, y: np.zeros(3)}, r"log_likelihood must return shape"),
-        ({"log_likelihood": lambda theta, x, y: 0.0}, r"log_likelihood must return shape"),
-        ({"log_likelihood": lambda theta, x, y: np.full(len(y), np.nan)}, "chain 1.*log likelihood.* nan"),
+        ({"log_likelihood": lambda theta, x, y: np.zeros(3)}, "log_likelihood"),
+        ({"log_likelihood": lambda theta, x, y: 0.0}, "log_likelihood"),
+        ({"log_likelihood": lambda theta, x, y: np.full(len(y), np.nan)}, "chain 1.*log likelihood.*nan"),
         (
             {"log_prior": lambda thetas: np.full(len(thetas), np.nan)},
-            "chain 1 cannot start at .*log prior there is nan",
+            "chain 1 .*log prior.*nan",
         ),
-        ({"log_prior": lambda thetas: 0.0}, "log_prior must return shape"),
-        ({"grad_log_likelihood": lambda theta, x, y: np.zeros(2)}, "grad_log_likelihood must return shape"),
+        ({"log_prior": lambda thetas: 0.0}, "log_prior"),
+        ({"grad_log_likelihood": lambda theta, x, y: np.zeros(2)}, "grad_log_likelihood"),
     ],
 )
 @pytest.mark.parametrize("function", [samplers.rwmh, samplers.barker_mh])
-def test_what_a_posterior_returns(functions, message, function):
+def test_invalid_functions_of_a_posterior(functions, message, function):
     with pytest.raises(sk.InputError, match=message):
         function(changed(**functions), **WALK)
 
 
 def broken_after(calls, name, value):
-    """A likelihood that returns something else from a certain call on."""
+    """Return a posterior with a function whose results are multiplied by a value after some calls."""
     count = [0]
 
     def function(theta, x, y):
@@ -128,13 +127,13 @@ def broken_after(calls, name, value):
 
 
 @pytest.mark.parametrize("function", [samplers.rwmh, samplers.barker, samplers.approximate_mh, samplers.barker_mh])
-def test_nan_in_the_middle_of_a_run_names_chain_step_and_state(function):
-    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the log likelihood gives nan .* \(.*\)"):
+def test_nan_during_a_run(function):
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the log likelihood .*nan.* \(.*\)"):
         function(broken_after(30, "log_likelihood", np.nan), proposal_scale=0.1, draws=50)
 
 
 def test_a_likelihood_of_zero_is_no_error():
-    """A proposal at which a datum is impossible is rejected; a uniform likelihood, x_i ~ U(0, theta)."""
+    """A proposal with zero likelihood of a data point is rejected; x_i ~ U(0, theta)."""
     posterior = sk.Posterior(
         (np.array([0.2, 0.9, 0.5]),),
         log_likelihood=lambda theta, x: np.where(x < theta[0], -np.log(abs(theta[0])), -np.inf),
@@ -147,46 +146,46 @@ def test_a_likelihood_of_zero_is_no_error():
         draws = function(posterior, proposal_scale=0.7, draws=300, start=1.5)
         assert draws.points.min() > 0.9
         assert 0.1 < draws.acceptance[0] < 0.9
-    with pytest.raises(sk.InputError, match=r"chain 2 cannot start at \(0.5\): the log likelihood there is -inf"):
+    with pytest.raises(sk.InputError, match=r"chain 2 .*\(0.5\).*-inf"):
         samplers.rwmh(posterior, proposal_scale=0.7, draws=3, chains=2, start=[[1.5], [0.5]])
 
 
 @pytest.mark.filterwarnings("error")
-def test_divergence_names_chain_step_and_state():
+def test_divergence():
     mixture = sk.targets.GaussianMean.simulate(100)
-    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the state is \(.*\), not finite; .* smaller step"):
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the state is \(.*\)"):
         samplers.sgld(mixture, step_size=10.0, batch_size=10, draws=1000, chains=3)
     gradient = broken_after(10, "grad_log_likelihood", np.nan)
-    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the gradient at the state \(.*\) is \(nan, "):
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the gradient .* \(.*\) is \(nan, "):
         samplers.sgld(gradient, step_size=0.01, batch_size=10, draws=50)
     gradient = broken_after(10, "grad_log_likelihood", np.nan)
-    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: .* proposal's log ratio gives nan for"):
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: .*log ratio.*nan"):
         samplers.corrected_sgld(gradient, step_size=0.01, batch_size=10, draws=50)
 
 
 def test_starts_outside_the_support():
     gamma = sk.targets.Gamma(shape=2.0, rate=1.0)
-    with pytest.raises(sk.InputError, match=r"chain 1 cannot start at \(-1\): the log prior there is -inf"):
+    with pytest.raises(sk.InputError, match=r"chain 1 .*\(-1\): the log prior .*-inf"):
         samplers.rwmh(gamma, proposal_scale=1.0, draws=3, start=-1.0)
-    with pytest.raises(sk.InputError, match=r"chain 1 cannot start at \(0\): the log likelihood there is -inf"):
+    with pytest.raises(sk.InputError, match=r"chain 1 .*\(0\): the log likelihood .*-inf"):
         samplers.rwmh(gamma, proposal_scale=1.0, draws=3)
 
 
-def test_a_chain_that_only_proposes_outside_the_support_is_given_up(monkeypatch):
+def test_a_chain_stops_if_all_proposals_are_outside_the_support(monkeypatch):
     monkeypatch.setattr("steinkit.samplers.chains.run._LOST", 200)
     uniform = sk.targets.Uniform(0.0, 1.0, dim=3)
-    with pytest.raises(sk.InputError, match="chain 1: the last 200 proposals all lay outside the support"):
+    with pytest.raises(sk.InputError, match="chain 1: the last 200 proposals"):
         samplers.rwmh(uniform, proposal_scale=1e4, budget=10, start=0.5 * np.ones(3))
 
 
 @pytest.mark.parametrize("target", [NODAL, sk.targets.Normal(0.0, dim=6)], ids=["compiled", "together"])
-def test_a_chain_that_rejects_proposals_inside_the_support_is_not_given_up(target, monkeypatch):
+def test_a_chain_continues_if_it_rejects_proposals_inside_the_support(target, monkeypatch):
     monkeypatch.setattr("steinkit.samplers.chains.run._LOST", 20)
     assert samplers.rwmh(target, proposal_scale=1e4, draws=100).acceptance.max() == 0.0
 
 
-def test_a_gradient_without_meaning_outside_the_bounds_is_no_error():
-    """theta > 0 with a term log theta: outside, its gradient here is NaN, and the proposal is rejected all the same."""
+def test_an_invalid_gradient_outside_the_bounds_is_no_error():
+    """For a term log theta, theta > 0, the gradient is NaN outside the bounds, where proposals are rejected."""
     x = np.array([0.5, 2.0, 1.1, 0.3])
     posterior = sk.Posterior(
         (x,),
@@ -212,7 +211,7 @@ def test_a_batch_longer_than_a_slice_is_read_in_several(monkeypatch):
         found = function(NODAL, **run)
         np.testing.assert_array_equal(found.batch_sizes, expected.batch_sizes)
         np.testing.assert_array_equal(found.points, expected.points)
-    # a datum without likelihood in the first of several slices
+    # zero likelihood of a data point in the first of several slices
     data = np.zeros(53)
     impossible = sk.Posterior(
         (data,),
@@ -233,13 +232,13 @@ def test_sgld_outside_the_bounds_is_an_error():
         name: getattr(base, name) for name in ("log_likelihood", "grad_log_likelihood", "log_prior", "grad_log_prior")
     }
     bounded = sk.Posterior(base.data, **terms, bounds=[[0.0, np.inf]])
-    with pytest.raises(sk.InputError, match=r"chain \d, step \d+: .* lies outside the posterior's bounds"):
+    with pytest.raises(sk.InputError, match=r"chain \d, step \d+: .*bounds"):
         samplers.sgld(bounded, step_size=0.05, batch_size=10, draws=500, start=0.2)
     draws = samplers.corrected_sgld(bounded, step_size=0.05, batch_size=10, draws=500, start=0.2)
     assert draws.points.min() >= 0.0
 
 
-def test_a_budget_ends_each_chain_at_its_own_number_of_draws():
+def test_a_budget_ends_chains_at_different_lengths():
     options = {"proposal_scale": 0.2, "batch_size": 10, "budget": 2000, "burn_in": 3, "thin": 2}
     draws = samplers.barker_mh(NODAL, chains=8, **options)
     assert draws.lengths is not None
@@ -260,13 +259,13 @@ def test_a_budget_ends_each_chain_at_its_own_number_of_draws():
     assert ((draws.acceptance > 0) & (draws.acceptance < 1)).all()
 
 
-def test_budgets_of_fixed_costs_are_kept_exactly():
+def test_budgets_with_constant_costs_are_exact():
     assert samplers.rwmh(NODAL, proposal_scale=0.1, budget=53 * 7 + 52).points.shape == (1, 7, 6)
     assert samplers.rwmh(NODAL, proposal_scale=0.1, budget=10**6, draws=4).points.shape == (1, 4, 6)
     assert samplers.sgld(NODAL, step_size=0.01, batch_size=5, budget=34).cost.tolist() == [[5, 10, 15, 20, 25, 30]]
 
 
-def test_settings_say_how_the_draws_were_made():
+def test_settings_contain_the_options():
     draws = samplers.approximate_mh(NODAL, epsilon=0.2, batch_size=4, chains=2, seed=9, **WALK)
     assert draws.settings["sampler"] == "approximate_mh"
     wanted = {"epsilon": 0.2, "batch_size": 4, "proposal_scale": 0.1, "draws": 5, "chains": 2, "seed": 9, "thin": 1}

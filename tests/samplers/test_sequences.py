@@ -1,4 +1,4 @@
-"""Independent draws, Sobol points and herding: exact values, and the rates at which they fill the interval."""
+"""Exact values and convergence rates of independent draws, Sobol points and herding."""
 
 import numpy as np
 import pytest
@@ -10,21 +10,21 @@ from steinkit.targets import Normal, Uniform
 
 
 def squared_distance(points):
-    """Integral of (F_n(x) - x)^2 over [0, 1], the L_2 star discrepancy squared."""
+    """Compute the integral of (F_n(x) - x)^2 over [0, 1], the squared L_2 star discrepancy."""
     x = np.sort(points)
     n = len(x)
     return 1.0 / (12.0 * n**2) + np.mean((x - (np.arange(1, n + 1) - 0.5) / n) ** 2)
 
 
 def slope(points):
-    """Least squares slope of log distance against log n, over beginnings of sequences; median of several."""
+    """Fit the slope of the log of the median distance against log n."""
     sizes = np.unique(np.geomspace(1, points.shape[1], 60).astype(int))
     distances = [np.median([np.sqrt(squared_distance(sequence[:n])) for sequence in points]) for n in sizes]
     return np.polyfit(np.log(sizes), np.log(distances), 1)[0]
 
 
 def herd_by_search(n, grid):
-    """Kernel herding as its authors write it, the argmax over a grid, the lowest of equals."""
+    """Compute kernel herding by the definition, with the smallest argmax over a grid."""
     points = []
     for t in range(1, n + 1):
         height = t * (grid - grid**2 / 2) - sum(np.minimum(grid, x) for x in points)
@@ -32,7 +32,7 @@ def herd_by_search(n, grid):
     return np.array(points)
 
 
-def test_iid_has_the_law_of_the_target():
+def test_iid_has_the_distribution_of_the_target():
     draws = iid(Uniform(), draws=400, chains=50, seed=3)
     assert draws.points.shape == (50, 400, 1)
     assert stats.kstest(draws.points.ravel(), "uniform").pvalue > 1e-3
@@ -91,13 +91,13 @@ def test_a_longer_sobol_sequence_begins_with_the_shorter():
 
 def test_herding_begins_as_computed_by_hand():
     points = herding(Uniform(), draws=4).points[0, :, 0]
-    # t = 2: maximise 2 x - x^2 - x; t = 3: equal tops at 1/3 and 2/3; t = 4: tops at 1/4 (1/8) and 3/4 (13/96)
+    # t = 2: maximize 2 x - x^2 - x; t = 3: equal maxima at 1/3 and 2/3; t = 4: maxima at 1/4 (1/8) and 3/4 (13/96)
     np.testing.assert_allclose(points, [1.0, 1 / 2, 1 / 3, 3 / 4], atol=1e-15)
 
 
 def test_herding_is_the_argmax_found_by_search():
     n = 12
-    grid = np.arange(27721) / 27720  # holds every multiple of 1/t, t up to 12
+    grid = np.arange(27721) / 27720  # contains every multiple of 1/t, t <= 12
     np.testing.assert_allclose(herding(Uniform(), draws=n).points[0, :, 0], herd_by_search(n, grid), atol=1e-12)
 
 
@@ -111,13 +111,13 @@ def test_herding_points_are_fractions_of_their_number_and_distinct():
 
 
 def test_rates():
-    """L_2 star discrepancies fall about as n^-1/2 for independent draws and n^-1 for the other two."""
+    """L_2 star discrepancies decrease as n^-1/2 for independent draws and about n^-1 for the others."""
     assert slope(iid(Uniform(), draws=500, chains=50, seed=2).points[:, :, 0]) == pytest.approx(-0.5, abs=0.08)
     for sequence in (sobol(Uniform(), draws=500), herding(Uniform(), draws=500)):
         assert slope(sequence.points[:, :, 0]) == pytest.approx(-0.95, abs=0.1)
         for n in (1, 3, 10, 100, 500):
             ratio = np.sqrt(squared_distance(sequence.points[0, :n, 0])) * 2.0 * np.sqrt(3.0) * n
-            assert 1.0 - 1e-12 <= ratio < 5.0  # 1 is the smallest distance of any n points
+            assert 1.0 - 1e-12 <= ratio < 5.0  # 1 is the minimum over all sets of n points
 
 
 def test_points_stay_in_the_box():
@@ -131,18 +131,18 @@ def test_points_stay_in_the_box():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: iid(Uniform(), draws=0), "draws must be a whole number of at least 1; got 0"),
-        (lambda: iid(Uniform(), draws=2.5), "draws must be a whole number"),
-        (lambda: iid(Uniform(), draws=2, chains=-1), "chains must be a whole number of at least 1; got -1"),
-        (lambda: iid(Uniform(), draws=2, seed=-1), "seed must be a whole number"),
-        (lambda: iid(sk.targets.LogisticRegression.nodal(), draws=2), "no sampler"),
-        (lambda: sobol(Normal(), draws=2), "sobol is for uniform targets; received 'normal'"),
-        (lambda: sobol(Uniform(), draws=2, chains=2), "2 chains of the same Sobol points"),
-        (lambda: sobol(Uniform(), draws=1 << 30), "draws must be below"),
-        (lambda: herding(Normal(), draws=2), "herding is for uniform targets"),
-        (lambda: herding(Uniform(dim=2), draws=2), "herding is for one dimension"),
+        (lambda: iid(Uniform(), draws=0), "draws .*0"),
+        (lambda: iid(Uniform(), draws=2.5), "draws .*2.5"),
+        (lambda: iid(Uniform(), draws=2, chains=-1), "chains .*-1"),
+        (lambda: iid(Uniform(), draws=2, seed=-1), "seed.*-1"),
+        (lambda: iid(sk.targets.LogisticRegression.nodal(), draws=2), "sampler="),
+        (lambda: sobol(Normal(), draws=2), "sobol .*'normal'"),
+        (lambda: sobol(Uniform(), draws=2, chains=2), "chains.* 2"),
+        (lambda: sobol(Uniform(), draws=1 << 30), "draws.*1073741824"),
+        (lambda: herding(Normal(), draws=2), "herding .*'normal'"),
+        (lambda: herding(Uniform(dim=2), draws=2), "herding .*2"),
     ],
 )
-def test_bad_input_is_refused(call, message):
+def test_invalid_input_is_rejected(call, message):
     with pytest.raises(sk.UsageError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""Trial runs record what exact Metropolis proposes."""
+"""Trial runs record the proposals of exact Metropolis chains."""
 
 import numpy as np
 import pytest
@@ -32,8 +32,8 @@ def test_a_trial_run_records_the_moments_of_every_proposal():
     np.testing.assert_allclose(run.log_ratio, [t.sum() / 2.0 + p for t, p in zip(terms, prior, strict=True)], atol=1e-9)
     u = 0.3
     mu_0 = 2.0 / SIZE * (np.log(u) - run.offset)
-    standardised = (run.mean - mu_0) * np.sqrt(SIZE - 1) / run.sd
-    np.testing.assert_allclose(run.sharpness * (run.log_ratio - np.log(u)), standardised, rtol=1e-9, atol=1e-9)
+    standardized = (run.mean - mu_0) * np.sqrt(SIZE - 1) / run.sd
+    np.testing.assert_allclose(run.sharpness * (run.log_ratio - np.log(u)), standardized, rtol=1e-9, atol=1e-9)
     assert run.cost == SIZE * (3 + 2 * 12)
 
 
@@ -46,7 +46,7 @@ def test_a_trial_run_is_that_of_exact_metropolis():
     assert run.skipped == 0
 
 
-def test_proposals_outside_the_support_are_left_out():
+def test_proposals_outside_the_support_are_omitted():
     bounded = sk.Posterior(
         data=(np.random.default_rng(0).standard_normal(300),),
         log_likelihood=lambda theta, y: -0.5 * (y - theta[0]) ** 2,
@@ -61,24 +61,24 @@ def test_proposals_outside_the_support_are_left_out():
     assert len(run.mean) == 80 - run.skipped
 
 
-def test_proposals_that_stay_are_named():
-    with pytest.raises(sk.InputError, match="6 of 6 proposals of the trial run do not tell the data apart"):
+def test_proposals_equal_to_the_state_are_rejected():
+    with pytest.raises(sk.InputError, match="6 of 6 proposals"):
         trial_run(POSTERIOR, proposal=CustomProposal(lambda states, noise: states.copy()), draws=6)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"mean": []}, r"mean must be one number at least; received \[\]"),
-        ({"mean": [[0.0, 1.0]]}, r"mean must be one number, or 2, one for each move; received shape \(1, 2\)"),
-        ({"sd": [1.0, 0.0]}, r"sd must be positive; received \[1.0, 0.0\]"),
-        ({"temperature": -1.0}, "temperature must be positive; received -1.0"),
-        ({"offset": [np.nan, 0.0]}, r"offset must be numbers, none of them NaN; received \[nan, 0.0\]"),
-        ({"sd": [1.0, 2.0, 3.0]}, r"sd must be one number, or 2, one for each move; received shape \(3,\)"),
-        ({"mean": ["much", 0.0]}, "mean must be a number or an array of numbers; received"),
-        ({"size": 1}, "size must be a whole number of at least 2"),
+        ({"mean": []}, "mean"),
+        ({"mean": [[0.0, 1.0]]}, "mean"),
+        ({"sd": [1.0, 0.0]}, r"sd .*\[1.0, 0.0\]"),
+        ({"temperature": -1.0}, "temperature .*-1.0"),
+        ({"offset": [np.nan, 0.0]}, "offset .*nan"),
+        ({"sd": [1.0, 2.0, 3.0]}, r"sd .*\[1.0, 2.0, 3.0\]"),
+        ({"mean": ["much", 0.0]}, "mean .*'much'"),
+        ({"size": 1}, "size .*1"),
     ],
 )
-def test_moves_that_are_none_are_refused(changes, message):
+def test_invalid_moves_are_rejected(changes, message):
     with pytest.raises(sk.UsageError, match=message):
         TrialRun(**({"size": 10, "mean": [0.0, 1.0], "sd": [1.0, 1.0]} | changes))

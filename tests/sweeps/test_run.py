@@ -14,7 +14,7 @@ from support.records import timeless
 import steinkit as sk
 from steinkit.errors import MissingDependencyError, SteinkitError, UsageError
 from steinkit.measures import take_measure
-from steinkit.samplers import Draws, MetropolisTest, rwmh
+from steinkit.samplers import Draws, rwmh
 from steinkit.sweeps.run import sweep
 
 TARGET = sk.targets.Normal([0.0])
@@ -329,21 +329,6 @@ def test_scrambled_points_of_several_seeds_differ():
     box = sk.targets.Uniform([0.0], [1.0])
     result = sweep(box, "sobol", grid={"draws": [16]}, options={"scramble": True}, seeds=3, measures=("graph",))
     assert len({r.measures["graph"].value for r in result.records}) == 3
-
-
-def test_a_test_is_given_by_its_name():
-    posterior = sk.targets.GaussianMean(np.linspace(-1.0, 1.0, 20))
-    result = sweep(
-        posterior,
-        "corrected-sgld",
-        grid={"test": ["metropolis", "barker"]},
-        options={"step_size": 0.05, "batch_size": 5, "draws": 30},
-        seeds=1,
-        measures=("graph",),
-    )
-    assert result.failed == 0
-    with pytest.raises(UsageError, match="a test by its word"):
-        small(options={"draws": 3, "test": MetropolisTest()})
 
 
 def of_width(target, *, seed, width):

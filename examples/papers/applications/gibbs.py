@@ -95,8 +95,7 @@ def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack
     Raises
     ------
     UsageError
-        If an option is out of range, the budget does not pay one sweep, or the test needs a scan of all terms or
-        reports diagnostics.
+        If an option is out of range, the budget is too small for one sweep, or the test needs a scan of all terms.
     InputError
         If start is not of zeros and ones.
 
@@ -197,11 +196,6 @@ def _require_usable(field: MarkovField, test: AcceptanceTest) -> None:
         raise UsageError(
             "here the concentration test needs a number for bound, the largest |l| of all terms: "
             f"numpy.abs(field.terms.differences).max(); received {getattr(test, 'bound', test)!r}"
-        )
-    if test.diagnostics or test.needs_values:
-        raise UsageError(
-            f"{type(test).__name__} with diagnostics {test.diagnostics} reports on single tests, and a sweep is "
-            f"{field.dim} of them; use a test without"
         )
 
 

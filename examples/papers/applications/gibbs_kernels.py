@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import Look
+from steinkit.samplers.acceptance.interface import Stage
 from steinkit.samplers.acceptance.rules import decide
 from steinkit.samplers.chains.random_order_kernels import STRIDE, random_bits
 
@@ -111,14 +111,14 @@ def log_odds(differences: Floats, pairs: NDArray[np.uint16], states: NDArray[np.
         out[row] = total
 
 
-def judged(judge: Any, look: Look) -> Any:
-    """Whether a test decides and accepts, and the data it wants: by its own function, or by its rule where compiled."""
-    return judge.decide(look)[:3]
+def judged(judge: Any, stage: Stage) -> Any:
+    """Return whether a test decides and accepts, and the next size, by its method or by its compiled rule."""
+    return judge.decide(stage)[:3]
 
 
 @overload(judged, strict=False)
-def _judged_by_rule(judge: Any, look: Any) -> Any:
-    return lambda judge, look: decide(judge, look)
+def _judged_by_rule(judge: Any, stage: Any) -> Any:
+    return lambda judge, stage: decide(judge, stage)
 
 
 def sweep_in_python(
@@ -176,8 +176,8 @@ def sweep_in_python(
                 count, total, squares = end, total + added[0], squares + added[1]
                 variance = max(squares - total * total / count, 0.0) / max(count - 1, 1)
                 mean, level = shift + total / count, levels[chain, i]
-                look = Look(size, number, count, mean, variance, 0.0, 1.0, level, normal, bound, None)
-                decided, accepted, wanted = judged(judge, look)
+                stage = Stage(size, number, count, mean, variance, 0.0, 1.0, level, normal, bound)
+                decided, accepted, wanted = judged(judge, stage)
                 end, number = min(wanted, size), number + 1
             state[i] = accepted
             read[chain] += count

@@ -41,7 +41,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest, MetropolisTest
-from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, Temperature, takes_run_options
+from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, takes_run_options
 from steinkit.samplers.chains.gradients import Gradient, Proposal
 from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.chains.run import run_chains
@@ -272,7 +272,7 @@ def orthogonal_mh(
     *,
     proposal_scale: float,
     test: AcceptanceTest | None = None,
-    temperature: Temperature = 1.0,
+    temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
     """Metropolis-Hastings on orthogonal matrices, with any acceptance test.
@@ -285,8 +285,8 @@ def orthogonal_mh(
         Standard deviation, in radians, of the rotation in each plane.
     test : AcceptanceTest, optional
         `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
-    temperature : float or callable, (n,) -> (n,)
-        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
+    temperature : float
+        T, which divides the log likelihood.
     chains : int
         Number of chains.
     draws, budget : int, optional

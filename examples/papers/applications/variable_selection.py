@@ -56,7 +56,7 @@ from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, MetropolisTest
-from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, Temperature, takes_run_options
+from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, takes_run_options
 from steinkit.samplers.chains.gradients import Gradient, Proposal
 from steinkit.samplers.chains.run import run_chains
 from steinkit.targets.regression import LogisticRegression
@@ -70,7 +70,7 @@ def select_variables(
     birth_scale: float,
     update_probability: float = 1.0 / 3.0,
     test: AcceptanceTest | None = None,
-    temperature: Temperature = 1.0,
+    temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> VariableSelection:
     """Reversible-jump chains over the sets of features of a logistic regression.
@@ -87,8 +87,8 @@ def select_variables(
         Share of moves that change a coefficient, in (0, 1); births and deaths share the rest.
     test : AcceptanceTest, optional
         `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
-    temperature : float or callable, (n,) -> (n,)
-        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
+    temperature : float
+        T, which divides the log likelihood.
     chains : int
         Number of chains.
     draws, budget : int, optional

@@ -1,4 +1,4 @@
-"""The correction distribution: normal plus correction is logistic, by quadrature-free sums and by draws."""
+"""Normal noise plus the correction is logistic, by exact sums and by draws."""
 
 import math
 
@@ -14,7 +14,7 @@ LOGISTIC_VARIANCE = math.pi**2 / 3
 
 
 def largest_difference(correction):
-    """sup |CDF of N(0, sigma^2) + X_corr - logistic CDF|, from the error function on a grid of its own."""
+    """Compute sup |CDF of N(0, sigma^2) + X_corr - logistic CDF| from the error function, on a separate grid."""
     x = np.linspace(-35.0, 35.0, 70 * round(2.0 / min(correction.sigma, 0.1)) + 3)
     cdf = 0.5 * erfc((correction.atoms - x[:, None]) / (math.sqrt(2.0) * correction.sigma)) @ correction.probabilities
     return np.abs(cdf - 1.0 / (1.0 + np.exp(-x))).max()
@@ -23,7 +23,7 @@ def largest_difference(correction):
 @pytest.mark.parametrize(
     ("sigma", "smallest"), [(0.9, 7e-10), (1.0, 5.4e-8), (1.1, 1.4e-6), (1.2, 1.6e-5), (1.3, 1.1e-4)]
 )
-def test_error_is_that_of_the_best_law(sigma, smallest):
+def test_error_is_minimal(sigma, smallest):
     correction = correction_distribution(sigma)
     assert smallest / 1.5 < largest_difference(correction) < 2.0 * smallest
     assert correction.error == pytest.approx(largest_difference(correction), rel=0.02)
@@ -66,7 +66,7 @@ def test_normal_plus_correction_passes_as_logistic(sigma):
     assert stats.kstest(draws, "logistic").pvalue > 1e-3
 
 
-def test_without_the_correction_or_with_that_of_another_sigma_it_does_not_pass():
+def test_a_missing_or_different_correction_is_detected():
     n = 200_000
     rng = np.random.default_rng(8)
     normal, uniforms = rng.standard_normal(n), rng.random(n)
@@ -74,9 +74,9 @@ def test_without_the_correction_or_with_that_of_another_sigma_it_does_not_pass()
     assert stats.kstest(normal + correction_distribution(1.1).sample(uniforms), "logistic").pvalue < 1e-6
 
 
-def test_draws_have_exactly_the_masses():
+def test_draws_have_the_exact_probabilities():
     correction = correction_distribution(1.0)
-    uniforms = (np.arange(1_000_000) + 0.5) / 1_000_000  # strata: each mass to 1e-6
+    uniforms = (np.arange(1_000_000) + 0.5) / 1_000_000  # stratified, exact to 1e-6
     found = correction.sample(uniforms.reshape(1000, 1000))
     assert found.shape == (1000, 1000)
     assert (np.diff(found.ravel()) >= 0.0).all()
@@ -86,7 +86,7 @@ def test_draws_have_exactly_the_masses():
     np.testing.assert_array_equal(ends, correction.atoms[[0, -1]])
 
 
-def test_it_is_computed_once_and_cannot_be_changed():
+def test_it_is_cached_and_read_only():
     correction = correction_distribution(1.05)
     assert correction_distribution(np.float64(1.05)) is correction
     assert correction_distribution(1.06) is not correction
@@ -95,11 +95,11 @@ def test_it_is_computed_once_and_cannot_be_changed():
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, 0.01, 1.82, np.inf, np.nan])
-def test_sigma_outside_its_range_is_refused(sigma):
-    with pytest.raises(sk.UsageError, match=r"less than pi / sqrt\(3\) = 1.814, .*more variance than.*; got"):
+def test_sigma_out_of_range_is_rejected(sigma):
+    with pytest.raises(sk.UsageError, match=r"sigma .*1.814"):
         correction_distribution(sigma)
 
 
-def test_a_sigma_that_is_no_number_is_refused():
-    with pytest.raises(sk.UsageError, match=r"sigma must be a number, at least 0.05 .*; got 'one'"):
+def test_a_non_numeric_sigma_is_rejected():
+    with pytest.raises(sk.UsageError, match=r"sigma .*'one'"):
         correction_distribution("one")

@@ -1,11 +1,11 @@
-"""The random walk of a sequential test: against an earlier implementation, simulation, and closed forms."""
+"""Error and data use of a sequential test, against another implementation, simulation, and closed forms."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
-from support.sequential_walks import direct_pass, looks_at_data, simulated_walks
+from support.sequential_walks import decided_on_data, direct_pass, simulated_walks
 
 import steinkit as sk
 from steinkit.samplers import (
@@ -19,7 +19,7 @@ from steinkit.samplers import (
     ("epsilon", "error", "data_use"),
     [(0.01, (0.0838, 0.0141), (0.907, 0.723)), (0.05, (0.282, 0.0758), (0.652, 0.487))],
 )
-def test_values_of_an_earlier_implementation(epsilon, error, data_use):
+def test_reference_values(epsilon, error, data_use):
     found = operating_characteristics([0.0, 1.0], first_fraction=0.05, epsilon=epsilon)
     np.testing.assert_allclose(found.error, error, atol=5e-4)
     np.testing.assert_allclose(found.data_use, data_use, atol=1e-3)
@@ -27,7 +27,7 @@ def test_values_of_an_earlier_implementation(epsilon, error, data_use):
 
 @pytest.mark.parametrize("alpha", [0.5, 0.7, 1.0])
 @pytest.mark.parametrize(("first", "epsilon"), [(0.05, 0.01), (0.05, 0.2), (0.03, 1e-4), (0.3, 0.05), (0.5, 0.01)])
-def test_one_pass_for_all_means_equals_a_pass_for_each(first, epsilon, alpha):
+def test_one_pass_for_all_means_equals_separate_passes(first, epsilon, alpha):
     means = np.array([-3.0, -0.4, 0.0, 0.7, 2.0, 9.0])
     found = operating_characteristics(means, first_fraction=first, epsilon=epsilon, alpha=alpha)
     wanted = np.array([direct_pass(mean, first, epsilon, alpha, nodes=256) for mean in means])
@@ -45,20 +45,20 @@ def test_simulated_walks_agree(first, epsilon, alpha):
         assert abs(data_use[0] - found.data_use) < 4.0 * data_use[1]
 
 
-def test_simulation_would_find_looks_taken_for_independent():
-    """Control: were the z_j independent, a test would err far more often than the walk does."""
-    looks, epsilon = 20, 0.01
-    independent = 0.5 * (1.0 - (1.0 - 2.0 * epsilon) ** (looks - 1))
-    error, _ = simulated_walks(0.0, 1 / looks, epsilon, 0.5, 20_000, np.random.default_rng(0))
+def test_simulation_detects_independent_stages():
+    """Control: if the z_j were independent, the error would be much larger."""
+    stages, epsilon = 20, 0.01
+    independent = 0.5 * (1.0 - (1.0 - 2.0 * epsilon) ** (stages - 1))
+    error, _ = simulated_walks(0.0, 1 / stages, epsilon, 0.5, 20_000, np.random.default_rng(0))
     assert abs(error[0] - independent) > 10.0 * error[1]
 
 
 @pytest.mark.parametrize("mean", [0.0, 1.0])
 @pytest.mark.parametrize(("epsilon", "alpha"), [(0.05, 0.5), (0.1, 1.0)])
-def test_the_austerity_test_on_data_does_what_the_walk_says(epsilon, alpha, mean):
+def test_the_austerity_test_on_data_agrees_with_the_walk(epsilon, alpha, mean):
     rng = np.random.default_rng(11)
     test = AusterityTest(epsilon, 250, alpha)
-    error, data_use = looks_at_data(test, rng.gamma(4.0, size=5000), mean, 2000, rng)
+    error, data_use = decided_on_data(test, rng.gamma(4.0, size=5000), mean, 2000, rng)
     found = operating_characteristics(mean, first_fraction=0.05, epsilon=epsilon, alpha=alpha)
     assert abs(error[0] - found.error) < 4.0 * error[1]
     assert abs(data_use[0] - found.data_use) < 4.0 * data_use[1]
@@ -70,7 +70,7 @@ def test_the_austerity_test_on_data_does_what_the_walk_says(epsilon, alpha, mean
     alpha=st.floats(0.5, 1.0),
     means=st.lists(st.floats(-30.0, 30.0), min_size=2, max_size=5),
 )
-def test_laws_of_the_characteristics(first, epsilon, alpha, means):
+def test_symmetry_monotonicity_and_bounds(first, epsilon, alpha, means):
     settings = {"first_fraction": first, "epsilon": epsilon, "alpha": alpha}
     at_zero = operating_characteristics(0.0, **settings)
     assert at_zero.error == pytest.approx(0.5 * (1.0 - at_zero.undecided), abs=1e-12)
@@ -84,7 +84,7 @@ def test_laws_of_the_characteristics(first, epsilon, alpha, means):
     assert (found.data_use <= 1.0 + 1e-11).all()
 
 
-def test_tests_with_one_or_two_looks_have_closed_forms():
+def test_tests_with_one_or_two_stages_have_closed_forms():
     mean = np.array([0.0, 0.5, 2.0, 40.0])
     for epsilon in (0.0, 0.1):
         found = operating_characteristics(mean, first_fraction=1.0 if epsilon else 0.1, epsilon=epsilon)
@@ -100,7 +100,7 @@ def test_tests_with_one_or_two_looks_have_closed_forms():
     np.testing.assert_allclose(at_once.data_use, 0.1, atol=1e-13)
 
 
-def test_far_means_and_steep_thresholds_leave_no_nan():
+def test_extreme_means_and_thresholds_are_finite():
     found = operating_characteristics([[0.0, 1e3], [1e6, -1e9]], first_fraction=0.01, epsilon=1e-6, alpha=1.0)
     assert found.error.shape == (2, 2)
     assert np.isfinite([found.error, found.data_use, found.undecided]).all()
@@ -109,11 +109,11 @@ def test_far_means_and_steep_thresholds_leave_no_nan():
 
 
 @pytest.mark.parametrize("first", [1e-5, 1e-12])
-def test_more_looks_than_can_be_analysed_are_refused(first):
+def test_too_many_stages_are_rejected(first):
     for ask in (
         lambda: operating_characteristics(0.0, first_fraction=first, epsilon=0.1),
         lambda: worst_case_design(0.1, first_fractions=[0.5, first]),
     ):
-        with pytest.raises(sk.UsageError, match=r"looks; at most 10000 can be analysed: read at least 0\.0001"):
+        with pytest.raises(sk.UsageError, match=r"first_fraction.*0\.0001"):
             ask()
     assert operating_characteristics(0.0, first_fraction=first, epsilon=0.0).data_use == 1.0

@@ -1,4 +1,4 @@
-"""Walks through the data: one chain alone, every datum once, in orders as good as random ones."""
+"""Orders of the data: separate for each chain, with each data point once, and indistinguishable from random."""
 
 import itertools
 from math import isqrt
@@ -23,7 +23,7 @@ def kind_of_walk(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("kind_of_walk")
-def test_a_test_sees_every_datum_once_wherever_it_starts():
+def test_a_test_reads_each_data_point_once_from_any_position():
     walk, chains = walk_of(53, [1, 2, 3]), np.arange(3)
     orders = []
     for first in (10, 1, 53, 7):
@@ -46,7 +46,7 @@ def test_slices_are_contiguous_and_not_shared_by_chains():
 
 
 @pytest.mark.usefixtures("kind_of_walk")
-def test_a_walk_is_the_chains_own():
+def test_an_order_does_not_depend_on_other_chains():
     def history(seeds, chain):
         walk, found = walk_of(20, seeds), []
         for t in range(30):
@@ -82,7 +82,7 @@ def test_an_order_is_the_same_in_slices_of_any_length():
 
 
 def split_mix(key, number):
-    """SplitMix64 in whole numbers of any size."""
+    """Compute SplitMix64 in Python integers."""
     z = (key + (number + 1) * 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
@@ -90,7 +90,7 @@ def split_mix(key, number):
 
 
 def shuffled(order, own):
-    """Durstenfeld's shuffle, from the first place on."""
+    """Shuffle by Durstenfeld's algorithm, from the first place."""
     size = len(order)
     for p in range(size):
         other = p + (split_mix(own, p) * (size - p) >> 64)
@@ -99,7 +99,7 @@ def shuffled(order, own):
 
 
 def computed(size, own):
-    """The places below ``size`` of a network of six random functions of digits."""
+    """Compute the order from a network of six random functions of digits."""
     side = isqrt(size - 1) + 1
     f = [[split_mix(own, k * side + j) * side >> 64 for j in range(side)] for k in range(6)]
 
@@ -128,17 +128,17 @@ def test_orders_are_those_of_their_definition(size, largest, monkeypatch):
 
 
 def test_random_bits_are_those_of_split_mix():
-    """The first numbers of the generator's own code for the seed 1234567."""
+    """Compare with the reference implementation for the seed 1234567."""
     wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
     assert [int(kernels.random_bits(np.uint64(1234567), i)) for i in range(4)] == wanted
     for bits, bound in itertools.product((0, 1, 2**32 - 1, 2**63 + 12345, 2**64 - 1), (1, 2, 7, 2**15, 2**31)):
         assert kernels.below(np.uint64(bits), bound) == bits * bound >> 64
 
 
-def test_every_order_of_few_data_comes_as_often_as_any_other():
-    """Also of the data that are read where an order was left in the middle."""
+def test_all_orders_of_small_data_are_equally_likely():
+    """This includes orders that begin in the middle of an earlier order."""
     walk, chains, orders = walk_of(4, list(range(1000))), np.arange(1000), []
-    for first in (4, 3, 5, 4, 6, 4):  # several pass the end, and go round
+    for first in (4, 3, 5, 4, 6, 4):  # some wrap around
         walk.take(chains, first)
         walk.close(chains)
         if first == 3:
@@ -153,7 +153,7 @@ def test_every_order_of_few_data_comes_as_often_as_any_other():
 
 @pytest.mark.usefixtures("kind_of_walk")
 def test_proposals_and_tests_do_not_share_an_order():
-    """Else a test might read its proposal's own minibatch, and accept what that one is wrong about."""
+    """A test on the minibatch of its proposal would accept the errors of that minibatch."""
     cycles = []
     for kind in (Kind.TEST_ORDER, Kind.PROPOSAL_ORDER):
         numbers = walks.DataWalk((np.arange(53),), [1], kind).take(np.array([0]), 53)[0][0]
@@ -168,13 +168,13 @@ def test_batches_are_uniform_over_the_data():
         numbers, _ = walk.take(chains, 7)
         walk.close(chains)
         counts[t % 4] += np.bincount(numbers.ravel(), minlength=40)
-    # draws without replacement: the multinomial chi-square is an upper bound in spread
+    # for draws without replacement, the multinomial chi-square is conservative
     chi_square = ((counts - counts.mean()) ** 2 / counts.mean()).sum(axis=1)
     assert (chi_square < 39 + 5 * np.sqrt(2 * 39)).all()
 
 
 def features(size):
-    """Data that are alike where rows are near each other, or follow each other regularly; columns of mean 0."""
+    """Return standardized data with similar values in neighboring or equidistant rows."""
     i = np.arange(size)
     side = int(np.sqrt(size - 1)) + 1
     columns = [i, i < size // 2, i < size // 100, i % 2, np.sin(14.0 * np.pi * i / size), i % side, i // side % 2]
@@ -183,7 +183,7 @@ def features(size):
 
 
 def variance_ratios(size, read, orders):
-    """Variance of the means of an order's first data, over that of random samples; and its standard error."""
+    """Compute the variance of means of an order's first data relative to random samples, and its standard error."""
     x, squares = features(size), []
     for first in range(0, orders, 50):
         walk = walks.DataWalk((x,), list(range(first, first + 50)), Kind.TEST_ORDER)
@@ -194,16 +194,16 @@ def variance_ratios(size, read, orders):
 
 
 @pytest.mark.parametrize(("tables", "good"), [(6, True), (4, False), (2, False)])
-def test_computed_orders_are_as_good_as_random_ones_for_sorted_rows(tables, good, monkeypatch):
+def test_computed_orders_of_sorted_rows_are_as_variable_as_random_samples(tables, good, monkeypatch):
     monkeypatch.setattr(walks, "_TABLES", tables)
     ratios, errors = variance_ratios(33_600, (20, 184, 1000, 6000, 16_800), 1000)
     away = np.abs(ratios - 1.0) / errors
     print(np.round(ratios, 2), np.round(away, 1), sep="\n")
-    assert (away.max() < 4.5) == good  # of 35 ratios: by chance once in 4000 times
+    assert (away.max() < 4.5) == good  # the maximum of 35 ratios exceeds it once in 4000 runs
 
 
-def test_pairs_of_data_come_together_no_more_often_than_others(monkeypatch):
-    """Neighbours, and data a whole digit apart, within windows of a computed order."""
+def test_pairs_of_data_are_in_random_positions(monkeypatch):
+    """Count neighbors, and data that differ by a digit, in windows of a computed order."""
     size, chains = 1024, np.arange(400)
     monkeypatch.setattr(walks, "LARGEST_SHUFFLED", 0)
     place = np.empty((len(chains), size), dtype=np.int64)
@@ -218,8 +218,8 @@ def test_pairs_of_data_come_together_no_more_often_than_others(monkeypatch):
             assert abs(shares.mean() - expected) < 4.5 * shares.std() / np.sqrt(len(chains))
 
 
-def test_too_many_data_are_refused(monkeypatch):
+def test_too_many_data_are_rejected(monkeypatch):
     monkeypatch.setattr(walks, "LARGEST_SHUFFLED", 0)
     monkeypatch.setattr(walks, "_LARGEST", 52)
-    with pytest.raises(InputError, match="53 data are more than the 52"):
+    with pytest.raises(InputError, match=r"52.* 53"):
         walk_of(53, [1])

@@ -30,7 +30,6 @@ RUNS = {
     ),
     "approximate_mh-computed": (samplers.approximate_mh, MIXTURE, WALK | {"batch_size": 7, "alpha": 0.8}),
     "barker_mh": (samplers.barker_mh, NODAL, WALK | {"batch_size": 10}),
-    "barker_mh-jump": (samplers.barker_mh, MIXTURE, WALK | {"batch_size": 9, "growth": "jump", "clt_bound": True}),
     "subsampling_mh": (samplers.subsampling_mh, MIXTURE, WALK | {"batch_size": 10, "epsilon": 0.2}),
     "sgld": (samplers.sgld, NODAL, {"step_size": 0.01, "batch_size": 5, "decay": 0.3}),
     "sgld-vectorised": (samplers.sgld, vectorised(NODAL), {"step_size": 0.01, "batch_size": 5, "decay": 0.3}),
@@ -74,7 +73,6 @@ def test_blocks_change_nothing(run, monkeypatch):
     wanted = run(chains=6, seed=2)
     monkeypatch.setattr(streams, "_BLOCK_STEPS", 7)
     monkeypatch.setattr(compiled_chains, "_BLOCK_STEPS", 7)
-    monkeypatch.setattr(compiled_chains, "_FIRST_STEPS", 3)
     monkeypatch.setattr(readers, "_TOGETHER_FLOATS", 1)
     monkeypatch.setattr(draws, "_FIRST_CAPACITY", 1)
     found = run(chains=6, seed=2)

@@ -1,4 +1,4 @@
-"""Streams of noise: one chain alone, any block size."""
+"""Random streams do not depend on the number of chains or the size of blocks."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from steinkit.samplers.chains import draws as streams
 from steinkit.samplers.chains.draws import Kind, Noise, chain_seeds, normals, uniforms
 
 
-def test_a_chains_seed_does_not_depend_on_how_many_there_are():
+def test_the_seed_of_a_chain_does_not_depend_on_the_number_of_chains():
     seeds = chain_seeds(7, 100)
     assert seeds[:3] == chain_seeds(7, 3)
     assert len(set(seeds)) == 100
@@ -17,13 +17,13 @@ def test_a_chains_seed_does_not_depend_on_how_many_there_are():
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "3", [], [1, -2], [[1], [2]]])
-def test_wrong_seeds_are_refused(seed):
-    with pytest.raises(sk.UsageError, match="seed must be"):
+def test_invalid_seeds_are_rejected(seed):
+    with pytest.raises(sk.UsageError, match="seed"):
         chain_seeds(seed, 1)
 
 
-def test_as_many_seeds_as_chains():
-    with pytest.raises(sk.UsageError, match="2 seeds for 3 chains"):
+def test_the_number_of_seeds_is_that_of_chains():
+    with pytest.raises(sk.UsageError, match=r"2.*3"):
         chain_seeds([1, 2], 3)
 
 

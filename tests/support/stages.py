@@ -1,10 +1,10 @@
 """Stages of acceptance tests."""
 
-from steinkit.samplers.acceptance.interface import Look
+from steinkit.samplers.acceptance.interface import Stage
 
 
-def look(**changes):
-    """Return one chain's stage with 100 of 1000 data."""
+def stage(**changes):
+    """Stage of one chain at 100 of 1000 data points."""
     values = {
         "size": 1000,
         "number": 0,
@@ -17,4 +17,4 @@ def look(**changes):
         "normal": 0.4,
         "bound": 1.5,
     } | changes
-    return Look(**values)
+    return Stage(**values)

@@ -194,7 +194,13 @@ def variational(rng: Rng) -> Fault:
 
 def one_light(rng: Rng) -> Fault:
     """Draw one of twenty t coordinates from a normal distribution of the same variance."""
-    target, (j,) = sk.targets.IndependentStudentT(4.0, dim=20), pick(rng, 20)
+    target = sk.Target(
+        score=lambda x: -5.0 * x / (4.0 + x**2),
+        log_density=lambda x: -2.5 * np.log1p(x**2 / 4.0).sum(axis=1),
+        sampler=lambda n, rng: rng.standard_t(4.0, size=(n, 20)),
+        dim=20,
+    )
+    (j,) = pick(rng, 20)
     x = target.sample(500, rng)
     x[:, j] = np.sqrt(2.0) * rng.standard_normal(500)
     return Fault(x, target, only(j), SHAPE)

@@ -1,4 +1,4 @@
-"""Small data sets for examples and built-in targets; sources and licences stand in README.md beside them."""
+"""Small data sets for examples and built-in targets; README.md gives their sources and licenses."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from pathlib import Path
 
 
 def bundled(name: str) -> AbstractContextManager[Path]:
-    """A block in which a file of this folder has a path, wherever the package is kept."""
+    """Return a context manager that gives the path of a file of this folder, for any type of installation."""
     return resources.as_file(resources.files(__name__) / name)

@@ -1,4 +1,4 @@
-"""Built-in targets, and the names the command line knows them by."""
+"""Built-in targets, and their names on the command line."""
 
 import lazy_loader
 

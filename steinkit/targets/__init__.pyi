@@ -1,7 +1,6 @@
 from .families import Beta as Beta
 from .families import Gamma as Gamma
 from .families import GaussianMixture as GaussianMixture
-from .families import IndependentStudentT as IndependentStudentT
 from .families import Normal as Normal
 from .families import StudentT as StudentT
 from .families import Uniform as Uniform

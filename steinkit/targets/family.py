@@ -1,12 +1,8 @@
-"""What the built-in families share: their functions are their methods, of which some are for one dimension only.
+"""Base classes of the built-in targets, validation of their parameters, and numerical functions.
 
-And what is left of logarithms of gamma functions and densities when their large parts have cancelled: with
-Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)) the densities of gamma, beta and Student t laws near their
-modes are products of factors of about one, for any parameters, where differences of log gamma functions of parameters
-of 1e6 would leave ten digits [1]_.
-
-**Parameters** come in as numbers, and go out as arrays of one dimension or as an error that says what is wanted.
-Scatter matrices S = L L' among them: positive definite, as covariances and as scale matrices.
+With Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)), the densities of gamma, beta and Student t
+distributions near their modes are products of factors of order one, for any parameters. Differences of log gamma
+functions of parameters of 1e6 would lose ten digits [1]_.
 
 References
 ----------
@@ -31,24 +27,34 @@ from steinkit.sample import Floats
 from steinkit.target import Target
 
 _LARGE = 16.0
-_SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)  # Bernoulli's, of 1/z^(2 k - 1)
+_SERIES = (
+    1 / 12,
+    -1 / 360,
+    1 / 1260,
+    -1 / 1680,
+    1 / 1188,
+    -691 / 360360,
+    1 / 156,
+)  # coefficients of 1/z^(2 k - 1), from Bernoulli numbers
 _NEAR = 0.4
 _ODD_TERMS = 24
 
 
 class Family(Target):
-    """A built-in family of distributions, whose functions are methods; two of them for one dimension only.
+    """Built-in family of distributions.
 
     Parameters
     ----------
     label : str
-        Its name on the command line.
+        Name on the command line.
     dim : int or None
-        As the user gave it; found from the parameters then.
+        Dimension, if given by the user. Otherwise the parameters determine it.
     side : tuple of float, optional
         Lower and upper bound of every coordinate.
+    has_cdf : bool, default True
+        True if the distribution has an accurate cdf in one dimension.
     **parameters : ndarray
-        Scalars, or of as many entries as coordinates, as `repr` writes them.
+        Parameters for `repr`: scalars, or one entry per coordinate.
     """
 
     dim: int
@@ -60,15 +66,20 @@ class Family(Target):
     _draw: Callable[[int, np.random.Generator], Floats]
 
     def __init__(
-        self, label: str, dim: int | None, side: tuple[float, float] | None = None, **parameters: Floats
+        self,
+        label: str,
+        dim: int | None,
+        side: tuple[float, float] | None = None,
+        has_cdf: bool = True,
+        **parameters: Floats,
     ) -> None:
         d = common_dim(dim, **parameters)
         super().__init__(
             score=self._evaluate_score,
             log_density=self._evaluate_log_density,
             bounds=None if side is None else np.tile(side, (d, 1)),
-            cdf=self._evaluate_cdf if d == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
+            cdf=self._evaluate_cdf if d == 1 and has_cdf else None,
+            tail_integrals=self._evaluate_tail_integrals if d == 1 and has_cdf else None,
             sampler=self._draw,
             dim=d,
             label=label,
@@ -80,17 +91,20 @@ class Family(Target):
 
 
 class PosteriorFamily(Posterior):
-    """A built-in family of posteriors, with terms for many parameters at once, and compiled ones perhaps.
+    """Built-in family of posteriors, with terms for many parameters at once and optional compiled terms.
 
-    Priors are independent normal distributions, unless the class has another one.
+    The default priors are independent normal distributions.
 
     Parameters
     ----------
     label : str
-        Its name on the command line.
+        Name on the command line.
     data : sequence of ndarray
+        The data.
     dim : int
+        Number of parameters.
     names : sequence of str, optional
+        Names of the parameters.
     **known
         ``cdf`` and ``sampler`` of `Posterior`, or None.
     """
@@ -98,7 +112,7 @@ class PosteriorFamily(Posterior):
     score_is_checked = True
     prior_mean: Floats | float = 0.0
     prior_variance: Floats
-    _shown: tuple[str, ...]  # attributes that `repr` writes
+    _shown: tuple[str, ...]  # attributes in `repr`
     _log_likelihood_many: LikelihoodTerm
     _grad_log_likelihood_many: LikelihoodTerm
     _compiled_terms: MakeTerms
@@ -119,7 +133,7 @@ class PosteriorFamily(Posterior):
             label=label,
             **known,
         )
-        if "_compiled_terms" in vars(type(self)):  # not inherited: a derived class may have changed any term
+        if "_compiled_terms" in vars(type(self)):  # not inherited, because a derived class may override any term
             self._bring_terms(self._compiled_terms)
 
     def __repr__(self) -> str:
@@ -135,7 +149,7 @@ class PosteriorFamily(Posterior):
 
 
 def stirling_error(z: float) -> float:
-    """log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2, to within some 1e-16."""
+    """Compute log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2, with an error of about 1e-16."""
     if z < _LARGE:
         return math.lgamma(z) - (z - 0.5) * math.log(z) + z - 0.5 * math.log(2.0 * math.pi)
     square, total = 1.0 / (z * z), 0.0
@@ -145,7 +159,7 @@ def stirling_error(z: float) -> float:
 
 
 def log1p_minus(t: Floats) -> Floats:
-    """log(1 + t) - t for t > -1, with a small relative error near 0 too.
+    """Compute log(1 + t) - t for t > -1, with a small relative error, also near 0.
 
     With r = t / (2 + t), log(1 + t) = 2 (r + r^3/3 + r^5/5 + ...) and t = 2 r / (1 - r).
     """
@@ -160,9 +174,9 @@ def log1p_minus(t: Floats) -> Floats:
 
 
 def as_numbers(value: ArrayLike, what: str) -> Floats:
-    """``value`` as a float64 array of any shape; UsageError for text, truth values, NaN and ragged lists.
+    """Convert to a float64 array of any shape; UsageError for text, booleans, NaN and ragged lists.
 
-    A copy, but for doubles in a memory-mapped file, which may be larger than the memory.
+    The result is a copy, except for doubles in a memory-mapped file, which may exceed the memory.
     """
     require_unmasked(value, what)
     try:
@@ -171,71 +185,78 @@ def as_numbers(value: ArrayLike, what: str) -> Floats:
             raise ValueError
         array = array.astype(np.float64, copy=not isinstance(value, np.memmap))
     except ValueError:
-        raise UsageError(f"{what} must be a number or an array of numbers; received {value!r}") from None
-    if not array.size or np.isnan(array.min()):  # which is NaN where one entry is
-        wanted = "numbers, none of them NaN" if array.size else "one number at least"
-        raise UsageError(f"{what} must be {wanted}; received {show(array)}")
+        raise UsageError(f"`{what}` must be a number or an array of numbers; got {value!r}") from None
+    if not array.size or np.isnan(array.min()):
+        raise UsageError(f"`{what}` must be {'without NaN' if array.size else 'non-empty'}; got {show(array)}")
     return array
 
 
 def as_finite(value: ArrayLike, what: str) -> Floats:
-    """`as_numbers`, none of them infinite."""
+    """Convert to an array of finite numbers, or raise UsageError."""
     array = as_numbers(value, what)
     if not np.isfinite([array.min(), array.max()]).all():
-        raise UsageError(f"{what} must be finite; received {show(array)}")
+        raise UsageError(f"`{what}` must be finite; got {show(array)}")
     return array
 
 
 def as_positive(value: ArrayLike, what: str) -> Floats:
-    """`as_finite`, all of them above zero."""
+    """Convert to an array of positive finite numbers, or raise UsageError."""
     array = as_finite(value, what)
     if not (array > 0.0).all():
-        raise UsageError(f"{what} must be positive; received {show(array)}")
+        raise UsageError(f"`{what}` must be positive; got {show(array)}")
+    return array
+
+
+def as_prior_variance(value: ArrayLike) -> Floats:
+    """Convert to an array of positive numbers, where infinity gives a flat prior, or raise UsageError."""
+    array = as_numbers(value, "prior_variance")
+    if not (array > 0.0).all():
+        raise UsageError(f"`prior_variance` must be positive; got {show(array)}")
     return array
 
 
 def as_number(value: ArrayLike, what: str) -> float:
-    """One finite number."""
+    """Convert to a finite number, or raise UsageError."""
     array = as_finite(value, what)
     if array.ndim:
-        raise UsageError(f"{what} must be one number; received {show(array)}")
+        raise UsageError(f"`{what}` must be a single number; got {show(array)}")
     return float(array)
 
 
 def as_count(value: ArrayLike, what: str, least: int = 1) -> int:
-    """A whole number of at least ``least``; 1e6 is one."""
+    """Convert to an integer of at least ``least``, also from a float such as 1e6."""
     number = as_number(value, what)
     if not number.is_integer() or number < least:
-        raise UsageError(f"{what} must be a whole number of at least {least}; received {value!r}")
+        raise UsageError(f"`{what}` must be an integer of at least {least}; got {value!r}")
     return int(number)
 
 
 def common_dim(dim: int | None, **parameters: Floats) -> int:
-    """Find the dimension that ``dim`` and the lengths of all parameters agree on; 1 if all are scalars.
+    """Return the common dimension of ``dim`` and all parameters; 1 if all are scalars.
 
     Raises
     ------
     UsageError
-        If they contradict each other.
+        If they differ.
     """
     lengths = {name: len(value) for name, value in parameters.items() if value.ndim > 0}
     if dim is not None:
         lengths["dim"] = whole(dim, "dim", 1)
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name}: {length}" for name, length in lengths.items())
-        raise UsageError(f"the parameters disagree on the dimension ({listed}); give scalars or equal lengths")
+        raise UsageError(f"expected scalars or parameters of equal length, got {listed}")
     return next(iter(lengths.values()), 1)
 
 
 def as_vector(array: Floats, dim: int, what: str) -> Floats:
-    """Repeat a scalar, or copy a vector: shape (dim,)."""
+    """Broadcast a scalar, or copy a vector, to shape (dim,)."""
     if array.shape not in {(), (dim,)}:
-        raise UsageError(f"{what} must be one number or one for each of {dim} coordinates; received {show(array)}")
+        raise UsageError(f"`{what}` must be a number or have shape ({dim},); got {show(array)}")
     return np.array(np.broadcast_to(array, (dim,)))
 
 
 def show(value: Any) -> str:
-    """Write a parameter in few words, for messages and representations."""
+    """Format a parameter for messages and representations."""
     array = np.asarray(value)
     if array.size > 12:
         return f"array of shape {array.shape}"
@@ -244,64 +265,64 @@ def show(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """A positive definite matrix S = L L' through its Cholesky factor.
+    """Positive definite matrix S = L L', given by its Cholesky factor.
 
     Attributes
     ----------
     factor : ndarray, shape (d,) or (d, d)
-        L, lower triangular; only its diagonal where S is diagonal.
+        Lower triangular L; only its diagonal if S is diagonal.
     """
 
     factor: Floats
 
     @property
     def half_log_determinant(self) -> float:
-        """Half of log det S, which is log det L."""
+        """Half of log det S, that is, log det L."""
         diagonal = self.factor if self.factor.ndim == 1 else np.diagonal(self.factor)
         return float(np.log(diagonal).sum())
 
     def whiten(self, residuals: Floats) -> Floats:
-        """L^-1 r for each row r, (n, d) -> (n, d)."""
+        """Compute L^-1 r for each row r, (n, d) -> (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor, dtype=np.float64)
         return np.asarray(scipy.linalg.lapack.dtrtrs(self.factor, residuals.T, lower=True)[0].T, dtype=np.float64)
 
     def solve(self, residuals: Floats) -> Floats:
-        """S^-1 r for each row r, (n, d) -> (n, d)."""
+        """Compute S^-1 r for each row r, (n, d) -> (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor / self.factor, dtype=np.float64)
         return np.asarray(scipy.linalg.lapack.dpotrs(self.factor, residuals.T, lower=True)[0].T, dtype=np.float64)
 
     def colour(self, noise: Floats) -> Floats:
-        """L z for each row z, (n, d) -> (n, d)."""
+        """Compute L z for each row z, (n, d) -> (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(noise * self.factor, dtype=np.float64)
         return np.asarray(noise @ self.factor.T, dtype=np.float64)
 
 
 def as_scatter(matrix: Floats, dim: int, what: str) -> Scatter:
-    """Factorise a finite matrix given as a scalar (times identity), a diagonal (d,), or in full (d, d).
+    """Factorize a finite matrix given as a multiple of the identity, a diagonal (d,), or a matrix (d, d).
 
     Raises
     ------
     UsageError
-        If the shape is another, or the matrix is not symmetric or not positive definite.
+        If the shape is wrong, or the matrix is not symmetric and positive definite.
     """
     if matrix.ndim < 2:
         if not (matrix > 0.0).all():
-            raise UsageError(f"{what} must be positive; received {show(matrix)}")
+            raise UsageError(f"`{what}` must be positive; got {show(matrix)}")
         return Scatter(np.array(np.broadcast_to(np.sqrt(matrix), (dim,))))
     if matrix.shape != (dim, dim):
         raise UsageError(
-            f"{what} must be a scalar, a vector of {dim} variances or a {dim} x {dim} matrix; "
-            f"received shape {matrix.shape}"
+            f"`{what}` must be a scalar, a vector of {dim} variances or a {dim} x {dim} matrix; "
+            f"got shape {matrix.shape}"
         )
     if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * np.abs(matrix).max()):
-        raise UsageError(f"{what} must be symmetric; received {show(matrix)}")
+        raise UsageError(f"`{what}` must be symmetric; got {show(matrix)}")
     try:
         return Scatter(np.asarray(np.linalg.cholesky(matrix), dtype=np.float64))
     except np.linalg.LinAlgError:
         smallest = float(np.linalg.eigvalsh(matrix)[0])
         raise UsageError(
-            f"{what} must be positive definite; its smallest eigenvalue is {smallest:.3g}: received {show(matrix)}"
+            f"`{what}` must be positive definite; got {show(matrix)}, with smallest eigenvalue {smallest:.3g}"
         ) from None

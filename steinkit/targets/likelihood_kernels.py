@@ -1,32 +1,25 @@
-"""Compiled terms of the built-in likelihoods, on exponentials and logarithms that become vector instructions.
+"""Compiled terms of logistic regression and of the mixture posterior.
 
-Exponentials and logarithms are plain arithmetic:
+`LogisticRegression` and `MixturePosterior` give the formulas, and `steinkit.compiled_terms` the interface. Exponentials
+and logarithms are polynomials, which compile to vector instructions:
 
     exp(-a), a >= 0:          -a = k log 2 + r, |r| <= log(2) / 2; 1 + r + r^2 Q(r), times 2^k
     log((1 + e) / (1 + f)):   2 artanh(s) = 2 s (1 + s^2 A(s^2)), s = (e - f) / (2 + e + f); |s| <= 1/3, 0 <= e, f <= 1
 
-Q and A are the polynomials of degree nine whose largest error, times r^2 or s^2, is least on these ranges (Remez's
-exchange, in sixty digits): 3.5e-18 and 1.4e-18. So all are right to one or two units in the last place. From them come,
-without overflow,
+Q and A are the minimax polynomials of degree nine for these ranges (Remez algorithm, with sixty digits). Their errors,
+times r^2 or s^2, are at most 3.5e-18 and 1.4e-18, and the results have errors of one or two units in the last place.
+They give, without overflow,
 
     log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)),    1 / (1 + exp(-z)),
 
-and differences of the first, which lose no digits where its values are large and near each other. NaN stays NaN.
-Loops over arrays give the same bits whatever an array's length: vectors and remainders run the same operations.
+and differences of the former without loss of digits for large, similar values. NaN is preserved. The results do not
+depend on the length of an array, because vectors and remainders run the same operations.
 
-Compiled terms of a normal mean: see `steinkit.compiled_terms`, and `GaussianMean` for the formulas.
+The table of a posterior with a normal prior begins with d and the address of the prior means and variances (2, d).
+Further addresses are
 
-The table: d, and the addresses of prior means and variances (2, d), of data (N, d), and of variances and constants
-log(2 pi v)/2 (2, d). Every table of a posterior with a normal prior begins with d and the first address.
-
-Compiled terms of logistic regression: see `steinkit.compiled_terms`, and `LogisticRegression` for the formulas.
-
-The table: d, and the addresses of prior means and variances (2, d), of features (N, d), and of signs (N,).
-
-Compiled terms of the mixture posterior: see `steinkit.compiled_terms`, and `MixturePosterior` for the formulas.
-
-The table: 2, and the addresses of prior means and variances (2, 2), of the data (N,), and of two numbers: v and the
-constant of a log likelihood term.
+    logistic regression    features (N, d), signs (N,)
+    mixture posterior      data (N,), and two numbers: v and the constant of a log likelihood term
 """
 
 from __future__ import annotations
@@ -42,7 +35,7 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.runtime.function_pointers import multiply_add, pointed_function, pointer, prefetch
 from steinkit.sample import Floats
 
-# Adding it rounds a number to a whole one, which then stands in the lowest bits.
+# Adding it rounds a number to an integer, stored in the lowest bits.
 _ROUNDING = 6755399441055744.0  # 1.5 * 2^52
 _LARGEST = 708.0  # exp(-708) is still a normal number
 _INVERSE_LOG_2 = 1.4426950408889634
@@ -59,7 +52,7 @@ _A7, _A8, _A9 = 0.060525913323007156, 0.041718636232775864, 0.08506181185520968
 
 @array_kernel
 def exp_negative(a: float) -> float:
-    """exp(-a) for a >= 0; at least exp(-708)."""
+    """Compute exp(-a) for a >= 0; at least exp(-708)."""
     a = _LARGEST if a > _LARGEST else a
     shifted = multiply_add(-a, _INVERSE_LOG_2, _ROUNDING)
     k = shifted - _ROUNDING
@@ -77,7 +70,7 @@ def exp_negative(a: float) -> float:
 
 @array_kernel
 def log_ratio(e: float, f: float) -> float:
-    """log((1 + e) / (1 + f)) for e and f from 0 to 1."""
+    """Compute log((1 + e) / (1 + f)) for e and f in [0, 1]."""
     s = (e - f) / (2.0 + (e + f))
     s2 = s * s
     s4 = s2 * s2
@@ -91,14 +84,14 @@ def log_ratio(e: float, f: float) -> float:
 
 @array_kernel
 def softplus(z: float) -> float:
-    """log(1 + exp(z))."""
+    """Compute log(1 + exp(z))."""
     value: float = (z if z > 0.0 else 0.0) + log_ratio(exp_negative(abs(z)), 0.0)
     return value
 
 
 @array_kernel
 def softplus_difference(y: float, z: float) -> float:
-    """log(1 + exp(y)) - log(1 + exp(z))."""
+    """Compute log(1 + exp(y)) - log(1 + exp(z))."""
     straight = (y if y > 0.0 else 0.0) - (z if z > 0.0 else 0.0)
     value: float = straight + log_ratio(exp_negative(abs(y)), exp_negative(abs(z)))
     return value
@@ -106,63 +99,15 @@ def softplus_difference(y: float, z: float) -> float:
 
 @array_kernel
 def expit(z: float) -> float:
-    """1 / (1 + exp(-z))."""
+    """Compute 1 / (1 + exp(-z))."""
     e = exp_negative(abs(z))
     value: float = (e if z < 0.0 else 1.0) / (1.0 + e)
     return value
 
 
-@pointed_function(LOG_RATIOS)
-def gaussian_mean_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
-    """Sum over j of ((y - theta)^2 - (y - proposed)^2) / (2 v)."""
-    place = carray(pointer(table, np.int64), 4)
-    dim = place[0]
-    row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), count)
-    variance = carray(pointer(place[3], np.float64), dim)
-    old, new = carray(pointer(theta, np.float64), dim), carray(pointer(proposed, np.float64), dim)
-    for i in range(count):
-        y = carray(pointer(place[2] + 8 * dim * row[i], np.float64), dim)
-        total = 0.0
-        for j in range(dim):
-            total += (new[j] - old[j]) * (y[j] - 0.5 * old[j] - 0.5 * new[j]) / variance[j]
-        found[i] = total
-
-
-@pointed_function(LOG_LIKELIHOOD)
-def gaussian_mean_log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
-    """Sum of -(y - theta)^2 / (2 v) - log(2 pi v) / 2."""
-    place = carray(pointer(table, np.int64), 4)
-    dim = place[0]
-    parameters, own = carray(pointer(place[3], np.float64), (2, dim)), carray(pointer(theta, np.float64), dim)
-    total = 0.0
-    for i in range(count):
-        y = carray(pointer(place[2] + 8 * dim * (first + i), np.float64), dim)
-        for j in range(dim):
-            residual = y[j] - own[j]
-            total -= 0.5 * (residual * residual / parameters[0, j]) + parameters[1, j]
-    return total
-
-
-@pointed_function(GRADIENT)
-def gaussian_mean_gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
-    """Sum of (y - theta) / v."""
-    place = carray(pointer(table, np.int64), 4)
-    dim = place[0]
-    row, sums = carray(pointer(rows, np.int64), count), carray(pointer(total, np.float64), dim)
-    variance, own = carray(pointer(place[3], np.float64), dim), carray(pointer(theta, np.float64), dim)
-    for j in range(dim):
-        sums[j] = 0.0
-    for i in range(count):
-        y = carray(pointer(place[2] + 8 * dim * row[i], np.float64), dim)
-        for j in range(dim):
-            sums[j] += y[j] - own[j]
-    for j in range(dim):
-        sums[j] /= variance[j]
-
-
 @pointed_function(LOG_PRIOR)
 def log_normal_prior(table: int, theta: int) -> float:
-    """-1/2 sum over j of (theta_j - m_j)^2 / v_j."""
+    """Compute -1/2 sum over j of (theta_j - m_j)^2 / v_j."""
     place = carray(pointer(table, np.int64), 2)
     dim = place[0]
     prior, own = carray(pointer(place[1], np.float64), (2, dim)), carray(pointer(theta, np.float64), dim)
@@ -175,7 +120,7 @@ def log_normal_prior(table: int, theta: int) -> float:
 
 @pointed_function(GRAD_LOG_PRIOR)
 def grad_log_normal_prior(table: int, theta: int, total: int) -> None:
-    """(m - theta) / v."""
+    """Compute (m - theta) / v."""
     place = carray(pointer(table, np.int64), 2)
     dim = place[0]
     prior, own = carray(pointer(place[1], np.float64), (2, dim)), carray(pointer(theta, np.float64), dim)
@@ -187,24 +132,24 @@ def grad_log_normal_prior(table: int, theta: int, total: int) -> None:
 def with_normal_prior(
     functions: tuple[Any, ...], dim: int, mean: ArrayLike, variance: ArrayLike, arrays: tuple[Floats, ...]
 ) -> CompiledTerms:
-    """Terms with prior means and variances, and functions of the likelihood, whose table goes on with these arrays."""
+    """Return compiled terms with a normal prior, from functions of the likelihood and their arrays."""
     prior = [np.broadcast_to(np.asarray(part, dtype=np.float64), dim) for part in (mean, variance)]
     kept = (np.stack(prior), *arrays)
     table = [dim, *(array.ctypes.data for array in kept)]
     return CompiledTerms.of(table, (*functions, log_normal_prior, grad_log_normal_prior), kept)
 
 
-# Rows whose first features are asked for before they are needed, and bytes of them: processors foresee the rest, and
-# each request costs half a nanosecond.
+# Number of rows and of bytes per row to prefetch. Processors prefetch the remaining bytes; each request takes half a
+# nanosecond.
 _AHEAD, _ASKED = 8, 128
 
 
 @pointed_function(LOG_RATIOS)
 def logistic_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
-    """-log(1 + exp(-y x'proposed)) + log(1 + exp(-y x'theta)); each row is read once, for both.
+    """Compute -log(1 + exp(-y x'proposed)) + log(1 + exp(-y x'theta)), reading each row once.
 
-    Four rows go together, so that a coefficient is read once for them and eight sums grow side by side; past the last
-    row it is taken again.
+    Four rows are processed together: a coefficient is read once for them, and eight sums are independent. The last row
+    fills up an incomplete group.
     """
     place = carray(pointer(table, np.int64), 4)
     dim, data, size, last = place[0], place[2], 8 * place[0], count - 1
@@ -243,7 +188,7 @@ def logistic_log_ratios(table: int, theta: int, proposed: int, rows: int, count:
 
 @pointed_function(LOG_LIKELIHOOD)
 def logistic_log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
-    """Sum of -log(1 + exp(-y x'theta))."""
+    """Compute the sum of -log(1 + exp(-y x'theta))."""
     place = carray(pointer(table, np.int64), 4)
     dim = place[0]
     signs, found = carray(pointer(place[3] + 8 * first, np.float64), count), carray(pointer(work, np.float64), count)
@@ -262,7 +207,7 @@ def logistic_log_likelihood(table: int, theta: int, first: int, count: int, work
 
 @pointed_function(GRADIENT)
 def logistic_gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
-    """Sum of sigma(-y x'theta) y x."""
+    """Compute the sum of sigma(-y x'theta) y x."""
     place = carray(pointer(table, np.int64), 4)
     dim = place[0]
     row, pulls = carray(pointer(rows, np.int64), count), carray(pointer(work, np.float64), count)
@@ -287,7 +232,7 @@ def logistic_gradient(table: int, theta: int, rows: int, count: int, total: int,
 
 @pointed_function(LOG_RATIOS)
 def mixture_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
-    """Differences of log(1 + exp(z)) - (y - theta_1)^2 / (2 v); the constant cancels."""
+    """Compute differences of log(1 + exp(z)) - (y - theta_1)^2 / (2 v); the constant cancels."""
     place = carray(pointer(table, np.int64), 4)
     numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2], np.float64), np.int64(1) << 31)
     row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
@@ -306,7 +251,7 @@ def mixture_log_ratios(table: int, theta: int, proposed: int, rows: int, count: 
 
 @pointed_function(LOG_LIKELIHOOD)
 def mixture_log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
-    """Sum of log(1 + exp(z)) - (y - theta_1)^2 / (2 v) - constant."""
+    """Compute the sum of log(1 + exp(z)) - (y - theta_1)^2 / (2 v) - constant."""
     place = carray(pointer(table, np.int64), 4)
     numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2] + 8 * first, np.float64), count)
     own = carray(pointer(theta, np.float64), 2)
@@ -322,7 +267,7 @@ def mixture_log_likelihood(table: int, theta: int, first: int, count: int, work:
 
 @pointed_function(GRADIENT)
 def mixture_gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
-    """Sums of (y - theta_1 - r theta_2) / v and of r (y - theta_1 - theta_2) / v."""
+    """Compute the sums of (y - theta_1 - r theta_2) / v and of r (y - theta_1 - theta_2) / v."""
     place = carray(pointer(table, np.int64), 4)
     numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2], np.float64), np.int64(1) << 31)
     row, own = carray(pointer(rows, np.int64), count), carray(pointer(theta, np.float64), 2)
@@ -339,6 +284,5 @@ def mixture_gradient(table: int, theta: int, rows: int, count: int, total: int, 
     sums[0], sums[1] = by_first / variance, by_second / variance
 
 
-GAUSSIAN_MEAN = gaussian_mean_log_ratios, gaussian_mean_log_likelihood, gaussian_mean_gradient
 LOGISTIC = logistic_log_ratios, logistic_log_likelihood, logistic_gradient
 MIXTURE = mixture_log_ratios, mixture_log_likelihood, mixture_gradient

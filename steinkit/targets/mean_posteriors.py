@@ -1,17 +1,16 @@
-"""Posteriors of means: of a normal distribution, and of Welling and Teh's mixture of two components.
+"""Posteriors of the mean of a normal distribution and of a mixture of two components.
 
-**The mean of a normal distribution** with known variances, under a normal prior, has a posterior known exactly.
+**Mean of a normal distribution** with known variances and a normal prior. The posterior is known exactly.
 
 theta_j ~ N(m_j, s_j),   y_ij ~ N(theta_j, v_j)        (second arguments are variances)
 theta_j | data ~ N(mean_j, variance_j),   1 / variance_j = 1 / s_j + N / v_j,
 mean_j = variance_j (m_j / s_j + sum_i y_ij / v_j)
 
-**The two-component mixture** of Welling and Teh.
+**Two-component mixture** of Welling and Teh, with v = 2:
 
     theta_1 ~ N(0, 10),   theta_2 ~ N(0, 1),   y_i ~ 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v)
 
-The second arguments are variances, v = 2. With z = (theta_2 (y - theta_1) - theta_2^2 / 2) / v, the log odds of
-the second component, and r = 1 / (1 + exp(-z)):
+With z = (theta_2 (y - theta_1) - theta_2^2 / 2) / v, the log odds of the second component, and r = 1 / (1 + exp(-z)):
 
     log p(y | theta) = -(y - theta_1)^2 / (2 v) + log(1 + exp(z)) + constant
     gradient = ((y - theta_1 - r theta_2) / v,  r (y - theta_1 - theta_2) / v)
@@ -42,38 +41,38 @@ from steinkit.targets.family import (
     as_count,
     as_finite,
     as_number,
-    as_numbers,
     as_positive,
+    as_prior_variance,
     as_vector,
     show,
 )
 
 
 class GaussianMean(PosteriorFamily):
-    """Posterior of the mean of normal data: for trying out samplers whose answer is known.
+    """Posterior of the mean of normal data, known exactly.
 
     Parameters
     ----------
     data : array_like, shape (N,) or (N, d)
-        One row a datum.
-    variance : float or array_like, shape (d,)
+        One row per data point.
+    variance : float or array_like, shape (d,), default 1.0
         Variances v of the data.
-    prior_mean : float or array_like, shape (d,)
-        Means of the coordinates' normal priors.
-    prior_variance : float or array_like, shape (d,)
-        Their variances; infinity is a flat prior.
+    prior_mean : float or array_like, shape (d,), default 0.0
+        Means of the normal priors.
+    prior_variance : float or array_like, shape (d,), default 1.0
+        Variances of the normal priors; infinity gives a flat prior.
     names : sequence of str, optional
         Names of the coordinates.
 
     Attributes
     ----------
     posterior_mean, posterior_variance : ndarray, shape (d,)
-        The exact moments; coordinates are independent.
+        Exact moments; the coordinates are independent.
 
     Raises
     ------
     UsageError
-        If the shapes disagree or a value is not of its kind.
+        If the shapes do not match or a value is invalid.
 
     Examples
     --------
@@ -95,13 +94,11 @@ class GaussianMean(PosteriorFamily):
         if y.ndim == 1:
             y = y[:, None]
         if y.ndim != 2:
-            raise UsageError(f"data must have shape (N,) or (N, d), one row a datum; received {y.shape}")
+            raise UsageError(f"`data` must have shape (N,) or (N, d), one row per data point; got {y.shape}")
         dim = y.shape[1]
         self.variance = as_vector(as_positive(variance, "variance"), dim, "variance")
         self.prior_mean = as_vector(as_finite(prior_mean, "prior_mean"), dim, "prior_mean")
-        self.prior_variance = as_vector(as_numbers(prior_variance, "prior_variance"), dim, "prior_variance")
-        if not (self.prior_variance > 0.0).all():
-            raise UsageError(f"prior_variance must be positive; received {show(prior_variance)}")
+        self.prior_variance = as_vector(as_prior_variance(prior_variance), dim, "prior_variance")
         precision = 1.0 / self.prior_variance + len(y) / self.variance
         self.posterior_variance = np.asarray(1.0 / precision, dtype=np.float64)
         pull = self.prior_mean / self.prior_variance + y.sum(axis=0) / self.variance
@@ -128,32 +125,32 @@ class GaussianMean(PosteriorFamily):
         *,
         rng: Seed = 0,
     ) -> GaussianMean:
-        """Make the posterior of simulated data.
+        """Simulate data, and return their posterior.
 
         Parameters
         ----------
         size : int
-            Number of data N.
-        theta : float or array_like, shape (d,)
-            The mean the data are drawn about.
-        variance : float or array_like, shape (d,)
+            Number of data points N.
+        theta : float or array_like, shape (d,), default 0.0
+            Mean of the data.
+        variance : float or array_like, shape (d,), default 1.0
             Variances of the data.
-        prior_mean : float or array_like, shape (d,)
-            Means of the coordinates' normal priors.
-        prior_variance : float or array_like, shape (d,)
-            Their variances; infinity is a flat prior.
-        rng : int, numpy.random.Generator or None
-            Seed of the data; None for others each time.
+        prior_mean : float or array_like, shape (d,), default 0.0
+            Means of the normal priors.
+        prior_variance : float or array_like, shape (d,), default 1.0
+            Variances of the normal priors; infinity gives a flat prior.
+        rng : int, numpy.random.Generator or None, default 0
+            Seed of the data; None gives different data each time.
 
         Returns
         -------
         GaussianMean
-            In as many dimensions as theta.
+            Posterior in the dimension of theta.
         """
         count = as_count(size, "size")
-        centre = np.atleast_1d(as_finite(theta, "theta"))
-        sd = np.sqrt(as_vector(as_positive(variance, "variance"), len(centre), "variance"))
-        data = centre + sd * generator_from(rng).standard_normal((count, len(centre)))
+        center = np.atleast_1d(as_finite(theta, "theta"))
+        sd = np.sqrt(as_vector(as_positive(variance, "variance"), len(center), "variance"))
+        data = center + sd * generator_from(rng).standard_normal((count, len(center)))
         return cls(data, variance, prior_mean, prior_variance)
 
     def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
@@ -162,13 +159,6 @@ class GaussianMean(PosteriorFamily):
 
     def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         return np.asarray((y - thetas[:, None, :]).sum(axis=1) / self.variance, dtype=np.float64)
-
-    def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
-        from steinkit.targets.likelihood_kernels import GAUSSIAN_MEAN, with_normal_prior
-
-        numbers = np.stack([self.variance, 0.5 * np.log(2.0 * math.pi * self.variance)])
-        likelihood = np.array(np.broadcast_to(numbers.reshape(2, -1), (2, dim)))
-        return with_normal_prior(GAUSSIAN_MEAN, dim, self.prior_mean, self.prior_variance, (*data, likelihood))
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
         from scipy.special import ndtr
@@ -181,25 +171,25 @@ class GaussianMean(PosteriorFamily):
 
 
 _PROPOSALS = 1 << 14
-# Below this share (and ten proposals) of accepted proposals, drawing is given up.
+# Rejection sampling stops if the acceptance rate (plus ten proposals) is below this value.
 _LEAST_ACCEPTANCE = 1e-5
-# Rejection would need some 10^4 proposals a draw; there is no sampler beyond.
+# Rejection sampling requires about 10^4 proposals per draw for this number of data points.
 _MOST_DATA_TO_DRAW = 10_000
-# Relative slack of the bound on the likelihood: far above rounding, and costs that share of the acceptance.
+# Relative slack of the bound on the likelihood, much larger than rounding errors.
 _SLACK = 1e-6
 
 
 class MixturePosterior(PosteriorFamily):
-    """Posterior of theta given draws from the mixture 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v).
+    """Posterior of theta for the mixture 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v).
 
     Parameters
     ----------
     data : array_like, shape (N,), optional
-        The numbers y; the 100 bundled ones, simulated at theta = (0, 1), if not given.
-    variance : float
+        Data y; the 100 bundled numbers, simulated at theta = (0, 1), by default.
+    variance : float, default 2.0
         Variance v of both components.
-    prior_variances : array_like, shape (2,)
-        Variances of the normal priors of theta_1 and theta_2, about 0.
+    prior_variances : array_like, shape (2,), default (10.0, 1.0)
+        Variances of the normal priors of theta_1 and theta_2, with mean 0.
 
     Raises
     ------
@@ -208,10 +198,17 @@ class MixturePosterior(PosteriorFamily):
 
     Notes
     -----
-    `sample` draws exact independent points by rejection from the prior, under the maximum of the likelihood.
-    The maximum is found numerically, from many starts; a proposal whose likelihood exceeds it raises an
-    error, so that draws are never silently biased. It serves small data: the acceptance is about 1.5 % for the
-    bundled numbers and falls as 1/N; beyond 10,000 data there are no such draws (`can_sample` is False).
+    `sample` draws independently by rejection from the prior, with the maximum of the likelihood as bound. The maximum
+    is found numerically from many starting points. A proposal with a larger likelihood raises an error, so the draws
+    are never biased. The acceptance rate is about 1.5 % for the bundled data and decreases as 1/N; for more than 10,000
+    data points there is no sampler (`can_sample` is False).
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> posterior = sk.targets.MixturePosterior()
+    >>> posterior.sample(3, 1).shape
+    (3, 2)
     """
 
     def __init__(
@@ -228,11 +225,9 @@ class MixturePosterior(PosteriorFamily):
                 data = read_table(path)[1][:, 0]
         y = np.atleast_1d(as_finite(data, "data"))
         if y.ndim != 1:
-            raise UsageError(f"data must have shape (N,), one number a datum; received {y.shape}")
-        spread = as_positive(as_number(variance, "variance"), "variance")
-        priors = as_positive(prior_variances, "prior_variances")
-        self.variance = float(spread)
-        self.prior_variances = as_vector(priors, 2, "prior_variances")
+            raise UsageError(f"`data` must have shape (N,), one number per data point; got {y.shape}")
+        self.variance = float(as_positive(as_number(variance, "variance"), "variance"))
+        self.prior_variances = as_vector(as_positive(prior_variances, "prior_variances"), 2, "prior_variances")
         drawn = self._draw if len(y) <= _MOST_DATA_TO_DRAW else None
         data = (np.ascontiguousarray(y),)
         super().__init__("mixture-posterior", data, 2, ("theta1", "theta2"), sampler=drawn)
@@ -247,35 +242,35 @@ class MixturePosterior(PosteriorFamily):
         *,
         rng: Seed = 0,
     ) -> MixturePosterior:
-        """Make the posterior of simulated data.
+        """Simulate data, and return their posterior.
 
         Parameters
         ----------
         size : int
-            Number of data N.
-        theta : array_like, shape (2,)
-            The parameters the data are drawn from.
-        variance : float
+            Number of data points N.
+        theta : array_like, shape (2,), default (0.0, 1.0)
+            Parameters of the mixture.
+        variance : float, default 2.0
             Variance v of both components.
-        prior_variances : array_like, shape (2,)
-            Variances of the normal priors of theta_1 and theta_2, about 0.
-        rng : int, numpy.random.Generator or None
-            Seed of the data; None for others each time.
+        prior_variances : array_like, shape (2,), default (10.0, 1.0)
+            Variances of the normal priors of theta_1 and theta_2, with mean 0.
+        rng : int, numpy.random.Generator or None, default 0
+            Seed of the data; None gives different data each time.
 
         Returns
         -------
         MixturePosterior
-            Of the simulated data.
+            Posterior of the simulated data.
 
         References
         ----------
         D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for
-        Metropolis-Hastings", UAI, section 6.1: one million data, at a temperature of 10^4 (`tempered`).
+        Metropolis-Hastings", UAI, section 6.1: one million data points at a temperature of 10^4 (`tempered`).
         """
         count = as_count(size, "size")
         parameters = as_finite(theta, "theta")
         if parameters.shape != (2,):
-            raise UsageError(f"theta must be two numbers; received {show(parameters)}")
+            raise UsageError(f"`theta` must have shape (2,); got {show(parameters)}")
         sd = math.sqrt(as_positive(as_number(variance, "variance"), "variance"))
         generator = generator_from(rng)
         second = generator.random(count) < 0.5
@@ -287,7 +282,7 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def prior_variance(self) -> Floats:  # type: ignore[override]
-        """`prior_variances`, by the name that other posteriors give them."""
+        """`prior_variances`, under the name used by other posteriors."""
         return self.prior_variances
 
     def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
@@ -298,14 +293,14 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def _constant(self) -> float:
-        """Minus the log of each component's normalising factor, the weight 1/2 included."""
+        """Minus the log of the normalizing factor of a component, including its weight of 1/2."""
         return 0.5 * math.log(2.0 * math.pi * self.variance) + math.log(2.0)
 
     def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         first, second = thetas[:, :1], thetas[:, 1:]
         residual = y - first
         log_odds = (second * residual - 0.5 * second**2) / self.variance
-        # log(1 + exp(z)), stable, in functions that NumPy vectorises: twice as fast as logaddexp
+        # log(1 + exp(z)), twice as fast as logaddexp
         softplus = np.maximum(log_odds, 0.0) + np.log1p(np.exp(-np.abs(log_odds)))
         return np.asarray(softplus - residual**2 / (2.0 * self.variance) - self._constant, dtype=np.float64)
 
@@ -321,7 +316,7 @@ class MixturePosterior(PosteriorFamily):
 
     @cached_property
     def _largest_log_likelihood(self) -> float:
-        """Maximum over theta of the log likelihood of all data, and a little slack."""
+        """Maximum over theta of the log likelihood of all data, plus a small slack."""
         from scipy.optimize import minimize
 
         (y,) = self.data
@@ -331,14 +326,14 @@ class MixturePosterior(PosteriorFamily):
             height = float(self._log_likelihood_many(thetas, batches).sum())
             return -height, -self._grad_log_likelihood_many(thetas, batches)[0]
 
-        # theta and (theta_1 + theta_2, -theta_2) have the same likelihood: theta_2 >= 0 covers every maximum
+        # theta and (theta_1 + theta_2, -theta_2) have the same likelihood, so theta_2 >= 0 is sufficient
         levels = np.quantile(y, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
         starts = [(low, high - low) for i, low in enumerate(levels) for high in levels[i:]]
         best = max(-float(minimize(objective, start, jac=True, method="BFGS").fun) for start in starts)
         return best + _SLACK * max(1.0, abs(best))
 
     def _log_likelihood_ceiling(self, thetas: Floats) -> Floats:
-        """Upper bound of the log likelihood of all data, (K, 2) -> (K,), without going through the data.
+        """Compute an upper bound of the log likelihood of all data from their moments, (K, 2) -> (K,).
 
         With the midpoint m = theta_1 + theta_2 / 2 and e = theta_2 / 2, as log cosh(a) <= a^2 / 2,
 
@@ -353,33 +348,27 @@ class MixturePosterior(PosteriorFamily):
         return np.asarray(-exponent - 0.5 * n * math.log(2.0 * math.pi * v), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Rejection from the prior: accept theta with probability L(theta) / max L."""
+        """Draw by rejection from the prior: accept theta with probability L(theta) / max L."""
         bound = self._largest_log_likelihood
         kept: list[Floats] = []
         accepted = proposed = 0
         while accepted < n:
             thetas = rng.standard_normal((_PROPOSALS, 2)) * np.sqrt(self.prior_variances)
             threshold = bound + np.log1p(-rng.random(_PROPOSALS))
-            # what fails under the ceiling fails under the likelihood; anything that could exceed the bound passes
-            hopeful = np.flatnonzero(self._log_likelihood_ceiling(thetas) > threshold)
-            heights = np.zeros(len(hopeful))
-            self._add_log_likelihoods(heights, thetas[hopeful])
-            _require_bound(heights, thetas[hopeful], bound)
-            kept.append(thetas[hopeful[heights > threshold[hopeful]]])
+            # a proposal rejected by the upper bound is also rejected by the likelihood
+            candidates = np.flatnonzero(self._log_likelihood_ceiling(thetas) > threshold)
+            heights = np.zeros(len(candidates))
+            self._add_log_likelihoods(heights, thetas[candidates])
+            if heights.max(initial=-np.inf) > bound:
+                raise InputError(
+                    f"the log likelihood {heights.max():.9g} at theta = {show(thetas[candidates[heights.argmax()]])} "
+                    f"exceeds the maximum found, {bound:.9g}; draw with a Markov chain instead"
+                )
+            kept.append(thetas[candidates[heights > threshold[candidates]]])
             accepted, proposed = accepted + len(kept[-1]), proposed + _PROPOSALS
             if accepted < _LEAST_ACCEPTANCE * proposed - 10.0:
                 raise InputError(
-                    f"{accepted} of {proposed} proposals from the prior were accepted: the posterior of "
-                    f"{self.size} data is too narrow for exact draws; draw with a Markov chain instead"
+                    f"only {accepted} of {proposed} proposals from the prior were accepted for {self.size} data "
+                    "points; draw with a Markov chain instead"
                 )
         return np.concatenate(kept)[:n] if kept else np.empty((0, 2))
-
-
-def _require_bound(heights: Floats, thetas: Floats, bound: float) -> None:
-    """Raise InputError if a log likelihood exceeds the maximum that rejection relies on."""
-    if heights.size and heights.max() > bound:
-        peak = int(heights.argmax())
-        raise InputError(
-            f"the log likelihood reaches {heights[peak]:.9g} at theta = {show(thetas[peak])}, above the maximum found, "
-            f"{bound:.9g}: the draws would not be exact; draw with a Markov chain instead"
-        )

@@ -1,12 +1,11 @@
-"""The names by which the command line knows targets, and their options; and targets from a user's own file.
+"""Built-in targets by name, with options as text, and targets from a user's Python file.
 
-Options arrive as text (``-p key=value``). Values are read as JSON, else as numbers separated by commas, else
-as text.
+Options are given as ``-p key=value``. Values are read as JSON, as numbers separated by commas, or as text.
 
-Built-in targets are the classes that `steinkit.targets` exports, by their names with dashes, and their options the
-classes' arguments; posteriors whose data come from elsewhere have names and options of their own.
+Built-in targets are the classes that `steinkit.targets` exports, under their names with dashes. Their options are the
+arguments of the classes; posteriors of given or simulated data have separate names and options.
 
-A user's own file is named ``path.py:attribute``, and run as Python code.
+A target from a file is given as ``path.py:attribute``. The file is run as Python code.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steinkit.adapters import as_model
 from steinkit.arguments import require_type
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, require_known
+from steinkit.files.csv_format import read_table
 from steinkit.posterior import Posterior
-from steinkit.sample import Floats
 from steinkit.target import Target
 from steinkit.targets.family import as_count
 
@@ -39,15 +38,26 @@ if TYPE_CHECKING:
 
 
 class _Entry(NamedTuple):
-    """A built-in target: its class in `steinkit.targets`; of a posterior also its maker, its options, a line.
+    """Built-in target.
 
-    Options that make no sense without another one need that.
+    Attributes
+    ----------
+    family : str
+        Name of the class in `steinkit.targets`.
+    make : callable, optional
+        Function that creates a posterior from its class, options and dimension.
+    own : tuple of str
+        Options, if they differ from the arguments of the class.
+    text : str
+        Summary, if it differs from the first line of the docstring.
+    needs : mapping of str to str
+        Options that require another option.
     """
 
     family: str
     make: Callable[[Any, dict[str, Any], int], Any] | None = None
     own: tuple[str, ...] = ()
-    said: str = ""
+    text: str = ""
     needs: Mapping[str, str] = {}
 
     @property
@@ -58,23 +68,23 @@ class _Entry(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """One line about it: what was said, else the first line of the class's docstring."""
-        return self.said or (self.made_by.__doc__ or "").partition("\n")[0].rstrip(".")
+        """One-line summary."""
+        return self.text or (self.made_by.__doc__ or "").partition("\n")[0].rstrip(".")
 
     @property
     def options(self) -> dict[str, bool]:
-        """Whether each must be given, by its name."""
+        """Options by name; True if required."""
         arguments = {} if self.own else inspect.signature(self.made_by).parameters
         return dict.fromkeys(self.own, False) | {key: each.default is each.empty for key, each in arguments.items()}
 
 
 _SIMULATION = ("size", "theta", "data_seed")
-_SIMULATED_MEANS = 1000  # data of gaussian-mean, where none are given
+_SIMULATED_MEANS = 1000  # default number of data points of gaussian-mean
 
 
 @cache
 def _targets() -> dict[str, _Entry]:
-    """By name: each class that `steinkit.targets` exports, StudentT as student-t, and last those of other options."""
+    """Return the exported classes by name (StudentT as student-t), followed by the posteriors of data."""
     from steinkit import targets
 
     others = {entry.family for entry in _OF_DATA.values()}
@@ -83,49 +93,66 @@ def _targets() -> dict[str, _Entry]:
 
 
 def target_names() -> tuple[str, ...]:
-    """Names of the built-in targets.
+    """Return the names of the built-in targets.
 
     Returns
     -------
     tuple of str
-        As `make_target` and the command line take them.
+        Names for `make_target` and the command line.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> "normal" in sk.targets.target_names()
+    True
     """
     return tuple(_targets())
 
 
 def target_table() -> list[tuple[str, str, str]]:
-    """Name, options and summary of every built-in target.
+    """Return the name, the options and the summary of every built-in target.
 
     Returns
     -------
     list of (str, str, str)
-        One a target; options in brackets may be left out.
+        One entry per target; options in brackets are optional.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> [options for name, options, _ in sk.targets.target_table() if name == "beta"]
+    ['a b [dim]']
     """
     return [(name, _options_text(entry), entry.summary) for name, entry in _targets().items()]
 
 
 def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
-    """Make a built-in target from its name and options.
+    """Create a built-in target from its name and options.
 
     Parameters
     ----------
     name : str
         One of `target_names`.
     options : mapping of str to str
-        Values as text: JSON, numbers separated by commas, or plain text. Keys may be written with ``-`` or
-        ``_``.
+        Values as text: JSON, numbers separated by commas, or plain text. Keys may contain ``-`` or ``_``.
     dim : int
-        Dimension of the sample, used where the options do not fix one.
+        Dimension of the sample, used if the options do not determine it.
 
     Returns
     -------
     Target
-        A `Posterior`, where the name is one of a posterior.
+        The target; a `Posterior` for names of posteriors.
 
     Raises
     ------
     UsageError
-        If the name, an option or a value is not known or not allowed.
+        If the name, an option or a value is invalid.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.targets.make_target("normal", {"mean": "1,2"}, dim=2).score([[1.0, 0.0]])
+    array([[-0.,  2.]])
     """
     known = _targets()
     require_known([name], known, "unknown target", "the built-in targets")
@@ -147,13 +174,11 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
 
 
 def parse_value(text: str) -> Any:
-    """Read an option: JSON if it is, else numbers separated by commas, else the text itself."""
+    """Parse a value as JSON, else as numbers separated by commas, else return the text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    if text.startswith(("[", "{")):
-        raise UsageError(f"{text!r} is not a list of numbers; write [[1,0.5],[0.5,1]], say, and 0.5 for .5")
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
@@ -162,7 +187,7 @@ def parse_value(text: str) -> Any:
 
 
 def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, Any]:
-    """Options with their Python names and values."""
+    """Parse the options, under their Python names."""
     values: dict[str, Any] = {}
     for written, text in options.items():
         key = written.replace("-", "_")
@@ -172,38 +197,35 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
                 f"its options are {_options_text(entry)}"
             )
         if key in values:
-            raise UsageError(f"option {key!r} of target {name!r} is given twice; give it once")
+            raise UsageError(f"option {key!r} of target {name!r} is given twice")
         values[key] = text if key in ("data", "response") and "response" in entry.own else parse_value(text)
     missing = [key for key, must in entry.options.items() if must and key not in values]
     if missing:
-        raise UsageError(f"target {name!r} needs {', '.join(missing)}; pass -p {missing[0]}=VALUE")
+        raise UsageError(f"target {name!r} requires {', '.join(missing)}; pass -p {missing[0]}=VALUE")
     return values
 
 
 def _require_together(name: str, values: Mapping[str, Any], needs: Mapping[str, str]) -> None:
-    """Hold the options that make no sense alone, or beside others, to that."""
-    if not isinstance(values.get("intercept", False), bool):
-        raise UsageError(f"intercept must be true or false; received {values['intercept']!r}")
+    """Require options that depend on each other, and exclude options that contradict each other."""
     for key, other in needs.items():
         if key in values and other not in values:
-            raise UsageError(f"target {name!r}: option {key!r} needs {other!r} as well")
+            raise UsageError(f"target {name!r}: option {key!r} requires option {other!r}")
     for key in _SIMULATION:
         if key in values and "data" in values:
-            raise UsageError(f"target {name!r}: {key!r} is for simulated data, and 'data' gives them; choose one")
+            raise UsageError(f"target {name!r}: option {key!r} is for simulated data and excludes option 'data'")
 
 
 def _mixture_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
     if "size" in values:
         return family.simulate(**values)
     if isinstance(values.get("data"), str):
-        values["data"] = _only_column(values["data"])
+        table = read_table(values["data"])[1]
+        values["data"] = table[:, 0] if table.shape[1] == 1 else table
     return family(**values)
 
 
 def _gaussian_mean(family: Any, values: dict[str, Any], dim: int) -> Any:
     if isinstance(values.get("data"), str):
-        from steinkit.files.csv_format import read_table
-
         values["names"], values["data"] = read_table(values["data"])
     if "data" in values:
         return family(**values)
@@ -257,121 +279,117 @@ def _options_text(entry: _Entry) -> str:
     return " ".join(keys).replace("_", "-")
 
 
-def _only_column(path: str) -> Floats:
-    """Numbers of a CSV file of one column."""
-    from steinkit.files.csv_format import read_table
-
-    names, table = read_table(path)
-    if len(names) != 1:
-        raise InputError(f"{path} has {len(names)} columns, {', '.join(names)}; one column of numbers is wanted")
-    return table[:, 0]
-
-
 _MODULE_NAME = "steinkit_user_code"
 _MODELS = "a model of PyMC, NumPyro or Stan"
-_A = {"target": "a target", "operator": "an operator", "sampler": "a sampler"}
 
 
 def load_target(reference: str) -> Target:
-    """Run a file and make a target of one of its attributes.
+    """Run a file, and return a target from one of its attributes.
 
     Parameters
     ----------
     reference : str
-        ``path.py:attribute``. The attribute is a `Target`; a model of PyMC, a NumPyro model that needs no arguments, or
-        a Stan model with the methods of BridgeStan's; a function without parameters that returns one of these; or a
-        score function of one parameter, (n, d) -> (n, d).
+        ``path.py:attribute``. The attribute is a `Target`; a model of PyMC, a NumPyro model without arguments, or a
+        Stan model with the methods of BridgeStan; a function without parameters that returns one of these; or a score
+        function of one parameter, (n, d) -> (n, d).
 
     Returns
     -------
     Target
-        Of a model, its target.
+        The target, or the target of the model.
 
     Raises
     ------
     UsageError
-        If the reference is not of that form, the attribute does not exist or is of no such kind.
+        If the reference has another form, or the attribute does not exist or has another type.
     InputError
-        If the file does not exist or raises an exception; the message names the line.
+        If the file does not exist or raises an exception; the message gives the line.
 
     Notes
     -----
-    While the file runs it may import other files of its folder, as a script may; import them at its top.
+    While the file runs, it may import other files of its folder, as a script may. Import them at the top of the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import steinkit as sk
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.py"
+    >>> _ = path.write_text("def score(x): return -x")
+    >>> sk.targets.load_target(f"{path}:score").score([[2.0]])
+    array([[-2.]])
     """
     found = load_target_or_model(reference)
     return found if isinstance(found, Target) else found.target
 
 
 def load_target_or_model(reference: str) -> Target | Model:
-    """Run a file and make a target, or a model that draws must be bound to, of one of its attributes.
+    """Run a file, and return a target or a model from one of its attributes.
 
     Parameters
     ----------
     reference : str
-        ``path.py:attribute``. The attribute is a `Target`; a model of PyMC, a NumPyro model that needs no arguments, or
-        a Stan model with the methods of BridgeStan's; a function without parameters that returns one of these; or a
-        score function of one parameter, (n, d) -> (n, d).
+        ``path.py:attribute``. The attribute is a `Target`; a model of PyMC, a NumPyro model without arguments, or a
+        Stan model with the methods of BridgeStan; a function without parameters that returns one of these; or a score
+        function of one parameter, (n, d) -> (n, d).
 
     Returns
     -------
     Target or Model
+        A target, or a model to which draws must be bound.
 
     Raises
     ------
     UsageError
-        If the reference is not of that form, the attribute does not exist or is of no such kind.
+        If the reference has another form, or the attribute does not exist or has another type.
     InputError
-        If the file does not exist or raises an exception; the message names the line.
-
-    Notes
-    -----
-    While the file runs it may import other files of its folder, as a script may; import them at its top.
+        If the file does not exist or raises an exception; the message gives the line.
     """
     return _as_target(load_attribute(reference, "target"), Path(reference.rpartition(":")[0]), reference)
 
 
 def load_attribute(reference: str, what: str, kind: type | None = None, folder: Path = Path()) -> Any:
-    """Run a file and return one of its attributes, ``path.py:attribute``.
+    """Run a file, and return one of its attributes.
 
     Parameters
     ----------
     reference : str
+        ``path.py:attribute``.
     what : str
-        What the attribute is wanted for, for messages.
+        Purpose of the attribute, for messages.
     kind : type, optional
-        Class of steinkit's that it must be of.
+        Class of steinkit that the attribute must have.
     folder : Path
-        What the file's path is relative to.
+        Folder of relative paths.
 
     Raises
     ------
     UsageError, InputError
-        As in `load_target_or_model`; also if it is of another kind.
+        As in `load_target_or_model`; also if the attribute has another class.
     """
     require_type(str, "a path and a name, such as model.py:target", reference=reference)
     path, attribute = _split(str(folder / reference), what)
     defined = _run(path)
     if attribute not in defined:
         public = [name for name, each in defined.items() if name[0] != "_" and not isinstance(each, ModuleType)]
-        hint = did_you_mean(attribute, public) or f"; it defines {', '.join(public) or 'nothing'}"
+        hint = did_you_mean(attribute, public) or f"; it defines {', '.join(public) or 'no names'}"
         raise UsageError(f"{path} has no attribute {attribute!r}{hint}")
     found = defined[attribute]
     if kind is not None and not isinstance(found, kind):
-        raise UsageError(f"{reference} must be a steinkit.{kind.__name__}; it is {type(found).__name__}")
+        raise UsageError(f"expected {reference} to be a steinkit.{kind.__name__}, got {type(found).__name__}")
     return found
 
 
 def _split(reference: str, what: str) -> tuple[Path, str]:
     path, colon, attribute = reference.rpartition(":")
     if not colon or not path.endswith(".py") or not attribute.isidentifier():
-        raise UsageError(f"{_A[what]} from a file is written path.py:attribute; received {reference!r}")
+        raise UsageError(f"expected the {what} as path.py:attribute, got {reference!r}")
     if not Path(path).is_file():
-        raise InputError(f"there is no file {path}; the {what} {reference!r} cannot be loaded")
+        raise InputError(f"the {what} {reference!r} cannot be loaded: there is no file {path}")
     return Path(path), attribute
 
 
 def _run(path: Path) -> dict[str, Any]:
-    """What a file defines, run as a module that does not stay in `sys.modules`: functions are pickled by value."""
+    """Run a file as a module outside of `sys.modules`, so that its functions are pickled by value; return its names."""
     file = path.resolve()
     known = set(sys.modules)
     sys.path.insert(0, str(file.parent))
@@ -384,7 +402,7 @@ def _run(path: Path) -> dict[str, Any]:
 
 
 def _pickle_by_value(names: set[str], folder: str) -> None:
-    """Have modules of the file's folder sent to worker processes with what uses them: none would find them by name."""
+    """Pickle modules of the file's folder by value, because worker processes cannot import them."""
     for name in names:
         file = getattr(sys.modules[name], "__file__", None) or ""
         if file.startswith(folder + os.sep) and PathFinder.find_spec(name.partition(".")[0]) is None:
@@ -395,7 +413,7 @@ def _pickle_by_value(names: set[str], folder: str) -> None:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn whatever a user's code raises into one line that names the file and the line."""
+    """Convert exceptions of a user's code to an error with the file and the line."""
     try:
         yield
     except SyntaxError as error:
@@ -407,31 +425,29 @@ def _explained(path: Path) -> Iterator[None]:
         raise InputError(f"{path}{line} raised {type(error).__name__}: {error}") from None
 
 
-def _as_target(found: Any, path: Path, reference: str) -> Target | Model:
+def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False) -> Target | Model:
+    """Return an attribute as a target or model; ``returned`` if it is the value of a function."""
     if isinstance(found, Target):
         return found
     model = _model(found, path, reference)
     if model is not None:
         return model
-    required = _required_parameters(found)
+    required = None if returned else _required_parameters(found)
     if required == 0:
         with _explained(path):
             made = found()
-        returned = made if isinstance(made, Target) else _model(made, path, reference)
-        if returned is not None:
-            return returned
-        raise UsageError(f"{reference} must return a steinkit.Target, or {_MODELS}; it returned {type(made).__name__}")
+        return _as_target(made, path, reference, returned=True)
     if required == 1:
         return Target(score=found, label=reference)
     what = type(found).__name__ if required is None else f"a function of {required} parameters"
     raise UsageError(
-        f"{reference} must be a steinkit.Target, {_MODELS}, a function without parameters that returns one, or a score "
-        f"function (n, d) -> (n, d); it is {what}"
+        f"expected {reference} to be a steinkit.Target, {_MODELS}, a function without parameters that returns one, or "
+        f"a score function (n, d) -> (n, d); got {what}"
     )
 
 
 def _model(found: Any, path: Path, reference: str) -> Model | None:
-    """The model that an attribute is, if it is one; what keeps it from being scored is said of the reference."""
+    """Return an attribute as a model, or None; errors of a model name the reference."""
     try:
         with _explained(path):
             return as_model(found)
@@ -441,7 +457,7 @@ def _model(found: Any, path: Path, reference: str) -> Model | None:
 
 
 def _required_parameters(found: Any) -> int | None:
-    """How many arguments a callable must be given; None for what is not callable or does not say."""
+    """Return the number of required arguments of a callable; None if it is unknown or the object is not callable."""
     if not callable(found):
         return None
     try:

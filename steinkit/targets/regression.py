@@ -1,11 +1,11 @@
-"""Regressions: posteriors whose data depend on the parameters through linear predictors, eta_i = x_i'theta.
+"""Posteriors of regression coefficients, with linear predictors eta_i = x_i'theta.
 
-**Bayesian logistic regression.**
+**Bayesian logistic regression**
 
 theta ~ N(0, v I),   P(y_i | x_i, theta) = sigma(y_i x_i'theta),   y_i in {-1, +1}
 score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + exp(-u))
 
-**Linear regression with L1 regularisation,** the Bayesian lasso with a known precision.
+**Linear regression with L1 regularization,** the Bayesian lasso with a known precision
 
 p(theta) ∝ exp(-lambda_0 |theta|_1),   y_i ~ N(x_i'theta, 1 / lambda)
 score = -lambda_0 sign(theta) + lambda sum_i (y_i - x_i'theta) x_i
@@ -13,9 +13,9 @@ score = -lambda_0 sign(theta) + lambda sum_i (y_i - x_i'theta) x_i
 In one dimension, with a = lambda sum of x_i^2 and t = sum of x_i y_i / sum of x_i^2, completing the square gives a
 normal distribution on each side of 0,
 
-    p(theta | data) ∝ exp(-a (theta - m)^2 / 2 + a m^2 / 2),   m = t - lambda_0 / a above 0, t + lambda_0 / a below,
+    p(theta | data) ∝ exp(-a (theta - m)^2 / 2 + a m^2 / 2),   m = t - lambda_0 / a above 0, t + lambda_0 / a below.
 
-hence a share proportional to exp(a m^2 / 2) Phi(+-sqrt(a) m) of the mass, exact draws and a distribution function.
+The mass of a side is proportional to exp(a m^2 / 2) Phi(+-sqrt(a) m), which gives exact draws and a cdf.
 """
 
 from __future__ import annotations
@@ -29,51 +29,52 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import generator_from, require_unmasked
+from steinkit.arguments import generator_from, require_flags, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.posterior import Array
 from steinkit.sample import Floats
 from steinkit.target import Seed
-from steinkit.targets.family import PosteriorFamily, as_count, as_finite, as_number, as_numbers, as_vector, show
+from steinkit.targets.family import PosteriorFamily, as_count, as_finite, as_number, as_prior_variance, as_vector
 
 
 class LinearModel(PosteriorFamily):
     """Posterior of the coefficients theta of a regression, given features (N, d) and responses (N,).
 
-    The gradient of the log likelihood is lambda sum_i pull_i x_i, lambda being `precision`.
+    The gradient of the log likelihood is lambda sum_i pull_i x_i, where lambda is `precision`.
     """
 
     precision: float = 1.0
 
     @classmethod
     def from_csv(cls, path: str | Path, response: str, *, intercept: bool = False, **options: Any) -> Self:
-        """Make the posterior of a regression of one column of a CSV file on all others.
+        """Return the posterior of the regression of one column of a CSV file on all others.
 
         Parameters
         ----------
         path : str or Path
-            A CSV file whose header names its columns, all of them numeric.
+            CSV file of numbers, with a header of column names.
         response : str
             Name of the column of responses.
-        intercept : bool
-            Put a column of ones, named ``intercept``, before the others; its coefficient has the same prior.
+        intercept : bool, default False
+            Insert a column of ones, named ``intercept``, as the first feature. Its coefficient has the same prior.
         **options
-            Of the class: those of the prior, and of the noise.
+            Options of the class for the prior and the noise.
 
         Returns
         -------
         LogisticRegression or LassoRegression
-            With a coefficient for each of the other columns, by their names.
+            Posterior with one coefficient per feature, with the names of the columns.
 
         Raises
         ------
         InputError
-            If the file cannot be read, or holds a cell that is not a number (file, line and column are named), or
-            responses that the class does not take.
+            If the file cannot be read, contains a cell that is not a number (the message gives file, line and column),
+            or contains responses that the class does not accept.
         UsageError
-            If no column has the name of the response.
+            If there is no column with the name of the response.
         """
+        require_flags(intercept=intercept)
         features, answers, names = regression_table(path, response, intercept)
         try:
             responses = cls._as_responses(answers, len(answers))
@@ -83,19 +84,19 @@ class LinearModel(PosteriorFamily):
 
     @staticmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:
-        """N responses of the class's kind; UsageError if they are of another."""
+        """Convert N responses to an array, or raise UsageError."""
         values = as_finite(responses, "responses")
         if values.shape != (n,):
-            raise UsageError(f"responses must have shape ({n},), one for each row of features; received {values.shape}")
+            raise UsageError(f"`responses` must have shape ({n},), one per row of features; got {values.shape}")
         return values
 
     @abstractmethod
     def _terms(self, predictors: Floats, responses: Floats) -> Floats:
-        """Log likelihoods of data with these linear predictors."""
+        """Compute log likelihoods from linear predictors."""
 
     @abstractmethod
     def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
-        """Derivatives of the log likelihoods by the predictors, over lambda."""
+        """Compute the derivatives of the log likelihoods with respect to the predictors, divided by lambda."""
 
     def _log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
         return self._terms(_linear_predictors(thetas, features), responses)
@@ -106,10 +107,10 @@ class LinearModel(PosteriorFamily):
 
 
 def as_features(features: ArrayLike) -> Floats:
-    """Features as an array (N, d) of finite numbers."""
+    """Convert features to an array (N, d) of finite numbers."""
     x = as_finite(features, "features")
     if x.ndim != 2:
-        raise UsageError(f"features must have shape (N, d), one row a datum; received {x.shape}")
+        raise UsageError(f"`features` must have shape (N, d), one row per data point; got {x.shape}")
     return x
 
 
@@ -119,25 +120,28 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
     Parameters
     ----------
     path : str or Path
-        A CSV file whose header names its columns, all of them numeric.
+        CSV file of numbers, with a header of column names.
     response : str
         Name of the column of responses.
     intercept : bool
-        Put a column of ones, named ``intercept``, before the features.
+        Insert a column of ones, named ``intercept``, as the first feature.
 
     Returns
     -------
     features : ndarray, shape (N, d)
+        All other columns.
     responses : ndarray, shape (N,)
+        Column of responses.
     names : list of str
         Names of the features.
 
     Raises
     ------
     InputError
-        If the file cannot be read, a cell is not a number (file, line and column are named), or no feature is left.
+        If the file cannot be read, a cell is not a number (the message gives file, line and column), or there is no
+        feature.
     UsageError
-        If no column has the name of the response.
+        If there is no column with the name of the response.
     """
     from steinkit.files.csv_format import read_table
 
@@ -147,7 +151,7 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
         raise UsageError(f"{path} has no column {response!r}{hint}; its columns are {', '.join(columns)}")
     names = [name for name in columns if name != response]
     if not names and not intercept:
-        raise InputError(f"{path} holds the response {response!r} only; add columns of features or intercept=True")
+        raise InputError(f"{path} has no column except the response {response!r}; add features or intercept=True")
     features = table[:, [columns.index(name) for name in names]]
     if intercept:
         names = ["intercept", *names]
@@ -156,49 +160,55 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
 
 
 def _linear_predictors(thetas: Floats, features: Floats) -> Floats:
-    """Products x'theta for each datum of each batch: (K, d), (K, b, d) -> (K, b)."""
+    """Compute x'theta for each data point of each batch, (K, d), (K, b, d) -> (K, b)."""
     if _is_shared(features):
         return np.asarray(thetas @ features[0].T, dtype=np.float64)
     return np.asarray((features @ thetas[:, :, None])[:, :, 0], dtype=np.float64)
 
 
 def _weighted_feature_sums(weights: Floats, features: Floats) -> Floats:
-    """Sums of weight times features over the data of each batch: (K, b), (K, b, d) -> (K, d)."""
+    """Compute the sums of weights times features over each batch, (K, b), (K, b, d) -> (K, d)."""
     if _is_shared(features):
         return np.asarray(weights @ features[0], dtype=np.float64)
     return np.asarray((weights[:, None, :] @ features)[:, 0], dtype=np.float64)
 
 
 def _is_shared(batches: Floats) -> bool:
-    """Whether all parameters share one batch (a broadcast): one matrix product then serves them all."""
+    """Return True if all parameters share one batch, by broadcasting, so that one matrix product is sufficient."""
     return batches.strides[0] == 0
 
 
 class LogisticRegression(LinearModel):
-    """Posterior of the coefficients theta of a logistic regression, under independent normal priors about 0.
+    """Posterior of the coefficients of a logistic regression with normal priors.
 
     Parameters
     ----------
     features : array_like, shape (N, d)
-        One row a datum; include a column of ones for an intercept.
+        One row per data point. Include a column of ones for an intercept.
     responses : array_like, shape (N,)
-        Two values, 0 and 1 or -1 and +1; both must occur.
-    prior_variance : float or array_like, shape (d,)
-        Prior variance of the coefficients; infinity is a flat prior.
+        Two distinct values, 0 and 1 or -1 and +1.
+    prior_variance : float or array_like, shape (d,), default 1.0
+        Variances of the independent normal priors with mean 0; infinity gives a flat prior.
     names : sequence of str, optional
         Names of the coefficients.
-    label : str, optional
-        How reports call the target.
+    label : str, default "logistic-posterior"
+        Name of the target in reports.
 
     Attributes
     ----------
     data : (features, signs)
-        Shapes (N, d) and (N,); the responses as -1 and +1.
+        Arrays of shapes (N, d) and (N,), with the responses as -1 and +1.
 
     Raises
     ------
     UsageError
-        If shapes disagree or a value is not of its kind.
+        If the shapes do not match or a value is invalid.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.targets.LogisticRegression([[1.0], [-1.0]], [1, 0], prior_variance=4.0).score([[0.0]])
+    array([[1.]])
     """
 
     def __init__(
@@ -211,32 +221,29 @@ class LogisticRegression(LinearModel):
         label: str = "logistic-posterior",
     ) -> None:
         x = as_features(features)
-        variance = as_numbers(prior_variance, "prior_variance")
-        if not (variance > 0.0).all():
-            raise UsageError(f"prior_variance must be positive; received {show(variance)}")
-        self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
+        self.prior_variance = as_vector(as_prior_variance(prior_variance), x.shape[1], "prior_variance")
         super().__init__(label, (np.ascontiguousarray(x), self._as_responses(responses, len(x))), x.shape[1], names)
 
     _shown = ("prior_variance",)
 
     @classmethod
     def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
-        """Make the posterior of the bundled nodal data: 53 patients, d = 6, the intercept m first.
+        """Return the posterior of the bundled nodal data: 53 patients, d = 6, with the intercept m first.
 
         Parameters
         ----------
-        prior_variance : float or array_like, shape (6,)
-            Prior variance of the coefficients; infinity is a flat prior.
+        prior_variance : float or array_like, shape (6,), default 1.0
+            Variances of the normal priors; infinity gives a flat prior.
 
         Returns
         -------
         LogisticRegression
-            Its coefficients named as in the data.
+            Posterior with the coefficient names of the data.
 
         Raises
         ------
         UsageError
-            If a variance is not positive, or their number is not 1 or 6.
+            If a variance is not positive, or their number is neither 1 nor 6.
         """
         from steinkit.datasets import bundled
 
@@ -245,7 +252,7 @@ class LogisticRegression(LinearModel):
 
     @staticmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:
-        """Responses as -1 and +1, shape (n,)."""
+        """Convert responses to -1 and +1, shape (n,), or raise UsageError."""
         require_unmasked(responses, "responses")
         values = np.asarray(responses)
         if values.dtype.kind == "b":
@@ -254,7 +261,7 @@ class LogisticRegression(LinearModel):
         found = np.unique(values)
         if found.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
             listed = ", ".join(f"{value:g}" for value in found[:6]) + (", ..." if len(found) > 6 else "")
-            raise UsageError(f"responses must take two values, 0 and 1 or -1 and +1; received {listed}: recode them")
+            raise UsageError(f"`responses` must have the two values 0 and 1, or -1 and +1; got {listed}: recode them")
         return np.where(values > 0.0, 1.0, -1.0)
 
     def _terms(self, predictors: Floats, responses: Floats) -> Floats:
@@ -277,29 +284,35 @@ _TOY_SLOPE, _TOY_PRECISION, _TOY_PRIOR_RATE = 0.5, 3.0, 4950.0
 
 
 class LassoRegression(LinearModel):
-    """Posterior of the coefficients theta of a linear regression under independent Laplace priors about 0.
+    """Posterior of the coefficients of a linear regression with Laplace priors.
 
     Parameters
     ----------
     features : array_like, shape (N, d)
-        One row a datum; include a column of ones for an intercept.
+        One row per data point. Include a column of ones for an intercept.
     responses : array_like, shape (N,)
-        One number a datum.
-    precision : float
-        Precision lambda: one over the variance of the noise.
-    prior_rate : float
-        Rate lambda_0: one over the scale of the Laplace prior; 0 is a flat prior.
+        One number per data point.
+    precision : float, default 1.0
+        Precision lambda, the inverse of the variance of the noise.
+    prior_rate : float, default 1.0
+        Rate lambda_0, the inverse of the scale of the independent Laplace priors with mean 0; 0 gives a flat prior.
     names : sequence of str, optional
         Names of the coefficients.
 
     Raises
     ------
     UsageError
-        If shapes disagree or a value is not of its kind.
+        If the shapes do not match or a value is invalid.
 
     Notes
     -----
-    In one dimension there are exact independent draws and a cdf. The score jumps where a coefficient is 0.
+    In one dimension, exact independent draws and a cdf are available. The score is discontinuous at coefficients of 0.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.targets.LassoRegression([[1.0], [2.0]], [1.0, 2.0], prior_rate=0.5).score([[0.5]])
+    array([[2.]])
     """
 
     def __init__(
@@ -315,7 +328,7 @@ class LassoRegression(LinearModel):
         self.precision, self.prior_rate = as_number(precision, "precision"), as_number(prior_rate, "prior_rate")
         if self.precision <= 0.0 or self.prior_rate < 0.0:
             raise UsageError(
-                f"precision must be positive and prior_rate at least 0; received {precision!r} and {prior_rate!r}"
+                f"`precision` must be positive and `prior_rate` non-negative; got {precision!r} and {prior_rate!r}"
             )
         one_sided = x.shape[1] == 1 and bool((x != 0.0).any())  # a normal distribution on each side of 0
         super().__init__(
@@ -338,25 +351,27 @@ class LassoRegression(LinearModel):
         *,
         rng: Seed = 0,
     ) -> LassoRegression:
-        """One coefficient and simulated data, on which Langevin dynamics without a correction goes astray.
+        """Simulate data with one coefficient, for which uncorrected Langevin dynamics fail.
 
-        y_i = x_i / 2 + noise of variance 1/3, x_i uniform on (-1, 1), scaled so that the sum of x_i^2 is N / 3 and with
-        noise that is orthogonal to x: the posterior is then the same for all simulated data. At N = 10,000 it
-        has its mode at .005, beside the kink of the prior, its mean at .01004 and a standard deviation of .00699.
+        y_i = x_i / 2 + noise of variance 1/3. The x_i are uniform on (-1, 1), scaled such that the sum of x_i^2 is
+        N / 3, and the noise is orthogonal to x, so the posterior does not depend on the seed. At N = 10,000 it has mode
+        .005, close to the discontinuity of the prior's score, mean .01004 and standard deviation .00699.
 
         Parameters
         ----------
-        size : int
-            Number of data N.
-        precision, prior_rate : float
+        size : int, default 10000
+            Number of data points N.
+        precision : float, default 3.0
             As for `LassoRegression`.
-        rng : int, numpy.random.Generator or None
-            Seed of the data; None for others each time.
+        prior_rate : float, default 4950.0
+            As for `LassoRegression`.
+        rng : int, numpy.random.Generator or None, default 0
+            Seed of the data; None gives different data each time.
 
         Returns
         -------
         LassoRegression
-            Of one coefficient.
+            Posterior of one coefficient.
 
         References
         ----------
@@ -378,7 +393,7 @@ class LassoRegression(LinearModel):
         return np.asarray(-self.prior_rate * np.sign(thetas), dtype=np.float64)
 
     def _terms(self, predictors: Floats, responses: Floats) -> Floats:
-        """Log likelihood of each datum from its residual y - x'theta."""
+        """Compute the log likelihood of each data point from its residual y - x'theta."""
         constant = 0.5 * math.log(self.precision / (2.0 * math.pi))
         return np.asarray(constant - 0.5 * self.precision * self._pulls(predictors, responses) ** 2)
 
@@ -386,9 +401,9 @@ class LassoRegression(LinearModel):
         return np.asarray(responses - predictors, dtype=np.float64)
 
     def _sides(self) -> tuple[float, Floats, Floats, Floats]:
-        """In one dimension: sqrt(a), the normals' means and the logs of their masses within their side, and of all.
+        """Return sqrt(a), the means of the two normals, and the logs of their masses on their side and in total.
 
-        Entry 0 of each is for theta < 0, entry 1 for theta > 0.
+        Entry 0 is for theta < 0 and entry 1 for theta > 0, in one dimension.
         """
         from scipy.special import log_ndtr, logsumexp
 
@@ -408,7 +423,7 @@ class LassoRegression(LinearModel):
         return np.asarray(np.where(values < 0.0, below, 1.0 - above), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """A side by its share, then the normal within it by inversion of its tail."""
+        """Draw a side by its mass, and then the normal on this side by inversion of its tail."""
         from scipy.special import ndtri_exp
 
         root, means, log_within, log_shares = self._sides()

@@ -1,4 +1,4 @@
-"""Compiled terms of the built-in posteriors: the numbers of their NumPy forms, datum by datum and summed."""
+"""Compiled terms of the built-in posteriors, against their NumPy forms."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ import pytest
 import steinkit as sk
 from steinkit.samplers.chains import compiled_kernels as kernels
 from steinkit.samplers.chains.compiled_kernels import Terms
-from steinkit.targets import GaussianMean, LogisticRegression, MixturePosterior
+from steinkit.targets import LogisticRegression, MixturePosterior
 from steinkit.targets.likelihood_kernels import exp_negative, expit, log_ratio, softplus, softplus_difference
 
 NO_BOUNDS = np.empty((0, 2))
@@ -30,12 +30,11 @@ POSTERIORS = [
     regression(1),
     regression(7),
     regression(33),
-    GaussianMean.simulate(60, [1.0, -2.0, 0.0], [1.0, 9.0, 0.2], [0.0, 1.0, 2.0], [np.inf, 4.0, 0.3]),
 ]
 
 
 def terms_of(target, rows, longest=None, bounds=NO_BOUNDS, stop=GO_ON):
-    """A posterior's terms, with room for as many rows, or these."""
+    """Return the terms of a posterior, with buffers for a number of rows, or for given rows."""
     index = np.arange(rows) if np.ndim(rows) == 0 else rows
     longest, values, work = longest or len(index), np.empty(2 * len(index)), np.empty(target.dim)
     KEPT.append(target.compiled_terms)  # which keep what the addresses point to
@@ -44,7 +43,7 @@ def terms_of(target, rows, longest=None, bounds=NO_BOUNDS, stop=GO_ON):
 
 @pytest.mark.parametrize("target", POSTERIORS, ids=repr)
 @pytest.mark.parametrize("rows", [1, 3, 8, 47])
-def test_the_terms_of_a_batch_are_those_of_numpy(target, rows):
+def test_the_terms_of_a_batch_agree_with_numpy(target, rows):
     rng = np.random.default_rng(rows)
     index = rng.integers(target.size, size=rows)
     terms = terms_of(target, index)
@@ -116,13 +115,13 @@ def test_data_of_any_layout():
 
 
 class Doubled(LogisticRegression):
-    """A posterior derived from another, with other terms."""
+    """Derived posterior with another likelihood."""
 
     def _log_likelihood_many(self, thetas, features, signs):
         return 2.0 * super()._log_likelihood_many(thetas, features, signs)
 
 
-def test_terms_belong_to_the_functions_and_data_they_were_made_for():
+def test_terms_are_invalid_for_other_functions_or_data():
     x, y = LogisticRegression.nodal().data
     assert Doubled(x, y).compiled_terms is None
     assert sk.targets.LassoRegression.toy(rng=0).tempered(2.0).compiled_terms is None
@@ -181,7 +180,7 @@ def test_a_tempered_posterior_keeps_its_data():
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_a_copy_makes_terms_of_its_own(copied):
+def test_a_copy_has_separate_terms(copied):
     target = LogisticRegression.nodal()
     first = target.compiled_terms
     twin = copied(target)
@@ -197,13 +196,13 @@ def test_tempered_terms():
 
 
 def digits(function, *arguments):
-    """Values of a function of thirty digits, rounded to doubles."""
+    """Evaluate a function with thirty digits, rounded to doubles."""
     with mp.workdps(30):
         return np.array([float(function(*map(mp.mpf, each))) for each in zip(*arguments, strict=True)])
 
 
 def numbers(size=500):
-    """Numbers near 0, where forms change, and far away; all of them negative, too."""
+    """Return numbers near 0, at changes of the formula, and far away, of both signs."""
     a = np.concatenate(
         [[0.0, 1e-300, 1e-17, 0.3465, 0.3466, 0.6932, 707.9], np.random.default_rng(2).exponential(30.0, size)]
     )
@@ -211,7 +210,7 @@ def numbers(size=500):
     return np.concatenate([a, -a])
 
 
-def test_elementary_functions_to_the_last_places():
+def test_elementary_functions_are_accurate_to_the_last_digits():
     z = numbers()
     a, ulp = np.abs(z), 2.0**-52
     np.testing.assert_allclose([exp_negative(x) for x in a], digits(lambda x: mp.exp(-x), a), rtol=2 * ulp)
@@ -224,7 +223,7 @@ def test_elementary_functions_to_the_last_places():
     np.testing.assert_allclose([log_ratio(*each) for each in zip(e, f, strict=True)], logs, rtol=4 * ulp, atol=ulp / 4)
 
 
-def test_differences_of_softplus_lose_no_digits_of_large_values():
+def test_differences_of_softplus_are_accurate_for_large_values():
     y = numbers()
     steps = np.random.default_rng(4).standard_normal((3, len(y))) * np.array([[1e-6], [0.1], [100.0]])
     for z in np.clip(y + steps, -708.0, 708.0):
@@ -235,14 +234,14 @@ def test_differences_of_softplus_lose_no_digits_of_large_values():
 
 
 @pytest.mark.parametrize(("y", "z"), [(np.inf, 1.0), (1.0, np.inf), (-np.inf, 2.0), (3.0, -np.inf), (np.nan, 0.0)])
-def test_differences_of_softplus_far_out(y, z):
+def test_differences_of_softplus_at_infinity(y, z):
     with np.errstate(invalid="ignore"):
         first, second = np.logaddexp(0.0, [y, z])
     np.testing.assert_allclose(softplus_difference(y, z), first - second, rtol=1e-14)
     np.testing.assert_allclose(softplus(y), first, rtol=1e-14, atol=1e-300)
 
 
-def test_sums_end_at_once_when_they_are_asked_to():
+def test_sums_end_when_stopped():
     target, stop = POSTERIORS[1], np.ones(1, dtype=np.bool_)
     terms, theta, found = terms_of(target, target.size, 10, stop=stop), np.linspace(-1.0, 1.0, 6), np.full(6, 7.0)
     assert kernels.total_log_likelihood(terms, theta) == 0.0

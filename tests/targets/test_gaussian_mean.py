@@ -1,4 +1,4 @@
-"""The posterior of a normal mean: conjugate formulas against quadrature and draws."""
+"""Posterior of a normal mean, against quadrature and draws."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_several_coordinates_and_a_flat_prior():
     assert target.names == ("a", "b", "c")
 
 
-def test_simulated_data_have_the_law_asked_for():
+def test_simulated_data_have_the_given_distribution():
     target = GaussianMean.simulate(4000, theta=[1.0, -1.0], variance=[4.0, 1.0], rng=5)
     assert stats.kstest(target.data[0][:, 0], stats.norm(1.0, 2.0).cdf).pvalue > 1e-3
     assert stats.kstest(target.data[0][:, 1], stats.norm(-1.0, 1.0).cdf).pvalue > 1e-3
@@ -55,18 +55,18 @@ def test_simulated_data_have_the_law_asked_for():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"data": np.zeros((2, 2, 2))}, r"data must have shape \(N,\) or \(N, d\)"),
-        ({"variance": [1.0, 2.0]}, "variance must be one number or one for each of 1"),
-        ({"prior_variance": -1.0}, "prior_variance must be positive"),
-        ({"data": []}, "data must be one number at least"),
+        ({"data": np.zeros((2, 2, 2))}, "data"),
+        ({"variance": [1.0, 2.0]}, "variance"),
+        ({"prior_variance": -1.0}, "prior_variance.*-1.0"),
+        ({"data": []}, "data"),
     ],
 )
-def test_bad_parameters_are_refused(settings, message):
+def test_bad_parameters_are_rejected(settings, message):
     with pytest.raises(sk.UsageError, match=message):
         GaussianMean(**{"data": [1.0, 2.0], **settings})
 
 
 @pytest.mark.parametrize("size", [0, 2.5, True, "ten"])
-def test_bad_size_is_refused(size):
-    with pytest.raises(sk.UsageError, match="size must be"):
+def test_bad_size_is_rejected(size):
+    with pytest.raises(sk.UsageError, match="size"):
         GaussianMean.simulate(size)

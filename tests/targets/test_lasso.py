@@ -1,4 +1,4 @@
-"""L1-regularised regression: against its definition, by quadrature, and the toy problem of the literature."""
+"""L1-regularized regression, against its definition, quadrature, and published moments."""
 
 import numpy as np
 import pytest
@@ -15,14 +15,14 @@ def direct_log_density(theta, features, responses, precision, rate):
 
 
 def small(slope, n=30, precision=2.0, rate=3.0):
-    """One coefficient, little data: both sides of 0 have mass."""
+    """Return a posterior of one coefficient with mass on both sides of 0."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, 1))
     return LassoRegression(x, slope * x[:, 0] + rng.normal(size=n), precision, rate)
 
 
 def moments(target, low, high):
-    """Mass below 0, mean and sd by quadrature of the density."""
+    """Compute the mass below 0, the mean and the sd by quadrature."""
     peak = target.log_density(np.linspace(low, high, 2001)[:, None]).max()
 
     def integral(function, a, b):
@@ -34,7 +34,7 @@ def moments(target, low, high):
     return integral(lambda t: 1.0, low, 0.0) / total, first, np.sqrt(second - first**2)
 
 
-def test_log_density_is_that_of_the_definition():
+def test_log_density_agrees_with_the_definition():
     rng = np.random.default_rng(1)
     features, responses = rng.normal(size=(20, 3)), rng.normal(size=20)
     target = LassoRegression(features, responses, 2.5, 1.5)
@@ -72,7 +72,7 @@ def test_draws_and_cdf_in_one_dimension(slope):
     np.testing.assert_allclose(slopes[away], scale * density[away], atol=1e-6 * scale)
 
 
-def test_toy_problem_has_the_published_posterior_whatever_the_noise():
+def test_toy_problem_has_the_published_posterior_for_any_seed():
     for seed in (0, 7):
         target = LassoRegression.toy(rng=seed)
         assert target.size == 10_000
@@ -99,19 +99,19 @@ def test_from_csv(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"features": [1.0, 2.0]}, r"features must have shape \(N, d\)"),
-        ({"responses": [1.0]}, r"responses must have shape \(2,\)"),
-        ({"precision": 0.0}, "precision must be positive"),
-        ({"prior_rate": -1.0}, "prior_rate at least 0"),
-        ({"prior_rate": [1.0, 2.0]}, "prior_rate .* received"),
-        ({"responses": [1.0, np.nan]}, "responses must be numbers"),
+        ({"features": [1.0, 2.0]}, "features"),
+        ({"responses": [1.0]}, "responses"),
+        ({"precision": 0.0}, "precision.*0.0"),
+        ({"prior_rate": -1.0}, "prior_rate"),
+        ({"prior_rate": [1.0, 2.0]}, "prior_rate"),
+        ({"responses": [1.0, np.nan]}, "responses.*nan"),
     ],
 )
-def test_bad_parameters_are_refused(settings, message):
+def test_bad_parameters_are_rejected(settings, message):
     with pytest.raises(sk.UsageError, match=message):
         LassoRegression(**{"features": [[1.0], [2.0]], "responses": [1.0, 2.0], **settings})
 
 
-def test_bad_size_is_refused():
-    with pytest.raises(sk.UsageError, match="size must be a whole number of at least 2; received 1"):
+def test_bad_size_is_rejected():
+    with pytest.raises(sk.UsageError, match=r"size.*1"):
         LassoRegression.toy(1)

@@ -1,4 +1,4 @@
-"""Logistic regression: against the definition, far margins, and CSV files good and bad."""
+"""Logistic regression, against its definition, for large margins, and from CSV files."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from steinkit.targets import LogisticRegression
 
 
 def direct_log_density(theta, features, responses, variance):
-    """Binomial likelihood with 0/1 responses, as in a textbook."""
+    """Compute the binomial log likelihood for 0/1 responses."""
     p = 1.0 / (1.0 + np.exp(-features @ theta))
     likelihood = np.where(responses == 1.0, np.log(p), np.log1p(-p)).sum()
     return likelihood - 0.5 * (theta**2).sum() / variance
 
 
-def test_nodal_is_the_model_of_the_literature():
+def test_nodal_is_the_published_model():
     target = LogisticRegression.nodal()
     assert target.names == ("m", "aged", "stage", "grade", "xray", "acid")
     features, signs = target.data
@@ -52,7 +52,7 @@ def test_codings_of_the_responses_agree():
         np.testing.assert_array_equal(LogisticRegression(features, responses).score(points), expected)
 
 
-def test_far_margins_are_exact():
+def test_large_margins_are_exact():
     target = LogisticRegression([[1e4], [1e4]], [0, 1], prior_variance=np.inf)
     np.testing.assert_allclose(target.log_density([[1.0]]), [-1e4], rtol=1e-14)
     np.testing.assert_allclose(target.score([[1.0]]), [[-1e4]], rtol=1e-14)
@@ -91,13 +91,13 @@ def test_from_csv_reads_named_columns(tmp_path):
         ("x,x,r\n1,0,1\n", sk.InputError, 'two columns are named "x"'),
         ("x,r\n", sk.InputError, "has a header but no draws"),
         ("", sk.InputError, "is empty"),
-        ("x,r\n1,0\n2,2\n3,1\n", sk.InputError, r"column 'r': responses must take two values.*received 0, 1, 2"),
+        ("x,r\n1,0\n2,2\n3,1\n", sk.InputError, r"column 'r': .*responses.*0, 1, 2"),
         ("x,r\n1,1\n2,1\n", sk.InputError, "two values"),
         ("x,rr\n1,1\n2,0\n", sk.UsageError, r"""no column 'r' [(]did you mean "rr"\?"""),
-        ("r\n1\n0\n", sk.InputError, "response 'r' only"),
+        ("r\n1\n0\n", sk.InputError, "response 'r'"),
     ],
 )
-def test_from_csv_reports_bad_files(tmp_path, text, error, message):
+def test_invalid_csv_files_are_rejected(tmp_path, text, error, message):
     path = write(tmp_path / "d.csv", text)
     with pytest.raises(error, match=message):
         LogisticRegression.from_csv(path, "r")
@@ -117,16 +117,16 @@ def test_from_csv_reports_a_missing_file(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1.0, 2.0], [0, 1]), r"features must have shape \(N, d\)"),
-        (([[1.0], [2.0]], [0, 1, 1]), r"responses must have shape \(2,\)"),
-        (([[1.0], [2.0]], [[0], [1]]), r"responses must have shape \(2,\)"),
-        (([[1.0], [2.0]], [1, 2]), "responses must take two values, 0 and 1 or -1 and"),
-        (([[1.0], [2.0]], [0, 1], -1.0), "prior_variance must be positive"),
-        (([[1.0], [2.0]], [0, 1], [1.0, 2.0]), "one for each of 1 coordinates"),
+        (([1.0, 2.0], [0, 1]), "features"),
+        (([[1.0], [2.0]], [0, 1, 1]), "responses"),
+        (([[1.0], [2.0]], [[0], [1]]), "responses"),
+        (([[1.0], [2.0]], [1, 2]), "responses.*1, 2"),
+        (([[1.0], [2.0]], [0, 1], -1.0), "prior_variance.*-1.0"),
+        (([[1.0], [2.0]], [0, 1], [1.0, 2.0]), "prior_variance"),
         (([[1.0], [2.0]], [0, 1], 1.0, ["a", "b"]), "2 names for 1 coordinates"),
-        (([[1.0], [np.inf]], [0, 1]), "features must be finite"),
+        (([[1.0], [np.inf]], [0, 1]), "features.*inf"),
     ],
 )
-def test_bad_parameters_are_refused(arguments, message):
+def test_bad_parameters_are_rejected(arguments, message):
     with pytest.raises(sk.UsageError, match=message):
         LogisticRegression(*arguments)

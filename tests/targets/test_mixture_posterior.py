@@ -1,4 +1,4 @@
-"""The mixture posterior: exact moments by quadrature, exact draws by rejection."""
+"""Mixture posterior: moments by quadrature, and exact draws by rejection."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ MEAN, SD = np.array([0.5192, 0.0474]), np.array([0.6772, 1.3215])  # of the bund
 
 
 def direct_log_density(theta, y):
-    """The model as printed, term by term."""
+    """Compute the log density from its definition, term by term."""
     first = np.exp(-((y - theta[0]) ** 2) / 4.0) / np.sqrt(4.0 * np.pi)
     second = np.exp(-((y - theta[0] - theta[1]) ** 2) / 4.0) / np.sqrt(4.0 * np.pi)
     return np.log(0.5 * first + 0.5 * second).sum() - theta[0] ** 2 / 20.0 - theta[1] ** 2 / 2.0
 
 
-def test_log_density_is_the_model_as_printed():
+def test_log_density_agrees_with_the_definition():
     target = MixturePosterior()
     points = np.random.default_rng(0).normal(size=(20, 2)) * [2.0, 1.5]
     expected = [direct_log_density(theta, target.data[0]) for theta in points]
@@ -63,7 +63,7 @@ def test_the_score_averages_to_zero_and_satisfies_steins_identity(seed):
         assert (np.abs(values.mean(axis=0) - expected) <= 4.5 * error).all()
 
 
-def test_the_ceiling_is_above_the_likelihood_and_touches_it_where_the_components_meet():
+def test_the_upper_bound_of_the_likelihood_is_sharp_for_equal_components():
     target = MixturePosterior()
     thetas = np.random.default_rng(7).normal(size=(2000, 2)) * [3.2, 2.0]
     thetas[:10, 1] = 0.0
@@ -73,7 +73,7 @@ def test_the_ceiling_is_above_the_likelihood_and_touches_it_where_the_components
     np.testing.assert_allclose(room[:10], 0.0, atol=1e-9)
 
 
-def test_no_draws_are_no_draws():
+def test_zero_draws():
     assert MixturePosterior().sample(0, 1).shape == (0, 2)
 
 
@@ -102,18 +102,18 @@ def test_the_bound_is_the_maximum_over_a_fine_grid():
 def test_a_bound_that_is_exceeded_is_an_error():
     target = MixturePosterior()
     target.__dict__["_largest_log_likelihood"] = target._largest_log_likelihood - 1.0
-    with pytest.raises(sk.InputError, match="would not be exact"):
+    with pytest.raises(sk.InputError, match="exceeds the maximum"):
         target.sample(1000, 1)
 
 
 def test_too_many_data_for_rejection_are_an_error(monkeypatch):
     monkeypatch.setattr("steinkit.targets.mean_posteriors._LEAST_ACCEPTANCE", 1e-4)
     far = MixturePosterior(np.full(300, 25.0), variance=0.01)
-    with pytest.raises(sk.InputError, match="too narrow for exact draws"):
+    with pytest.raises(sk.InputError, match="proposals from the prior"):
         far.sample(5, 1)
 
 
-def test_own_data_and_variances():
+def test_given_data_and_variances():
     target = MixturePosterior([0.5], variance=1.0, prior_variances=[1.0, 1e-8])
     # theta_2 = 0 in effect: y ~ N(theta_1, 1), theta_1 ~ N(0, 1), posterior N(1/4, 1/2)
     np.testing.assert_allclose(target.score([[0.25, 0.0]])[0, 0], 0.0, atol=1e-12)
@@ -124,19 +124,19 @@ def test_own_data_and_variances():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"data": [[1.0, 2.0]]}, r"data must have shape \(N,\)"),
-        ({"data": [1.0, np.nan]}, "data must be numbers"),
-        ({"variance": 0.0}, "variance must be positive"),
-        ({"variance": [1.0, 2.0]}, "variance must be one number"),
-        ({"prior_variances": [1.0, 1.0, 1.0]}, "prior_variances must be one number or one for each of 2 coordinates"),
+        ({"data": [[1.0, 2.0]]}, "data"),
+        ({"data": [1.0, np.nan]}, "data.*nan"),
+        ({"variance": 0.0}, "variance"),
+        ({"variance": [1.0, 2.0]}, "variance"),
+        ({"prior_variances": [1.0, 1.0, 1.0]}, "prior_variances"),
     ],
 )
-def test_bad_parameters_are_refused(settings, message):
+def test_bad_parameters_are_rejected(settings, message):
     with pytest.raises(sk.UsageError, match=message):
         MixturePosterior(**settings)
 
 
-def test_simulated_data_have_the_law_of_the_mixture():
+def test_simulated_data_have_the_distribution_of_the_mixture():
     target = MixturePosterior.simulate(20_000, theta=(-1.0, 4.0), variance=0.5, rng=3)
     assert target.size == 20_000
 
@@ -154,10 +154,10 @@ def test_large_data_have_no_exact_draws():
     assert not MixturePosterior.simulate(10_001).can_sample
 
 
-def test_bad_simulations_are_refused():
-    with pytest.raises(sk.UsageError, match="theta must be two numbers"):
+def test_bad_simulations_are_rejected():
+    with pytest.raises(sk.UsageError, match="theta"):
         MixturePosterior.simulate(10, theta=[1.0])
-    with pytest.raises(sk.UsageError, match="size must be a whole number of at least 1; received 0"):
+    with pytest.raises(sk.UsageError, match=r"size.*0"):
         MixturePosterior.simulate(0)
-    with pytest.raises(sk.UsageError, match="variance must be positive"):
+    with pytest.raises(sk.UsageError, match="variance"):
         MixturePosterior.simulate(10, variance=-1.0)

@@ -1,4 +1,4 @@
-"""Targets from a user's file: what is accepted, and errors that name the line."""
+"""Targets from a user's file, and errors with the line number."""
 
 import importlib
 import sys
@@ -57,12 +57,12 @@ def test_targets_factories_and_scores_are_loaded(model, attribute, divisor, dim)
     np.testing.assert_allclose(load_target(f"{model}:{attribute}").score(points), -points / divisor)
 
 
-def test_a_score_function_is_labelled_by_its_reference(model):
+def test_the_label_of_a_score_function_is_its_reference(model):
     assert load_target(f"{model}:score").label == f"{model}:score"
     assert load_target(f"{model}:target").label == "mine"
 
 
-def test_files_of_the_same_folder_are_imported_and_nothing_stays_behind(tmp_path):
+def test_files_of_the_same_folder_are_imported_temporarily(tmp_path):
     (tmp_path / "steinkit_test_sibling.py").write_text("def score(x):\n    return -7 * x\n")
     (tmp_path / "main.py").write_text("from steinkit_test_sibling import score\n")
     importlib.import_module("cloudpickle")  # which stays
@@ -89,13 +89,13 @@ def test_two_files_do_not_share_a_module(tmp_path):
     [
         ("targt", sk.UsageError, '''no attribute 'targt' [(]did you mean "target"'''),
         ("zzz", sk.UsageError, "no attribute 'zzz'; it defines (?!.*(np|sk)\\b).*make"),
-        ("number", sk.UsageError, "it is int"),
-        ("two", sk.UsageError, "it is a function of 2 parameters"),
-        ("make_number", sk.UsageError, "must return a steinkit.Target, or a model of .*; it returned int"),
+        ("number", sk.UsageError, "got int"),
+        ("two", sk.UsageError, "got a function of 2 parameters"),
+        ("make_number", sk.UsageError, "got int"),
         ("make_nothing", sk.InputError, r"model\.py, line 25 raised ZeroDivisionError: division by zero"),
     ],
 )
-def test_unfit_attributes_are_reported(model, attribute, error, message):
+def test_invalid_attributes_are_rejected(model, attribute, error, message):
     with pytest.raises(error, match=message):
         load_target(f"{model}:{attribute}")
 
@@ -107,7 +107,7 @@ def test_unfit_attributes_are_reported(model, attribute, error, message):
         ("x = 1\ndef f(:\n", r"bad\.py, line 2: invalid syntax"),
         ("import not_a_module_at_all\n", "line 1 raised ModuleNotFoundError"),
         ("import sys\nsys.exit(3)\n", "line 2 raised SystemExit: 3"),
-        ("import steinkit as sk\n\nsk.targets.Normal(covariance=-1.0)\n", "line 3 raised UsageError: covariance"),
+        ("import steinkit as sk\n\nsk.targets.Normal(covariance=-1.0)\n", "line 3 raised UsageError: .*covariance"),
     ],
 )
 def test_code_that_fails_is_reported_by_line(tmp_path, code, message):
@@ -124,7 +124,7 @@ def test_code_that_fails_is_reported_by_line(tmp_path, code, message):
 @pytest.mark.parametrize(
     "reference", ["model.py", "model:target", "model.py:", ":target", "model.py:a.b", "model.py:1"]
 )
-def test_references_of_another_form_are_refused(reference):
+def test_invalid_references_are_rejected(reference):
     with pytest.raises(sk.UsageError, match=r"path\.py:attribute"):
         load_target(reference)
 
@@ -134,7 +134,7 @@ def test_a_missing_file_is_reported(tmp_path):
         load_target(f"{tmp_path / 'none.py'}:target")
 
 
-def test_what_keeps_a_model_from_being_scored_is_said_of_the_reference(tmp_path):
+def test_errors_of_a_model_name_the_reference(tmp_path):
     path = tmp_path / "model.py"
     path.write_text(
         "class Stan:\n"

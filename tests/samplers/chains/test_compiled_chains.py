@@ -13,9 +13,6 @@ from steinkit.samplers.chains import compiled_chains, run
 NODAL, MIXTURE = sk.targets.LogisticRegression.nodal(), sk.targets.MixturePosterior()
 MANY = sk.targets.MixturePosterior.simulate(40_000, rng=1)  # with computed orders
 HOT = MIXTURE.tempered(4.0)
-MEANS = sk.targets.GaussianMean(
-    np.random.default_rng(2).normal([1.0, -2.0], [1.0, 3.0], (60, 2)), [1.0, 9.0], [0.0, 1.0], [np.inf, 4.0]
-)
 WALK = {"proposal_scale": 0.3}
 SHORT_WALK = {"proposal_scale": 0.01, "start": (0.0, 1.0)}
 GRADIENT = {"step_size": 0.02, "batch_size": 6}
@@ -61,11 +58,6 @@ RUNS = {
     "subsampling_mh, scans": (samplers.subsampling_mh, MIXTURE, WALK | {"batch_size": 10, "epsilon": 0.3}),
     "subsampling_mh, bound": (samplers.subsampling_mh, HOT, WALK | {"batch_size": 5, "epsilon": 0.5, "bound": 0.2}),
     "subsampling_mh, epsilon 0": (samplers.subsampling_mh, NODAL, WALK | {"epsilon": 0.0}),
-    "a normal mean, rwmh": (samplers.rwmh, MEANS, WALK),
-    "a normal mean, mala": (samplers.mala, MEANS, {"step_size": 0.1}),
-    "a normal mean, sgld": (samplers.sgld, MEANS, GRADIENT),
-    "a normal mean, approximate_mh": (samplers.approximate_mh, MEANS, WALK | {"batch_size": 5, "epsilon": 0.1}),
-    "a normal mean, barker_mh": (samplers.barker_mh, MEANS.tempered(2.0), WALK | {"batch_size": 10}),
     "all data's gradient, minibatch test": (
         metropolis_hastings(samplers.Langevin(0.05), samplers.AusterityTest(0.1, 7)),
         NODAL,

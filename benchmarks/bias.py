@@ -1,25 +1,26 @@
-"""How often the margins of `steinkit.estimate_bias` hold, what is refused, and how much nearer its numbers are.
+"""Coverage of the margins of `steinkit.estimate_bias`, rejected estimates, and the accuracy of repaired results.
 
     python benchmarks/bias.py                       # half an hour
     python benchmarks/bias.py --quick
-    python benchmarks/bias.py --posteriors FOLDER   # samples of real posteriors as well, as `bias_problems.py` has them
+    python benchmarks/bias.py --posteriors FOLDER   # also samples of real posteriors, as in `bias_problems.py`
     python benchmarks/bias.py --only modes choice --seed 1
 
-A mean or a standard deviation is *covered* if the truth lies within its margin, the truth's own noise (two standard
-errors) allowed for. A cell is a sample. *Least* is the smallest share covered in a cell of ten or more. Errors are in
-standard deviations, medians over the reliable quantities. *Worse* counts those that the repair moved away from the
-truth by more than .05. *As one* are the quantities whose sample is reliable as a whole.
+A mean or a standard deviation is *covered* if the truth is within its margin of error, plus two standard errors of the
+truth. A cell is a sample. *Least* is the smallest coverage in a cell of ten or more. Errors are in standard deviations,
+as medians over the reliable quantities. *Worse* counts the quantities that the repair moved away from the truth by more
+than .05. *As one* refers to the quantities of samples that are reliable as a whole.
 
 The parts:
 
-- posteriors: 13 of posteriordb and six samples of each, from scores alone; quantiles of the draws weighted by `repair`;
+- posteriors: 13 of posteriordb with six samples each, from scores only; quantiles of the draws weighted by `repair`;
 - logistic: skewed logistic regressions, d = 10 to 300, by "auto", with the density;
-- fresh: a Poisson regression, groups of binomial counts, negative binomial counts, on which settings were looked at; a
-  robust regression, Weibull survival and growing noise, on which none was;
+- fresh: a Poisson regression, groups of binomial counts and negative binomial counts, used during development; a robust
+  regression, Weibull survival and heteroscedastic noise, not used during development;
 - sgld: stochastic gradient Langevin dynamics on the nodal posterior;
-- modes: the same on a mixture's posterior with two modes, and normal modes far apart in wrong shares;
-- choice: the true error of the setting of SGLD that each measure chooses, over the least. "Ranked" counts the seeds
-  of ten in which a sweep goes by bias: all of the best setting's are reliable, and no draws fall into groups.
+- modes: the same on a mixture posterior with two modes, and distant normal modes with wrong weights;
+- choice: the true error of the SGLD setting that each measure chooses, relative to the smallest. "Ranked" counts the
+  seeds of ten for which a sweep ranks by bias: all estimates of the best setting are reliable, and no draws split into
+  separate modes.
 """
 
 from __future__ import annotations
@@ -55,15 +56,15 @@ from steinkit.errors import SteinkitError
 from steinkit.samplers import sgld
 
 PARTS = ("posteriors", "logistic", "fresh", "sgld", "modes", "choice")
-NOISES = 2.0  # standard errors of the truth that a margin is widened by
+NOISES = 2.0  # standard errors of the truth that are added to a margin of error
 WORSE = 0.05
-FEWEST = 10  # quantities of a cell that counts for the least share
+FEWEST = 10  # smallest number of quantities of a cell for the least coverage
 PROBABILITIES = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """What was said of a sample, beside the truth: entries of the reliable means, then of the standard deviations."""
+    """Estimates and true values of a sample: entries of the reliable means, then of the standard deviations."""
 
     problem: str
     kind: str
@@ -78,11 +79,11 @@ class Cell:
 
     @classmethod
     def of(cls, problem: Problem, method: str = "auto") -> Cell:
-        """Estimate the biases of a sample and look what is right."""
+        """Estimate the biases of a sample, and compare them with the truth."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = sk.estimate_bias(problem.points, problem.target, scores=problem.scores, method=method)
-        truth, dim = problem.truth, len(problem.truth.mean)  # functions that the target brings are left out
+        truth, dim = problem.truth, len(problem.truth.mean)  # functions defined by the target are omitted
         margins = np.concatenate([found.mean_margin[:dim], found.sd_margin[:dim]])
         noise = NOISES * np.concatenate([truth.mean_noise / truth.sd, truth.log_sd_noise])
         off = [
@@ -106,12 +107,12 @@ class Cell:
 
     @property
     def share(self) -> float:
-        """Of the reliable quantities, how many are covered."""
+        """Return the fraction of reliable quantities that are covered."""
         return float(self.covered.mean()) if len(self.covered) else math.nan
 
 
 def print_cells(title: str, cells: Iterable[Cell]) -> list[Cell]:
-    """A row a kind of sample, all together, and the cells that are covered worst."""
+    """Print a row per kind of sample, the total, and the cells with the smallest coverage."""
     by_kind: dict[str, list[Cell]] = {}
     for cell in cells:
         by_kind.setdefault(cell.kind, []).append(cell)
@@ -149,7 +150,7 @@ def _figures(cells: list[Cell]) -> str:
 
 
 def real_posteriors(folder: Path, quick: bool) -> None:
-    """Coverage from scores alone, and quantiles of weighted draws."""
+    """Print the coverage from scores only, and quantiles of weighted draws."""
     problems = list(posteriors(folder))[:: 13 if quick else 1]
     print_cells("Posteriors of posteriordb, from scores", (Cell.of(problem, "regression") for problem in problems))
     errors: dict[str, list[tuple[float, float]]] = {}
@@ -175,7 +176,7 @@ def real_posteriors(folder: Path, quick: bool) -> None:
 
 
 def weighted_quantiles(points: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Of each coordinate, (probabilities, d)."""
+    """Compute the quantiles of each coordinate, (probabilities, d)."""
     found = np.empty((len(PROBABILITIES), points.shape[1]))
     for j, column in enumerate(points.T):
         order = np.argsort(column, kind="stable")
@@ -214,7 +215,7 @@ def sgld_on_nodal(quick: bool, seed: int) -> Iterator[Cell]:
 
 
 def chains_between_modes(quick: bool, seed: int) -> Iterator[Cell]:
-    """Of the mixture's posterior; then two or three normal modes, by a chain that seldom crosses and shuffled."""
+    """Print the results for the mixture posterior, and for two or three normal modes (slow chain, shuffled)."""
     target = sk.targets.MixturePosterior()
     truth = grid_truth(target)
     seeds = range(2 if quick else 20)
@@ -243,13 +244,13 @@ def _far_modes(dim: int, modes: int, rng: np.random.Generator) -> Iterator[Cell]
     labels = rng.choice(modes, size=1000, p=rng.dirichlet(np.ones(modes)))
     stays = np.maximum.accumulate(np.where(rng.random(1000) < 0.005, np.arange(1000), 0))
     for kind, where in ((f"{modes} normal modes, shuffled", labels), (f"{modes} normal modes, stuck", labels[stays])):
-        if len(set(where.tolist())) > 1:  # a mode that no draw has visited is not seen
+        if len(set(where.tolist())) > 1:  # an unvisited mode cannot be detected
             points = means[where] + rng.standard_normal((1000, dim))
             yield Cell.of(Problem(f"d = {dim}", kind, points, truth, target=target))
 
 
 def grid_truth(target: sk.Target, width: float = 4.0, size: int = 801) -> Truth:
-    """Means and standard deviations of a distribution in the plane."""
+    """Compute the means and standard deviations of a distribution in the plane."""
     ticks = np.linspace(-width, width, size)
     grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     density = target.log_density(grid)
@@ -260,7 +261,7 @@ def grid_truth(target: sk.Target, width: float = 4.0, size: int = 801) -> Truth:
 
 
 def print_modes(cells: list[Cell]) -> None:
-    """Shares of cells that are refused, or of which each reliable quantity is covered."""
+    """Return the fractions of cells that are rejected, and that have all reliable quantities covered."""
     print(f"\nRefused, or covered\n\n{'':44}{'cells':>8}{'refused':>9}{'covered':>9}{'wrong':>8}")
     rows: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -273,8 +274,8 @@ def print_modes(cells: list[Cell]) -> None:
 
 
 def choices(quick: bool, seed: int) -> None:
-    """Ratios of true errors: of the setting chosen by a measure to the least."""
-    problems = {  # target, size of a batch
+    """Print the true error of the setting chosen by each measure, relative to the smallest."""
+    problems = {  # target, batch size
         "logistic, d = 2": (skewed_logistic(2, 100, seed=seed), 10),
         "nodal, d = 6": (sk.targets.LogisticRegression.nodal(), 5),
         "logistic, d = 10": (skewed_logistic(10, 300, seed=seed), 30),
@@ -326,13 +327,13 @@ def choices(quick: bool, seed: int) -> None:
 
 
 def true_error(points: np.ndarray, truth: Truth) -> float:
-    """Root mean square of the errors of means and log standard deviations."""
+    """Compute the root mean square error of means and log standard deviations."""
     off = (points.mean(axis=0) - truth.mean) / truth.sd, np.log(points.std(axis=0) / truth.sd)
     return float(np.sqrt(np.mean(np.square(off[0]) + np.square(off[1]))))
 
 
 def measured(points: np.ndarray, target: sk.Target, graph: bool) -> tuple[dict[str, float], sk.BiasEstimate]:
-    """By each measure, NaN where it is not taken; and the biases."""
+    """Return the value of each measure, NaN if it is not computed, and the biases."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = target.score(points)

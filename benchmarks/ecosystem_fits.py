@@ -1,19 +1,20 @@
-"""Compare what steinkit says of fits by PyMC, NumPyro, BlackJAX and Stan with long reference runs.
+"""Compare steinkit's results for fits by PyMC, NumPyro, BlackJAX and Stan with long reference runs.
 
-    python benchmarks/ecosystem_fits.py --keep FOLDER    # a quarter of an hour; fits are kept in FOLDER and used again
+    python benchmarks/ecosystem_fits.py --keep FOLDER    # a quarter of an hour; FOLDER stores the fits for later runs
     python benchmarks/ecosystem_fits.py --only pymc --models centred --quantities
-    python benchmarks/ecosystem_fits.py --reference --keep FOLDER    # make the long runs anew
+    python benchmarks/ecosystem_fits.py --reference --keep FOLDER    # repeat the reference runs
 
-Four models: varying intercepts of twelve groups, centred and non-centred; a mixture of two normal components with
-ordered means; a negative binomial regression with an offset. Each is fitted by mean-field and full-rank ADVI (PyMC and
-NumPyro), by Pathfinder (BlackJAX, started as NumPyro starts), and by NUTS with defaults (PyMC, NumPyro and Stan).
-PyStan has no variational inference: NumPyro's mean-field draws are judged by Stan's density instead. Packages that are
-not installed are skipped.
+There are four models: varying intercepts of twelve groups, centered and non-centered; a mixture of two normal
+components with ordered means; and a negative binomial regression with an offset. Each is fitted by mean-field and
+full-rank ADVI (PyMC and NumPyro), by Pathfinder (BlackJAX, with the initial states of NumPyro), and by NUTS with
+default settings (PyMC, NumPyro and Stan). PyStan has no variational inference; mean-field draws of NumPyro are
+evaluated with the density of Stan instead. Packages that are not installed are skipped.
 
-References are four chains of 10,000 draws of PyMC's NUTS at ``target_accept=0.99``, of the non-centred form for both
-forms. Their means and standard deviations are in ``records/ecosystem_fits_reference.json``. A claim is covered if the
-true bias lies within its margin, two standard errors of the reference allowed for. "Worst miss" is the largest distance
-of a reliable claim from the truth beyond that. Errors are root mean squares over means and log standard deviations.
+The references are four chains of 10,000 draws of PyMC's NUTS with ``target_accept=0.99``, of the non-centered form for
+both forms. ``records/ecosystem_fits_reference.json`` contains their means and standard deviations. An estimated bias is
+covered if the true bias is within its margin of error, plus two standard errors of the reference. "Worst miss" is the
+largest distance of a reliable estimate from the truth beyond that. Errors are root mean squares over means and log
+standard deviations.
 """
 
 from __future__ import annotations
@@ -50,20 +51,20 @@ SPACES = {"tau": "log", "sigma": "log", "alpha": "log", "scales": "log", "w": "l
 
 
 def grouped_data() -> tuple[np.ndarray, np.ndarray]:
-    """Five responses in each of twelve groups that differ little: groups and responses."""
+    """Simulate five responses in each of twelve similar groups: groups and responses."""
     rng = np.random.default_rng(31)
     group = np.repeat(np.arange(GROUPS), 5)
     return group, 1.0 + 0.3 * rng.standard_normal(GROUPS)[group] + rng.standard_normal(len(group))
 
 
 def mixed_data() -> np.ndarray:
-    """Two hundred values of two components that overlap."""
+    """Simulate two hundred values of two overlapping components."""
     rng = np.random.default_rng(32)
     return np.where(rng.random(200) < 0.35, rng.normal(-1.4, 0.7, 200), rng.normal(1.2, 0.9, 200))
 
 
 def count_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sixty overdispersed counts: three covariates, log exposures and counts."""
+    """Simulate sixty overdispersed counts: three covariates, log exposures and counts."""
     rng = np.random.default_rng(33)
     features, exposure = rng.standard_normal((60, 3)), rng.uniform(0.5, 8.0, 60)
     mean = exposure * np.exp(0.2 + features @ np.array([0.5, -0.3, 0.2]))
@@ -71,7 +72,7 @@ def count_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def pymc_model(name: str) -> Any:
-    """Write a model in PyMC."""
+    """Define a model in PyMC."""
     import pymc as pm
 
     logging.getLogger("pymc").setLevel(logging.ERROR)
@@ -98,7 +99,7 @@ def pymc_model(name: str) -> Any:
 
 
 def numpyro_model(name: str) -> Callable[[], None]:
-    """Write the same model in NumPyro."""
+    """Define the same model in NumPyro."""
     import jax.numpy as jnp
     from jax.nn import logsumexp
     from numpyro import distributions as dist
@@ -162,7 +163,7 @@ model {
 
 
 def stan_program(name: str) -> tuple[str, dict[str, Any]]:
-    """Write the same model in Stan: the program and its data."""
+    """Define the same model in Stan: the program and its data."""
     if name == "ordered mixture":
         y = mixed_data()
         return _MIXTURE, {"N": len(y), "y": y.tolist()}
@@ -184,28 +185,28 @@ def stan_program(name: str) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Settings:
-    """How long the fits are; `quick` makes them small."""
+    """Lengths of the fits; `quick` makes them short."""
 
     seed: int = 0
     quick: bool = False
 
     @property
     def steps(self) -> int:
-        """Of the optimizers of variational inference."""
+        """Return the number of iterations of variational inference."""
         return 1000 if self.quick else 20_000
 
     @property
     def nuts_draws(self) -> int:
-        """Of each chain; a thousand by default in all packages."""
+        """Return the draws per chain; the default of all packages is 1000."""
         return 200 if self.quick else 1000
 
 
 Fit = Callable[[], Any]  # returns draws
-Bound = Callable[[Any], tuple[sk.Target, sk.Sample]]  # makes of them a target and a sample
+Bound = Callable[[Any], tuple[sk.Target, sk.Sample]]  # converts them to a target and a sample
 
 
 def by_pymc(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
-    """List the fits of PyMC."""
+    """Return the fits of PyMC."""
     import pymc as pm
 
     model = pymc_model(name)
@@ -213,7 +214,7 @@ def by_pymc(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
 
     def variational(method: str) -> Any:
         options = {}
-        if (name, method) == ("ordered mixture", "fullrank_advi"):  # the default optimizer ends in NaN
+        if (name, method) == ("ordered mixture", "fullrank_advi"):  # the default optimizer gives NaN
             options["obj_optimizer"] = pm.adam(learning_rate=0.005)
         return pm.fit(how.steps, method=method, **options, **quiet).sample(DRAWS, random_seed=how.seed)
 
@@ -229,7 +230,7 @@ def by_pymc(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
 
 
 def by_numpyro(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
-    """List the fits of NumPyro."""
+    """Return the fits of NumPyro."""
     import jax
     from numpyro.infer import MCMC, NUTS, autoguide
 
@@ -250,7 +251,7 @@ def by_numpyro(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
 
 
 def guide_draws(model: Callable[[], None], guide: Any, how: Settings) -> dict[str, np.ndarray]:
-    """Fit an automatic guide of NumPyro and draw from it."""
+    """Fit an automatic guide of NumPyro, and draw from it."""
     import jax
     from numpyro.infer import SVI, Trace_ELBO
     from numpyro.optim import Adam
@@ -263,7 +264,7 @@ def guide_draws(model: Callable[[], None], guide: Any, how: Settings) -> dict[st
 
 
 def by_blackjax(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
-    """List the fits of BlackJAX, of NumPyro's log density in unconstrained space."""
+    """Return the fits of BlackJAX for the log density of NumPyro in unconstrained space."""
     import jax
     from blackjax.vi import pathfinder
     from numpyro.infer.util import initialize_model
@@ -282,11 +283,11 @@ def by_blackjax(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
 
 
 def by_stan(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
-    """List the fits of PyStan."""
+    """Return the fits of PyStan."""
     import stan
 
     program, data = stan_program(name)
-    with redirect_stdout(sys.stderr):  # it says that it builds
+    with redirect_stdout(sys.stderr):  # hides messages of the build
         model = stan.build(program, data=data, random_seed=how.seed + 1)
 
     def nuts() -> Any:
@@ -316,7 +317,7 @@ SITES = ("mu", "tau", "sigma", "theta", "z", "means", "scales", "w", "level", "s
 
 
 def quantities(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Tabulate parameters, (draws, ...), and their values in unconstrained space, each by its name."""
+    """Tabulate parameters, (draws, ...), and their values in unconstrained space, by name."""
     found: dict[str, np.ndarray] = {}
     for site, values in draws.items():
         columns = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
@@ -336,7 +337,7 @@ def quantities(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def named(name: str, package: str) -> str:
-    """Name a quantity as the reference does. BlackJAX and Stan do not always name transforms; Stan counts from one."""
+    """Return the name of a quantity in the reference. Names of transforms differ, and Stan counts from one."""
     free = " " in name or package in {"blackjax", "stan"}
     site, *place = name.split()[-1].rstrip("]").split("[")
     entry = f"{site}[{int(place[0]) - (package == 'stan')}]" if place else site
@@ -344,7 +345,7 @@ def named(name: str, package: str) -> str:
 
 
 def reference(name: str, folder: Path | None, how: Settings) -> dict[str, np.ndarray]:
-    """Draw from the posterior by a long run of PyMC, or take the run that was kept."""
+    """Return posterior draws from a long run of PyMC, or from the stored run."""
     made = "non-centred" if name == "centred" else name
     place = None if folder is None else folder / f"{made}.npz"
     if place is None or not place.exists():
@@ -368,7 +369,7 @@ def reference(name: str, folder: Path | None, how: Settings) -> dict[str, np.nda
 
 
 def truth_of(draws: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
-    """List mean, standard deviation and their standard errors of every quantity."""
+    """Compute the mean, the standard deviation and their standard errors of every quantity."""
     values = quantities(draws)
     truth = Truth.of(np.stack(list(values.values()), axis=1).reshape(BLOCKS, -1, len(values)))
     for k, name in enumerate(values):
@@ -376,12 +377,12 @@ def truth_of(draws: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
         yield {"quantity": name, **{each: float(f"{getattr(truth, each)[k]:.6g}") for each in figures}}
 
 
-# What is said, and whether it is so
+# Results and their errors
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A bias as it is claimed, and the true one, in standard deviations; of a log standard deviation as such."""
+    """Estimated and true bias, in standard deviations; for log standard deviations, the difference."""
 
     quantity: str
     of: str
@@ -393,7 +394,7 @@ class Claim:
 
     @property
     def miss(self) -> float:
-        """By how much the truth lies outside of the margin."""
+        """Distance of the truth from the margin of error."""
         return abs(self.claimed - self.true) - math.hypot(self.margin, NOISES * self.noise)
 
     def __str__(self) -> str:
@@ -403,7 +404,7 @@ class Claim:
 
 
 def claims(bias: Any, truth: Sequence[dict[str, Any]]) -> list[Claim]:
-    """Compare the biases that are claimed with the true ones."""
+    """Compare the estimated biases with the true ones."""
     found = []
     reliable = bias.reliable
     for k, (name, true) in enumerate(zip(bias.names, truth, strict=True)):
@@ -418,7 +419,7 @@ def claims(bias: Any, truth: Sequence[dict[str, Any]]) -> list[Claim]:
 
 
 def error_of(sample: sk.Sample, truth: Sequence[dict[str, Any]]) -> float:
-    """Take the root mean square of the errors of all coordinates' means and log standard deviations."""
+    """Compute the root mean square error of the means and log standard deviations of all coordinates."""
     mean, sd = (np.array([each[key] for each in truth]) for key in ("mean", "sd"))
     found = sample.probabilities @ sample.points
     spread = np.sqrt(sample.probabilities @ (sample.points - found) ** 2)
@@ -432,7 +433,7 @@ HEAD = (
 
 
 def judged(target: sk.Target, sample: sk.Sample, truth: dict[str, dict[str, Any]], package: str) -> dict[str, Any]:
-    """Judge, size and repair a fit. Errors are part of what is found."""
+    """Compute the verdict, the biases and the repair of a fit. Errors are part of the result."""
     began = time.process_time()
     own = [truth[named(name, package)] for name in sample.names]
     found: dict[str, Any] = {"p": math.nan, "verdict": "", "claims": [], "error": error_of(sample, own), "errors": []}
@@ -444,7 +445,7 @@ def judged(target: sk.Target, sample: sk.Sample, truth: dict[str, dict[str, Any]
             found["verdict"] = "not judged"
         if verdict.bias is not None:
             found["claims"] = claims(verdict.bias, [truth[named(name, package)] for name in verdict.bias.names])
-    except Exception as error:  # no fit may end in one: it is what is looked for
+    except Exception as error:  # no fit may raise an error
         found["errors"].append(f"verdict: {type(error).__name__}: {error}")
     try:
         repaired = sk.repair(sample, target)
@@ -457,7 +458,7 @@ def judged(target: sk.Target, sample: sk.Sample, truth: dict[str, dict[str, Any]
 
 
 def row(name: str, package: str, fit: str, found: dict[str, Any]) -> str:
-    """Format what was found of a fit."""
+    """Format the results of a fit."""
     sure = [each for each in found["claims"] if each.reliable]
     covered, miss = (
         (f"{sum(each.miss <= 0.0 for each in sure)}/{len(sure)}", max(each.miss for each in sure))
@@ -471,7 +472,7 @@ def row(name: str, package: str, fit: str, found: dict[str, Any]) -> str:
 
 
 def kept_or_made(fit: Fit, place: Path | None) -> Any:
-    """Take draws from a file, or make them and keep them there."""
+    """Read draws from a file, or create and store them."""
     if place is not None and place.exists():
         return cloudpickle.loads(place.read_bytes())
     draws = fit()

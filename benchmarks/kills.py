@@ -1,18 +1,18 @@
-"""Kill sweeps, take their disk away, damage their files, and count the cells that are lost or run twice.
+"""Interrupt sweeps, fill their disk and damage their files, and count cells that are lost or run twice.
 
-Kills: ``steinkit sweep`` is started again and again, and at a random moment it, or one of its workers, is sent KILL,
-TERM or INT. A sweep that was ended goes on with its file. Every cell that the file held must be in it afterwards as it
-was, every cell must be there once, and all must be those of an undisturbed sweep. The sweep ends within five
-seconds, or half as many of a processor where the machine gives it less than half of one (two after INT, which is
-control-C); five seconds later no process of it may be left. Clusters: workers of a Dask cluster are killed in the same
-way. No room: a sweep's disk fills up, by a limit on the size of its file, and its folder becomes read-only; it must
-say so, lose no finished cell, and go on when there is room. Damage: bytes of a finished sweep's file are overwritten,
-or its end is cut off. SQLite sees damage to its own structure, which must be named; a changed number in a cell it
-cannot see. The exit code is 1 if anything is otherwise.
+Kills: ``steinkit sweep`` is started repeatedly. At a random moment, it or one of its workers receives KILL, TERM or
+INT. An interrupted sweep continues with its file. Afterwards, every cell that the file contained must be unchanged,
+each cell must occur once, and all must equal those of an uninterrupted sweep. The sweep must end within five seconds,
+or half that in CPU seconds if it gets less than half of a processor (two after INT, that is, control-C). Five seconds
+later, no process of it may remain. Clusters: workers of a Dask cluster are killed in the same way. Full disk: the file
+size is limited, and the folder becomes read-only. The sweep must report this, keep all finished cells, and continue
+when space is available. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. SQLite detects
+damage to its own structure, which must be reported; it cannot detect a changed number in a cell. The exit code is 1 if
+any requirement is violated.
 
     python benchmarks/kills.py [--kills 100] [--seed 0] [--quick]
 
-It takes about fifteen minutes on two cores, and Linux, in whose /proc it looks processes up.
+The run takes about fifteen minutes on two cores. It requires Linux, because it finds processes in /proc.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ if __name__ == "__main__":
 """
 MARK = "STEINKIT_KILLS"
 CASES = tuple(itertools.product(("KILL", "TERM", "INT"), ("parent", "worker"), (1, 2)))
-END, INTERRUPTED = 5.0, 2.0  # seconds that processes have to end
-BOUND = ("setpriv", "--bounding-set", "-dac_override")  # permissions bind the root user then, too
-LONG = 600.0  # seconds after which a sweep hangs, on a machine however busy
-WORKERS = {"loky": "popen_loky", "dask": "multiprocessing.spawn"}  # what their commands hold
+END, INTERRUPTED = 5.0, 2.0  # seconds in which processes must end
+BOUND = ("setpriv", "--bounding-set", "-dac_override")  # file permissions also apply to the root user
+LONG = 600.0  # seconds after which a sweep counts as hanging, also on a busy machine
+WORKERS = {"loky": "popen_loky", "dask": "multiprocessing.spawn"}  # part of the commands of its processes
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What came of a kill."""
+    """Outcome of a kill."""
 
     case: str
     lost: int = 0
@@ -87,7 +87,7 @@ class Ended:
 
 
 class Sweep:
-    """A sweep in a folder, as a command that may be killed."""
+    """Sweep in a folder, as a command that can be killed."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder, self.options, self.mark = folder, options, str(folder)
@@ -97,7 +97,7 @@ class Sweep:
         (folder / "sweep.toml").write_text(CONFIGURATION)
 
     def start(self, most_bytes: int | None = None, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        """The command, started by another one; its files may be limited in size."""
+        """Return the command, started by another one, with an optional limit on the size of its files."""
         command = [*before, sys.executable, "-m", "steinkit", "sweep", str(self.folder / "sweep.toml")]
         return subprocess.Popen(
             [*command, "-o", str(self.file), *self.options],
@@ -112,7 +112,7 @@ class Sweep:
 
     @property
     def cells(self) -> dict[str, Cell]:
-        """Cells that the file holds."""
+        """Return the cells in the file."""
         if not self.file.exists() or not self.file.stat().st_size:
             return {}
         with Store(self.file) as store:
@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="2 kills, none on Dask")
     options = parser.parse_args()
-    # a shell's background job would hand on that INT is ignored
+    # a background job of a shell would inherit an ignored INT
     signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -140,10 +140,10 @@ def main() -> None:
 
 
 def kills_table(folder: Path, kills: int, seed: int, on_dask: bool) -> int:
-    """Print what came of the kills; how many went wrong."""
+    """Print the outcomes of the kills; return the number of failures."""
     wanted: dict[str, Cell] = {}
     seconds: dict[int, float] = {}
-    for k, jobs in enumerate((1, 1, 2)):  # the first loads everything
+    for k, jobs in enumerate((1, 1, 2)):  # the first run loads everything
         undisturbed = Sweep(folder / f"undisturbed-{k}", "--jobs", str(jobs))
         began = time.monotonic()
         if undisturbed.start().wait(LONG) != 0:
@@ -172,7 +172,7 @@ def kills_table(folder: Path, kills: int, seed: int, on_dask: bool) -> int:
 
 
 def dask_kills(folder: Path, kills: int, wanted: dict[str, Cell], seconds: float, seed: int) -> list[Ended]:
-    """Kill workers of a cluster that outlives the sweeps, and sweeps on it."""
+    """Kill workers of a cluster that remains between the sweeps."""
     ended = []
     for k in range(kills):
         mark = str(folder / f"cluster-{k}")
@@ -207,13 +207,13 @@ def killed_once(
     rng: np.random.Generator,
     cluster: str | None = None,
 ) -> Ended:
-    """Kill a sweep, or a worker of it, at a moment at which it runs; then let it go on to its end."""
+    """Kill a running sweep, or one of its workers, at a random moment; then complete it."""
     for sweep in sweeps:
         process = sweep.start()
         time.sleep(rng.uniform(0.0, seconds))
         if send(sweep, process, signal.Signals[f"SIG{name}"], victim, cluster):
             break
-        process.wait(LONG)  # it was done before
+        process.wait(LONG)  # it had finished
     limit = INTERRUPTED if name == "INT" else END
     if not ends(process, LONG if victim == "worker" else limit):
         process.kill()
@@ -235,7 +235,7 @@ def killed_once(
 
 
 def ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether a process ends in time; one that gets less than half of a processor has half of the time on that."""
+    """Return True if a process ends in time; with less than half of a processor, half of the time in CPU seconds."""
     began, used = time.monotonic(), processor_seconds(process.pid)
     while time.monotonic() - began < LONG:
         try:
@@ -249,13 +249,13 @@ def ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def processor_seconds(number: int) -> float:
-    """What a process has used, itself."""
+    """Return the CPU time of a process."""
     fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def processes(mark: str) -> dict[int, str]:
-    """Commands of the processes that bear a mark, by their numbers."""
+    """Return the commands of the processes with a mark, by process number."""
     found = {}
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -269,7 +269,7 @@ def processes(mark: str) -> dict[int, str]:
 def send(
     sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals, victim: str, cluster: str | None
 ) -> bool:
-    """Send the signal, to a worker once there is one; whether there was somebody to send it to."""
+    """Send the signal, to a worker if there is one; return True if it was sent."""
     while process.poll() is None:
         if victim == "parent":
             # control-C reaches every process of a terminal
@@ -288,7 +288,7 @@ def send(
 
 
 def left_after(mark: str, seconds: float) -> int:
-    """How many processes of a sweep that has ended are there when so much time is over."""
+    """Return the number of processes that remain after a time when a sweep has ended."""
     until = time.monotonic() + seconds
     while (left := len(processes(mark))) and time.monotonic() < until:
         time.sleep(0.05)
@@ -296,12 +296,12 @@ def left_after(mark: str, seconds: float) -> int:
 
 
 def timeless(cells: dict[str, Cell]) -> dict[str, Cell]:
-    """Cells without what differs from run to run, by their names."""
+    """Return the cells by name, without values that differ between runs."""
     return {name: replace(cell, sampling=0.0, scoring=0.0) for name, cell in cells.items()}
 
 
 def room_table(folder: Path) -> int:
-    """Print what came of a full disk and of a read-only folder; how many went wrong."""
+    """Print the outcomes of a full disk and of a read-only folder; return the number of failures."""
     wanted = timeless(finished(folder / "whole").cells)
     rows: dict[str, Counter[str]] = {}
     for size in (1, 30_000, 70_000, 75_000, 80_000, 90_000):
@@ -341,7 +341,7 @@ def finished(folder: Path) -> Sweep:
 
 
 def damage_table(folder: Path) -> int:
-    """Print what came of damage to each page of a file, and of its end cut off; how often it was believed."""
+    """Print the outcomes of damage to each page of a file and of a removed end; count undetected damage."""
     whole = folder / "raced.sqlite"
     wanted = raced(whole)
     data, page = whole.read_bytes(), 4096
@@ -362,14 +362,14 @@ def damage_table(folder: Path) -> int:
 
 
 def raced(file: Path) -> sk.SweepResult:
-    """A race in a file, so that there are cells of its rungs, too."""
+    """Create a file with successive elimination, which also contains rungs."""
     grid = {"proposal_scale": [0.05, 1.0, 3.0]}
     given = {"seeds": 8, "measures": ("ksd", "ess"), "racing": True, "file": file}
     return sk.sweep(sk.targets.Normal([0.0]), "rwmh", grid=grid, options={"draws": 40}, **given)
 
 
 def outcome(file: Path, wanted: sk.SweepResult) -> str:
-    """Whether damage was named, changed nothing, was believed, or ended in an error that is no answer."""
+    """Return whether damage was reported, had no effect, was not detected, or caused an unexpected error."""
     said = []
     for act in (sk.read_sweep, raced):
         try:

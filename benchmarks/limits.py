@@ -1,11 +1,11 @@
-"""How near the hot kernels come to what this machine can do, how they grow with n, and their peers.
+"""Efficiency of the most expensive kernels relative to the hardware, their growth with n, and peers.
 
-For each kernel the operations or bytes a second that its definition asks for, counted below, beside what plain BLAS or
-STREAM reaches here with one thread (`machine`): the share says what is left to gain by better code, the exponents of n,
-of CPU seconds and of the work, what is left to gain by a better algorithm. Where a kernel has no limit of this kind
-what bounds it from below is taken: a spanner, the nearest neighbours of all points; a chain, its random numbers.
-Then the kernels beside their peers, on the same data. Everything runs with one thread; peers that are not installed
-(`pip install clarabel qdldl stein-thinning goodpoints blackjax`) are named and left out. Run it with
+For each kernel, the table gives the operations or bytes per second of its definition (counted below), relative to plain
+BLAS or STREAM with one thread (`machine`). This fraction shows the potential of better code. The exponents of n, of CPU
+seconds and of the work, show the potential of better algorithms. For kernels without such a limit, a lower bound takes
+its place: the nearest neighbors of all points for a spanner, the random numbers for a chain. A second table compares
+the kernels with peers on the same data. All runs use one thread. Peers that are not installed (`pip install clarabel
+qdldl stein-thinning goodpoints blackjax`) are reported and skipped.
 
     python benchmarks/limits.py [--quick] [--only NAME]
 """
@@ -41,16 +41,18 @@ SWEEPS = 50
 
 @dataclass(frozen=True)
 class Measured:
-    """A kernel at one size.
+    """Measurement of a kernel at one size.
 
     Attributes
     ----------
     n : int
+        Size of the problem.
     seconds : float
+        CPU seconds.
     work : float
-        Operations, bytes or what the unit says.
+        Operations, bytes, or other units.
     limit : float
-        Of the same a second, on this machine.
+        Units per second that this machine can process.
     """
 
     n: int
@@ -61,7 +63,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel, the unit of its work, what its limit is, and its sizes: few, and all."""
+    """Kernel with the unit of its work, the description of its limit, and its sizes: few, and all."""
 
     name: str
     unit: str
@@ -72,18 +74,18 @@ class Kernel:
 
 
 def cholesky(dim: int, n: int) -> Measured:
-    """Elimination of the Newton matrix, in fronts: a column of c entries, explicit zeros included, takes c^2."""
+    """Measure the elimination of the Newton matrix in fronts; a column of c entries, with explicit zeros, takes c^2."""
     newton = NewtonMatrix.of(n, dim)
     seconds = median_seconds(newton.factorise) - median_seconds(newton.form)
     return Measured(n, seconds, newton.system.pattern.symbolic.flops, machine.dpotrf(2000))
 
 
 def sweep(n: int) -> Measured:
-    """An iteration of the first-order method on the programs of five coordinates.
+    """Measure an iteration of the first-order method on the programs of five coordinates.
 
-    Each array counts once: of a variable six vectors of eight lanes are read (y, A'p, the anchor, tau, b, u), three are
-    written (2 y+ - y, y, A'p); 2 y+ - y is read again and A'p read and written; of a row p and its anchor are read and
-    p written, and radius, step and start; an entry has a value and a column.
+    Each array counts once. Per variable, six vectors of eight lanes are read (y, A'p, the anchor, tau, b, u) and three
+    are written (2 y+ - y, y, A'p); then 2 y+ - y is read again, and A'p is read and written. Per row, p and its anchor,
+    radius, step and start are read, and p is written. An entry has a value and a column.
     """
     program = stein_program(*normal(n, 5))
     layout = lay_out([program.coordinate(j) for j in range(5)], len(program.edge_rows[1]))
@@ -102,10 +104,10 @@ def sweep(n: int) -> Measured:
 
 
 def spanner(n: int) -> Measured:
-    """The greedy 2-spanner in the plane; its definition looks at all n (n - 1) / 2 pairs.
+    """Measure the greedy 2-spanner in the plane. Its definition examines all n (n - 1) / 2 pairs.
 
-    Whoever finds it looks at least at the nearest points of every point, of which it takes some: its limit is SciPy's
-    search for six of each, as though each were worth (n - 1) / 12 pairs.
+    Any algorithm must find at least some of the nearest points of every point. The limit is therefore SciPy's search
+    for six neighbors of each point, counted as (n - 1) / 12 pairs per neighbor.
     """
     points = normal(n, 2)[0]
     pairs = 0.5 * n * (n - 1.0)
@@ -115,11 +117,12 @@ def spanner(n: int) -> Measured:
 
 
 def kernel_discrepancy(n: int) -> Measured:
-    """The kernel Stein discrepancy in ten dimensions, kernel IMQ(1, -1/2).
+    """Measure the kernel Stein discrepancy in ten dimensions, with kernel IMQ(1, -1/2).
 
-    A coordinate of a pair takes r = x - y, u += r r, slope += r (b - b'), inner += b b': 8 operations; a pair 19 more,
-    a root and three divisions among them: 9 of the kernel's, 6 to put it together, 4 for the two weighted sums. None is
-    fused or reordered, for the bracket allows for their rounding: half of BLAS' rate is the most that they can have.
+    Per coordinate, a pair requires 8 operations: r = x - y, u += r r, slope += r (b - b'), inner += b b'. Per pair, 19
+    more operations, with a root and three divisions, are required: 9 for the kernel, 6 to combine the terms, and 4 for
+    the two weighted sums. They are neither fused nor reordered, because the bracket accounts for their rounding errors.
+    At most half of the rate of BLAS is therefore possible.
     """
     dim = 10
     draws, target = normal(n, dim)
@@ -129,9 +132,10 @@ def kernel_discrepancy(n: int) -> Measured:
 
 
 def moments(n: int) -> Measured:
-    """The moment test in ten dimensions: 2 + 3 d + d (d - 1) / 2 features of each draw, each written and read once.
+    """Measure the moment test in ten dimensions.
 
-    Draws and scores are read once, too. In truth features are read again for means, variances and correlations.
+    Each of the 2 + 3 d + d (d - 1) / 2 features of a draw is written and read once, and draws and scores are read once.
+    The implementation reads features again for means, variances and correlations.
     """
     dim = 10
     draws, target = normal(n, dim)
@@ -142,7 +146,7 @@ def moments(n: int) -> Measured:
 
 
 def walk(n: int) -> Measured:
-    """A step of a random walk on a logistic regression of n data, d = 50: their features are read once."""
+    """Measure a random-walk step on a logistic regression of n data points, d = 50, which reads all features once."""
     dim, steps = 50, max(20, 400_000 // n)
     rng = np.random.default_rng(0)
     features = rng.standard_normal((n, dim))
@@ -152,9 +156,10 @@ def walk(n: int) -> Measured:
 
 
 def langevin(n: int) -> Measured:
-    """n steps of SGLD on the posterior of a mixture, batch 5: two normal numbers a step, and five places in the data.
+    """Measure n steps of SGLD on a mixture posterior with batches of 5.
 
-    Its limit are these random numbers: the places of a new order of the data cost about as much as a normal each.
+    The limit is the generation of random numbers: two normal numbers per step, and five places of a new order of the
+    data, each of which takes about as long as a normal number.
     """
     posterior = MixturePosterior()
     run = partial(samplers.sgld, posterior, step_size=SGLD_STEP, batch_size=SGLD_BATCH, draws=n)
@@ -174,12 +179,12 @@ KERNELS = (
 
 
 def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:
-    """The power of n that fits values best."""
+    """Fit the exponent of a power of n."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def kernel_row(kernel: Kernel, sizes: Sequence[int]) -> None:
-    """Print a kernel at its largest size, and how it grows."""
+    """Print the results of a kernel at its largest size, and its growth."""
     found = []
     for n in sizes:
         found.append(kernel.measure(n))
@@ -196,7 +201,7 @@ def kernel_row(kernel: Kernel, sizes: Sequence[int]) -> None:
 
 
 def count_row(n: int, dim: int) -> None:
-    """Print the operations that the fronts are said to take beside those that SuperLU's factor of H takes."""
+    """Print the number of operations counted for the fronts relative to SuperLU."""
     newton = NewtonMatrix.of(n, dim)
     ours, theirs = newton.system.pattern.symbolic.flops, newton.flops()
     print(
@@ -206,7 +211,7 @@ def count_row(n: int, dim: int) -> None:
 
 
 def peer_row(comparison: Comparison) -> None:
-    """Print a peer beside ours."""
+    """Print the times of a peer and of steinkit."""
     theirs = "   not installed" if comparison.theirs is None else f"{comparison.theirs:11.3g}"
     ratio = "" if comparison.theirs is None else f"{comparison.theirs / comparison.ours:9.3g}"
     print(

@@ -1,17 +1,18 @@
-"""What the measures cost beside their peers, what they see of a biased sample, and how often the test errs.
+"""Cost of the measures relative to peers, their values for biased samples, and error rates of the kernel test.
 
 **Cost.** The kernel Stein discrepancy of n draws of N(0, I) in ten dimensions, V-statistic, kernel IMQ(1, -1/2), with
-one thread and two, beside what else computes it from the same draws and scores: `stein-thinning` and `goodpoints` (in
-double precision), `ksd-metric` (which differentiates the kernel automatically and needs memory O(n^2 d^2)), and the
-formula in NumPy, by blocks of rows, with as many BLAS threads as the machine gives. Wall times, medians of the runs,
-which go round robin; a peer that is not installed is left out, and the table says so. The peak of resident memory is
-that of a process that does nothing else.
+one and two threads, is compared with other implementations on the same draws and scores: `stein-thinning` and
+`goodpoints` (in double precision), `ksd-metric` (which uses automatic differentiation and memory O(n^2 d^2)), and the
+formula in NumPy, by blocks of rows, with the default number of BLAS threads. Wall times are medians of alternating
+runs. Peers that are not installed are reported and skipped. The peak of resident memory is measured in a separate
+process.
 
-**Sight.** All measures of samples with a known fault, against a mixture of two normal distributions in one dimension.
-Each number is given over that of independent draws from the target, so that numbers of one measure can be compared.
+**Sensitivity.** All measures are computed for samples with a known defect, for a mixture of two normal distributions in
+one dimension. Each value is relative to that of independent draws from the target, which makes values of a measure
+comparable.
 
-**Size and power of the test.** With `--test-size`: how often `kernel_stein_test` rejects at level .05, for stationary
-autoregressive draws that are right, shifted by .3, or of variance 1.3. Run it with
+**Size and power of the test.** With `--test-size`: rejection rates of `kernel_stein_test` at level .05, for stationary
+autoregressive draws that are exact, shifted by .3, or of variance 1.3.
 
     python benchmarks/measures.py [--quick] [--repeats N] [--test-size [--repetitions N]]
 """
@@ -34,11 +35,11 @@ Array = np.ndarray
 Value = Callable[[], float]
 DIM = 10
 TARGET_RATIO, TARGET_MEMORY = 3.0, 500.0
-PAUSE = 0.2  # seconds before each run, for the threads of the one before to go to sleep
+PAUSE = 0.2  # seconds before each run, until the threads of the previous run are idle
 
 
 def blocked_formula(draws: Array, scores: Array, rows: int = 500) -> float:
-    """The V-statistic's root for IMQ(1, -1/2) in NumPy, by blocks of rows of the kernel matrix."""
+    """Compute the root of the V-statistic for IMQ(1, -1/2) in NumPy, by blocks of rows of the kernel matrix."""
     n, dim = draws.shape
     lengths, products = (draws**2).sum(axis=1), (draws * scores).sum(axis=1)
     total = 0.0
@@ -67,7 +68,7 @@ def stein_thinning_peer(draws: Array, scores: Array) -> Value:
 
 def goodpoints_peer(draws: Array, scores: Array) -> Value:
     jax, numbers = importlib.import_module("jax"), importlib.import_module("jax.numpy")
-    importlib.import_module("goodpoints")  # a peer that is missing must not change what JAX does for others
+    importlib.import_module("goodpoints")  # a missing peer must not change the settings of JAX
     jax.config.update("jax_enable_x64", True)
     kernels = importlib.import_module("goodpoints.jax.kernel.precond_stein")
     scalar, mmd = importlib.import_module("goodpoints.jax.kernel.scalar"), importlib.import_module("goodpoints.jax.mmd")
@@ -104,7 +105,7 @@ def ours(draws: Array, scores: Array, n_jobs: int) -> Value:
 
 
 def contenders(n: int) -> dict[str, Value]:
-    """Everyone who can compute the discrepancy of n draws, compiled."""
+    """Return all implementations of the discrepancy of n draws, compiled."""
     draws, target = normal(n, DIM)
     scores = target.score(draws)
     found = {"ours, 1 thread": ours(draws, scores, 1), "ours, 2 threads": ours(draws, scores, 2)}
@@ -122,14 +123,14 @@ def contenders(n: int) -> dict[str, Value]:
 
 
 def memory(n: int, n_jobs: int) -> float:
-    """Megabytes: peak of this process' resident memory once it has computed a discrepancy."""
+    """Return the peak of resident memory of this process after a discrepancy, in megabytes."""
     draws, target = normal(n, DIM)
     ours(draws, target.score(draws), n_jobs)()
     return peak_megabytes()
 
 
 def memory_table(sizes: list[int]) -> None:
-    """Print our peak memory; first of all, as a new process inherits the peak of the one that starts it."""
+    """Print the peak memory; run this first, because a new process inherits the peak of its parent."""
     for n in sizes:
         peak = in_a_process_of_its_own(memory, n, 2)
         met = "met" if peak < TARGET_MEMORY else "MISSED"
@@ -137,7 +138,7 @@ def memory_table(sizes: list[int]) -> None:
 
 
 def cost_table(sizes: list[int], repeats: int) -> None:
-    """Print what the kernel Stein discrepancy takes, beside its peers."""
+    """Print the times of the kernel Stein discrepancy and of its peers."""
     print(f"\nKernel Stein discrepancy, d = {DIM}: wall and CPU seconds, and wall over ours; medians of {repeats} runs")
     print(f"{'n':>7} {'':18}{'wall s':>9} {'CPU s':>9} {'over 1 thread':>14} {'over 2 threads':>15} {'value':>16}")
     for n in sizes:
@@ -170,7 +171,7 @@ def cost_table(sizes: list[int], repeats: int) -> None:
 
 
 def faulty_samples(target: sk.Target, n: int) -> dict[str, Array]:
-    """Samples of n draws with a known fault; the target's modes lie at -4 and 4."""
+    """Return samples of n draws with a known defect; the target's modes are -4 and 4."""
     right = target.sample(n, rng=1)[:, 0]
     rng = np.random.default_rng(2)
     modes, noise = np.where(rng.random(n) < 0.7, 4.0, -4.0), rng.standard_normal(n)
@@ -185,7 +186,7 @@ def faulty_samples(target: sk.Target, n: int) -> dict[str, Array]:
 
 
 def sight_table(n: int) -> None:
-    """Print what each measure says of samples with a known fault, and what it takes."""
+    """Print the values and times of each measure for samples with a known defect."""
     target = sk.targets.GaussianMixture([-4.0, 4.0], sd=1.0)
     measures: dict[str, Callable[[Array], float]] = {
         "graph": lambda draws: sk.graph_stein_discrepancy(draws, target).value,
@@ -200,7 +201,7 @@ def sight_table(n: int) -> None:
     )
     print(f"{'':28}" + "".join(f"{name:>13}" for name in measures))
     for take in measures.values():
-        take(samples["independent draws"])  # compiled
+        take(samples["independent draws"])  # compilation
     values = {name: {fault: take(draws) for fault, draws in samples.items()} for name, take in measures.items()}
     for fault in samples:
         cells = (row[fault] / (1.0 if name == "test, p" else row["independent draws"]) for name, row in values.items())
@@ -220,7 +221,7 @@ def sight_table(n: int) -> None:
 
 
 def autoregressive(n: int, phi: float, rng: np.random.Generator) -> Array:
-    """A stationary chain of N(0, 1) draws, autocorrelation phi^lag."""
+    """Return a stationary chain of N(0, 1) draws with autocorrelation phi^lag."""
     from scipy.signal import lfilter
 
     noise = rng.standard_normal(n) * np.sqrt(1.0 - phi**2)
@@ -229,7 +230,7 @@ def autoregressive(n: int, phi: float, rng: np.random.Generator) -> Array:
 
 
 def size_row(phi: float, n: int, repetitions: int, n_bootstrap: int = 199) -> None:
-    """Print how often the test rejects draws that are right, shifted, or too wide."""
+    """Print the rejection rates for exact draws, and for draws with a shift or a scale error."""
     target = sk.targets.Normal([0.0])
     rejected, flips, times = np.zeros(3), [], []
     for repetition in range(repetitions):
@@ -248,7 +249,7 @@ def size_row(phi: float, n: int, repetitions: int, n_bootstrap: int = 199) -> No
 
 
 def size_table(sizes: list[int], repetitions: int) -> None:
-    """Print the size and power of the test at level .05, 199 replicates."""
+    """Print the size and power of the test at level .05, with 199 replicates."""
     error = np.sqrt(0.05 * 0.95 / repetitions)
     print(f"\nRejections at level .05 in {repetitions} repetitions (standard error at .05: {error:.3f})")
     print(f"{'phi':>5} {'n':>6} {'right':>7} {'shift .3':>9} {'variance 1.3':>13} {'flip probability':>17} {'tau':>6}")

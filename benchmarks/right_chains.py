@@ -1,15 +1,15 @@
-"""Right chains as samplers make them: stationary from the first draw, each draw with the marginal law of the target.
+"""Stationary chains with exact marginal distributions, as samplers produce them.
 
-Independent draws and chains that stay where they are do not show what a test makes of the chains of Hamiltonian
-samplers, whose draws are negatively autocorrelated while even functions of them, |x|^2 above all, are positively so.
+Independent draws and chains with rejections do not show how a test performs on chains of Hamiltonian samplers. Their
+draws are negatively autocorrelated, while even functions of the draws, such as |x|^2, are positively autocorrelated.
 There are two kinds of `families`:
 
 - autoregressions, x' = rho x + sqrt(1 - rho^2) e with e ~ N(0, I), from an exact draw of N(0, I);
-- Hamiltonian Monte Carlo with a fixed path length and Metropolis's correction, for N(0, I) from an exact draw, and for
-  a Bayesian logistic regression after a warm-up, which starts at the normal approximation of the posterior.
+- Hamiltonian Monte Carlo with a fixed path length and Metropolis correction, for N(0, I) from an exact draw, and for a
+  Bayesian logistic regression after a warm-up from the normal approximation of the posterior.
 
-Each has one chain of 1000 draws or four of 500, as the sampler makes them or with every second draw only; the chain
-that is thinned is twice as long. All chains of many samples are run at once.
+Each sample has one chain of 1000 draws or four of 500, with all draws or every second draw; a thinned chain is twice as
+long before thinning. The chains of many samples run together.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ import steinkit as sk
 Draws = tuple[np.ndarray, np.ndarray]
 Run = Callable[[int, int, int, np.random.Generator], Draws]
 
-LAYOUTS = {1: 1000, 4: 500}  # chains: draws of each
+LAYOUTS = {1: 1000, 4: 500}  # chains: draws per chain
 AT_ONCE = 20  # samples
-QUARTER = np.pi / 2.0  # of the period of a coordinate in its own scale
-ACCEPTANCE = 0.8  # at least, of paths of that length
-PILOTS = 400  # paths from which it is estimated
-WARM_UP = 200  # transitions of a chain's warm-up
+QUARTER = np.pi / 2.0  # fraction of the period of a coordinate, in its own scale
+ACCEPTANCE = 0.8  # smallest mean acceptance probability of paths of that length
+PILOTS = 400  # paths for its estimate
+WARM_UP = 200  # transitions of the warm-up of a chain
 
 
 @dataclass(frozen=True)
 class Family:
-    """Right chains of one target by one sampler.
+    """Stationary chains of one target by one sampler.
 
     Attributes
     ----------
     name : str
-        As ``"HMC of length 2, normal, d = 20, 4 chains, thinned"``.
+        Name such as ``"HMC of length 2, normal, d = 20, 4 chains, thinned"``.
     dim : int
+        Number of coordinates.
     chains, draws : int
-        Of a sample.
+        Chains per sample, and draws per chain.
     every : int
-        The sampler's draws for each that is kept: 1, or 2 where the chain is thinned.
+        Draws of the sampler per kept draw: 1, or 2 for thinned chains.
     run : callable, (chains, draws, every, rng) -> (points, scores)
-        Arrays of shape (chains, draws, d).
+        Returns arrays of shape (chains, draws, d).
     density : Density
-        Of the target.
+        Density of the target.
     """
 
     name: str
@@ -63,18 +64,19 @@ class Family:
     density: Density
 
     def target(self) -> sk.Target:
-        """The target with its score and log density."""
+        """Target with its score and log density."""
         at = self.density.at
         return sk.Target(lambda x: at(x)[1], log_density=lambda x: at(x)[0], dim=self.dim)
 
     def samples(self, rng: np.random.Generator, count: int) -> Iterator[Draws]:
-        """Independent samples.
+        """Yield independent samples.
 
         Yields
         ------
         draws : ndarray, shape (draws, d) of one chain, else (chains, draws, d)
+            The draws.
         scores : ndarray, shape (n, d)
-            Chain after chain.
+            Scores, chain after chain.
         """
         for begin in range(0, count, AT_ONCE):
             batch = min(AT_ONCE, count - begin)
@@ -85,24 +87,26 @@ class Family:
                 yield points[k], scores[k].reshape(-1, self.dim)
 
     def make(self, rng: np.random.Generator) -> Draws:
-        """One sample; many are made faster by `samples`."""
+        """Return one sample; `samples` is faster for many."""
         return next(self.samples(rng, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """A target that Hamiltonian chains can be started from.
+    """Target with initial states for Hamiltonian chains.
 
     Attributes
     ----------
     name : str
+        Name of the target.
     at : callable, (n, d) -> (n,), (n, d)
         Log density up to a constant, and score.
     scale : ndarray, shape (d,)
-        Of the leapfrog steps: about the standard deviations of the coordinates.
+        Scale of the leapfrog steps, about the standard deviations of the coordinates.
     start : callable, (chains, rng) -> (chains, d)
-        Points from which to start; draws of the target, if they are `exact`.
+        Initial states, which are draws of the target if `exact`.
     exact : bool
+        True if the initial states are draws of the target.
     """
 
     name: str
@@ -113,7 +117,7 @@ class Density:
 
 
 def normal(dim: int) -> Density:
-    """N(0, I)."""
+    """Return the target N(0, I)."""
     return Density(
         f"normal, d = {dim}",
         at=lambda x: (-0.5 * (x**2).sum(axis=1), -x),
@@ -125,7 +129,7 @@ def normal(dim: int) -> Density:
 
 @cache
 def logistic(dim: int, rows: int = 500) -> Density:
-    """Logistic regression of 500 made data with N(0, 1) priors; the logits have standard deviation 2 a priori."""
+    """Return a logistic regression of 500 simulated data with N(0, 1) priors; the prior sd of the logits is 2."""
     rng = np.random.default_rng(dim)
     X = rng.standard_normal((rows, dim)) * (2.0 / np.sqrt(dim))
     y = rng.random(rows) < 1.0 / (1.0 + np.exp(-X @ rng.standard_normal(dim)))
@@ -136,7 +140,7 @@ def logistic(dim: int, rows: int = 500) -> Density:
         return log_density, (y - 1.0 / (1.0 + np.exp(-logits))) @ X - beta
 
     mode = np.zeros(dim)
-    for _ in range(20):  # Newton's method; the log density is concave
+    for _ in range(20):  # Newton's method, for a concave log density
         shares = 1.0 / (1.0 + np.exp(-X @ mode))
         precision = (X.T * (shares * (1.0 - shares))) @ X + np.eye(dim)
         mode = mode + np.linalg.solve(precision, at(mode[None])[1][0])
@@ -152,7 +156,7 @@ def logistic(dim: int, rows: int = 500) -> Density:
 
 @dataclass
 class Chains:
-    """States of Hamiltonian chains, run side by side."""
+    """States of Hamiltonian chains, which run together."""
 
     density: Density
     x: np.ndarray
@@ -161,7 +165,7 @@ class Chains:
         self.log_density, self.score = self.density.at(self.x)
 
     def move(self, length: float, steps: int, rng: np.random.Generator) -> np.ndarray:
-        """Propose a path of so many leapfrog steps, accept or reject; return the probabilities of acceptance."""
+        """Propose a path of leapfrog steps, accept or reject, and return the acceptance probabilities."""
         step = length / steps * self.density.scale
         start = rng.standard_normal(self.x.shape)
         x, momentum = self.x, start + 0.5 * step * self.score
@@ -179,7 +183,7 @@ class Chains:
 
 
 def warmed_up(density: Density, chains: int, rng: np.random.Generator) -> Chains:
-    """Chains whose states are draws of the target."""
+    """Return chains in states drawn from the target."""
     made = Chains(density, density.start(chains, rng))
     if not density.exact:
         steps = steps_of(density, QUARTER)
@@ -189,19 +193,20 @@ def warmed_up(density: Density, chains: int, rng: np.random.Generator) -> Chains
 
 
 def steps_of(density: Density, length: float) -> int:
-    """How many leapfrog steps make a path of that length."""
+    """Return the number of leapfrog steps of a path with a given length."""
     return math.ceil(length / quarter_step(density))
 
 
 @cache
 def quarter_step(density: Density) -> float:
-    """The longest leapfrog step with which a quarter of a period is accepted often enough.
+    """Return the longest leapfrog step with a sufficient acceptance rate for a quarter of a period.
 
-    There the energy's error is largest. Were the step chosen for each length, three steps of length 1 would make half
-    a period of the normal distribution, x -> -x, which is always accepted, and such a chain goes nowhere.
+    The energy error is largest at a quarter of a period. If the step were chosen for each length, three steps of length
+    1 could make half a period of the normal distribution, x -> -x. This path is always accepted, and the chain does not
+    explore.
     """
     for steps in range(1, 200):
-        rng = np.random.default_rng(0)  # the pilot's own
+        rng = np.random.default_rng(0)  # generator of the pilot run
         pilot = Chains(density, density.start(PILOTS, rng))
         if pilot.move(QUARTER, steps, rng).mean() >= ACCEPTANCE:
             return QUARTER / steps
@@ -211,7 +216,7 @@ def quarter_step(density: Density) -> float:
 def hamiltonian(
     density: Density, length: float, chains: int, draws: int, every: int, rng: np.random.Generator
 ) -> Draws:
-    """Hamiltonian Monte Carlo with paths of one length, in units of the coordinates' scales."""
+    """Return Hamiltonian Monte Carlo with paths of one length, in units of the coordinates' scales."""
     running = warmed_up(density, chains, rng)
     steps = steps_of(density, length)
     points, scores = (np.empty((chains, draws, len(density.scale))) for _ in range(2))
@@ -223,7 +228,7 @@ def hamiltonian(
 
 
 def autoregression(rho: float, dim: int, chains: int, draws: int, every: int, rng: np.random.Generator) -> Draws:
-    """Stationary autoregression of N(0, I)."""
+    """Return a stationary autoregression of N(0, I)."""
     points = np.empty((chains, draws, dim))
     x = rng.standard_normal((chains, dim))
     for k in range(draws):
@@ -235,7 +240,7 @@ def autoregression(rho: float, dim: int, chains: int, draws: int, every: int, rn
 
 @cache
 def families() -> dict[str, Family]:
-    """All families by their names.
+    """Return all families by name.
 
     Returns
     -------

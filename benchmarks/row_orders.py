@@ -1,19 +1,18 @@
-"""Do results of minibatch samplers depend on the order in which the rows of the data are given? They must not.
+"""Check that results of minibatch samplers do not depend on the order of the rows of the data.
 
-N exponential waiting times x_i with log rate theta, of which the posterior is known: exp(theta) has a Gamma
-distribution. The same data come in eight orders, among them the worst for anyone who reads runs of rows: sorted, by
-distance from the mean, alternately from both ends. Every sampler runs chains on each, from other seeds and from draws
-of the posterior. Chains are independent, so that an analysis of variance says whether the means of the orders differ by
-more than chains do:
+The data are N exponential waiting times x_i with log rate theta. The posterior is known: exp(theta) has a gamma
+distribution. The same data are given in eight orders. They include the most difficult ones for samplers that read
+consecutive rows: sorted, by distance from the mean, and alternating between both ends. Every sampler runs chains on
+each order, with different seeds and with draws of the posterior as initial states. The chains are independent, so an
+analysis of variance shows whether the means of the orders differ by more than those of chains:
 
     F = variance of the orders' means / (variance of the chains within orders / chains),
 
-for the chains' means of theta and of theta^2 (about the exact mean, in exact standard deviations), and for the data
-that their tests read. Printed are 7 F, chi-square with 7 degrees of freedom but for the variance being estimated, and
-p. One p below 1e-4 is a failure (exit code 1); with n values of p that happens by chance in n of 10,000 runs.
+for the chains' means of theta and of theta^2 (about the exact mean, in exact standard deviations), and for the number
+of data points that their tests read. The output is 7 F, which is approximately chi-square with 7 degrees of freedom,
+and p. A p-value below 1e-4 is a failure (exit code 1). With n values of p, it occurs by chance in n of 10,000 runs.
 
-The last line of each size is a control, whose tests walk through one shuffled copy of the data, the same for all
-chains: it must fail. Run it with
+The last row of each size is a control with one shuffled copy of the data for all chains. It must fail.
 
     python benchmarks/row_orders.py [--quick] [--seed SEED]
 """
@@ -36,7 +35,7 @@ from steinkit import samplers
 from steinkit.samplers.chains import readers
 from steinkit.samplers.chains.readers import DataWalk
 
-SIZES = (12_000, 33_600, 100_000)  # on either side of `readers.LARGEST_SHUFFLED`
+SIZES = (12_000, 33_600, 100_000)  # on both sides of `readers.LARGEST_SHUFFLED`
 LIMIT = 1e-4
 CONTROL = "control: one shuffle"
 
@@ -64,7 +63,7 @@ class WaitingTimes:
 
 
 def row_orders(x: np.ndarray) -> dict[str, np.ndarray]:
-    """Eight orders of the rows, each a permutation."""
+    """Return eight orders of the rows, each a permutation."""
     size, ascending = len(x), np.argsort(x, kind="stable")
     ends = np.empty(size, dtype=np.int64)
     ends[::2], ends[1::2] = ascending[: size - size // 2], ascending[::-1][: size // 2]
@@ -85,7 +84,7 @@ Sampler = Callable[..., samplers.Draws]
 
 
 def contests(size: int) -> dict[str, tuple[Sampler, float, Callable[[WaitingTimes], dict[str, Any]], float]]:
-    """Samplers, their temperatures, their options for data, and steps relative to those of the others."""
+    """Return samplers, their temperatures, their options as functions of the data, and relative numbers of steps."""
     unit = size**-0.5  # standard deviation of the posterior
 
     def walk(scale: float, **options: Any) -> Callable[[WaitingTimes], dict[str, Any]]:
@@ -105,7 +104,7 @@ def contests(size: int) -> dict[str, tuple[Sampler, float, Callable[[WaitingTime
 
 
 class OneShuffle(DataWalk):
-    """The control: all chains walk through one shuffled copy of the data, from random places on."""
+    """Control: all chains read one shuffled copy of the data, from random positions."""
 
     def __init__(self, data: Any, seeds: Any, kind: Any) -> None:
         super().__init__(data, seeds, kind)
@@ -117,7 +116,7 @@ class OneShuffle(DataWalk):
         self.places = np.zeros(len(seeds), dtype=np.int64)
 
     def take(self, chains: Any, rows: int) -> tuple[np.ndarray, ...]:
-        """Next data of these chains."""
+        """Return the next data points of these chains."""
         places = (self.origins[chains] + self.places[chains])[:, None] + np.arange(rows)
         self.places[chains] += rows
         return tuple(array[places % self.size] for array in self.shuffled)
@@ -130,7 +129,7 @@ class OneShuffle(DataWalk):
 
 @contextmanager
 def one_shuffle() -> Iterator[None]:
-    """Let the tests of samplers use the control's walk."""
+    """Replace the orders of the samplers by the control."""
     own = readers.DataWalk
     readers.DataWalk = OneShuffle
     try:
@@ -140,7 +139,7 @@ def one_shuffle() -> Iterator[None]:
 
 
 def chain_means(sampler: Sampler, data: WaitingTimes, heat: float, **options: Any) -> dict[str, np.ndarray]:
-    """Means of each chain on the data in one order, (chains,)."""
+    """Return the means of each chain on the data in one order, (chains,)."""
     rng = np.random.default_rng([options["seed"], 1])
     start = data.mean + np.sqrt(heat) * data.sd * rng.standard_normal((options["chains"], 1))
     found = sampler(data.posterior, temperature=heat, start=start, **options)
@@ -150,17 +149,17 @@ def chain_means(sampler: Sampler, data: WaitingTimes, heat: float, **options: An
 
 
 def differences(groups: np.ndarray) -> tuple[float, float]:
-    """Chi-square (degrees of freedom times F) of the means of groups, (groups, chains), and its p."""
+    """Compute the chi-square statistic (degrees of freedom times F) of the means of groups, (groups, chains), and p."""
     count, chains = groups.shape
     within = groups.var(axis=1, ddof=1).mean()
-    if within == 0.0:  # all tests of all chains have read the same
+    if within == 0.0:  # all tests of all chains read the same number of data points
         return (0.0, 1.0) if np.ptp(groups) == 0.0 else (np.inf, 0.0)
     F = groups.mean(axis=1).var(ddof=1) * chains / within
     return (count - 1) * F, float(f_distribution.sf(F, count - 1, count * (chains - 1)))
 
 
 def examine(name: str, x: np.ndarray, chains: int, steps: int, seed: int) -> dict[str, np.ndarray]:
-    """Means of the chains of a sampler, for each quantity an array (orders, chains); all chains have other seeds."""
+    """Return the means of the chains of a sampler, per quantity an array (orders, chains); all seeds differ."""
     entries = contests(len(x))
     sampler, heat, options, longer = entries[name]
     seed, runs = 1000 * seed + 10 * list(entries).index(name), []
@@ -172,7 +171,7 @@ def examine(name: str, x: np.ndarray, chains: int, steps: int, seed: int) -> dic
 
 
 def report(name: str, found: dict[str, np.ndarray]) -> list[float]:
-    """Print a line; return its values of p."""
+    """Print a row; return its p-values."""
     cells, values = [], []
     for groups in found.values():
         chi_square, p = differences(groups)

@@ -1,9 +1,9 @@
-"""How fast the samplers run against a plain NumPy loop, and how many data their tests read against the papers' figures.
+"""Speed of the samplers relative to plain NumPy loops, and data read by their tests relative to published figures.
 
-The peers are one-chain loops as one writes them in a script (`plain_loops`): the same algorithm and likelihood, a fresh
-random minibatch at each look. Times are CPU times a step and chain, medians of runs in turn. Then the mixture of
-Gaussians of Seita et al.: a million data, temperature 10^4, proposals of standard deviation .15; Langevin dynamics that
-only a test keeps right; and the correction distribution against that of its authors. Run it with
+The peers are one-chain loops (`plain_loops`) with the same algorithm and likelihood, and a new random minibatch at each
+stage. Times are CPU times per step and chain, as medians of alternating runs. Further tables show the mixture of
+Gaussians of Seita et al. (a million data points, temperature 10^4, proposals of standard deviation .15), Langevin
+dynamics that require an acceptance test, and the correction distribution relative to that of its authors.
 
     python benchmarks/samplers.py [--quick]
 
@@ -47,7 +47,7 @@ from steinkit.targets import LassoRegression, LogisticRegression, MixturePosteri
 
 @dataclass(frozen=True)
 class Contest:
-    """A sampler, its peer, and the ratios to reach with one chain and with many."""
+    """Sampler, its peer, and the goals for the ratio of times with one chain and with many."""
 
     name: str
     posterior: Any
@@ -119,7 +119,7 @@ def cpu_microseconds(run: Callable[[], Any], steps: int) -> tuple[float, Any]:
 
 
 def compare_throughput(size: int, steps: int, runs: int) -> None:
-    """Print CPU microseconds a step and chain, and the ratios to the naive loop."""
+    """Print CPU microseconds per step and chain, and the ratios to the plain loop."""
     print("\nCPU microseconds a step and chain; in brackets, how many times faster than the loop (* short of the aim)")
     print(f"{'':32}{'loop':>9}{'1 chain':>17}{'many chains':>23}   mean batch: loop, ours")
     for contest in contests(size, steps):
@@ -195,7 +195,7 @@ def mixture_table(size: int, steps: int, runs: int) -> None:
 
 
 def pitfall_table(chains: int, draws: int) -> None:
-    """Print what a test mends in Langevin dynamics that go astray (Korattikara et al. 2014, section 6.4)."""
+    """Print the effect of a test on biased Langevin dynamics (Korattikara et al. 2014, section 6.4)."""
     posterior = LassoRegression.toy()
     options: dict[str, Any] = {"step_size": 5e-6, "batch_size": 500, "chains": chains, "draws": draws, "seed": 2}
     options["start"] = posterior.sample(chains, rng=1)
@@ -218,13 +218,13 @@ def pitfall_table(chains: int, draws: int) -> None:
 
 
 def ridge_correction(sigma: float, ridge: float, largest_atom: float = 30.0, steps: int = 500) -> samplers.Correction:
-    """The correction of Seita et al.: ridge regression, negative weights cut off, the rest made to sum to one.
+    """Compute the correction of Seita et al. by ridge regression, without negative weights, and normalized.
 
     With X_i = i V / n, |i| <= 2 n, and Y_j = j V / n, |j| <= n, it solves
 
-        minimise over u of  |M u - v|^2 + lambda |u|^2,   M_ij = Phi((X_i - Y_j) / sigma),  v_i = 1 / (1 + exp(-X_i)).
+        minimize over u  |M u - v|^2 + lambda |u|^2,   M_ij = Phi((X_i - Y_j) / sigma),  v_i = 1 / (1 + exp(-X_i)).
 
-    Their lambda belongs to a grid of n = 4000 steps; lambda (n / 4000)^2 gives the same law on others.
+    Their lambda is for a grid of n = 4000 steps; lambda (n / 4000)^2 gives the same distribution on other grids.
     """
     atoms, x = (
         np.linspace(-end, end, 2 * round(end / largest_atom * steps) + 1) for end in (largest_atom, 2 * largest_atom)
@@ -238,7 +238,7 @@ def ridge_correction(sigma: float, ridge: float, largest_atom: float = 30.0, ste
 
 
 def correction_table() -> None:
-    """Print how far normal noise and its correction are from the logistic."""
+    """Print the errors of normal noise with its correction as logistic noise."""
     print(f"\nCorrection distribution\n{'sigma':>6}{'minimax':>10}{'ridge':>10}   papers")
     for sigma, ridge, paper in ((0.9, 1.0, "1.0e-4"), (0.8, 0.03, "5.0e-6")):
         errors = samplers.correction_distribution(sigma).error, ridge_correction(sigma, ridge).error

@@ -1,23 +1,23 @@
-"""How often a verdict rejects exact samples of difficult targets, and how often it detects faults of curved ones.
+"""Rejection rates of the verdict for exact samples of difficult targets and for defects of curved targets.
 
-    python benchmarks/second_witness.py                      # 100 exact samples per family, 30 per fault
+    python benchmarks/second_witness.py                      # 100 exact samples per family, 30 per defect
     python benchmarks/second_witness.py --samples 30 --seeds 30
     python benchmarks/second_witness.py --final              # seeds 2000, 2001, ..., for the last run
     python benchmarks/second_witness.py --shares .2 .4 .6    # compare shares of the level for the invariance test
     python benchmarks/second_witness.py --quick
 
-A sample has a thousand draws unless its name says otherwise, and the verdict gets the target with score and log
-density. Shares are of the judged samples; for the others the verdict says that there are too few effective draws. An
-exact sample for which the verdict raises an error counts as a failure of its family. Where the verdict has a p-value
-of an invariance test, its shares are printed, too.
+A sample has a thousand draws unless its name gives another number, and the verdict gets the target with score and log
+density. Rates are fractions of the evaluated samples; the others have too few effective draws. An exact sample for
+which the verdict raises an error counts as a failure of its family. If the verdict has a p-value of the invariance
+test, its rates are printed, too.
 
 The first final count used the seeds from 1000.
 
 Shares .2, .4 and .6 of the level for the invariance test were compared on development seeds (60 exact samples per
-family, 40 per fault). At .05 and .01 they rejected .040 and .013, .042 and .014, .043 and .017 of the exact samples,
-and the same faults: all at .05, .995 at .01. For the 28 faults of `known_faults.py` (20 samples each) all three detect
-.80 and .71; for those of `fresh_faults.py` (4 samples each) .2 detects .81 and .72, the others .82 and .74. The share
-hardly matters, and .4 was kept.
+family, 40 per defect). At .05 and .01 they rejected .040 and .013, .042 and .014, .043 and .017 of the exact samples.
+They detected the same defects: all at .05, .995 at .01. For the 28 defects of `known_faults.py` (20 samples each), all
+three detect .80 and .71; for those of `fresh_faults.py` (4 samples each), .2 detects .81 and .72, the others .82 and
+.74. The choice has little effect; .4 was kept.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ from steinkit.errors import SteinkitError
 Case = tuple[Array | sk.Sample, sk.Target]
 Make = Callable[[Rng], Case]
 N, LEVELS, FINAL = 1000, (0.05, 0.01), 2000
-ALLOWED, POWER = (0.07, 0.02), 0.9  # goals: shares of exact samples at the levels, and of faults at the second
+ALLOWED, POWER = (
+    (0.07, 0.02),
+    0.9,
+)  # goals: rejection rates of exact samples at the levels, and detection rate of defects at the second level
 CORRELATED = decaying(0.8, 20)
 
 
@@ -56,7 +59,7 @@ def exact(target: sk.Target, rng: Rng) -> Case:
 
 
 def ordered_pair() -> sk.Target:
-    """Two standard normal coordinates, a < b."""
+    """Return two standard normal coordinates with a < b."""
     return sk.Target(
         lambda x: -x,
         log_density=lambda x: np.where(x[:, 0] < x[:, 1], -0.5 * (x**2).sum(axis=1), -np.inf),
@@ -66,7 +69,7 @@ def ordered_pair() -> sk.Target:
 
 
 def triangle() -> sk.Target:
-    """A uniform distribution on 0 < start < end < 24."""
+    """Return a uniform distribution on 0 < start < end < 24."""
 
     def log_density(x: Array) -> Array:
         inside = (x[:, 0] < x[:, 1]) & (x >= 0.0).all(axis=1) & (x <= 24.0).all(axis=1)
@@ -82,7 +85,7 @@ def triangle() -> sk.Target:
 
 
 def weighted(rng: Rng, sd: float = 1.3) -> Case:
-    """Importance sampling of a normal distribution, rows sorted by weight."""
+    """Draw from a normal distribution by importance sampling, with rows sorted by weight."""
     x = sd * rng.standard_normal((N, 2))
     weights = np.exp(-0.5 * (x**2).sum(axis=1) * (1.0 - 1.0 / sd**2))
     order = np.argsort(weights)
@@ -90,7 +93,7 @@ def weighted(rng: Rng, sd: float = 1.3) -> Case:
 
 
 def multiplicities(rng: Rng, dim: int = 5, steps: int = 10_000) -> Case:
-    """A random walk Metropolis chain that stores each state once, with the number of steps it lasted."""
+    """Run a random-walk Metropolis chain that stores each state once, with its number of repetitions as weight."""
     at, height, states, counts = np.zeros(dim), 0.0, [np.zeros(dim)], [1]
     for z, u in zip(rng.standard_normal((steps, dim)), np.log(rng.random(steps)), strict=True):
         proposed = at + 2.4 / np.sqrt(dim) * z
@@ -104,7 +107,7 @@ def multiplicities(rng: Rng, dim: int = 5, steps: int = 10_000) -> Case:
 
 
 def resampled(rng: Rng, pool: int = 3000, sd: float = 1.6, dim: int = 3) -> Case:
-    """Sampling importance resampling, with replacement."""
+    """Draw by sampling importance resampling, with replacement."""
     x = sd * rng.standard_normal((pool, dim))
     weights = np.exp(-0.5 * (x**2).sum(axis=1) * (1.0 - 1.0 / sd**2))
     return x[rng.choice(pool, N, p=weights / weights.sum())], normal(dim)
@@ -127,7 +130,7 @@ def one_decimal(rng: Rng) -> Case:
 
 
 def other_prior(rng: Rng, mean: float, bend: float = 1.5, sd: float = 0.4) -> Case:
-    """Draw a banana whose first coordinate has another mean."""
+    """Draw a banana with a shifted mean of the first coordinate."""
     x = mean + rng.standard_normal(N)
     return np.column_stack([x, bend * (x**2 - 1.0) + sd * rng.standard_normal(N)]), banana(bend, sd)
 
@@ -159,7 +162,7 @@ def laplace(rng: Rng) -> Case:
 
 
 def hierarchical_laplace(rng: Rng) -> Case:
-    """Draw the Laplace approximation of a centered hierarchical model, whose mode has a log scale of -8."""
+    """Draw the Laplace approximation of a centered hierarchical model at its mode, with a log scale of -8."""
     model = models()["hierarchical normal"]
     return approximations.laplace(model, N, rng), model.target
 
@@ -208,12 +211,12 @@ FAULTS: dict[str, Make] = {
     "normal, d = 20, sds x 1.05": too_wide,
     "normal, d = 20, one shift of .1": one_shift,
 }
-WEAK = "normal, d = 20, one shift of .1"  # for the moments: its goal is the power before
+WEAK = "normal, d = 20, one shift of .1"  # for the moments, whose goal is the earlier power
 
 
 @dataclass(frozen=True)
 class Found:
-    """P-values of a verdict, None of a test that it does not have, and the error that it raised."""
+    """P-values of a verdict (None for tests that were not run), and the error if it raised one."""
 
     p: float | None
     p_invariance: float | None = None
@@ -223,7 +226,7 @@ class Found:
 
 
 def judge(make: Make, name: str, seed: int) -> Found:
-    """Judge one sample."""
+    """Compute the verdict of one sample."""
     draws, target = make(np.random.default_rng([seed, zlib.crc32(name.encode())]))
     began = time.process_time()
     with warnings.catch_warnings():
@@ -237,7 +240,7 @@ def judge(make: Make, name: str, seed: int) -> Found:
 
 
 def judge_apart(make: Make, name: str, seed: int) -> tuple[float, float, bool] | None:
-    """Return the p-value without the invariance test, that test's, and whether it decides alone; None if not judged."""
+    """Return the p-value without the invariance test, its p-value, and whether it alone decides, or None."""
     draws, target = make(np.random.default_rng([seed, zlib.crc32(name.encode())]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -247,7 +250,7 @@ def judge_apart(make: Make, name: str, seed: int) -> tuple[float, float, bool] |
 
 
 def compare_shares(shares: list[float], chosen: dict[str, dict[str, Make]], seeds: dict[str, range], jobs: int) -> None:
-    """Print what shares of the level for the invariance test reject, all from the same p-values."""
+    """Print the rejection rates for several shares of the level for the invariance test, from the same p-values."""
     for title, catalogue in chosen.items():
         tasks = (delayed(judge_apart)(make, name, seed) for name, make in catalogue.items() for seed in seeds[title])
         found, rows = Parallel(jobs, return_as="generator")(tasks), {}
@@ -268,7 +271,7 @@ def _shares(p_values: list[float]) -> list[float]:
 
 
 def table(title: str, catalogue: dict[str, Make], seeds: range, jobs: int) -> list[dict[str, Any]]:
-    """Print and return a row per family."""
+    """Print and return one row per family."""
     heads = ("samples", "judged", "errors", *(f"at {level:g}" for level in LEVELS))
     width = max(map(len, [*catalogue, title]))
     head = "".join(f"{head:>10}" for head in heads)
@@ -306,7 +309,7 @@ def missed(rows: list[dict[str, Any]], exempt: str = "") -> list[str]:
 
 
 def run(exact: dict[str, Make], faults: dict[str, Make], name: str, about: str | None, exempt: str = "") -> None:
-    """Run the command line of a catalogue of families."""
+    """Run the command line of a catalog of families."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one sample of each of four families")
     parser.add_argument("--samples", type=int, default=100, help="exact samples per family")

@@ -1,13 +1,12 @@
-"""How long the solvers take for a coordinate, beside general LP solvers in the same process, with proof.
+"""Times of the solvers per coordinate, relative to general LP solvers in the same process, with certified results.
 
-Every instance is solved by the solver made for it and by up to three peers: `cvxpy`, which states the program in CVXPY
-and leaves the rest to HiGHS's defaults, as a user would; `highs`, HiGHS's interior point method on the explicit dual;
-and `clarabel`, Clarabel on scaled rows, without presolve. The last is the best that a general solver was found to do in
-two dimensions, HiGHS in three and more; in one Clarabel proves nothing. Times are CPU times of the process, all
-threads, from the program to the candidate. Our solvers solve all d coordinates, the peers the first only; times are a
-coordinate's, medians of the runs.
-Gaps are relative widths of the brackets that the certificate proves from what each solver returned: a peer's gap above
-the tolerance means that its number is not as good as asked for, whatever its status. Run it with
+Each instance is solved by its solver in steinkit and by up to three peers: `cvxpy`, which formulates the program in
+CVXPY and uses the default settings of HiGHS; `highs`, the interior point method of HiGHS on the explicit dual; and
+`clarabel`, Clarabel on scaled rows, without presolve. In two dimensions Clarabel is the fastest general solver that we
+found, in three and more HiGHS; in one dimension, Clarabel has no valid certificate. Times are CPU times of the process,
+all threads, from the program to the candidate. Our solvers solve all d coordinates, the peers only the first; times are
+medians per coordinate. Gaps are relative widths of the certified brackets from the result of each solver. A gap of a
+peer above the tolerance means that its result is less accurate than requested, whatever its status.
 
     python benchmarks/solvers.py [--quick] [--only TEXT ...] [--repeats N] [--record]
 """
@@ -48,19 +47,19 @@ from steinkit.discrepancy.graph.solvers import Candidate, Settings, highs, solve
 
 Make = Callable[[], Instance]
 PEERS = ("cvxpy", "highs", "clarabel")
-LONGEST_REPEATED = 3.0  # seconds; what takes longer is run once
+LONGEST_REPEATED = 3.0  # seconds; longer runs are not repeated
 
 
 @dataclass(frozen=True)
 class Case:
-    """An instance, who solves it how tightly beside whom, and what is hoped for.
+    """Instance with its solver, tolerance, peers and goals.
 
     Attributes
     ----------
     ratio : float, optional
-        Hoped-for ratio of CPU times a coordinate to the first of the peers.
+        Goal for the CPU time per coordinate of the first peer relative to ours.
     seconds : float, optional
-        Hoped-for CPU time a coordinate.
+        Goal for the CPU time per coordinate.
     """
 
     name: str
@@ -73,7 +72,7 @@ class Case:
 
 
 def high_dimensional(solver: str = "first_order") -> list[Case]:
-    """Four instances at two tolerances, against HiGHS's interior point method at the same tolerance."""
+    """Return four instances at two tolerances, with the interior point method of HiGHS at the same tolerance."""
     makes: dict[str, Make] = {
         "normal 1000x5": partial(normal, 1000, 5),
         "narrow normal 1000x6": partial(narrow_normal, 1000, 6),
@@ -133,7 +132,7 @@ NEAR: dict[str, list[tuple[str, Make]]] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """CPU seconds a coordinate, iterations and the widest of the coordinates' brackets."""
+    """CPU seconds per coordinate, iterations, and the widest bracket of the coordinates."""
 
     seconds: float
     iterations: int
@@ -141,12 +140,12 @@ class Measured:
 
 
 def ours(solver: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
-    """All coordinates by one of our solvers."""
+    """Solve all coordinates by one of our solvers."""
     return solver_named(solver)(program, Settings(tolerance))
 
 
 def peer(name: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
-    """The first coordinate by a general solver."""
+    """Solve the first coordinate by a general solver."""
     coordinate = program.coordinate(0)
     if name == "highs":
         return [highs.solve_coordinate(coordinate, Settings(tolerance))]
@@ -156,7 +155,7 @@ def peer(name: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
 
 
 def by_cvxpy(program: CoordinateProgram, solver: str) -> Candidate:
-    """A coordinate by a solver of CVXPY with its defaults, stated as a user would."""
+    """Solve a coordinate by a solver of CVXPY with default settings."""
     highs.spend_header()
     y = cp.Variable(len(program.box))
     rows = [program.matrix @ y <= program.radius, program.matrix @ y >= -program.radius]
@@ -166,7 +165,7 @@ def by_cvxpy(program: CoordinateProgram, solver: str) -> Candidate:
 
 
 def by_clarabel(program: CoordinateProgram, tolerance: float) -> Candidate:
-    """A coordinate by Clarabel on rows scaled by r^(-1/2), which halves its time; its presolve drops rows that bind."""
+    """Solve a coordinate by Clarabel on rows scaled by r^(-1/2), without presolve, which drops binding rows."""
     scale = np.maximum(program.radius, 1e-24) ** -0.5
     rows, identity = sparse.diags_array(scale) @ program.matrix, sparse.eye_array(len(program.box))
     matrix = sparse.csc_matrix(sparse.vstack([rows, -rows, identity, -identity]))
@@ -181,7 +180,7 @@ def by_clarabel(program: CoordinateProgram, tolerance: float) -> Candidate:
 
 
 def measure(solve: Callable[[], list[Candidate]], repeats: int) -> Measured:
-    """Time a solver; what takes long is run once only."""
+    """Time a solver; long runs are not repeated."""
     seconds = []
     for _ in range(repeats):
         started = time.process_time()
@@ -198,7 +197,7 @@ def measure(solve: Callable[[], list[Candidate]], repeats: int) -> Measured:
 
 
 def row(case: Case, repeats: int) -> dict[str, Any]:
-    """Print an instance's row of the table, and return its figures."""
+    """Print the row of an instance, and return its figures."""
     program = stein_program(*case.make())
     mine = measure(partial(ours, case.solver, program, case.tolerance), repeats)
     beside = {name: measure(partial(peer, name, program, case.tolerance), repeats) for name in case.peers}
@@ -226,12 +225,12 @@ def row(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def finite(gap: float) -> float | None:
-    """None where nothing was proved."""
+    """Format a gap; None if there is no certificate."""
     return gap if math.isfinite(gap) else None
 
 
 def near_coincident(repeats: int, spaced: dict[str, Make], near: dict[str, list[tuple[str, Make]]]) -> None:
-    """Time instances whose draws nearly coincide against well-spaced ones of the same size."""
+    """Time instances with nearly coincident draws, relative to well-separated ones of the same size."""
     print("\nDraws that nearly coincide: solver block at 1e-6, time a coordinate over that of well-spaced draws (<= 3)")
     print(f"{'instance':16}{'draws':>14} {'s':>9}{'iter':>5} {'gap':>6} {'ratio':>6}")
     for name, make in spaced.items():
@@ -248,7 +247,7 @@ def near_coincident(repeats: int, spaced: dict[str, Make], near: dict[str, list[
 
 
 def warm_up() -> None:
-    """Compile, or load, everything before a clock runs."""
+    """Compile or load everything before the measurements."""
     for solver, instance in (
         ("chain", normal(20, 1)),
         ("block", normal(20, 2)),

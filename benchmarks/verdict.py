@@ -1,20 +1,20 @@
-"""How often `steinkit.verdict` accuses right samples, and how often it finds wrong ones.
+"""Rejection rates of `steinkit.verdict` for exact samples and for samples with defects.
 
     python benchmarks/verdict.py                       # a quarter of an hour: families of targets
     python benchmarks/verdict.py --quick
-    python benchmarks/verdict.py --modes --repeats 60  # only chains that cross between two modes seldom, a minute
-    python benchmarks/verdict.py --posteriors FOLDER   # samples of real posteriors as well
+    python benchmarks/verdict.py --modes --repeats 60  # only chains that rarely switch between two modes, a minute
+    python benchmarks/verdict.py --posteriors FOLDER   # also samples of real posteriors
     python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one
     python benchmarks/false_alarms.py                  # raw chains of NUTS, of Hamiltonian Monte Carlo, and antithetic
-    python benchmarks/faults.py                        # power and findings, on known faults and on fresh ones
+    python benchmarks/faults.py                        # power and findings, on known and on fresh defects
 
-All shares with their Monte Carlo errors. Of each kind of sample it is also counted how many are judged, and accused at
-.01; of the others the verdict says that they have too few effective draws. Of the wrong samples with
-one coordinate shifted, too wide or too narrow it is also counted how often the first finding names it, and how often
-first or within 10 % of the first, which is a tie.
+All rates have Monte Carlo errors. For each kind of sample, the table also counts the evaluated samples and those
+rejected at .01; the others have too few effective draws. For samples with a shift or a scale error in one coordinate,
+it counts how often the first finding names this coordinate, and how often the coordinate is first or within 10 % of the
+first, which is a tie.
 
-FOLDER holds a folder a posterior, with ``reference.npz`` (points, scores, names: right draws), ``biased.npz``
-(KEY_points, KEY_scores) and ``facts.json`` (shift_coordinate). Right draws are judged in blocks of a thousand.
+FOLDER contains one folder per posterior, with ``reference.npz`` (points, scores, names: exact draws), ``biased.npz``
+(KEY_points, KEY_scores) and ``facts.json`` (shift_coordinate). Exact draws are evaluated in blocks of a thousand.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ import steinkit as sk
 
 Draws = tuple[np.ndarray, np.ndarray]
 LEVELS = (0.05, 0.01)
-TIED = 0.9  # of the largest z-score, from which findings are tied
+TIED = 0.9  # fraction of the largest z-score above which findings are tied
 
 
 def families() -> dict[str, sk.Target]:
-    """Targets that can be drawn from, in one to thirty dimensions."""
+    """Return targets with samplers, in one to thirty dimensions."""
     found: dict[str, sk.Target] = {}
     for dim in (1, 3, 10, 20, 30):
         found[f"normal, d = {dim}"] = sk.targets.Normal(0.0, dim=dim)
@@ -55,7 +55,7 @@ def families() -> dict[str, sk.Target]:
 
 
 def lazy_chain(target: sk.Target, n: int, ess: float, rng: np.random.Generator) -> Draws:
-    """A right chain that stays where it is with a probability that leaves so many effective draws."""
+    """Return an exact chain with rejections, which leave a given number of effective draws."""
     stay = (n - ess) / (n + ess)
     fresh = target.sample(n, rng)
     rows = np.maximum.accumulate(np.where(rng.random(n) < stay, 0, np.arange(n)))
@@ -64,14 +64,14 @@ def lazy_chain(target: sk.Target, n: int, ess: float, rng: np.random.Generator) 
 
 @dataclass(frozen=True)
 class Wrong:
-    """A sample with a defect, and what the first finding should name, if it is one coordinate or pair."""
+    """Sample with a defect, and the coordinate or pair that the first finding should name, if any."""
 
     draws: Draws
     right_findings: tuple[str, int] | None = None
 
 
 def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterator[tuple[str, Wrong]]:
-    """Samples with one defect each, of unbounded targets."""
+    """Return samples with one defect each, of unbounded targets."""
     x = target.sample(n, rng)
     centre, sd, dim = x.mean(axis=0), x.std(axis=0), x.shape[1]
     j = int(rng.integers(dim))
@@ -97,7 +97,7 @@ def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterat
 
 
 class Count:
-    """Rejections at both levels, of all samples and of those judged."""
+    """Rejections at both levels, of all samples and of the evaluated samples."""
 
     def __init__(self) -> None:
         self.tried, self.judged = 0, 0
@@ -128,7 +128,7 @@ def judged(draws: Draws, bounds: np.ndarray | None = None) -> sk.Verdict:
 
 
 class Table:
-    """Rejections by every test, and how often the findings are right, of rows of samples."""
+    """Rejections by every test and accuracy of the findings, per kind of sample."""
 
     def __init__(self, title: str) -> None:
         self.title, self.began = title, time.perf_counter()
@@ -149,7 +149,7 @@ class Table:
                 self.counts.setdefault((row, test), Count()).add(p, found.enough_draws)
 
     def add_findings(self, row: str, found: sk.Verdict, kind: str, coordinate: str) -> None:
-        """Count whether the worst moment named is the one that is off, of a sample that is accused."""
+        """Count whether the first finding names the defect, for a rejected sample."""
         if found.is_biased:
             worst = max((abs(each.z) for each in found.findings), default=0.0)
             right = [each for each in found.findings if (each.kind, each.parameters) == (kind, (coordinate,))]
@@ -157,7 +157,7 @@ class Table:
             self.flagged.setdefault(row, []).append((first, any(abs(each.z) >= TIED * worst for each in right)))
 
     def print(self) -> None:
-        """Shares with their standard errors."""
+        """Format rates with standard errors."""
         print(f"\n{self.title}: share rejected at .05 and .01, with its standard error\n")
         width = max((len(row) for row, _ in self.counts), default=0)
         for (row, test), count in self.counts.items():
@@ -171,7 +171,7 @@ class Table:
         print(f"\n({time.perf_counter() - self.began:.0f} s)", flush=True)
 
     def rows(self) -> list[dict[str, Any]]:
-        """What the verdict as a whole found, a row a kind of sample, and how often the findings were right."""
+        """Print the rejection rates of the verdict and the accuracy of the findings, one row per kind of sample."""
         found: list[dict[str, Any]] = []
         for (row, test), count in self.counts.items():
             if test == "verdict":
@@ -193,7 +193,7 @@ def right_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
 
 
 def chains_between_modes(repeats: int, n: int) -> Table:
-    """Chains of exact samplers that start at exact draws and cross between two modes seldom, or now and then."""
+    """Count rejections of stationary chains of exact samplers that switch between two modes rarely or occasionally."""
     from steinkit.samplers import mala, rwmh
 
     target = sk.targets.MixturePosterior()
@@ -227,7 +227,7 @@ def spoilt_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
 
 
 def real_posteriors(folder: Path) -> Table:
-    """Right blocks, and wrong samples; a shift's coordinate is in ``facts.json``."""
+    """Yield exact blocks and samples with defects; ``facts.json`` gives the coordinate of a shift."""
     table = Table("Real posteriors")
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
         right, wrong = np.load(place / "reference.npz"), np.load(place / "biased.npz")
@@ -249,7 +249,7 @@ WRONG = {"shift25": "shifted", "ula": "Langevin", "meanfield": "mean-field"}
 
 
 def each_posterior(folder: Path) -> Iterator[dict[str, Any]]:
-    """A row a posterior, of few coordinates first: the least p-value of three right blocks, and those of `WRONG`."""
+    """Return a row per posterior: the smallest p-value of three exact blocks, and those of `WRONG`."""
     places = [path for path in folder.iterdir() if path.is_dir()]
     loaded = {place: np.load(place / "reference.npz") for place in places}
     for place in sorted(places, key=lambda each: (loaded[each]["points"].shape[1], each.name)):
@@ -275,7 +275,7 @@ def each_posterior(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def print_posteriors(folder: Path) -> list[dict[str, Any]]:
-    """Print a line a posterior; return the rows."""
+    """Print a row per posterior; return the rows."""
     print(f"{'posterior':40}{'d':>3}{'right':>9}{''.join(f'{name:>12}' for name in WRONG.values())}  named first")
     rows = []
     for row in each_posterior(folder):
@@ -287,7 +287,7 @@ def print_posteriors(folder: Path) -> list[dict[str, Any]]:
 
 
 def real_correlations(folder: Path, repeats: int, n: int) -> Table:
-    """Normal targets with the correlation matrices of real posteriors: one coordinate shifted, or too wide."""
+    """Evaluate normal targets with the correlation matrices of real posteriors, with a shift or a scale error."""
     targets: list[sk.Target] = []
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
         points = np.load(place / "reference.npz")["points"]

@@ -217,7 +217,7 @@ def trial_run(
 
 @dataclass(frozen=True)
 class _Scan(MetropolisTest):
-    """Metropolis test on all data, read in minibatches to obtain the moments of the l_i."""
+    """Metropolis test on all data, read in minibatches for the moments of the l_i."""
 
     needs_all_data = False
     diagnostics = ("mean", "sd", "offset")
@@ -390,7 +390,7 @@ def average_design(
     batch_sizes: Sequence[int] | None = None,
     alphas: Sequence[float] = _ALPHAS,
 ) -> SequentialDesign:
-    """Find the cheapest sequential test of bounded mean bias over the moves of a trial run.
+    """Find the cheapest sequential test of bounded mean bias over a trial run.
 
     Parameters
     ----------
@@ -549,7 +549,7 @@ class AcceptanceBias(Brief):
 
 
 def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, alpha: float = 0.5) -> AcceptanceBias:
-    """Compute the bias of the acceptance probabilities of a trial run, and the data use.
+    """Compute the bias of acceptance probabilities over a trial run, and data use.
 
     Parameters
     ----------
@@ -607,7 +607,7 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
 
 
 def _curves(first_fraction: float, epsilon: float, alpha: float) -> Callable[[Floats], Floats]:
-    """Return the interpolated error and data use as a function of means >= 0, (...) -> (2, ...)."""
+    """Interpolate error and data use as functions of means, (...) -> (2, ...)."""
     from scipy.interpolate import CubicSpline
 
     fractions, thresholds = interim_stages(first_fraction, epsilon, alpha)

@@ -81,7 +81,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
 ) -> Draws:
-    """Compute the first points of a Sobol sequence in the box of a uniform distribution.
+    """Compute Sobol points in the box of a uniform distribution.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Stochastic gradient Langevin dynamics (SGLD), with and without an acceptance test.
+"""Stochastic gradient Langevin dynamics, with and without an acceptance test.
 
     theta' = theta + (eps / 2) (grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)) + sqrt(eps) xi,
 

@@ -1,1 +1,1 @@
-"""Acceptance tests behind one interface; how often sequential ones err; the correction of Barker's."""
+"""Acceptance tests of Metropolis-Hastings chains."""

@@ -32,7 +32,7 @@ ROUNDING = 1e-14
 
 
 class Stage(NamedTuple):
-    """State of one test at a stage, or of the tests of n chains with each field but ``size`` an array (n,).
+    """State of a test at a stage; arrays (n,), except ``size``, for n chains.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Stage(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Outcome of a stage for one test, or for the tests of n chains with each field an array (n,).
+    """Outcome of a stage of a test; for n chains, each field is an array (n,).
 
     Attributes
     ----------
@@ -318,7 +318,7 @@ class MetropolisTest(_ExactTest):
 
 @dataclass(frozen=True)
 class BarkerTest(_ExactTest):
-    """Barker's acceptance test of 1965: accept with probability 1 / (1 + exp(-Delta)).
+    """Barker's test of 1965: accept with probability 1 / (1 + exp(-Delta)).
 
     It accepts less often than the Metropolis test, and at most half of the moves that leave the density unchanged. It
     is unrelated to the gradient-based Barker proposal of Livingstone and Zanella (2022).

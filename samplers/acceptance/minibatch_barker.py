@@ -1,4 +1,4 @@
-"""Barker's test of 1965 on a minibatch, with the sampling noise as part of the randomness of the test.
+"""Barker's test of 1965 on a minibatch, with its noise as part of the randomness.
 
 Barker's test accepts if Delta + X_log > 0, where X_log is logistic. After b data points drawn without replacement, with
 Lambda_i = (N / T) l_i,
@@ -131,7 +131,7 @@ class Correction(Brief):
 
     @cached_property
     def _upper_ends(self) -> Floats:
-        """Cumulative probabilities without the last, because rounding may leave it below 1."""
+        """Cumulative probabilities without the last, which rounding may leave below 1."""
         return np.asarray(np.cumsum(self.probabilities)[:-1], dtype=np.float64)
 
 
@@ -173,7 +173,7 @@ def _cached_correction(sigma: float) -> Correction:
 
 
 def _minimax(sigma: float) -> Correction:
-    """Solve the linear program of the module docstring; the last variable is the error in units of 1e-5."""
+    """Solve the linear program; the last variable is the error in units of 1e-5."""
     from scipy.optimize import linprog
 
     atoms, x = _grid(sigma, refinement=2)
@@ -221,7 +221,7 @@ def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
 
 
 def _half_cdf(x: Floats, atoms: Floats, sigma: float) -> Floats:
-    """Compute F(x) - 1/2 for a unit mass, half at y and half at -y, shape (points, atoms)."""
+    """Compute F(x) - 1/2 for mass 1/2 at each of +-y, shape (points, atoms)."""
     from scipy.special import ndtr
 
     to_the_right = ndtr((x[:, None] - atoms) / sigma)
@@ -248,14 +248,14 @@ def _as_correction(half_atoms: Floats, weights: Floats, sigma: float) -> Correct
 
 
 def _largest_difference(half_atoms: Floats, mass: Floats, sigma: float) -> float:
-    """Compute the largest |F_w(x) - logistic(x)| on a grid of step sigma / 20, until both tails are below 1e-12."""
+    """Compute the largest |F_w(x) - logistic(x)| on a grid of step sigma / 20."""
     x = np.arange(0.0, half_atoms[-1] + 30.0, min(sigma, 0.4) / 20.0)
     blocks = np.array_split(x, 1 + len(x) * len(half_atoms) // 1_000_000)
     return max(float(np.abs(_half_cdf(b, half_atoms, sigma) @ mass - _half_logistic(b)).max()) for b in blocks)
 
 
 def minibatch_barker(stage: Stage, sigma: float, batch: int) -> tuple[bool, bool, int]:
-    """Accept if Delta* + X_nc > level, where the level is -X_corr; decided if s^2 < sigma^2 or b = N.
+    """Accept if Delta* + X_nc > -X_corr; decided if s^2 < sigma^2 or b = N.
 
     Delta* = (N / T) mean + offset,   s^2 = (N / T)^2 variance (1 / b - 1 / N),   X_nc ~ N(0, sigma^2 - s^2).
     """

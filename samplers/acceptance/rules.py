@@ -66,7 +66,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
-    """Return the rule of a test of N data points, or None if the test is not compiled."""
+    """Return the rule of a test of N data points; None if it is not compiled."""
     batch, empty = min(test.first_batch(size), size), np.zeros(0)
     # exact types only: a derived class may have overridden any method
     sequential = type(test) in (AusterityTest, ConcentrationTest)
@@ -83,7 +83,7 @@ def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
 
 @array_kernel
 def decide(rule: Rule, stage: Stage) -> Any:
-    """Return whether the test of one chain is decided, whether it accepts, and the size of the next stage."""
+    """Return whether a test is decided and accepts, and the size of the next stage."""
     if rule.kind == Kind.AUSTERITY:
         threshold = rule.thresholds[stage.number] if stage.number < len(rule.thresholds) else math.inf
         return _sequential_t_test(stage, threshold, rule.batch)
@@ -105,7 +105,7 @@ def _decide_each(rule: Rule, stages: Stage, found: Any) -> None:
 
 
 def decisions(test: AcceptanceTest, rule: Rule | None, stages: Stage) -> Decision:
-    """Return the decisions of n chains as arrays, by the compiled rule or by the test's Python method."""
+    """Return the decisions of n chains, by the compiled rule or the Python method."""
     if rule is not None:
         found = np.empty((len(stages.seen), 3), dtype=np.int64)
         _decide_each(rule, stages, found)

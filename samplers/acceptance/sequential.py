@@ -1,4 +1,4 @@
-"""Sequential approximations of the Metropolis test, and their error probability and data use.
+"""Sequential approximations of the Metropolis test; their error and data use.
 
 **The austerity test** is a sequential t test. Metropolis accepts if the mean l of all N differences l_i exceeds
 
@@ -173,7 +173,7 @@ def operating_characteristics(
 
 
 def nodes_on_two_scales(lower: Floats, upper: Floats, k: Floats, number: int) -> tuple[Floats, Floats]:
-    """Return Gauss-Legendre nodes and weights for integrands that vary on the scales 1 and 1 / k.
+    """Return Gauss-Legendre nodes and weights for the two scales 1 and 1 / k.
 
     The substitution x = lower + h (e^y - 1), with the smaller scale h, resolves both scales near the lower end.
 
@@ -199,7 +199,7 @@ def nodes_on_two_scales(lower: Floats, upper: Floats, k: Floats, number: int) ->
 
 
 def interim_stages(first_fraction: float, epsilon: float, alpha: float = 0.5) -> tuple[Floats, Floats]:
-    """Return the fractions pi_j and thresholds G_j of all stages but the last, each of shape (J - 1,).
+    """Return the fractions pi_j and thresholds G_j of stages 1 to J - 1.
 
     The arrays are empty if epsilon is 0.
 
@@ -225,7 +225,7 @@ def interim_stages(first_fraction: float, epsilon: float, alpha: float = 0.5) ->
 
 
 def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
-    """Compute the error, the data use and the probability of no early decision at means (n,) >= 0."""
+    """Compute error, data use and probability of no early decision at means >= 0."""
     error, continuing = np.zeros(len(means)), np.ones(len(means))
     rows = np.arange(len(means))  # means with a non-negligible probability of continuing
     data_use = np.full(len(means), fractions[0] if len(fractions) else 1.0)
@@ -257,7 +257,7 @@ def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats,
 
 
 def _step_deviations(fractions: Floats) -> Floats:
-    """Compute the standard deviation of each step of the walk, (1 - c_j^2)^(1/2); 1 for the first step."""
+    """Compute the standard deviations (1 - c_j^2)^(1/2) of the steps of the walk."""
     before = np.append(0.0, fractions[:-1])[: len(fractions)]
     return np.asarray(np.sqrt((fractions - before) / (fractions * (1.0 - before))), dtype=np.float64)
 
@@ -268,7 +268,7 @@ def _density(values: Floats) -> Floats:
 
 
 def _nodes(lower: float, upper: float, steps: float) -> tuple[Floats, Floats]:
-    """Return Gauss-Legendre nodes and weights for an interval; half of it spans ``steps`` standard deviations."""
+    """Return Gauss-Legendre nodes and weights for an interval of 2 ``steps`` sds."""
     required = max(8.0, _NODES_PER_STEP * steps)
     ladder = 2 ** math.ceil(2.0 * math.log2(required) - 1e-9)  # few distinct sizes, because each is computed once
     nodes, weights = _legendre(math.ceil(math.sqrt(ladder)))
@@ -285,7 +285,7 @@ def _legendre(count: int) -> tuple[Floats, Floats]:
 
 
 def sequential_t_test(stage: Stage, threshold: float, batch: int) -> tuple[bool, bool, int]:
-    """Accept if mean > mu_0; decided if |mean - mu_0| > G_j s or b = N, with s^2 = v / b (1 - (b - 1) / (N - 1))."""
+    """Accept if mean > mu_0; decided if |mean - mu_0| > G_j s or b = N."""
     N, b = stage.size, stage.seen
     gap = stage.mean - (stage.level - stage.offset) / (N / stage.temperature)
     s = math.sqrt(stage.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
@@ -340,7 +340,7 @@ class AusterityTest(SequentialTest):
         number(self.alpha, "alpha", lambda a: 0.5 <= a <= 1.0, "in [1/2, 1]")
 
     def decide(self, stage: Stage) -> Decision:
-        """Decide if the mean differs from mu_0 by more than G_j standard errors, or b = N.
+        """Decide if |mean - mu_0| exceeds G_j standard errors, or b = N.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class AusterityTest(SequentialTest):
 
 @lru_cache(maxsize=64)
 def _thresholds(epsilon: float, alpha: float, batch: int, size: int) -> Floats:
-    """Compute the thresholds of all stages but the last, with quantiles of Student's t distribution."""
+    """Compute the thresholds of all stages but the last, from Student's t quantiles."""
     from scipy.special import stdtrit
 
     b = np.arange(batch, size, batch, dtype=np.float64)
@@ -391,7 +391,7 @@ Bound = float | str
 
 
 def concentration(stage: Stage, epsilon: float, factor: float) -> tuple[bool, bool, int]:
-    """Accept if mean > mu_0; decided if |mean - mu_0| > c_b or b = N, with ``stage.bound`` for C.
+    """Accept if mean > mu_0; decided if |mean - mu_0| > c_b or b = N.
 
     The module docstring gives the bound c_b. The next stage reads gamma b data points.
     """

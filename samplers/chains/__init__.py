@@ -1,1 +1,1 @@
-"""The machinery of chains: their run, readers of data, likelihood terms, proposals, random streams, records."""
+"""Markov chains: proposals, likelihood terms, minibatches and random streams."""

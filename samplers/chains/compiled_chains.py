@@ -199,7 +199,7 @@ class MetropolisChains(CompiledChains):
         super().__init__(advance_metropolis, *given, rule_of(self.test, size), scale, **plan)
 
     def _run_all(self, states: Floats) -> None:
-        """Evaluate the initial states if their likelihoods are stored, and run the chains."""
+        """Evaluate the initial states if necessary, and run the chains."""
         self.likelihoods = np.zeros(len(states))
         if self.plan["reads_all"][0]:
             for k, state in enumerate(states):
@@ -221,7 +221,7 @@ class MetropolisChains(CompiledChains):
         self.generators = [generator(seed, kind) for kind in (Kind.PROPOSAL, Kind.UNIFORM, Kind.TEST)]
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise of the proposals, and the levels and normal numbers of the tests."""
+        """Return the noise of the proposals, and the levels and normals of the tests."""
         moves, levels, noise = self.generators
         test, dim = self.test, self.vectors.shape[1]
         level = np.array(test.level(uniforms(levels, (steps, 1)))[:, 0], dtype=np.float64)
@@ -292,7 +292,7 @@ class LangevinChains(CompiledChains):
             self.vectors[Vector.MODE], self.vectors[Vector.GRADIENT_AT_MODE] = self.mode.state, self.mode.gradient
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise and the sizes of the steps, and the size of the following step."""
+        """Return the noise and sizes of the steps, and the size of the following step."""
         sizes = np.array(self.step_sizes(np.arange(first, first + steps + 1.0)) * np.ones(steps + 1))
         return normals(self.moves, (steps, self.vectors.shape[1])), sizes, np.empty(0)
 

@@ -1,4 +1,4 @@
-"""Compiled steps of one chain, by Metropolis-Hastings or by stochastic gradient Langevin dynamics.
+"""Compiled steps of one chain, by Metropolis-Hastings or SGLD.
 
 The steps are those of `steinkit.samplers.chains.run` and `stochastic_langevin`, in the same order. Each call takes the
 steps of a block and continues where the previous call stopped. The tests are those of
@@ -46,7 +46,7 @@ class Drift(IntEnum):
 
 
 class Vectors(NamedTuple):
-    """Rows of the vectors of a chain, (rows, d); plain numbers, because few versions of Numba index by enumerations."""
+    """Row numbers of the vectors of a chain; Numba cannot index by enumerations."""
 
     STATE: int = 0
     PROPOSED: int = 1
@@ -186,7 +186,7 @@ def grad_log_prior(terms: Terms, theta: Floats, found: Floats) -> None:
 
 @array_kernel
 def log_ratios(terms: Terms, theta: Floats, proposed: Floats, count: int) -> None:
-    """Write l_i = log p(x_i | proposed) - log p(x_i | theta) of the first ``count`` rows into the values."""
+    """Write l_i of the first ``count`` rows into the values."""
     states = (terms.addresses[_TABLE], theta.ctypes.data, proposed.ctypes.data)
     call_at(terms.addresses[_RATIOS], (*states, terms.rows.ctypes.data, np.int64(count), terms.values.ctypes.data))
 
@@ -201,7 +201,7 @@ def slice_log_likelihood(terms: Terms, theta: Floats, first: int, count: int) ->
 
 @array_kernel
 def slice_gradient(terms: Terms, theta: Floats, first: int, count: int, found: Floats) -> None:
-    """Compute the gradient of the log likelihood summed over rows first, ..., first + count - 1, (d,)."""
+    """Compute the gradient summed over rows first, ..., first + count - 1, (d,)."""
     rows = terms.rows.ctypes.data + first * terms.rows.itemsize
     part = (rows, np.int64(count), found.ctypes.data, terms.values.ctypes.data)
     call_at(terms.addresses[_GRADIENT], (terms.addresses[_TABLE], theta.ctypes.data, *part))
@@ -213,7 +213,7 @@ def slice_gradient(terms: Terms, theta: Floats, first: int, count: int, found: F
 
 @array_kernel
 def batch_gradient(terms: Terms, theta: Floats, count: int, found: Floats) -> None:
-    """Compute the gradient of the log likelihood summed over the first ``count`` rows, (d,)."""
+    """Compute the gradient summed over the first ``count`` rows, (d,)."""
     slice_gradient(terms, theta, 0, min(terms.longest, count), found)
     for first in range(terms.longest, count, terms.longest):
         if terms.stop[0]:
@@ -236,7 +236,7 @@ def total_log_likelihood(terms: Terms, theta: Floats) -> float:
 
 @array_kernel
 def fill_rows(terms: Terms, first: int) -> int:
-    """Write the numbers of a slice of the data from ``first`` on into the rows; return the size of the slice."""
+    """Set the rows to a slice of the data from ``first`` on, and return its size."""
     count = min(terms.longest, terms.size - first)
     for i in range(count):
         terms.rows[i] = first + i
@@ -277,7 +277,7 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 
 @array_kernel
 def advance_metropolis(machine: Machine, block: Block) -> Outcome:
-    """Run the steps of a block, or until ``terms.stop`` is set; return the reason for the end."""
+    """Run the steps of a block until ``terms.stop``; return the reason for the end."""
     # arrays are passed one by one: extracting one from a tuple (reference counts) costs as much as a likelihood term
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
@@ -329,7 +329,7 @@ def advance_metropolis(machine: Machine, block: Block) -> Outcome:
 
 @array_kernel
 def propose_along_gradient(plan: Any, terms: Terms, vectors: Floats, noise: Floats, walk: Any, digits: Any) -> None:
-    """Compute theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi; a minibatch remains in ``terms.rows``."""
+    """Compute theta' of a Langevin proposal; a minibatch remains in ``terms.rows``."""
     state, center, proposed = vectors[Vector.STATE], vectors[Vector.CENTER], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     if plan.drift == Drift.MINIBATCH:
@@ -345,7 +345,7 @@ def propose_along_gradient(plan: Any, terms: Terms, vectors: Floats, noise: Floa
 
 @array_kernel
 def drift_factor(plan: Any) -> float:
-    """Return the factor of the likelihood's gradient: 1 / T, or N / (n T) for a minibatch."""
+    """Return the factor of the gradient: 1 / T, or N / (n T) for a minibatch."""
     factor: float = 1.0 / plan.temperature
     if plan.drift == Drift.MINIBATCH:
         factor = plan.size / plan.gradient_batch / plan.temperature
@@ -354,7 +354,7 @@ def drift_factor(plan: Any) -> float:
 
 @array_kernel
 def log_ratio_back(plan: Any, terms: Terms, vectors: Floats) -> float:
-    """Compute log q(theta | theta') - log q(theta' | theta) of a Langevin proposal, both on the same data."""
+    """Compute the log ratio of a Langevin proposal, with the same data in both terms."""
     state, center, proposed = vectors[Vector.STATE], vectors[Vector.CENTER], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PROPOSED_PRIOR_GRADIENT], vectors[Vector.PROPOSED_DATA_GRADIENT]
     grad_log_prior(terms, proposed, prior)
@@ -372,7 +372,7 @@ def log_ratio_back(plan: Any, terms: Terms, vectors: Floats) -> float:
 
 @array_kernel
 def sum_of(values: Floats, count: int) -> float:
-    """Compute the sum of the first values by four independent sums, which the processor adds in parallel."""
+    """Sum the first values in four independent sums, which run in parallel."""
     first = second = third = fourth = 0.0
     whole = count - count % 4
     for i in range(0, whole, 4):
@@ -389,7 +389,7 @@ def sum_of(values: Floats, count: int) -> float:
 def judge(
     plan: Any, chain: Any, terms: Terms, vectors: Floats, rule: Rule, walk: Any, digits: Any, given: Given
 ) -> tuple[Outcome, bool, int, float]:
-    """Run the stages of a test; return its outcome, decision, data points read, and the log likelihood of all data.
+    """Run a test; return outcome, decision, data points read, and log likelihood.
 
     ``given`` are offset, temperature, level and normal number. Means and squares of slices are merged with those before
     (Chan, Golub and LeVeque 1983); the values of a slice are replaced by their squared deviations.
@@ -439,14 +439,14 @@ def judge(
 
 @array_kernel
 def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
-    """Copy a row by a loop, because Numba takes seconds to compile assignments of slices."""
+    """Copy a row; a loop, because Numba compiles assignments of slices slowly."""
     for j in range(source.shape[1]):
         target[to, j] = source[at, j]
 
 
 @array_kernel
 def advance_langevin(machine: Machine, block: Block) -> Outcome:
-    """Run the steps of a block, as `advance_metropolis`; the levels are the sizes of the steps."""
+    """Run the steps of a block of SGLD; the levels are the sizes of the steps."""
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch

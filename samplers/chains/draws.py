@@ -1,4 +1,4 @@
-"""Draws of samplers, the options common to all samplers, random streams, and the recording of draws.
+"""Draws, options common to all samplers, random streams, and recording.
 
 **Random streams.** Each chain has one generator per kind of noise. Chain k of a run with seed s has the seed
 
@@ -107,12 +107,12 @@ class Draws(Displayed):
 
     @property
     def acceptance(self) -> Floats | None:
-        """Acceptance rate of each chain, shape (chains,); None for samplers without rejection."""
+        """Acceptance rate of each chain, (chains,); None for samplers without rejection."""
         return None if self.accepted is None else self._mean(self.accepted)
 
     @property
     def mean_batch_size(self) -> Floats | None:
-        """Mean number of data points per decision, per chain, shape (chains,); None if not recorded."""
+        """Mean data points per decision, per chain, (chains,); None if not recorded."""
         return None if self.batch_sizes is None else self._mean(self.batch_sizes)
 
     def to_sample(self) -> Sample:
@@ -147,7 +147,7 @@ _BLOCK_STEPS = 256
 
 
 class Kind(IntEnum):
-    """Purpose of a random stream. Append new kinds, because the numbers determine the streams."""
+    """Purpose of a random stream; append new kinds, to preserve existing streams."""
 
     PROPOSAL = 0
     UNIFORM = 1
@@ -389,7 +389,7 @@ _Sampler = TypeVar("_Sampler", bound=Callable[..., Any])
 
 
 def takes_run_options(sampler: _Sampler) -> _Sampler:
-    """Add the options of `RunOptions` to the signature of a sampler, in place of ``**run``."""
+    """Replace ``**run`` in the signature of a sampler by the options of `RunOptions`."""
     own, options = inspect.signature(sampler), inspect.signature(RunOptions).parameters.values()
     parameters = [*list(own.parameters.values())[:-1], *(each.replace(kind=each.KEYWORD_ONLY) for each in options)]
     sampler.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -422,7 +422,7 @@ class Recorder:
         self._arrays["points"] = np.empty((*shape, dim))
 
     def record(self, chains: Integers, steps: Integers, **columns: NDArray[Any]) -> None:
-        """Record the step just completed by each of these chains; ``steps`` counts from 1."""
+        """Record the last step of each of these chains; ``steps`` counts from 1."""
         after = steps - self.options.burn_in
         keep = (after > 0) & (after % self.options.thin == 0)
         chains = chains[keep]
@@ -433,7 +433,7 @@ class Recorder:
         self.kept[chains] = filled + 1
 
     def extend(self, chain: int, first: int, **columns: NDArray[Any]) -> None:
-        """Record consecutive steps of one chain, one entry per step, after ``first`` earlier steps."""
+        """Record consecutive steps of one chain, after ``first`` earlier steps."""
         count, thin = len(columns["cost"]), self.options.thin
         after = first + 1 - self.options.burn_in  # of the first of these steps
         begin, filled = max(thin - after, -after % thin), int(self.kept[chain])
@@ -449,7 +449,7 @@ class Recorder:
             self._arrays = {name: np.concatenate((old, np.empty_like(old)), 1) for name, old in self._arrays.items()}
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a recorded quantity, shape (chains, draws, ...); NaN, 0 or False after the end of a chain."""
+        """Return a recorded quantity; NaN, 0 or False after the end of a chain."""
         array = self._arrays[name][:, : self.kept.max()]
         for k in np.flatnonzero(self.kept < self.kept.max()).tolist():
             array[k, self.kept[k] :] = np.nan if array.dtype.kind == "f" else 0

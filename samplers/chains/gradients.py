@@ -1,4 +1,4 @@
-"""Proposals of Markov chains, and the gradients of the log posterior that they use.
+"""Proposals of Markov chains, and gradients of the log posterior.
 
 A proposal computes theta' from theta and standard normal noise xi, for many chains at once, together with the log ratio
 log q(theta | theta') - log q(theta' | theta).
@@ -38,18 +38,18 @@ from steinkit.targets.family import as_positive, as_vector
 
 
 def add_noise(theta: Any, scale: Any, xi: Any) -> Any:
-    """Compute theta + scale xi, for numbers in compiled chains and for arrays elsewhere."""
+    """Compute theta + scale xi, for numbers or arrays."""
     return theta + scale * xi
 
 
 def follow_gradient(theta: Any, eps: Any, gradient: Any) -> Any:
-    """Compute theta + (eps / 2) g, the mean of a Langevin move, for numbers or arrays."""
+    """Compute the mean of a Langevin move, theta + (eps / 2) g, for numbers or arrays."""
     return theta + 0.5 * eps * gradient
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Base class of proposals for many chains at once. `RandomWalk` is the shortest example."""
+    """Base class of proposals for many chains at once."""
 
     needs_gradient = False
 
@@ -400,7 +400,7 @@ class CustomProposal(Proposal):
 
 
 class FullGradient:
-    """Gradient on all data. The gradient at the state of a chain is stored until the chain moves."""
+    """Gradient on all data, stored for the state of a chain until the chain moves."""
 
     def __init__(self, model: Model, states: Floats) -> None:
         self.model = model
@@ -432,7 +432,7 @@ class FullGradient:
 
 
 class BatchGradient:
-    """Gradient on a new minibatch per proposal, the same at the state and at the proposal.
+    """Gradient on a new minibatch per proposal, the same at state and proposal.
 
     With a mode, the gradient of the minibatch at the mode is replaced by that of all data: control variates. The
     minibatches come from a separate random order, independent of the data that the test reads. A test on the data of

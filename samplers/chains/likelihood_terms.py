@@ -1,4 +1,4 @@
-"""Terms of a target for many chains at once, with checks of their shapes and values.
+"""Terms of a target for many chains, with checks of their shapes and values.
 
     log p(theta) = log_prior(theta) + log_likelihood(theta) / T + constant
 
@@ -56,11 +56,11 @@ class PosteriorModel:
         return _shaped(self.posterior.grad_log_prior(thetas), thetas.shape, "grad_log_prior")
 
     def log_likelihoods(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute the log likelihood of each data point of each chain's batch, (n, d) and (n, b, ...) -> (n, b)."""
+        """Compute the log likelihoods of batches, (n, d) and (n, b, ...) -> (n, b)."""
         return self._by_chain("log_likelihood", thetas, batches, batches[0].shape[:2])
 
     def log_ratios(self, thetas: Floats, others: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute the log likelihood at ``thetas`` minus that at ``others`` per data point, -> (n, b)."""
+        """Compute log likelihoods at ``thetas`` minus those at ``others``, -> (n, b)."""
         n = len(thetas)
         if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
             return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
@@ -71,7 +71,7 @@ class PosteriorModel:
         return both[:n] - both[n:]
 
     def gradients(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute the gradient of the log likelihood summed over each chain's batch, -> (n, d)."""
+        """Compute the gradient summed over each chain's batch, -> (n, d)."""
         return self._by_chain("grad_log_likelihood", thetas, batches, thetas.shape)
 
     def total_log_likelihood(self, thetas: Floats) -> Floats:
@@ -94,7 +94,7 @@ class PosteriorModel:
         return self._over_data(thetas, np.zeros(thetas.shape), block_sum, self.gradients, has_many)
 
     def differences(self, thetas: Floats, others: Floats) -> Iterator[Floats]:
-        """Yield the log likelihoods of all data at one state minus those at another, (N,), per pair of states."""
+        """Yield the differences of log likelihoods of all data, (N,), per pair of states."""
         for theta, other in zip(thetas, others, strict=True):
             first, second = (
                 np.concatenate([self._log_likelihood(t, *block) for block in self._blocks()]) for t in (theta, other)
@@ -102,7 +102,7 @@ class PosteriorModel:
             yield first - second
 
     def _by_chain(self, name: str, thetas: Floats, batches: tuple[Array, ...], shape: tuple[int, ...]) -> Floats:
-        """Evaluate a function of the posterior for each chain, by its many-chain form if it has one."""
+        """Evaluate a function for each chain, by its many-chain form if it has one."""
         many, single = getattr(self.posterior, f"{name}_many"), getattr(self.posterior, name)
         if many is not None:
             return _shaped(many(thetas, *batches), shape, f"{name}_many")
@@ -122,7 +122,7 @@ class PosteriorModel:
         sums: Callable[[Floats, tuple[Array, ...]], Floats],
         has_many: bool,
     ) -> Floats:
-        """Fill ``total``: several chains per call for small data, chain by chain and block by block otherwise."""
+        """Fill ``total``, with several chains per call for small data."""
         if has_many and self._together:
             if not self._copies:
                 self._copies = tuple(np.repeat(np.asarray(array)[None], self._together, axis=0) for array in self.data)
@@ -141,7 +141,7 @@ class PosteriorModel:
 
 
 class TargetModel:
-    """Terms of a target without data. Its log density takes the place of the log likelihood of one data point."""
+    """Target without data; its log density replaces the likelihood of one data point."""
 
     size = 1
 
@@ -159,11 +159,11 @@ class TargetModel:
         return np.zeros(thetas.shape)
 
     def total_log_likelihood(self, thetas: Floats) -> Floats:
-        """Compute the log density chain by chain, because many targets evaluate points in one matrix product."""
+        """Compute the log density chain by chain, without shared matrix products."""
         return np.array([self.target.log_density(theta[None])[0] for theta in thetas], dtype=np.float64)
 
     def total_gradient(self, thetas: Floats) -> Floats:
-        """Compute the score chain by chain; zero outside the support, where proposals are rejected."""
+        """Compute the score chain by chain; zero outside the support."""
         gradients = np.zeros(thetas.shape)
         inside = np.flatnonzero(np.isfinite(self.log_prior(thetas)))
         for k in inside.tolist():
@@ -200,7 +200,7 @@ def as_posterior_model(posterior: Target) -> PosteriorModel:
 
 
 def start_states(target: Target, start: Any, chains: int) -> Floats:
-    """Return the initial states of the chains, (K, d): zeros, or ``start`` for one chain or all.
+    """Return the initial states of the chains, (K, d): zeros, or ``start``.
 
     Raises
     ------
@@ -250,7 +250,7 @@ def require_gradients(
 
 
 def require_support(model: PosteriorModel, states: Floats, chains: Sequence[int] | Array, step: int) -> None:
-    """Raise InputError if a chain has left the bounds of the posterior, which SGLD ignores."""
+    """Raise InputError if a chain of SGLD has left the bounds of the posterior."""
     if model.bounds is None:
         return
     outside = np.flatnonzero(~_inside(states, model.bounds))
@@ -263,13 +263,13 @@ def require_support(model: PosteriorModel, states: Floats, chains: Sequence[int]
 
 
 def require_start(values: Floats, states: Floats, what: str, advice: str) -> None:
-    """Raise InputError with chain and state if a value at an initial state is not finite."""
+    """Raise InputError if a value at an initial state is not finite."""
     for k in np.flatnonzero(~np.isfinite(values)).tolist():
         raise InputError(f"chain {k + 1} cannot start at {show_state(states[k])}: {what} is {values[k]}; {advice}")
 
 
 def require_numbers(values: Floats, chains: Array, steps: Array, proposed: Floats, what: str) -> None:
-    """Raise InputError with chain, step and state if a value at a proposal is NaN or plus infinity."""
+    """Raise InputError if a value at a proposal is NaN or plus infinity."""
     if not math.isfinite(np.add.reduce(values)) and not (values < np.inf).all():
         bad = int(np.flatnonzero(~(values < np.inf))[0])
         raise not_a_number(int(chains[bad]), int(steps[bad]), what, values[bad], proposed[bad])

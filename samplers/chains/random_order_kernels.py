@@ -60,14 +60,14 @@ def random_bits(key: Any, number: int) -> Any:
 
 @array_kernel
 def below(bits: Any, bound: int) -> int:
-    """Convert 64 random bits to a random integer in 0, ..., bound - 1, with bound at most 2^31."""
+    """Convert random bits to an integer in 0, ..., bound - 1, with bound <= 2^31."""
     m = _u64(bound)
     return np.int64(((bits >> _S32) * m + (((bits & _LOW) * m) >> _S32)) >> _S32)  # type: ignore[return-value]
 
 
 @array_kernel
 def begin_order(tables: NDArray[np.uint16], key: Any, number: int) -> None:
-    """Draw the tables (6, side) of an order of a chain; side is 0 if orders are shuffled in place."""
+    """Draw the tables (6, side) of an order; side is 0 for orders shuffled in place."""
     own, side = random_bits(key, number), tables.shape[1]
     for k in range(tables.shape[0]):
         for j in range(side):
@@ -85,7 +85,7 @@ def next_rows(
     found: Integers,
     digits: NDArray[np.uint32],
 ) -> None:
-    """Write the data points that follow a place of an order, cyclically, into ``found``.
+    """Write the data points after a place of an order, cyclically, into ``found``.
 
     Parameters
     ----------

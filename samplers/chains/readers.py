@@ -37,7 +37,7 @@ PLACE = np.dtype([("key", np.uint64), ("number", np.int64), ("place", np.int64),
 
 
 class Walk(NamedTuple):
-    """Positions of K chains in their orders of N data points, for `random_order_kernels`.
+    """Positions of K chains in their orders of N data points.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def order_key(seed: int, kind: Kind) -> int:
 
 
 def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
-    """Return the chains with these seeds at the beginning of their first orders of N data points.
+    """Return chains at the beginning of their first orders of N data points.
 
     Raises
     ------
@@ -107,13 +107,13 @@ class DataWalk:
             end_readings(self._walk, no_chains)
 
     def take(self, chains: Integers, rows: int) -> tuple[Array, ...]:
-        """Return the next ``rows`` data points of each of these chains, in arrays of shape (n, rows, ...)."""
+        """Return the next ``rows`` data points of these chains, (n, rows, ...)."""
         index = np.empty((len(chains), rows), dtype=np.int64)
         self._rows_of_chains(self._walk, chains, index)
         return tuple(array.take(index, axis=0) for array in self.data)
 
     def close(self, chains: Integers) -> None:
-        """End the test of each of these chains; a chain that has passed the end gets a new order."""
+        """End the tests of these chains; chains at the end of their orders get new ones."""
         self._end_readings(self._walk, chains)
 
 
@@ -125,7 +125,7 @@ _TOGETHER_FLOATS = 1 << 20
 
 
 class Seen:
-    """Count, mean and squared deviations of the l_i that the tests of n moves have read.
+    """Count, mean and squared deviations of the l_i read by the tests of n moves.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class MinibatchReader:
                     self._read_slice(seen, group[first : first + together], size)
 
     def _read_slice(self, seen: Seen, rows: Integers, size: int) -> None:
-        """Read the next ``size`` data points of these tests, and update the mean and squares of the l_i.
+        """Read the next ``size`` data points of these tests, and update the statistics.
 
         The mean m' and squares q' of the slice are merged with the count b, mean m and squares q of the data before
         (Chan, Golub and LeVeque 1983):

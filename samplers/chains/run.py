@@ -117,7 +117,7 @@ class Run:
         require_start(self.log_prior, self.states, "the log prior", "pass start= inside the support")
 
     def advance(self) -> None:
-        """Run all chains, in compiled code if it supports the posterior, the proposal and the test."""
+        """Run all chains, in compiled code if possible."""
         model, proposal, test = self.model, self.proposal, self.test
         if isinstance(model, PosteriorModel) and runs_compiled(model.posterior, proposal, test):
             from steinkit.samplers.chains.compiled_chains import MetropolisChains
@@ -193,7 +193,7 @@ class Run:
         self.recorder.record(live, step + 1, accepted=accepted, **columns, **reported)
 
     def _judge(self, seen: Seen, rows: Integers, *given: Floats) -> tuple[NDArray[np.bool_], dict[str, Floats]]:
-        """Return which moves are accepted, and their diagnostics; read data for these rows until they are decided.
+        """Decide the moves in these rows; return which are accepted, and diagnostics.
 
         ``given`` are offset, temperature, level and normal number of each move. Other rows are rejected without a test,
         and their diagnostics are NaN.
@@ -233,7 +233,7 @@ class Run:
 
 
 def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest) -> bool:
-    """Return True if chains of this posterior, with this proposal and test, run in compiled code.
+    """Return True if the posterior, the proposal and the test are compiled.
 
     Other chains, such as those with a user-defined test or proposal, advance together in NumPy with the same results.
     """
@@ -245,6 +245,6 @@ def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest
 
 
 def _require(value: Any, name: str, method: str, example: str) -> None:
-    """Raise UsageError if ``value`` is not an object with the method, but a name or a class."""
+    """Raise UsageError if ``value`` is not an object with the method."""
     if isinstance(value, type) or not hasattr(value, method):
         raise UsageError(f"`{name}` must be an object such as {example}; got {value!r}")

@@ -52,7 +52,7 @@ from steinkit.targets.family import (
 
 
 def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Floats:
-    """Compute E max(x - X, 0) and E max(X - x, 0) for normal X, along a last axis of length 2."""
+    """Compute E max(x - X, 0) and E max(X - x, 0) for normal X, along the last axis."""
     distance = values - mean
     with np.errstate(over="ignore"):  # the density is then zero
         z = distance / deviation
@@ -287,7 +287,7 @@ class StudentT(Family):
 
 
 def _tail_integrals(t: Floats, df: float) -> Floats:
-    """Compute E max(t - T, 0) and E max(T - t, 0) for standard Student T, (n,) -> (n, 2); infinite if df <= 1.
+    """Compute E max(t - T, 0) and E max(T - t, 0) for Student T, (n,) -> (n, 2).
 
     With z = df / 2, the density at 0 is exp(z log1p_minus(1 / (2 z)) + e(z + 1/2) - e(z)) / sqrt(2 pi), where e is
     `stirling_error`.
@@ -355,7 +355,7 @@ class Gamma(Family):
         return np.asarray(scipy.special.gammainc(self.shape[0], self._scaled(values)), dtype=np.float64)
 
     def _evaluate_tail_integrals(self, values: Floats) -> Floats:
-        """For rate 1, E max(x - X, 0) = (x - k) F(x) + x^k exp(-x) / Gamma(k); similarly above x."""
+        """For rate 1, E max(x - X, 0) = (x - k) F(x) + x^k exp(-x) / Gamma(k)."""
         k, rate, z = float(self.shape[0]), float(self.rate[0]), self._scaled(values)
         beyond_mean = np.maximum(values, 0.0) - k / rate
         exponents = k * log1p_minus(np.where(z > 0.0, (z - k) / k, 0.0)) - stirling_error(k)

@@ -1,4 +1,4 @@
-"""Base classes of the built-in targets, validation of their parameters, and numerical functions.
+"""Base classes of the built-in targets, and validation of their parameters.
 
 With Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)), the densities of gamma, beta and Student t
 distributions near their modes are products of factors of order one, for any parameters. Differences of log gamma
@@ -91,7 +91,7 @@ class Family(Target):
 
 
 class PosteriorFamily(Posterior):
-    """Built-in family of posteriors, with terms for many parameters at once and optional compiled terms.
+    """Built-in family of posteriors, with many-chain and optional compiled terms.
 
     The default priors are independent normal distributions.
 
@@ -149,7 +149,7 @@ class PosteriorFamily(Posterior):
 
 
 def stirling_error(z: float) -> float:
-    """Compute log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2, with an error of about 1e-16."""
+    """Compute log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2."""
     if z < _LARGE:
         return math.lgamma(z) - (z - 0.5) * math.log(z) + z - 0.5 * math.log(2.0 * math.pi)
     square, total = 1.0 / (z * z), 0.0
@@ -174,7 +174,7 @@ def log1p_minus(t: Floats) -> Floats:
 
 
 def as_numbers(value: ArrayLike, what: str) -> Floats:
-    """Convert to a float64 array of any shape; UsageError for text, booleans, NaN and ragged lists.
+    """Convert to a float64 array without NaN, or raise UsageError.
 
     The result is a copy, except for doubles in a memory-mapped file, which may exceed the memory.
     """
@@ -208,7 +208,7 @@ def as_positive(value: ArrayLike, what: str) -> Floats:
 
 
 def as_prior_variance(value: ArrayLike) -> Floats:
-    """Convert to an array of positive numbers, where infinity gives a flat prior, or raise UsageError."""
+    """Convert to an array of positive, possibly infinite numbers, or raise UsageError."""
     array = as_numbers(value, "prior_variance")
     if not (array > 0.0).all():
         raise UsageError(f"`prior_variance` must be positive; got {show(array)}")
@@ -232,7 +232,7 @@ def as_count(value: ArrayLike, what: str, least: int = 1) -> int:
 
 
 def common_dim(dim: int | None, **parameters: Floats) -> int:
-    """Return the common dimension of ``dim`` and all parameters; 1 if all are scalars.
+    """Return the common dimension of all parameters; 1 if all are scalars.
 
     Raises
     ------
@@ -301,7 +301,7 @@ class Scatter:
 
 
 def as_scatter(matrix: Floats, dim: int, what: str) -> Scatter:
-    """Factorize a finite matrix given as a multiple of the identity, a diagonal (d,), or a matrix (d, d).
+    """Factorize a matrix given as a scalar, a diagonal (d,), or a matrix (d, d).
 
     Raises
     ------

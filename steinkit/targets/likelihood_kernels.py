@@ -132,7 +132,7 @@ def grad_log_normal_prior(table: int, theta: int, total: int) -> None:
 def with_normal_prior(
     functions: tuple[Any, ...], dim: int, mean: ArrayLike, variance: ArrayLike, arrays: tuple[Floats, ...]
 ) -> CompiledTerms:
-    """Return compiled terms with a normal prior, from functions of the likelihood and their arrays."""
+    """Return compiled terms with a normal prior, from functions of the likelihood."""
     prior = [np.broadcast_to(np.asarray(part, dtype=np.float64), dim) for part in (mean, variance)]
     kept = (np.stack(prior), *arrays)
     table = [dim, *(array.ctypes.data for array in kept)]
@@ -146,7 +146,7 @@ _AHEAD, _ASKED = 8, 128
 
 @pointed_function(LOG_RATIOS)
 def logistic_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
-    """Compute -log(1 + exp(-y x'proposed)) + log(1 + exp(-y x'theta)), reading each row once.
+    """Compute log(1 + exp(-y x'theta)) - log(1 + exp(-y x'proposed)).
 
     Four rows are processed together: a coefficient is read once for them, and eight sums are independent. The last row
     fills up an incomplete group.
@@ -232,7 +232,7 @@ def logistic_gradient(table: int, theta: int, rows: int, count: int, total: int,
 
 @pointed_function(LOG_RATIOS)
 def mixture_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
-    """Compute differences of log(1 + exp(z)) - (y - theta_1)^2 / (2 v); the constant cancels."""
+    """Compute differences of log(1 + exp(z)) - (y - theta_1)^2 / (2 v)."""
     place = carray(pointer(table, np.int64), 4)
     numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2], np.float64), np.int64(1) << 31)
     row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
@@ -267,7 +267,7 @@ def mixture_log_likelihood(table: int, theta: int, first: int, count: int, work:
 
 @pointed_function(GRADIENT)
 def mixture_gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
-    """Compute the sums of (y - theta_1 - r theta_2) / v and of r (y - theta_1 - theta_2) / v."""
+    """Sum (y - theta_1 - r theta_2) / v and r (y - theta_1 - theta_2) / v."""
     place = carray(pointer(table, np.int64), 4)
     numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2], np.float64), np.int64(1) << 31)
     row, own = carray(pointer(rows, np.int64), count), carray(pointer(theta, np.float64), 2)

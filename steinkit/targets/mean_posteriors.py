@@ -1,4 +1,4 @@
-"""Posteriors of the mean of a normal distribution and of a mixture of two components.
+"""Posteriors of the means of a normal distribution and a two-component mixture.
 
 **Mean of a normal distribution** with known variances and a normal prior. The posterior is known exactly.
 
@@ -180,7 +180,7 @@ _SLACK = 1e-6
 
 
 class MixturePosterior(PosteriorFamily):
-    """Posterior of theta for the mixture 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v).
+    """Posterior of theta for 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v).
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def _constant(self) -> float:
-        """Minus the log of the normalizing factor of a component, including its weight of 1/2."""
+        """Minus the log of the normalizing factor and the weight of a component."""
         return 0.5 * math.log(2.0 * math.pi * self.variance) + math.log(2.0)
 
     def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
@@ -333,7 +333,7 @@ class MixturePosterior(PosteriorFamily):
         return best + _SLACK * max(1.0, abs(best))
 
     def _log_likelihood_ceiling(self, thetas: Floats) -> Floats:
-        """Compute an upper bound of the log likelihood of all data from their moments, (K, 2) -> (K,).
+        """Compute an upper bound of the log likelihood of all data, (K, 2) -> (K,).
 
         With the midpoint m = theta_1 + theta_2 / 2 and e = theta_2 / 2, as log cosh(a) <= a^2 / 2,
 
@@ -348,7 +348,7 @@ class MixturePosterior(PosteriorFamily):
         return np.asarray(-exponent - 0.5 * n * math.log(2.0 * math.pi * v), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw by rejection from the prior: accept theta with probability L(theta) / max L."""
+        """Draw by rejection from the prior: accept with probability L(theta) / max L."""
         bound = self._largest_log_likelihood
         kept: list[Floats] = []
         accepted = proposed = 0

@@ -1,4 +1,4 @@
-"""Built-in targets by name, with options as text, and targets from a user's Python file.
+"""Built-in targets by name, and targets from a user's Python file.
 
 Options are given as ``-p key=value``. Values are read as JSON, as numbers separated by commas, or as text.
 
@@ -84,7 +84,7 @@ _SIMULATED_MEANS = 1000  # default number of data points of gaussian-mean
 
 @cache
 def _targets() -> dict[str, _Entry]:
-    """Return the exported classes by name (StudentT as student-t), followed by the posteriors of data."""
+    """Return the exported classes, and the posteriors of data, by name."""
     from steinkit import targets
 
     others = {entry.family for entry in _OF_DATA.values()}
@@ -174,7 +174,7 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
 
 
 def parse_value(text: str) -> Any:
-    """Parse a value as JSON, else as numbers separated by commas, else return the text."""
+    """Parse a value as JSON or numbers separated by commas, or return the text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -206,7 +206,7 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
 
 
 def _require_together(name: str, values: Mapping[str, Any], needs: Mapping[str, str]) -> None:
-    """Require options that depend on each other, and exclude options that contradict each other."""
+    """Raise UsageError for incomplete or contradictory options."""
     for key, other in needs.items():
         if key in values and other not in values:
             raise UsageError(f"target {name!r}: option {key!r} requires option {other!r}")
@@ -389,7 +389,7 @@ def _split(reference: str, what: str) -> tuple[Path, str]:
 
 
 def _run(path: Path) -> dict[str, Any]:
-    """Run a file as a module outside of `sys.modules`, so that its functions are pickled by value; return its names."""
+    """Run a file outside of `sys.modules`, for pickling by value; return its names."""
     file = path.resolve()
     known = set(sys.modules)
     sys.path.insert(0, str(file.parent))
@@ -402,7 +402,7 @@ def _run(path: Path) -> dict[str, Any]:
 
 
 def _pickle_by_value(names: set[str], folder: str) -> None:
-    """Pickle modules of the file's folder by value, because worker processes cannot import them."""
+    """Pickle modules of the file's folder by value; workers cannot import them."""
     for name in names:
         file = getattr(sys.modules[name], "__file__", None) or ""
         if file.startswith(folder + os.sep) and PathFinder.find_spec(name.partition(".")[0]) is None:
@@ -426,7 +426,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False) -> Target | Model:
-    """Return an attribute as a target or model; ``returned`` if it is the value of a function."""
+    """Convert an attribute, or the value that it ``returned``, to a target or model."""
     if isinstance(found, Target):
         return found
     model = _model(found, path, reference)
@@ -457,7 +457,7 @@ def _model(found: Any, path: Path, reference: str) -> Model | None:
 
 
 def _required_parameters(found: Any) -> int | None:
-    """Return the number of required arguments of a callable; None if it is unknown or the object is not callable."""
+    """Return the number of required arguments of a callable; None if unknown."""
     if not callable(found):
         return None
     try:

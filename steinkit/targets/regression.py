@@ -1,4 +1,4 @@
-"""Posteriors of regression coefficients, with linear predictors eta_i = x_i'theta.
+"""Posteriors of regression coefficients, with linear predictors x_i'theta.
 
 **Bayesian logistic regression**
 
@@ -39,7 +39,7 @@ from steinkit.targets.family import PosteriorFamily, as_count, as_finite, as_num
 
 
 class LinearModel(PosteriorFamily):
-    """Posterior of the coefficients theta of a regression, given features (N, d) and responses (N,).
+    """Posterior of the coefficients of a regression.
 
     The gradient of the log likelihood is lambda sum_i pull_i x_i, where lambda is `precision`.
     """
@@ -48,7 +48,7 @@ class LinearModel(PosteriorFamily):
 
     @classmethod
     def from_csv(cls, path: str | Path, response: str, *, intercept: bool = False, **options: Any) -> Self:
-        """Return the posterior of the regression of one column of a CSV file on all others.
+        """Return the posterior of a regression of one column of a CSV file on the others.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class LinearModel(PosteriorFamily):
 
     @abstractmethod
     def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
-        """Compute the derivatives of the log likelihoods with respect to the predictors, divided by lambda."""
+        """Compute derivatives of log likelihoods by the predictors, divided by lambda."""
 
     def _log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
         return self._terms(_linear_predictors(thetas, features), responses)
@@ -167,14 +167,14 @@ def _linear_predictors(thetas: Floats, features: Floats) -> Floats:
 
 
 def _weighted_feature_sums(weights: Floats, features: Floats) -> Floats:
-    """Compute the sums of weights times features over each batch, (K, b), (K, b, d) -> (K, d)."""
+    """Sum weights times features over each batch, (K, b), (K, b, d) -> (K, d)."""
     if _is_shared(features):
         return np.asarray(weights @ features[0], dtype=np.float64)
     return np.asarray((weights[:, None, :] @ features)[:, 0], dtype=np.float64)
 
 
 def _is_shared(batches: Floats) -> bool:
-    """Return True if all parameters share one batch, by broadcasting, so that one matrix product is sufficient."""
+    """Return True if all parameters share one batch, by broadcasting."""
     return batches.strides[0] == 0
 
 
@@ -228,7 +228,7 @@ class LogisticRegression(LinearModel):
 
     @classmethod
     def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
-        """Return the posterior of the bundled nodal data: 53 patients, d = 6, with the intercept m first.
+        """Return the posterior of the bundled nodal data: 53 patients, d = 6.
 
         Parameters
         ----------
@@ -351,7 +351,7 @@ class LassoRegression(LinearModel):
         *,
         rng: Seed = 0,
     ) -> LassoRegression:
-        """Simulate data with one coefficient, for which uncorrected Langevin dynamics fail.
+        """Simulate data with one coefficient, for which SGLD without a test fails.
 
         y_i = x_i / 2 + noise of variance 1/3. The x_i are uniform on (-1, 1), scaled such that the sum of x_i^2 is
         N / 3, and the noise is orthogonal to x, so the posterior does not depend on the seed. At N = 10,000 it has mode
@@ -401,7 +401,7 @@ class LassoRegression(LinearModel):
         return np.asarray(responses - predictors, dtype=np.float64)
 
     def _sides(self) -> tuple[float, Floats, Floats, Floats]:
-        """Return sqrt(a), the means of the two normals, and the logs of their masses on their side and in total.
+        """Return sqrt(a), means of the normals, and logs of their masses per side.
 
         Entry 0 is for theta < 0 and entry 1 for theta > 0, in one dimension.
         """
@@ -423,7 +423,7 @@ class LassoRegression(LinearModel):
         return np.asarray(np.where(values < 0.0, below, 1.0 - above), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw a side by its mass, and then the normal on this side by inversion of its tail."""
+        """Draw a side, and then the normal on this side by inversion of its tail."""
         from scipy.special import ndtri_exp
 
         root, means, log_within, log_shares = self._sides()

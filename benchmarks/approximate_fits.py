@@ -1,19 +1,19 @@
-"""How often the biases that a verdict reports for approximate fits are correct.
+"""Coverage of the biases that a verdict reports for approximate fits.
 
     python benchmarks/approximate_fits.py --seeds 5           # development seeds 0, 1, ...
     python benchmarks/approximate_fits.py --seeds 5 --final   # seeds 3000, 3001, ..., for the last run
     python benchmarks/approximate_fits.py --quick
-    python benchmarks/approximate_fits.py --truths            # compute the true moments anew
+    python benchmarks/approximate_fits.py --truths            # compute the true moments again
 
 A fit is a thousand draws of an approximation (`approximations.py`) to a target (`curved_models.py`). Each of its means
-and standard deviations is a quantity. A quantity is *reliable* if the verdict says so, and *covered* if the true bias
-lies within the margin, where two standard errors of the truth are allowed for. Biases are in true sds, those of sds are
-log ratios. The tables give, per target and per approximation:
+and standard deviations is a quantity. A quantity is *reliable* if the verdict reports so, and *covered* if the true
+bias is within the margin of error, plus two standard errors of the truth. Biases are in true sds; those of sds are log
+ratios. The tables give, per target and per approximation:
 
 - rejected: fits with p <= .01;
-- reliable: share of the quantities of rejected fits;
+- reliable: fraction of the quantities of rejected fits;
 - means, sds: coverage of reliable quantities of all fits, with their number;
-- worst: largest error less its margin; "> .1": number of reliable quantities for which that exceeds .1.
+- worst: largest error minus its margin; "> .1": number of reliable quantities for which this exceeds .1.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PRECISION = 0.01  # sds: largest allowed error of a truth
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Errors less margins of the reported biases of a fit: entries of means, then of sds, NaN where not reliable."""
+    """Errors minus margins of the reported biases of a fit: means, then sds; NaN if not reliable."""
 
     model: str
     kind: str
@@ -70,7 +70,7 @@ class Fit:
 
 
 def judge(model: Model, kind: str, seed: int, truth: Truth) -> Fit:
-    """Compare the sizes of a verdict with the truth."""
+    """Compare the biases of a verdict with the truth."""
     rng = np.random.default_rng([seed, zlib.crc32(f"{model.name}, {kind}".encode())])
     draws = KINDS[kind](model, DRAWS, rng)
     nothing = np.full(2 * len(truth.mean), np.nan)
@@ -99,24 +99,24 @@ def judge(model: Model, kind: str, seed: int, truth: Truth) -> Fit:
 
 
 def fits_of(name: str, seed: int, kinds: Iterable[str], truth: Truth) -> tuple[list[Fit], float]:
-    """Judge all approximations of a target with one seed; return the CPU time as well."""
+    """Evaluate all approximations of a target with one seed; return the CPU time as well."""
     began = time.process_time()
     return [judge(models()[name], kind, seed, truth) for kind in kinds], time.process_time() - began
 
 
 def stored_truths() -> dict[str, Truth]:
-    """Read the true moments by target."""
+    """Read the true moments of each target."""
     fields = ("mean", "sd", "mean_noise", "log_sd_noise")
     return {row["target"]: Truth(*(np.array(row[field]) for field in fields)) for row in kept(TRUTH)["rows"]}
 
 
 def store_truths(folder: Path) -> None:
-    """Compute the true moments of all targets, and write them.
+    """Compute and store the true moments of all targets.
 
     Raises
     ------
     ValueError
-        If a truth is known less precisely than to a hundredth of a standard deviation.
+        If the standard error of a true value exceeds a hundredth of a standard deviation.
     """
     rows = []
     for name, model in models().items():
@@ -131,7 +131,7 @@ def store_truths(folder: Path) -> None:
 
 
 def figures(fits: list[Fit]) -> dict[str, float]:
-    """Return the counts and shares of a row of the tables."""
+    """Return the counts and rates of a row of the tables."""
     excess = np.concatenate([fit.excess for fit in fits])
     means, sds = (
         np.concatenate([np.split(fit.excess, 2)[half][np.split(fit.reliable, 2)[half]] for fit in fits])
@@ -155,7 +155,7 @@ def figures(fits: list[Fit]) -> dict[str, float]:
 
 
 def table(title: str, fits: list[Fit], by: Callable[[Fit], str]) -> list[dict[str, Any]]:
-    """Print a row per group and one for all fits; return the rows."""
+    """Print one row per group and one for all fits; return the rows."""
     groups: dict[str, list[Fit]] = {}
     for fit in fits:
         groups.setdefault(by(fit), []).append(fit)
@@ -185,7 +185,7 @@ def print_worst(fits: list[Fit], count: int = 20) -> None:
 
 
 def print_goals(rows: list[dict[str, Any]]) -> None:
-    """Print each goal, and whether the rows of the targets reach it."""
+    """Print each goal, and whether the rows of the targets meet it."""
     every = rows[-1]
     quantities = every["means"] + every["sds"]
     counts = {"covered": ("means", "sds"), "sds_covered": ("sds",)}

@@ -1,9 +1,9 @@
-"""Samples whose bias is known: of real posteriors, of skewed logistic regressions, of three models written for this.
+"""Samples with known bias: of real posteriors, of skewed logistic regressions, and of three other models.
 
-What is true of a posteriordb posterior is known from its ten thousand reference draws, of the others from long
-Hamiltonian Monte Carlo. Both have noise of their own, which is allowed for.
+The true moments of a posteriordb posterior are those of its ten thousand reference draws. For other posteriors, they
+are from long runs of Hamiltonian Monte Carlo. Comparisons account for the standard errors of both.
 
-FOLDER holds a folder a posterior, with ``reference.npz`` (points, scores, names: right draws), ``biased.npz``
+FOLDER contains one folder per posterior, with ``reference.npz`` (points, scores, names: exact draws), ``biased.npz``
 (KEY_points, KEY_scores) and ``facts.json`` (mean, sd).
 """
 
@@ -29,13 +29,13 @@ KINDS = {
     "ula": "Langevin",
 }
 DRAWS = 1000
-_LANGEVIN_STEP, _LANGEVIN_STEPS = 0.6, 40  # in units of the covariance: sds 8 % too large for a normal target
+_LANGEVIN_STEP, _LANGEVIN_STEPS = 0.6, 40  # in units of the covariance; sds are 8 % too large for a normal target
 _PATH, _ACCEPTED = 5, 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Means and standard deviations, with the standard errors of both: the second of the logarithm."""
+    """Means and standard deviations, with standard errors; those of sds are for their logarithms."""
 
     mean: np.ndarray
     sd: np.ndarray
@@ -44,7 +44,7 @@ class Truth:
 
     @classmethod
     def of(cls, chains: np.ndarray) -> Truth:
-        """From independent chains, (chains, draws, d)."""
+        """Compute the moments from independent chains, (chains, draws, d)."""
         mean, sd = chains.mean(axis=(0, 1)), chains.std(axis=(0, 1))
         squares = ((chains - mean) / sd) ** 2
         errors = [values.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(len(chains)) for values in (chains, squares)]
@@ -53,7 +53,7 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A sample, what its numbers ought to be, and either its scores or its target."""
+    """Sample with its true moments, and either its scores or its target."""
 
     name: str
     kind: str
@@ -64,7 +64,7 @@ class Problem:
 
 
 def posteriors(folder: Path) -> Iterator[Problem]:
-    """Six samples of each posterior in a folder."""
+    """Yield six samples of each posterior in a folder."""
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
         facts, samples = json.loads((place / "facts.json").read_text()), np.load(place / "biased.npz")
         mean, sd = np.array(facts["mean"]), np.array(facts["sd"])
@@ -76,7 +76,7 @@ def posteriors(folder: Path) -> Iterator[Problem]:
 
 
 def skewed_logistic(dim: int, data: int, correlation: float = 0.5, seed: int = 0) -> sk.targets.LogisticRegression:
-    """A logistic regression with too few data for its posterior to be normal."""
+    """Return a logistic regression with small data and a non-normal posterior."""
     rng = np.random.default_rng([11, seed, dim])
     root = np.linalg.cholesky(correlation ** np.abs(np.subtract.outer(np.arange(dim), np.arange(dim))))
     features = rng.standard_normal((data, dim)) @ root.T
@@ -85,7 +85,7 @@ def skewed_logistic(dim: int, data: int, correlation: float = 0.5, seed: int = 0
 
 
 def poisson_regression() -> sk.Target:
-    """Eight coefficients, forty small counts."""
+    """Return a Poisson regression with eight coefficients and forty small counts."""
     rng = np.random.default_rng(12)
     features = np.column_stack([np.ones(40), rng.standard_normal((40, 7))])
     counts = rng.poisson(np.exp(features @ (0.4 * rng.standard_normal(8) - 0.5 * np.eye(8)[0])))
@@ -101,7 +101,7 @@ def poisson_regression() -> sk.Target:
 
 
 def binomial_groups() -> sk.Target:
-    """Twelve groups' log odds about a mean, not centred: (mean, log tau, twelve standardised effects)."""
+    """Return log odds of twelve groups, non-centered: (mean, log tau, twelve standardized effects)."""
     rng = np.random.default_rng(13)
     trials = rng.integers(8, 25, 12)
     successes = rng.binomial(trials, expit(0.3 + 0.8 * rng.standard_normal(12)))
@@ -126,7 +126,7 @@ def binomial_groups() -> sk.Target:
 
 
 def negative_binomial() -> sk.Target:
-    """Log mean and log dispersion of fifty counts."""
+    """Return the log mean and log dispersion of fifty counts."""
     from scipy.special import digamma
 
     rng = np.random.default_rng(14)
@@ -152,7 +152,7 @@ def negative_binomial() -> sk.Target:
 
 
 def robust_regression() -> sk.Target:
-    """Four coefficients and a log scale; errors of Student's t with four degrees of freedom, twenty-five data."""
+    """Return four coefficients and a log scale, with t(4) errors, for twenty-five data points."""
     rng = np.random.default_rng(15)
     features = np.column_stack([np.ones(25), rng.standard_normal((25, 3))])
     responses = features @ np.array([1.0, 0.5, -0.5, 0.0]) + rng.standard_t(4.0, 25)
@@ -171,7 +171,7 @@ def robust_regression() -> sk.Target:
 
 
 def survival() -> sk.Target:
-    """Three coefficients and the log shape of Weibull times, thirty patients."""
+    """Return three coefficients and the log shape of Weibull times of thirty patients."""
     rng = np.random.default_rng(16)
     features = np.column_stack([np.ones(30), rng.standard_normal((30, 2))])
     logs = np.log(rng.weibull(1.4, 30)) + features @ np.array([0.5, 0.3, -0.6])
@@ -189,7 +189,7 @@ def survival() -> sk.Target:
 
 
 def growing_noise() -> sk.Target:
-    """A line and a log standard deviation that is a line, too: four parameters, fifteen data."""
+    """Return a line and a linear log standard deviation: four parameters, fifteen data points."""
     rng = np.random.default_rng(17)
     design = np.column_stack([np.ones(15), np.linspace(-1.0, 1.0, 15)])
     responses = design @ np.array([0.5, 1.0]) + np.exp(0.5 * design[:, 1]) * rng.standard_normal(15)
@@ -208,7 +208,7 @@ def growing_noise() -> sk.Target:
 
 
 def normal_approximation(target: sk.Target) -> tuple[np.ndarray, np.ndarray]:
-    """Mode and inverse curvature there, by Newton's method with steps that are halved while the density falls."""
+    """Return the mode and the inverse curvature there, by Newton's method with step halving."""
     assert target.dim is not None
     mode, steps = np.zeros(target.dim), 1e-4 * np.eye(target.dim)
     for _ in range(60):
@@ -230,7 +230,7 @@ def normal_approximation(target: sk.Target) -> tuple[np.ndarray, np.ndarray]:
 def hamiltonian_chains(
     target: sk.Target, chains: int, draws: int, rng: np.random.Generator, warm_up: int = 300
 ) -> np.ndarray:
-    """Right draws, (chains, draws, d); the metric is the curvature at the mode, then the covariance of a warm-up."""
+    """Draw exactly, (chains, draws, d), with the curvature at the mode and then the warm-up covariance as metric."""
     mode, covariance = normal_approximation(target)
     points = mode + 0.3 * rng.standard_normal((chains, len(mode))) @ np.linalg.cholesky(covariance).T
     for _ in range(2):
@@ -245,7 +245,7 @@ def hamiltonian_chains(
 def _hamiltonian_run(
     target: sk.Target, points: np.ndarray, covariance: np.ndarray, warm_up: int, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Moves of every chain, (draws, chains, d), without those in which the step is adapted; only these for no draws."""
+    """Return the moves of all chains, (draws, chains, d), without the adaptation; only the latter if draws is 0."""
     root = np.linalg.cholesky(covariance)
     density, slope = target.log_density(points), target.score(points) @ root
     step, kept = 1.0 / points.shape[1] ** 0.25, np.empty((warm_up + draws, *points.shape))
@@ -257,7 +257,7 @@ def _hamiltonian_run(
         for _ in range(_PATH):
             momentum = momentum + 0.5 * steps * there
             at = at + steps * momentum @ root.T
-            with np.errstate(over="ignore", invalid="ignore"):  # of paths that leave for good, which are refused
+            with np.errstate(over="ignore", invalid="ignore"):  # diverging paths, which are rejected
                 there = target.proposal_score(at) @ root
                 momentum = momentum + 0.5 * steps * there
         with np.errstate(over="ignore", invalid="ignore"):
@@ -275,7 +275,7 @@ def _hamiltonian_run(
 def approximations(
     target: sk.Target, name: str, rng: np.random.Generator, chains: int = 60, draws: int = 500
 ) -> Iterator[Problem]:
-    """Right draws of Hamiltonian chains, Langevin draws, and normal approximations with and without dependence."""
+    """Yield exact draws, Langevin draws, and normal approximations with and without dependence."""
     right = hamiltonian_chains(target, chains, draws, rng)
     truth = Truth.of(right)
     mode, covariance = normal_approximation(target)
@@ -293,7 +293,7 @@ def approximations(
 
 
 def _langevin(target: sk.Target, start: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draws of many unadjusted chains, each started at a right draw, with half the step where one leaves for good."""
+    """Draw from many unadjusted chains with exact initial states; halve the step size if a chain diverges."""
     root, step = np.linalg.cholesky(covariance), _LANGEVIN_STEP
     far = 20.0 * np.abs(start - start.mean(axis=0)).max(axis=0)
     while True:

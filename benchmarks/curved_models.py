@@ -1,8 +1,8 @@
-"""Targets with curved, skewed or funnel-shaped densities, exact draws of each, and their true means and sds.
+"""Targets with curved, skewed or funnel-shaped densities, exact draws, and true means and sds.
 
-All parameters are unconstrained, all data are simulated with fixed seeds. Truths are closed forms or quadrature where
-the distribution factorizes, and importance sampling from a Student t otherwise. The proposals that importance sampling
-keeps by rejection serve as exact draws.
+All parameters are unconstrained, and all data are simulated with fixed seeds. True moments are closed forms or
+quadrature if the distribution factorizes, and importance sampling from a Student t otherwise. Rejection sampling of
+these proposals gives exact draws.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import steinkit as sk
 Array = np.ndarray
 Rng = np.random.Generator
 PROPOSALS, PILOTS, DF = 400_000, 40_000, 5.0
-ROWS = 20_000  # log densities evaluated at a time
+ROWS = 20_000  # log densities evaluated together
 WIDEST = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A target, a function (n, rng) -> (n, d) that makes exact draws, and one that computes the true moments."""
+    """Target, a function (n, rng) -> (n, d) for exact draws, and a function for the true moments."""
 
     name: str
     target: sk.Target
@@ -64,19 +64,19 @@ def _without_sampler(target: sk.Target) -> sk.Target:
 
 
 def exactly(mean: Array, sd: Array) -> Truth:
-    """Return a truth without noise."""
+    """Return a true value without standard error."""
     return Truth(np.asarray(mean, float), np.asarray(sd, float), np.zeros(len(mean)), np.zeros(len(mean)))
 
 
 def _banana(name: str, bend: float, sd: float) -> Model:
-    """x1 ~ N(0, 1), x2 ~ N(bend (x1^2 - 1), sd^2)."""
+    """Return the target x1 ~ N(0, 1), x2 ~ N(bend (x1^2 - 1), sd^2)."""
     made = banana(bend, sd)
     sds = np.array([1.0, np.sqrt(2.0 * bend**2 + sd**2)])
     return Model(name, _without_sampler(made), made.sample, lambda: exactly(np.zeros(2), sds))
 
 
 def _rotated_banana(bend: float = 1.5, sd: float = 0.4, dim: int = 5) -> Model:
-    """A banana and three independent normal coordinates, rotated."""
+    """Return a banana and three independent normal coordinates, rotated."""
     flat = banana(bend, sd)
     axes = np.linalg.qr(np.random.default_rng(31).standard_normal((dim, dim)))[0]
 
@@ -99,7 +99,7 @@ def _rotated_banana(bend: float = 1.5, sd: float = 0.4, dim: int = 5) -> Model:
 
 
 def ring(radius: float = 4.0, width: float = 0.7) -> sk.Target:
-    """log p = -(|x| - radius)^2 / (2 width^2) in the plane."""
+    """Return the target log p = -(|x| - radius)^2 / (2 width^2) in the plane."""
 
     def score(x: Array) -> Array:
         r = np.linalg.norm(x, axis=1, keepdims=True)
@@ -126,7 +126,7 @@ def _ring(radius: float = 4.0, width: float = 0.7) -> Model:
 
 
 def _sine_ridge(height: float = 1.5, rate: float = 2.0, sd: float = 0.3) -> Model:
-    """x1 ~ N(0, 1), x2 ~ N(height sin(rate x1), sd^2)."""
+    """Return the target x1 ~ N(0, 1), x2 ~ N(height sin(rate x1), sd^2)."""
 
     def score(x: Array) -> Array:
         pull = (x[:, 1] - height * np.sin(rate * x[:, 0])) / sd**2
@@ -145,14 +145,14 @@ def _sine_ridge(height: float = 1.5, rate: float = 2.0, sd: float = 0.3) -> Mode
 
 
 def _funnel(sd: float = 1.5, dim: int = 4) -> Model:
-    """v ~ N(0, sd^2), the others ~ N(0, exp(v))."""
+    """Return the target v ~ N(0, sd^2), others ~ N(0, exp(v))."""
     made = funnel(sd, dim)
     sds = np.array([sd, *np.full(dim - 1, np.exp(0.25 * sd**2))])
     return Model("funnel", _without_sampler(made), made.sample, lambda: exactly(0 * sds, sds))
 
 
 def log_gamma(shape: float = 3.0, dim: int = 3) -> sk.Target:
-    """Logarithms of independent gamma variables."""
+    """Return logarithms of independent gamma variables."""
     return sk.Target(
         lambda x: shape - np.exp(x),
         log_density=lambda x: (shape * x - np.exp(x)).sum(axis=1),
@@ -168,7 +168,7 @@ def _log_gamma(shape: float = 3.0, dim: int = 3) -> Model:
 
 
 def zero_inflated() -> sk.Target:
-    """Logit of the share of structural zeros, and log rate, of 25 counts."""
+    """Return the logit of the fraction of structural zeros, and the log rate, of 25 counts."""
     rng = np.random.default_rng(21)
     counts = np.where(rng.random(25) < 0.2, 0, rng.poisson(1.5, 25))
     zeros, others, total = int((counts == 0).sum()), int((counts > 0).sum()), int(counts.sum())
@@ -191,7 +191,7 @@ def zero_inflated() -> sk.Target:
 
 
 def weibull() -> sk.Target:
-    """Log shape and log scale of twelve times."""
+    """Return the log shape and log scale of twelve times."""
     logs = np.log(np.random.default_rng(22).weibull(1.4, 12))
 
     def log_density(x: Array) -> Array:
@@ -208,7 +208,7 @@ def weibull() -> sk.Target:
 
 
 def gaussian_process() -> sk.Target:
-    """Log amplitude, log length scale and log noise sd of twelve values of a function."""
+    """Return the log amplitude, log length scale and log noise sd of twelve values of a function."""
     rng = np.random.default_rng(23)
     places = np.sort(rng.uniform(-2.0, 2.0, 12))
     squares = np.subtract.outer(places, places) ** 2
@@ -237,7 +237,7 @@ def gaussian_process() -> sk.Target:
 
 
 def beta_binomial() -> sk.Target:
-    """Logit of the mean and log concentration of ten groups of fifteen trials."""
+    """Return the logit of the mean and the log concentration of ten groups of fifteen trials."""
     rng = np.random.default_rng(24)
     trials, counts = 15, rng.binomial(15, rng.beta(1.6, 2.4, 10))
 
@@ -261,7 +261,7 @@ def beta_binomial() -> sk.Target:
 
 
 def _hierarchical_normal() -> Model:
-    """(mu, log tau, theta_1, ..., theta_8): centered, with known variances of one."""
+    """Return (mu, log tau, theta_1, ..., theta_8), centered, with known variances of one."""
     rng = np.random.default_rng(25)
     y = 1.0 + 0.8 * rng.standard_normal(8) + rng.standard_normal(8)
 
@@ -278,7 +278,7 @@ def _hierarchical_normal() -> Model:
 
     grid = np.linspace(-7.0, 5.0, 6001)
     tau2 = np.exp(2.0 * grid)
-    precision = 0.25 + 8.0 / (1.0 + tau2)  # of mu given tau
+    precision = 0.25 + 8.0 / (1.0 + tau2)  # variance of mu given tau
     center = y.sum() / (1.0 + tau2) / precision
     height = -4.0 * np.log1p(tau2) - 0.5 * (y**2).sum() / (1.0 + tau2) + 0.5 * precision * center**2
     height += -0.5 * np.log(precision) - 0.5 * grid**2
@@ -306,7 +306,7 @@ def _hierarchical_normal() -> Model:
 
 
 def _horseshoe() -> Model:
-    """(log tau, log lambda_1..3, z_1..3): y_j ~ N(tau lambda_j z_j, 1), half-Cauchy scales, z_j ~ N(0, 1)."""
+    """Return (log tau, log lambda_1..3, z_1..3): y_j ~ N(tau lambda_j z_j, 1), half-Cauchy scales, z_j ~ N(0, 1)."""
     y = np.array([0.4, -1.2, 3.5])
 
     def score(x: Array) -> Array:
@@ -321,11 +321,11 @@ def _horseshoe() -> Model:
         prior = np.logaddexp(scales, -scales).sum(axis=1) + 0.5 * (z**2).sum(axis=1)
         return -prior - 0.5 * ((y - np.exp(x[:, :1] + x[:, 1:4]) * z) ** 2).sum(axis=1)
 
-    grid = np.linspace(-15.0, 15.0, 601)  # of log tau and of log lambda; half-Cauchy tails fall as exp(-|x|)
+    grid = np.linspace(-15.0, 15.0, 601)  # of log tau and log lambda; half-Cauchy tails decrease as exp(-|x|)
     prior = np.exp(-np.logaddexp(grid, -grid))
 
     def given(log_tau: Array, value: float) -> tuple[Array, Array]:
-        """Return exp(log tau + log lambda) and shares of the grid of log lambda, a row per tau."""
+        """Return exp(log tau + log lambda) and weights of the grid of log lambda, one row per tau."""
         scale = np.exp(log_tau[:, None] + grid)
         variance = 1.0 + scale**2
         return scale, prior * np.exp(-0.5 * value**2 / variance) / np.sqrt(variance)
@@ -373,7 +373,7 @@ def _by_importance(target: sk.Target, name: str) -> Model:
 
 @cache
 def importance(name: str) -> tuple[Array, Array, Truth]:
-    """Return proposals, their weights of sum one, and the moments with their errors.
+    """Return proposals, their normalized weights, and the moments with their errors.
 
     Raises
     ------
@@ -413,9 +413,9 @@ def _pool(name: str) -> Array:
 
 
 def mode_and_curvature(target: sk.Target, start: Array, scale: Array | float = 1.0) -> tuple[Array, Array]:
-    """Return the mode that L-BFGS reaches from a start, and the inverse curvature there.
+    """Return the mode found by L-BFGS from a start, and the inverse curvature there.
 
-    In units of `scale`, curvatures below 1 / `WIDEST`^2, as along a ring, are raised to that.
+    In units of `scale`, curvatures are at least 1 / `WIDEST`^2, which matters along a ring.
     """
     found = minimize(
         lambda x: -target.log_density(x[None])[0], start, jac=lambda x: -target.score(x[None])[0], method="L-BFGS-B"

@@ -1,16 +1,15 @@
-"""Whether calls end when `max_seconds` says, whatever they are at.
+"""Check that calls end within `max_seconds`, whatever they compute.
 
-Two kinds of calls: CASES, each on more work than the time asked for allows, or nearly so; and all measures over sizes
-from 1000 draws to a million and from one coordinate to a thousand, on independent draws and, where that is other work,
-on those of a random walk, whose neighbours lie close together. A call is late if it takes more than one and a half
-times what was asked and two seconds. The exit code is 1 if a call is late.
+There are two kinds of calls: CASES, which require more time than allowed, or almost; and all measures, for sizes from
+1000 draws to a million and from one coordinate to a thousand. The draws are independent, or those of a random walk with
+similar neighbors if this changes the work. A call is late if it takes more than one and a half times its limit plus two
+seconds. The exit code is 1 if a call is late.
 
-Each call has a process of its own, forked from this one, so that its memory can be measured and threads that it leaves
-behind do not slow down the next. Kernels are compiled before, on small samples: a first compilation counts in a user's
-time, but cannot be cut short. Outcomes are an answer, with its relative width where it is a bracket, or the error with
-the bracket it carries. Times are those of a clock on the wall, so that on a machine with other work to do calls are
-late that would not be; a call that got less than half of a processor is judged by processor time instead, and is hung
-at twenty times the limit. Run it with
+Each call runs in a process forked from this one, which allows memory measurements and isolates remaining threads.
+Kernels are compiled before, on small samples, because a compilation cannot be interrupted. Outcomes are an answer, with
+its relative width if it is a bracket, or the error with its bracket. Times are wall times, so that calls may be late on
+a busy machine. A call that gets less than half of a processor is evaluated by processor time instead, and counts as
+hanging at twenty times its limit.
 
     python benchmarks/deadlines.py [--quick] [--only TEXT] [--cases N] [--seed S] [--most GIGABYTES]
 """
@@ -38,7 +37,7 @@ import steinkit as sk
 from steinkit.cli import commands
 from steinkit.errors import SolverError, SteinkitError, SteinkitWarning
 
-_HUNG = 20.0  # times the limit
+_HUNG = 20.0  # multiples of the limit
 SHAPES = (
     (1000, 1), (1000, 3), (1000, 30), (1000, 300), (1000, 1000), (2000, 200), (10_000, 2), (10_000, 10), (10_000, 100),
     (30_000, 3), (100_000, 1), (100_000, 5), (100_000, 50), (300_000, 30), (1_000_000, 1), (1_000_000, 10),
@@ -52,7 +51,7 @@ QUICK = (
 
 
 class Case(NamedTuple):
-    """A call that is held to a time: it takes its draws and that time."""
+    """Call with a time limit: a function of the draws and the limit."""
 
     name: str
     shape: tuple[int, int]
@@ -62,11 +61,11 @@ class Case(NamedTuple):
 
     @property
     def jobs(self) -> int:
-        """Processors that the call may keep busy."""
+        """Number of processors that the call may use."""
         return 2 if "2 jobs" in self.name else 1
 
     def draws(self, generator: np.random.Generator) -> np.ndarray:
-        """Of a standard normal; or of a slow walk there."""
+        """Return standard normal draws, or those of a slow random walk."""
         independent = generator.standard_normal(self.shape)
         return 0.02 * independent.cumsum(axis=0) if self.walk else independent
 
@@ -97,7 +96,7 @@ def judged(x: np.ndarray, seconds: float) -> Any:
 
 
 def from_command_line(*options: str) -> Callable[[np.ndarray, float], Any]:
-    """``steinkit score`` on a file, reading included."""
+    """Run ``steinkit score`` on a file, including its reading."""
 
     def call(x: np.ndarray, seconds: float) -> Any:
         with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +166,7 @@ WALKS = ("graph", "moments", "verdict", "bias")
 
 
 def over_sizes() -> Iterator[Case]:
-    """All measures, sizes and caps."""
+    """Return all measures, sizes and limits."""
     for shape, seconds in itertools.product(SHAPES, CAPS):
         for name, call in (MEASURES | ON_A_LINE if shape[1] == 1 else MEASURES).items():
             yield Case(name, shape, seconds, call)
@@ -176,7 +175,7 @@ def over_sizes() -> Iterator[Case]:
 
 
 def outcome(call: Callable[[], Any]) -> str:
-    """What came of a call, in a few words."""
+    """Describe the outcome of a call."""
     try:
         found = call()
     except SolverError as error:
@@ -191,7 +190,7 @@ def outcome(call: Callable[[], Any]) -> str:
 
 
 class Cost(NamedTuple):
-    """What a call took, bytes beside those in use before, and its outcome."""
+    """Time of a call, additional memory in bytes, and outcome."""
 
     seconds: float
     processor: float
@@ -199,7 +198,7 @@ class Cost(NamedTuple):
     outcome: str
 
     def faults(self, case: Case) -> str:
-        """In capitals what is wrong."""
+        """Return problems, in capitals."""
         limit = 1.5 * case.seconds + 2.0
         is_starved = self.processor < 0.5 * self.seconds
         late = self.seconds > (_HUNG if is_starved else 1.0) * limit or self.processor > limit * case.jobs
@@ -207,7 +206,7 @@ class Cost(NamedTuple):
 
 
 def peak_memory() -> float:
-    """The most bytes that this process had in use since `forget_peak`; 0 where the system does not tell."""
+    """Return the peak memory of this process since `forget_peak`; 0 if unknown."""
     with contextlib.suppress(OSError):
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
         return 1024.0 * float(found.group(1)) if found else 0.0
@@ -215,13 +214,13 @@ def peak_memory() -> float:
 
 
 def forget_peak() -> None:
-    """Begin to measure memory anew."""
+    """Reset the measurement of memory."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def cost_of(case: Case, draws: np.ndarray, pipe: Any) -> None:
-    """Make a call, and send what it took."""
+    """Make a call, and send its measurements."""
     warnings.simplefilter("ignore", SteinkitWarning)
     forget_peak()
     start, began, worked = peak_memory(), time.monotonic(), time.process_time()
@@ -229,11 +228,11 @@ def cost_of(case: Case, draws: np.ndarray, pipe: Any) -> None:
     took, worked = time.monotonic() - began, time.process_time() - worked
     pipe.send(Cost(took, worked, peak_memory() - start, found))
     pipe.close()
-    os._exit(0)  # without waiting for threads that were left behind
+    os._exit(0)  # without waiting for remaining threads
 
 
 def measured(case: Case, draws: np.ndarray) -> Cost:
-    """What a call takes in a process of its own."""
+    """Measure a call in a separate process."""
     context = multiprocessing.get_context("fork" if hasattr(os, "fork") else None)
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=cost_of, args=(case, draws, sender))

@@ -1,12 +1,12 @@
-"""Five targets and five faults that were written down before any verdict was run on them.
+"""Five targets and five defects that were defined before any verdict was run on them.
 
-    python benchmarks/fresh_families.py            # 100 exact samples per target, 30 per fault
+    python benchmarks/fresh_families.py            # 100 exact samples per target, 30 per defect
     python benchmarks/fresh_families.py --final    # seeds 1000, 1001, ..., for the last run
     python benchmarks/fresh_families.py --quick
 
-The families and their sizes are fixed: no method, level or constant of the package may be chosen by these results, and
-nothing here is to be changed after a run. A family that fails is reported as it is. One sample of each was judged to
-see that the benchmark works.
+The families and their sizes are fixed. No method, level or constant of the package may be chosen by these results, and
+this file must not be changed after a run. Failing families are reported unchanged. One sample of each was evaluated to
+test the benchmark.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import steinkit as sk
 
 CORRELATION = np.array([[1.0, 0.6, 0.2], [0.6, 1.0, -0.3], [0.2, -0.3, 1.0]])
 CONCENTRATIONS = np.array([0.7, 1.5, 3.0, 6.0, 2.0])
-POOL_CHAINS, POOL_DRAWS = 1000, 100  # of targets without an exact sampler
+POOL_CHAINS, POOL_DRAWS = 1000, 100  # draws of targets without an exact sampler
 
 
 @cache
 def copula(df: float = 4.0) -> sk.Target:
-    """Beta margins joined by the copula of a Student t, on the unit cube."""
+    """Return beta margins with the copula of a Student t, on the unit cube."""
     a, b = np.array([2.0, 1.5, 5.0]), np.array([3.0, 1.5, 2.0])
     precision, margins, student = np.linalg.inv(CORRELATION), stats.beta(a, b), stats.t(df)
 
@@ -55,7 +55,7 @@ def copula(df: float = 4.0) -> sk.Target:
 
 @cache
 def compositions(slope: float = 2.0, sd: float = 0.5) -> sk.Target:
-    """Log ratios of Dirichlet shares to the last share, and a normal coordinate about a multiple of the first share."""
+    """Return log ratios of Dirichlet proportions to the last, and a normal coordinate that depends on the first."""
 
     def parts(x: Array) -> tuple[Array, Array]:
         return np.hstack([x[:, :4], np.zeros((len(x), 1))]), x[:, 4]
@@ -83,7 +83,7 @@ def compositions(slope: float = 2.0, sd: float = 0.5) -> sk.Target:
 
 @cache
 def crescents(radius: float = 3.0, width: float = 0.4, pull: float = 0.8) -> sk.Target:
-    """A ring with two lobes: log p = -(|x| - radius)^2 / (2 width^2) + pull cos(2 angle)."""
+    """Return a ring with two lobes: log p = -(|x| - radius)^2 / (2 width^2) + pull cos(2 angle)."""
 
     def log_density(x: Array) -> Array:
         r = np.linalg.norm(x, axis=1)
@@ -105,7 +105,7 @@ def crescents(radius: float = 3.0, width: float = 0.4, pull: float = 0.8) -> sk.
 
 @cache
 def volatility(returns: int = 12, persistence: float = 0.9) -> sk.Target:
-    """(level, log scale, innovations) of log variances that are autoregressive, not centered."""
+    """Return (level, log scale, innovations) of autoregressive log variances, non-centered."""
     rng = np.random.default_rng(51)
     effect = np.tril(persistence ** np.abs(np.subtract.outer(np.arange(returns), np.arange(returns))))
     squares = np.exp(-1.0 + 0.5 * effect @ rng.standard_normal(returns)) * rng.standard_normal(returns) ** 2
@@ -129,20 +129,20 @@ def volatility(returns: int = 12, persistence: float = 0.9) -> sk.Target:
 
 @cache
 def separated() -> sk.targets.LogisticRegression:
-    """A logistic regression whose twenty responses are the signs of the first feature; prior sds of five."""
+    """Return a logistic regression of twenty responses, the signs of the first feature; prior sds are 5."""
     features = np.random.default_rng(52).standard_normal((20, 3)) * np.array([1.0, 2.0, 0.5])
     return sk.targets.LogisticRegression(features, features[:, 0] > 0.0, prior_variance=25.0)
 
 
 @cache
 def pool(target: sk.Target) -> Array:
-    """Run long Hamiltonian Monte Carlo, many chains that each give some draws, ten transitions apart."""
+    """Run Hamiltonian Monte Carlo with many chains; keep draws that are ten transitions apart."""
     chains = hamiltonian_chains(target, POOL_CHAINS, 10 * POOL_DRAWS, np.random.default_rng(53))
     return chains[:, ::10].reshape(-1, chains.shape[-1])
 
 
 def picked(target: sk.Target, rng: Rng) -> Array:
-    """Pick a thousand draws of the pool."""
+    """Select a thousand draws of the pool."""
     draws = pool(target)
     return draws[rng.choice(len(draws), N, replace=False)]
 
@@ -156,7 +156,7 @@ def thinned_tail(rng: Rng) -> Case:
 
 
 def swapped_scales(rng: Rng) -> Case:
-    """Give the first and the last coefficient each other's standard deviation."""
+    """Exchange the standard deviations of the first and the last coefficient."""
     target = separated()
     x = picked(target, rng)
     center, scale = pool(target).mean(axis=0), pool(target).std(axis=0)
@@ -164,7 +164,7 @@ def swapped_scales(rng: Rng) -> Case:
 
 
 def half_converged(rng: Rng, step: float = 0.1, steps: int = 10, noise: float = 0.5) -> Case:
-    """Run a few steps of Langevin dynamics with noisy gradients from the prior mean, a chain per draw."""
+    """Run a few steps of Langevin dynamics with noisy gradients from the prior mean, one chain per draw."""
     target = volatility()
     scale = pool(target).std(axis=0)
     x = np.zeros((N, len(scale))) - np.eye(len(scale))[:2].sum(axis=0)
@@ -175,7 +175,7 @@ def half_converged(rng: Rng, step: float = 0.1, steps: int = 10, noise: float = 
 
 
 def dropped_prior(rng: Rng, data: int = 20, dim: int = 5) -> Case:
-    """Draw the posterior of a linear regression under a flat prior; the target has a standard normal one."""
+    """Draw the posterior of a linear regression with a flat prior; the target has a standard normal prior."""
     features = rng.standard_normal((data, dim))
     answers = features @ rng.standard_normal(dim) + rng.standard_normal(data)
 
@@ -188,7 +188,7 @@ def dropped_prior(rng: Rng, data: int = 20, dim: int = 5) -> Case:
 
 
 def subsampled(rng: Rng, data: int = 200, kept: int = 180) -> Case:
-    """Draw the posterior of a logistic regression from nine tenths of the data, each counted 1 / .9 times."""
+    """Draw the posterior of a logistic regression from 90 % of the data, each with weight 1 / .9."""
     features = rng.standard_normal((data, 4))
     responses = rng.random(data) < expit(features @ np.array([1.0, -0.5, 0.5, 0.0]))
     target = sk.targets.LogisticRegression(features, responses, prior_variance=4.0)
@@ -219,6 +219,6 @@ FAULTS: dict[str, Make] = {
 
 
 if __name__ == "__main__":
-    import fresh_families  # by its name: worker processes then keep the pools that they have made
+    import fresh_families  # imported by name, so that worker processes keep their pools
 
     run(fresh_families.EXACT, fresh_families.FAULTS, "fresh_families", __doc__)

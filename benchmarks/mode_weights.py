@@ -1,4 +1,4 @@
-"""Whether the shares that `steinkit.mode_weights` finds are right to their margins, and what it refuses.
+"""Check the margins of the weights that `steinkit.mode_weights` estimates, and the samples that it rejects.
 
     python benchmarks/mode_weights.py             # a quarter of an hour
     python benchmarks/mode_weights.py --quick
@@ -6,15 +6,16 @@
 
 The parts:
 
-- right: samples of 1000 independent draws in their right shares, half and half or in thirds. *Rejected* of those that
-  are not refused, at .05; *within* counts shares that lie within their margins, twice the standard error;
-- wrong: the same in shares of 60 to 40, where half and half is right;
-- stuck: four chains that never cross, three in one of two modes: error of means and log standard deviations, over the
-  root of their mean square, as the draws are and weighted;
-- near: modes that nearly touch. The truth is that of the region, by 100,000 draws;
-- sgld: SGLD on the mixture's posterior, thinned by 50, and unthinned runs of 1000 steps. *Floor* is the error with the
-  exact share of each region: what is wrong within the modes;
-- verdict: false alarms of `steinkit.verdict` on right samples, with the test of shares and without.
+- right: samples of 1000 independent draws with correct weights, 1/2 or 1/3 each. *Rejected* is the rejection rate at
+.05
+  of evaluated samples; *within* counts weights within their margins of error, twice the standard error;
+- wrong: the same with weights .6 and .4 in place of 1/2;
+- stuck: four chains that never switch modes, three of them in one of two modes: error of means and log standard
+  deviations, relative to their root mean square, for the draws as given and after reweighting;
+- near: overlapping modes. The true weight is that of the region, from 100,000 draws;
+- sgld: SGLD on the mixture posterior, thinned by 50, and unthinned runs of 1000 steps. *Floor* is the error with the
+  exact weight of each region, that is, the error within the modes;
+- verdict: false rejections of `steinkit.verdict` for exact samples, with and without the test of weights.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ DRAWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """Normal, Student's t, or normal and bent: the second coordinate gains ``bend (z1^2 - 1)``."""
+    """Normal or Student's t component, or curved normal: the second coordinate gains ``bend (z1^2 - 1)``."""
 
     centre: np.ndarray
     sd: np.ndarray
@@ -46,7 +47,7 @@ class Mode:
     bend: float = 0.0
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Independent draws."""
+        """Draw independently."""
         z = rng.standard_normal((n, len(self.centre)))
         if np.isfinite(self.df):
             z *= np.sqrt(self.df / rng.chisquare(self.df, (n, 1)))
@@ -55,7 +56,7 @@ class Mode:
         return self.centre + self.sd * z
 
     def log_density_and_score(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Both at points, shape (n, d); the density normalised."""
+        """Compute the normalized log density and the score at points, shape (n, d)."""
         z, d = (x - self.centre) / self.sd, len(self.centre)
         if self.bend:
             z[:, 1] -= self.bend * (z[:, 0] ** 2 - 1.0)
@@ -73,34 +74,34 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Modes in equal shares."""
+    """Mixture with equal weights."""
 
     name: str
     modes: tuple[Mode, ...]
 
     def log_density(self, x: np.ndarray) -> np.ndarray:
-        """Up to the logarithm of the number of modes."""
+        """Compute the log density up to the logarithm of the number of modes."""
         return logsumexp([mode.log_density_and_score(x)[0] for mode in self.modes], axis=0)
 
     def score(self, x: np.ndarray) -> np.ndarray:
-        """Its gradient."""
+        """Compute the score."""
         densities, slopes = zip(*(mode.log_density_and_score(x) for mode in self.modes), strict=True)
         weights = np.exp(np.stack(densities) - logsumexp(densities, axis=0))
         return np.einsum("kn,knd->nd", weights, np.stack(slopes))
 
     @property
     def target(self) -> sk.Target:
-        """What steinkit is given."""
+        """Return the target for steinkit."""
         return sk.Target(self.score, log_density=self.log_density, dim=len(self.modes[0].centre))
 
     def draw(self, n: int, rng: np.random.Generator, shares: list[float] | None = None) -> np.ndarray:
-        """Independent draws, in equal shares or others."""
+        """Draw independently, with equal or given weights."""
         labels = rng.choice(len(self.modes), size=n, p=shares)
         return np.stack([mode.draw(n, rng) for mode in self.modes])[labels, np.arange(n)]
 
 
 def mixture(dim: int, separation: float, kind: str = "normal", modes: int = 2) -> Mixture:
-    """Along the first coordinate; three modes in a triangle."""
+    """Return modes along the first coordinate; three modes form a triangle."""
     centres = np.zeros((modes, dim))
     centres[1, 0] = separation
     if modes == 3:
@@ -120,7 +121,7 @@ def mixture(dim: int, separation: float, kind: str = "normal", modes: int = 2) -
 
 @dataclass
 class Tally:
-    """What was said of samples of one kind."""
+    """Results for samples of one kind."""
 
     z: list[float] = field(default_factory=list)
     p: list[float] = field(default_factory=list)
@@ -128,7 +129,7 @@ class Tally:
     miscounted: int = 0
 
     def add(self, points: np.ndarray, of: Mixture, seed: int) -> None:
-        """Count one more sample."""
+        """Count one sample."""
         found = shares_or_reason(points, of.target, seed)
         if isinstance(found, str):
             self.refused[found] += 1
@@ -139,7 +140,7 @@ class Tally:
             self.z += ((found.shares - 1.0 / len(of.modes)) / (found.margins / 2.0)).tolist()
 
     def row(self) -> str:
-        """What was counted."""
+        """Format the counts."""
         z = np.abs(self.z)
         rejected = f"{np.mean(np.array(self.p) < 0.05):10.3f}" if self.p else f"{'-':>10}"
         within = f"{np.mean(z < 2.0):10.3f}{np.sqrt(np.mean(z**2)):10.2f}" if len(z) else f"{'-':>10}{'-':>10}"
@@ -147,7 +148,7 @@ class Tally:
 
 
 def shares_or_reason(points: np.ndarray, target: sk.Target, seed: int) -> sk.ModeWeights | str:
-    """Proposals of their own for every sample, whose noise would else be that of all."""
+    """Use separate proposals for every sample, to make their noise independent."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -165,7 +166,7 @@ def mixtures(quick: bool) -> list[Mixture]:
 
 
 def print_shares(quick: bool, seed: int, wrong: bool) -> None:
-    """Right samples, or those of 60:40, of all mixtures."""
+    """Print the results for exact samples, or with weights .6 and .4, of all mixtures."""
     repeats = 3 if quick else 50 if wrong else 200
     title = "60:40 where half and half is right" if wrong else "Right samples"
     heads = (
@@ -236,7 +237,7 @@ def print_near(quick: bool, seed: int) -> None:
 
 
 def print_sgld(quick: bool, seed: int) -> None:
-    """The means and log standard deviations of the mixture's posterior, by runs that are reweighted."""
+    """Compute the means and log standard deviations of the mixture posterior, from reweighted runs."""
     from scipy.spatial import cKDTree
 
     target, ticks = sk.targets.MixturePosterior(), np.linspace(-4.0, 4.0, 401)

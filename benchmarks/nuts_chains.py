@@ -1,16 +1,17 @@
-"""How often `steinkit.verdict` accuses right chains as PyMC, nutpie, NumPyro and BlackJAX make them.
+"""Rejection rates of `steinkit.verdict` for correct chains of PyMC, nutpie, NumPyro and BlackJAX.
 
-    python benchmarks/nuts_chains.py --judge --seeds 20 --keep FOLDER  # sample, keep the draws and judge them
-    python benchmarks/nuts_chains.py --judge --kept FOLDER             # judge again what was kept, without sampling
+    python benchmarks/nuts_chains.py --judge --seeds 20 --keep FOLDER  # sample, store the draws and evaluate them
+    python benchmarks/nuts_chains.py --judge --kept FOLDER             # evaluate stored draws, without sampling
     python benchmarks/nuts_chains.py --judge --kept FOLDER --target    # by the score function: with invariance test
-    python benchmarks/nuts_chains.py --write tests/data/nuts           # the small samples that the tests judge
+    python benchmarks/nuts_chains.py --write tests/data/nuts           # the small samples used by the tests
 
-NUTS with the packages' own defaults, nothing thinned: one chain of 1000 draws, and four of 500. Such draws are
-negatively autocorrelated, while their squares are positively so. The models are those of `nuts_models.py`; ``--models``
-and ``--packages`` choose some of them. Sampling needs ``pip install 'steinkit[ecosystems]'``, judging what was kept
-does not. As chains of one run are independent, those of all seeds are sampled in one, compiled once.
+NUTS runs with the default settings of the packages, without thinning: one chain of 1000 draws, and four of 500. Such
+draws are negatively autocorrelated, while their squares are positively autocorrelated. The models are those of
+`nuts_models.py`; ``--models`` and ``--packages`` select some of them. Sampling requires ``pip install
+'steinkit[ecosystems]'``; the evaluation of stored draws does not. Because chains are independent, the chains of all
+seeds are sampled in one run, which compiles once.
 
-FOLDER holds ``MODEL--PACKAGE--CHAINS.npz``: points and scores, of shape (seeds, chains, draws, d), and the software.
+FOLDER contains ``MODEL--PACKAGE--CHAINS.npz``: points and scores, of shape (seeds, chains, draws, d), and the software.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from right_chains import LAYOUTS
 
 import steinkit as sk
 
-UNIT = 2.0**-10  # of the whole numbers that are written for the tests
-WRITTEN = {  # model: how many samples of one chain, and of four
+UNIT = 2.0**-10  # unit of the integers that are written for the tests
+WRITTEN = {  # model: number of samples with one chain, and with four
     "normal_2": (3, 2),
     "normal_5": (3, 2),
     "normal_20": (2, 1),
@@ -45,8 +46,11 @@ class Fits:
     Attributes
     ----------
     model : Model
+        The model.
     package : str
+        Name of the package.
     points : ndarray of float32, shape (seeds, chains, draws, d)
+        Draws of all seeds.
     """
 
     model: Model
@@ -58,12 +62,12 @@ class Fits:
         return f"{self.model.name}, {self.package}, {chains} chain{'s' if chains > 1 else ''}"
 
     def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Draws, (chains, draws, d), and their scores, (chains * draws, d), of every seed."""
+        """Yield draws, (chains, draws, d), and scores, (chains * draws, d), of every seed."""
         for points in self.points.astype(np.float64):
             yield points, self.model.score(points.reshape(-1, self.model.dim))
 
     def keep(self, folder: Path) -> None:
-        """Write the samples with their scores."""
+        """Store the samples with their scores."""
         folder.mkdir(parents=True, exist_ok=True)
         scores = np.array([scores for _, scores in self.each()], dtype=np.float32).reshape(self.points.shape)
         place = folder / f"{self.model.name}--{self.package}--{self.points.shape[1]}.npz"
@@ -71,13 +75,13 @@ class Fits:
 
 
 def fitted(model: Model, package: str, chains: int, seeds: int) -> Fits:
-    """Sample a model so many times."""
+    """Sample a model with several seeds."""
     points = sampled(model, package, seeds * chains, LAYOUTS[chains], seed=chains)
     return Fits(model, package, points.reshape(seeds, chains, LAYOUTS[chains], model.dim))
 
 
 def kept(folder: Path, model: Model, package: str, chains: int, seeds: int) -> Fits | None:
-    """Samples that `Fits.keep` wrote, if it did."""
+    """Return samples stored by `Fits.keep`, or None."""
     place = folder / f"{model.name}--{package}--{chains}.npz"
     if not place.exists():
         return None
@@ -86,7 +90,7 @@ def kept(folder: Path, model: Model, package: str, chains: int, seeds: int) -> F
 
 
 def rounded(points: np.ndarray) -> np.ndarray:
-    """Points in whole numbers of `UNIT`, which take half the room of floats."""
+    """Return points as integers in units of `UNIT`, with half of the memory of floats."""
     whole = np.round(points / UNIT)
     if np.abs(whole).max() > np.iinfo(np.int16).max:
         raise ValueError("draws are too large for 16 bits")
@@ -94,7 +98,7 @@ def rounded(points: np.ndarray) -> np.ndarray:
 
 
 def write(folder: Path, package: str) -> None:
-    """Write a package's small samples for the tests: ``PACKAGE.npz`` with ``MODEL_one`` and ``MODEL_four``."""
+    """Write small samples of a package for the tests: ``PACKAGE.npz`` with ``MODEL_one`` and ``MODEL_four``."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, np.ndarray] = {}
     for name, seeds in WRITTEN.items():

@@ -1,18 +1,19 @@
-"""Whether the sliced graph Stein discrepancy ranks samples right from three dimensions on, where the full one does not.
+"""Check that the sliced graph Stein discrepancy ranks samples correctly in three and more dimensions.
 
     python benchmarks/sliced.py          # four minutes
     python benchmarks/sliced.py --quick
 
-Questions, each of the first three with a truth that the discrepancy has not seen:
+The full discrepancy does not. The first three questions are answered relative to a truth that the discrepancy does not
+use:
 
-- Samples of N(0, I) in 3 to 20 dimensions with one defect each: by how many times do they score higher than exact ones,
-  and in how many seeds do the brackets of the two lie apart?
-- Gorham and Mackey's figure 4: random walks over the coefficients of a logistic regression whose tests of a move are
-  exact or approximate. Few evaluations are better spent on approximate tests, many on exact ones: where do the curves
-  cross, by the discrepancy and by the error of the posterior mean?
+- Samples of N(0, I) in 3 to 20 dimensions with one defect each: how large are their values relative to those of exact
+  samples, and for how many seeds are the two brackets disjoint?
+- Gorham and Mackey's figure 4, random walks over the coefficients of a logistic regression with exact or approximate
+  tests. Approximate tests are better for few evaluations, and exact tests for many. Where do the curves intersect,
+  according to the discrepancy and according to the error of the posterior mean?
 - Stochastic gradient Langevin dynamics on a logistic regression with ten coefficients: does a sweep choose the step
-  size with the smallest errors of means and standard deviations against a long run?
-- The test of slices solves its programs to a tenth: would it find more faults if it solved them to a thousandth?
+  size with the smallest errors of means and standard deviations relative to a long run?
+- The test of slices solves its programs to 10 %. Would a tolerance of .1 % detect more defects?
 
 References
 ----------
@@ -55,7 +56,7 @@ STEP_SIZES = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3)
 
 
 def narrow_samples(dims: tuple[int, ...], seeds: int) -> None:
-    """Print how the samples with a defect rank beside exact ones; raw units, in which the target has sd 1."""
+    """Print the values of samples with a defect relative to exact ones, in raw units, with target sd 1."""
     print(f"\nN(0, I), 1000 draws, {seeds} seeds: median over that of exact draws (brackets above another seed's)\n")
     print(f"{'d':>3}{'exact':>8}" + "".join(f"{name:>22}" for name in DEFECTS))
     for dim in dims:
@@ -76,20 +77,20 @@ def narrow_samples(dims: tuple[int, ...], seeds: int) -> None:
 
 
 def long_run(target: sk.Posterior, step_size: float, draws: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of a posterior, from corrected Langevin chains."""
+    """Compute the mean and standard deviation of a posterior from corrected Langevin chains."""
     found = mala(target, step_size=step_size, draws=draws, burn_in=draws // 20, chains=4, seed=[101, 102, 103, 104])
     points = found.points.reshape(-1, found.points.shape[-1])
     return points.mean(axis=0), points.std(axis=0)
 
 
 def crossing(seeds: int, budgets: tuple[int, ...], steps: int) -> None:
-    """Print both figures of merit of every test at every budget."""
+    """Print both criteria for every test and budget."""
     target = sk.targets.LogisticRegression.nodal()
     mean, sd = long_run(target, 0.5, steps)
     values: dict[float, list[float]] = {epsilon: [] for epsilon in EPSILONS}
     errors: dict[float, list[float]] = {epsilon: [] for epsilon in EPSILONS}
     for epsilon in EPSILONS:
-        batch_size = 2 if epsilon else target.size  # the exact test reads all data at once
+        batch_size = 2 if epsilon else target.size  # the exact test reads all data in one stage
         chains = approximate_mh(
             target, proposal_scale=0.1, epsilon=epsilon, batch_size=batch_size, budget=budgets[-1], seed=range(seeds)
         )
@@ -114,7 +115,7 @@ def crossing(seeds: int, budgets: tuple[int, ...], steps: int) -> None:
 
 
 def step_size(seeds: int, draws: int, steps: int) -> None:
-    """Print the sweep's medians beside the errors of means and standard deviations that it has not seen."""
+    """Print the medians of the sweep, and the errors of means and standard deviations."""
     rng = np.random.default_rng(0)
     features = np.column_stack([np.ones(1000), rng.standard_normal((1000, 9)) @ np.diag(np.linspace(0.5, 2.0, 9))])
     truth = rng.standard_normal(10) / 2.0
@@ -144,7 +145,7 @@ def step_size(seeds: int, draws: int, steps: int) -> None:
 def held_out(
     target: sk.Posterior, settings: Mapping[str, Any], draws: int, seed: int, mean: np.ndarray, sd: np.ndarray
 ) -> tuple[float, float]:
-    """Root mean square errors of a chain's means, in sds, and of its standard deviations, relative."""
+    """Compute root mean square errors of a chain's means, in sds, and of its standard deviations, relative."""
     points = sk.samplers.sgld(
         target, batch_size=100, draws=draws, burn_in=draws // 5, start=mean, seed=[seed], **settings
     ).points[0]
@@ -155,7 +156,7 @@ def held_out(
 
 
 def tolerances(sizes: tuple[int, ...], seeds: int) -> None:
-    """Print the largest z-score of the slices' test, on the mean over samples, by the tolerance of its programs."""
+    """Print the largest z-score of the slices' test, averaged over samples, per tolerance."""
     asked = sliced_goodness_of_fit.TOLERANCE
     shapes = [(n, dim, seed) for n in sizes for dim in (2, 10) for seed in range(seeds)]
     print(f"\nN(0, I), {sizes} draws, d = 2 and 10, {len(shapes)} samples of each fault: mean of the largest z\n")

@@ -1,9 +1,9 @@
-"""The documentation's tables and sentences of what benchmarks found, made of their records.
+"""Generate the tables and sentences of the documentation from records of benchmarks.
 
-    python benchmarks/tables.py   # writes benchmarks/tables/*.md of benchmarks/records/*.json
+    python benchmarks/tables.py   # writes benchmarks/tables/*.md from benchmarks/records/*.json
 
-The pages include them, and a test holds that they are what the records say. A record is a full run's, by the command
-that its table names.
+The pages include these files, and a test checks that they agree with the records. A record is from a full run of the
+command that its table names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from records import RECORDS, kept
 TABLES = Path(__file__).parent / "tables"
 Row = dict[str, Any]
 
-SOLVERS = {  # instance and tolerance: how it is called, of those that `benchmarks/solvers.py` runs
+SOLVERS = {  # instance and tolerance: name, for instances of `benchmarks/solvers.py`
     ("normal 1000x1", 1e-6): "1000, d = 1",
     ("normal 10000x1", 1e-6): "10,000, d = 1",
     ("normal 1000000x1", 1e-6): "1,000,000, d = 1",
@@ -31,42 +31,46 @@ SOLVERS = {  # instance and tolerance: how it is called, of those that `benchmar
     ("narrow normal 1000x7", 1e-3): "1000, d = 7, sd 0.3",
 }
 PEERS = {"cvxpy": "to CVXPY with HiGHS", "highs": "to HiGHS on the dual", "clarabel": "to Clarabel, rows scaled"}
-BLOWN_UP = ("eight_schools_centered", "eight_schools_noncentered", "gp_pois_regr")  # models: Langevin of no set bias
+BLOWN_UP = (
+    "eight_schools_centered",
+    "eight_schools_noncentered",
+    "gp_pois_regr",
+)  # models without Langevin draws of a given bias
 
 
 def taken(record: Row) -> str:
-    """By what command a table was made, and when."""
+    """Return the command and the date of a table."""
     day = date.fromisoformat(record["day"])
     return f"`{record['command']}`, {day.day} {day:%B %Y}, commit {record['commit']}."
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown."""
+    """Format a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |").replace("|  |", "| |") for line in lines)
 
 
 def rounded(value: float, digits: int = 2) -> str:
-    """A number with so many significant digits, without an exponent."""
+    """Format a number with a given number of significant digits, without exponent."""
     shown = float(f"{value:.{digits - 1}e}")
     places = digits - 1 - (math.floor(math.log10(abs(shown))) if shown else digits - 1)
     return f"{shown:,.{max(places, 0)}f}"
 
 
 def share(count: int, of: int) -> str:
-    """A share in percent, or "all" or "none"; "-" of nothing."""
+    """Format a fraction in percent, as "all" or "none"; "-" if undefined."""
     if not of:
         return "-"
     return "all" if count == of else "none" if count == 0 else f"{rounded(100.0 * count / of)}%"
 
 
 def number(count: int) -> str:
-    """A count, "none" where it is zero."""
+    """Format a count; "none" if it is zero."""
     return str(count or "none")
 
 
 def solvers(records: Path = RECORDS) -> str:
-    """Times of our solvers a coordinate, and their ratios to general solvers'."""
+    """Return the times of our solvers per coordinate, relative to general solvers."""
     record = kept("solvers", records)
     rows, peers = [], [peer for peer in PEERS if any(peer in row["peers"] for row in record["rows"])]
     for row in record["rows"]:
@@ -79,10 +83,10 @@ def solvers(records: Path = RECORDS) -> str:
 
 
 def ratio(row: Row, peer: Row | None) -> str:
-    """Our time over a peer's, and what the peer's answer proves where that is less than was asked for."""
+    """Return our time relative to that of a peer, and its gap if it exceeds the tolerance."""
     if peer is None:
         return ""
-    if peer["gap"] is None or peer["gap"] > 0.99:  # of the width that a lower bound of zero leaves
+    if peer["gap"] is None or peer["gap"] > 0.99:  # relative width of a bracket with lower bound zero
         proves = " (proves nothing)"
     else:
         proves = "" if peer["gap"] <= row["tolerance"] else f" (its bracket: {power(peer['gap'])})"
@@ -90,12 +94,12 @@ def ratio(row: Row, peer: Row | None) -> str:
 
 
 def power(gap: float) -> str:
-    """A tolerance or a bracket's width, as 1e-6 or 0.7."""
+    """Format a tolerance or the width of a bracket, such as 1e-6 or 0.7."""
     return rounded(gap, 1) if gap >= 0.05 else f"{gap:.0e}".replace("e-0", "e-")
 
 
 def spanner(records: Path = RECORDS) -> str:
-    """What the spanner takes, beside others."""
+    """Return the times of the spanner and of its peers."""
     record = kept("spanner", records)
     times = next(row for row in record["rows"] if (row["of"], row["dim"], row["n"]) == ("times", 2, 3000))
     fewest = math.floor(min(row["ratio"] for row in record["rows"] if row["of"] == "edges"))
@@ -107,7 +111,7 @@ def spanner(records: Path = RECORDS) -> str:
 
 
 def families(records: Path = RECORDS) -> str:
-    """How often right samples are accused, and wrong ones found, of families that can be drawn from."""
+    """Return the rejection rates of exact samples and of samples with defects, for families with samplers."""
     record = kept("families", records)
     right = [row for row in record["rows"] if row["table"].startswith("Right")]
     one = [row for row in record["rows"] if "of one coordinate" in row["sample"]]
@@ -129,13 +133,13 @@ def families(records: Path = RECORDS) -> str:
 
 
 def accused(rows: list[Row]) -> list[str]:
-    """How many are judged, and the shares of them that are accused."""
+    """Return the number of evaluated samples, and their rejection rates."""
     tried, judged = (sum(row[key] for row in rows) for key in ("tried", "judged"))
     return [str(tried), str(judged), *(share(sum(row["accused"][k] for row in rows), judged) for k in (0, 1))]
 
 
 def modes(records: Path = RECORDS) -> str:
-    """Right chains that cross between two modes seldom."""
+    """Return the rows of exact chains that rarely switch between two modes."""
     record = kept("modes", records)
     rows = [
         [row["sample"], *(str(each) for each in (row["tried"], row["rejected"][1], row["judged"], row["accused"][1]))]
@@ -146,7 +150,7 @@ def modes(records: Path = RECORDS) -> str:
 
 
 def modes_in_words(records: Path = RECORDS) -> str:
-    """The same, as the guide to the verdict says it."""
+    """Return the same in the form of the guide to the verdict."""
     rows = kept("modes", records)["rows"]
     long = max(rows, key=lambda row: int(row["sample"].split(", ")[-1].removesuffix(" draws").replace(",", "")))
     short = [row for row in rows if row is not long]
@@ -160,7 +164,7 @@ def modes_in_words(records: Path = RECORDS) -> str:
 
 
 def posteriors(records: Path = RECORDS) -> str:
-    """P-values of right and wrong samples of real posteriors, a row each, and what they come to."""
+    """Return p-values of exact samples and of samples with defects of real posteriors, and their totals."""
     record = kept("posteriors", records)
     cells = [
         [
@@ -181,7 +185,7 @@ def posteriors(records: Path = RECORDS) -> str:
 
 
 def posteriors_in_words(rows: list[Row]) -> str:
-    """How many samples of real posteriors are accused."""
+    """Return the number of rejected samples of real posteriors."""
     right = [p for row in rows for p in row["right"]]
     unjudged = sum(len(row["not_judged"]) for row in rows)
     movable = [row for row in rows if row["moved"] in row["names"]]
@@ -201,17 +205,17 @@ def posteriors_in_words(rows: list[Row]) -> str:
 
 
 def p_value(p: float) -> str:
-    """Two digits."""
+    """Format two digits."""
     return f"{p:.2g}" if p else "< 1e-300"
 
 
 def found(rows: list[Row], key: str) -> int:
-    """In how many rows a wrong sample is accused at .01."""
+    """Return the number of rows with a rejection at .01."""
     return sum(row[key] <= 0.01 and key not in row["not_judged"] for row in rows)
 
 
 def sequential(records: Path = RECORDS) -> str:
-    """What approximate tests read and take beside exact ones."""
+    """Return the data use and time of approximate tests relative to exact ones."""
     record = kept("sequential", records)
     rows: dict[tuple[str, int], list[Row]] = {}
     for row in record["rows"]:
@@ -226,7 +230,7 @@ def sequential(records: Path = RECORDS) -> str:
 
 
 def measure_costs(records: Path = RECORDS) -> str:
-    """Seconds of every measure."""
+    """Return the seconds of every measure."""
     record = kept("measure_costs", records)
     sizes = list(dict.fromkeys((row["n"], row["dim"]) for row in record["rows"]))
     rows: dict[str, list[str]] = {}
@@ -238,7 +242,7 @@ def measure_costs(records: Path = RECORDS) -> str:
 
 
 def approximate_fits(records: Path = RECORDS) -> str:
-    """Coverage of the biases that verdicts report for approximate fits, a row per target."""
+    """Return the coverage of the biases that verdicts report for approximate fits, one row per target."""
     record = kept("approximate_fits", records)
     cells = [
         [
@@ -256,17 +260,17 @@ def approximate_fits(records: Path = RECORDS) -> str:
 
 
 def second_witness(records: Path = RECORDS) -> str:
-    """Shares of exact samples and of faults that are rejected, a row per family."""
+    """Return the rejection rates of exact samples and of defects, one row per family."""
     return families_of("second_witness", records)
 
 
 def fresh_families(records: Path = RECORDS) -> str:
-    """Shares of samples that are rejected, of families written down before they were run."""
+    """Return the rejection rates for families defined before any run."""
     return families_of("fresh_families", records)
 
 
 def families_of(name: str, records: Path) -> str:
-    """Shares of a record of `second_witness.py` or `fresh_families.py`."""
+    """Return the rates of a record of `second_witness.py` or `fresh_families.py`."""
     record = kept(name, records)
     cells = [
         [
@@ -280,7 +284,7 @@ def families_of(name: str, records: Path) -> str:
 
 
 def defined(share: float | None) -> str:
-    """Return a share with two digits, or a dash where it is not defined."""
+    """Format a rate with two digits, or a dash if it is undefined."""
     return "-" if share is None else f"{share:.2f}".lstrip("0") if 0.0 < share < 1.0 else f"{share:.0f}"
 
 

@@ -1,18 +1,18 @@
-"""What users wait for, beside what it should come to: one table, a row for each piece of work.
+"""CPU times of all tasks for which users wait, with their goals, in one table.
 
-Chains are compared with a plain NumPy loop of one chain (`plain_loops`), runs in turn, by CPU time a step and chain: a
-ratio is how many times faster we are. On a logistic regression as large as MNIST's 7 against 9 (12,214 rows, d = 51
-with the intercept) the tests' CPU time a datum read is held against the exact likelihood's. All else is CPU seconds,
-medians of a few runs where a run is short; the sweep's are wall seconds, of two jobs. What is large runs in a process
-of its own, with the peak of its resident memory, as do commands. Kernels are loaded before the clock runs, but for a
-command's, which counts their loading, and in the first score ever their compilation. Absolute figures hold for one kind
-of machine only, and while nobody else uses it: a fixed loop before and after each row tells how many times slower the
-machine was just then than at its best until then. Run it with
+Chains are compared with a plain NumPy loop of one chain (`plain_loops`), in alternating runs, by CPU time per step and
+chain. A ratio is the speedup. For a logistic regression of the size of MNIST's 7 against 9 (12,214 rows, d = 51 with
+the intercept), the CPU time per data point of the tests is compared with that of the exact likelihood. All other values
+are CPU seconds, as medians of several runs for short tasks; those of the sweep are wall seconds of two jobs. Large
+tasks and commands run in separate processes, with the peak of their resident memory. Kernels are loaded before the
+measurement, except for commands, which include loading, and for the first score, which includes compilation. The values
+apply to one type of machine without other load. A fixed loop before and after each row reports the slowdown relative to
+its fastest run so far.
 
     python benchmarks/waits.py [--quick] [--only NAME] [--mnist FILE] [--json]
 
-FILE is a CSV file of the regression with a column `response`, its digits 0 and 1 or -1 and 1, and an intercept among
-the other columns; without it the design is Gaussian, with the spectrum and the separation of such data.
+FILE is a CSV file of the regression with a column `response`, with the values 0 and 1 or -1 and 1, and an intercept
+among the other columns. By default, the design is Gaussian, with the spectrum and the separation of such data.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from waits_table import line as table_line
 import steinkit as sk
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "data" / "sgld_5e-3.csv"
-TOGETHER = 0.1  # seconds; rows that come sooner after another were measured with it
+TOGETHER = 0.1  # seconds; rows measured within this time share a reference measurement
 
 
 def spanner(scope: Scope) -> Iterator[Row]:
-    """The greedy spanner of N(0, I) in the plane."""
+    """Measure the greedy spanner of N(0, I) in the plane."""
     for n, start, wanted in ((1000, ".057", 0.02), (3000, ".22", 0.15), (10_000, "4.0", 0.8)):
         points = normal(scope.of(n), 2)[0]
         enough = 0.1 * scope.repeats if n < 10_000 else 0.0
@@ -64,7 +64,7 @@ def spanner(scope: Scope) -> Iterator[Row]:
 
 
 def large_scores(scope: Scope) -> Iterator[Row]:
-    """Whole discrepancies of many draws, graph and proof included."""
+    """Measure complete discrepancies of many draws, with graph and certificate."""
     for n, start, wanted, most in ((30_000, "52", 15.0, 150.0), (100_000, "fails", 90.0, 360.0))[: scope.large]:
         size = scope.of(n)
         yield _large(scope, f"score {size}x2 to 1e-3, whole", start, wanted, "score", size, most)
@@ -78,7 +78,7 @@ def _large(scope: Scope, work: str, start: str, wanted: float, what: str, n: int
 
 
 def _alone(what: str, n: int, most: float) -> tuple[float | None, float, str]:
-    """CPU seconds of a spanner or a score, None if there was none in the time; peak of memory; a remark."""
+    """Return the CPU seconds of a spanner or score (None after the time limit), the peak of memory, and a remark."""
 
     def take(n: int, seconds: float | None) -> str:
         draws, target = normal(n, 2)
@@ -88,17 +88,17 @@ def _alone(what: str, n: int, most: float) -> tuple[float | None, float, str]:
         width = (found.upper - found.lower) / found.upper
         return f"bracket {width:.0e}, dilation {found.dilation:g}, {len(found.graph)} edges"
 
-    warnings.simplefilter("ignore", sk.SteinkitWarning)  # a new process; the remark says what matters
+    warnings.simplefilter("ignore", sk.SteinkitWarning)  # separate process; the remark reports the outcome
     take(100, None)
     try:
         seconds, remark = cpu_seconds(partial(take, n, most))
-    except sk.SolverError:  # time limits are among them
+    except sk.SolverError:  # including time limits
         return None, peak_megabytes(), f"no answer within {most:g} s"
     return seconds, peak_megabytes(), remark
 
 
 def small_scores(scope: Scope) -> Iterator[Row]:
-    """Whole discrepancies of a thousand draws."""
+    """Measure complete discrepancies of a thousand draws."""
     draws, target = normal(scope.of(1000), 2)
     runs = {
         tolerance: partial(sk.graph_stein_discrepancy, draws, target, tolerance=tolerance) for tolerance in (1e-6, 1e-2)
@@ -117,7 +117,7 @@ def small_scores(scope: Scope) -> Iterator[Row]:
 
 
 def programs(scope: Scope) -> Iterator[Row]:
-    """A coordinate's program, on a graph that is known."""
+    """Measure the program of one coordinate, on a given graph."""
     for n, dim, solver, tolerance, start, wanted in (
         (3000, 3, "block", 1e-6, "2.5", 1.5), (1000, 5, "first_order", 1e-3, ".03-.06", 0.03),
     ):  # fmt: skip
@@ -136,7 +136,7 @@ def programs(scope: Scope) -> Iterator[Row]:
 
 
 def line(scope: Scope) -> Iterator[Row]:
-    """A million draws in one dimension."""
+    """Measure a million draws in one dimension."""
     size = scope.of(1_000_000)
     seconds, gap, peak = scope.alone(_on_a_line, size)
     remark = f"bracket {gap:.0e}, peak {peak:.0f} MB"
@@ -150,7 +150,7 @@ def _on_a_line(n: int) -> tuple[float, float, float]:
 
 
 def sweep(scope: Scope) -> Iterator[Row]:
-    """Gorham and Mackey, section 5.3: eight step sizes, 50 seeds, 1000 draws."""
+    """Measure Gorham and Mackey, section 5.3: eight step sizes, 50 seeds, 1000 draws."""
     from sweeps import FINAL, STEP_SIZES, run
 
     full = scope.factor == 1
@@ -171,7 +171,7 @@ def sweep(scope: Scope) -> Iterator[Row]:
 
 
 def start_up(scope: Scope) -> Iterator[Row]:
-    """Commands, each in a process of its own, beside starting Python with NumPy and SciPy."""
+    """Measure commands in separate processes, and a start of Python with NumPy and SciPy."""
     python, full = [sys.executable, "-c", "import numpy, scipy.sparse.linalg"], scope.factor == 1
     cost_of_command(python)
     bare = median(cost_of_command(python).cpu for _ in range(scope.repeats))
@@ -239,7 +239,7 @@ def main() -> None:
     for name, part in chosen.items():
         began = last = time.perf_counter()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", sk.SteinkitWarning)  # of samples too small for what is asked of them
+            warnings.simplefilter("ignore", sk.SteinkitWarning)  # for samples that are too small
             for row in part(scope):
                 if time.perf_counter() - last > TOGETHER or not found:
                     after = pulse()

@@ -474,8 +474,8 @@ def _search(
     """Return the first design that reads the least data."""
     number(target_error, "target_error", lambda x: 0.0 < x < 0.5, "in (0, 1/2)")
     require_lists(first_fractions=fractions, alphas=alphas)
-    if not len(fractions) or not len(alphas):
-        raise UsageError("expected at least one fraction of the data and one alpha, got an empty sequence")
+    if alphas is None or not len(fractions) or not len(alphas):
+        raise UsageError("expected at least one fraction of the data and one alpha, got none")
     for fraction in fractions:
         for alpha in alphas:
             interim_stages(fraction, 0.5, alpha)  # checks the ranges before the search

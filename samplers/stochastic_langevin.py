@@ -26,16 +26,9 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.acceptance.sequential import AusterityTest
+from steinkit.samplers.chains import likelihood_terms as models
 from steinkit.samplers.chains.draws import Draws, Kind, Noise, Recorder, RunKeywords, RunOptions, normals
 from steinkit.samplers.chains.gradients import BatchGradient, Langevin, Mode, add_noise, follow_gradient
-from steinkit.samplers.chains.likelihood_terms import (
-    PosteriorModel,
-    as_posterior_model,
-    require_gradients,
-    require_states,
-    require_support,
-    start_states,
-)
 from steinkit.samplers.chains.run import run_chains
 from steinkit.samplers.registry import OwnOption, sampler
 
@@ -126,9 +119,9 @@ def sgld(
     number(decay, "decay", lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
     positive(decay_offset, "decay_offset")
     require_flags(control_variates=control_variates)
-    model = as_posterior_model(posterior)
+    model = models.as_posterior_model(posterior)
     batch = batch_within(batch_size, 1, model.size)
-    states = start_states(posterior, options.start, options.chains)
+    states = models.start_states(posterior, options.start, options.chains)
     posterior.check_shapes(states[0])
     mode = Mode.of(model, states[0]) if control_variates else None
     if mode is not None and options.start is None:
@@ -236,7 +229,7 @@ def corrected_sgld(
 
 def _take_steps(
     states: Floats,
-    model: PosteriorModel,
+    model: models.PosteriorModel,
     options: RunOptions,
     recorder: Recorder,
     batch: int,
@@ -257,10 +250,10 @@ def _take_steps(
         drift = gradient.turn_to(chains, states, temperature).at_states()
         moved = add_noise(follow_gradient(states, step, drift), math.sqrt(step), noise.take(chains, done))
         if not np.isfinite(moved).all():
-            require_gradients(drift, states, chains, done)
-            require_states(moved, chains, done, "the state")
+            models.require_gradients(drift, states, chains, done)
+            models.require_states(moved, chains, done, "the state")
         states = moved
-        require_support(model, states, chains, t)
+        models.require_support(model, states, chains, t)
         done += 1
         # equation 11 of Welling and Teh: theta_t has weight eps_t, the size of the step from theta_t
         columns = {"weights": np.full(len(states), step_size(t + 1))} if "weights" in recorder.columns else {}

@@ -19,31 +19,10 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.rules import Kind as TestKind
 from steinkit.samplers.acceptance.rules import Rule, rule_of
-from steinkit.samplers.chains.compiled_kernels import (
-    CHAIN,
-    PLAN,
-    Block,
-    Drift,
-    Machine,
-    Outcome,
-    Terms,
-    Vector,
-    advance_langevin,
-    advance_metropolis,
-    total_gradient,
-    total_log_likelihood,
-)
+from steinkit.samplers.chains import compiled_kernels as kernels
+from steinkit.samplers.chains import likelihood_terms as models
 from steinkit.samplers.chains.draws import Kind, Recorder, RunOptions, generator, normals, uniforms
 from steinkit.samplers.chains.gradients import Langevin, Mode, RandomWalk
-from steinkit.samplers.chains.likelihood_terms import (
-    PosteriorModel,
-    lost,
-    not_a_number,
-    require_gradients,
-    require_start,
-    require_states,
-    require_support,
-)
 from steinkit.samplers.chains.random_order_kernels import TOGETHER
 from steinkit.samplers.chains.readers import begin_walk
 
@@ -58,10 +37,10 @@ class CompiledChains(ABC):
 
     Parameters
     ----------
-    advance : kernel, (Machine, Block) -> int
+    advance : kernel, (kernels.Machine, kernels.Block) -> int
         Runs the steps of a block and returns an `Outcome`.
-    model : PosteriorModel
-        Terms of the posterior.
+    model : models.PosteriorModel
+        kernels.Terms of the posterior.
     options : RunOptions
         Options of the run.
     temperature : float
@@ -79,7 +58,7 @@ class CompiledChains(ABC):
     def __init__(
         self,
         advance: Any,
-        model: PosteriorModel,
+        model: models.PosteriorModel,
         options: RunOptions,
         temperature: float,
         recorder: Recorder,
@@ -94,7 +73,7 @@ class CompiledChains(ABC):
         self.terms = terms
         self.rule = rule or Rule(TestKind.EXACT.value, 0, np.zeros(0))
         plan = {"steps": options.steps or sys.maxsize, "budget": sys.maxsize, "size": model.size} | plan
-        self.plan = np.zeros(1, dtype=PLAN)
+        self.plan = np.zeros(1, dtype=kernels.PLAN)
         for name, value in {**plan, "temperature": temperature * terms.temperature}.items():
             self.plan[name] = value
         longest = max(terms.slice_rows, int(self.plan["gradient_batch"][0]))
@@ -114,15 +93,15 @@ class CompiledChains(ABC):
         for k, state in enumerate(states):
             self._turn_to(k, state)
             self.begin(k)
-            outcome = Outcome.NOISE_USED
-            while outcome == Outcome.NOISE_USED:
+            outcome = kernels.Outcome.NOISE_USED
+            while outcome == kernels.Outcome.NOISE_USED:
                 first = int(self.record["step"])
                 self._begin_block(first, max(1, min(longest, int(self.plan["steps"][0]) - first)))
-                outcome = Outcome(self.advance(self.machine, self.block))
+                outcome = kernels.Outcome(self.advance(self.machine, self.block))
                 taken = int(self.record["step"]) - first
                 self.bar.update(taken)
                 self.stop.require("the next steps of a chain")
-                if outcome not in (Outcome.NOISE_USED, Outcome.FINISHED):
+                if outcome not in (kernels.Outcome.NOISE_USED, kernels.Outcome.FINISHED):
                     self.explain(outcome, k)
                 self.recorder.extend(k, first, points=self.block.points[:taken], **self.columns(first, taken))
 
@@ -139,19 +118,19 @@ class CompiledChains(ABC):
         """Return the recorded quantities of the steps of a block, without the points."""
 
     @abstractmethod
-    def explain(self, outcome: Outcome, k: int) -> None:
+    def explain(self, outcome: kernels.Outcome, k: int) -> None:
         """Raise an error with chain, step and state."""
 
     def _turn_to(self, k: int, state: Floats) -> None:
         (dim,), size, seed, plan = state.shape, self.model.size, self.options.seeds[k], self.plan[0]
-        self.vectors = np.zeros((len(Vector), dim))
-        self.vectors[Vector.STATE] = state
+        self.vectors = np.zeros((len(kernels.Vector), dim))
+        self.vectors[kernels.Vector.STATE] = state
         values, work = np.empty(2 * len(self.rows)), np.empty(dim)
         given = self.terms.addresses, self.bounds, size, self.terms.slice_rows, self.rows
-        self.machine = Machine(
+        self.machine = kernels.Machine(
             self.plan,
-            np.zeros(1, dtype=CHAIN),
-            Terms(*given, values, work, self.stop.flag),
+            np.zeros(1, dtype=kernels.CHAIN),
+            kernels.Terms(*given, values, work, self.stop.flag),
             self.vectors,
             np.array(np.broadcast_to(self.scale, (dim,))),
             self.rule,
@@ -166,7 +145,7 @@ class CompiledChains(ABC):
         self.record["block_start"] = first
         moves, levels, normals = self.noise(first, length)
         points = np.empty((length, self.vectors.shape[1]))
-        self.block = Block(moves, levels, normals, points, np.empty((length, 4), dtype=np.int64))
+        self.block = kernels.Block(moves, levels, normals, points, np.empty((length, 4), dtype=np.int64))
 
 
 class MetropolisChains(CompiledChains):
@@ -185,18 +164,18 @@ class MetropolisChains(CompiledChains):
         proposal, size, plan = run.proposal, run.model.size, dict[str, Any]()
         if isinstance(proposal, Langevin):
             batch = proposal.gradient_batch(size)
-            plan = {"drift": Drift.MINIBATCH if batch else Drift.ALL_DATA, "gradient_batch": batch}
+            plan = {"drift": kernels.Drift.MINIBATCH if batch else kernels.Drift.ALL_DATA, "gradient_batch": batch}
             plan["step_size"] = proposal.step_size
         if self.test.needs_bound and not run.reads_all:
             # compiled terms are not divided by the temperature of the posterior
             constant, divisor = self.test.constant_bound, run.model.posterior.compiled_terms.temperature
             plan |= {"scans": 1} if constant is None else {"bound": constant * divisor}
-        self.drift = plan.get("drift", Drift.NONE)
+        self.drift = plan.get("drift", kernels.Drift.NONE)
         plan |= {"reads_all": run.reads_all, "first_batch": run.first_batch, "step_cost": run.proposal_cost}
         plan |= {"budget": run.options.budget or sys.maxsize, "patience": patience}
         given = run.model, run.options, run.temperature, run.recorder
         scale = proposal.proposal_scale if isinstance(proposal, RandomWalk) else 0.0
-        super().__init__(advance_metropolis, *given, rule_of(self.test, size), scale, **plan)
+        super().__init__(kernels.advance_metropolis, *given, rule_of(self.test, size), scale, **plan)
 
     def _run_all(self, states: Floats) -> None:
         """Evaluate the initial states if necessary, and run the chains."""
@@ -204,19 +183,19 @@ class MetropolisChains(CompiledChains):
         if self.plan["reads_all"][0]:
             for k, state in enumerate(states):
                 self._turn_to(k, state)
-                self.likelihoods[k] = total_log_likelihood(self.machine.terms, state)
+                self.likelihoods[k] = kernels.total_log_likelihood(self.machine.terms, state)
                 self.stop.require("the first states of chains")
-            require_start(self.likelihoods, states, "the log likelihood", "pass another start=")
+            models.require_start(self.likelihoods, states, "the log likelihood", "pass another start=")
         super()._run_all(states)
 
     def begin(self, k: int) -> None:
         """Set the terms at the initial state, and the generators of the chain."""
         record, vectors, seed = self.record, self.vectors, self.options.seeds[k]
         record["log_prior"], record["log_likelihood"] = self.log_prior[k], self.likelihoods[k]
-        if self.drift == Drift.ALL_DATA:
-            state = vectors[Vector.STATE]
-            vectors[Vector.PRIOR_GRADIENT] = self.model.posterior.grad_log_prior(state[None])[0]
-            total_gradient(self.machine.terms, state, vectors[Vector.DATA_GRADIENT])
+        if self.drift == kernels.Drift.ALL_DATA:
+            state = vectors[kernels.Vector.STATE]
+            vectors[kernels.Vector.PRIOR_GRADIENT] = self.model.posterior.grad_log_prior(state[None])[0]
+            kernels.total_gradient(self.machine.terms, state, vectors[kernels.Vector.DATA_GRADIENT])
             self.stop.require("the first steps of a chain")
         self.generators = [generator(seed, kind) for kind in (Kind.PROPOSAL, Kind.UNIFORM, Kind.TEST)]
 
@@ -233,16 +212,16 @@ class MetropolisChains(CompiledChains):
         columns = {"cost": spent, "accepted": accepted, "batch_sizes": read}
         return columns | ({"oracle_cost": scanned} if "oracle_cost" in self.test.diagnostics else {})
 
-    def explain(self, outcome: Outcome, k: int) -> None:
+    def explain(self, outcome: kernels.Outcome, k: int) -> None:
         """Raise an error with chain, step and state."""
-        step, proposed = int(self.record["step"]), self.vectors[Vector.PROPOSED]
-        if outcome == Outcome.STATE_NOT_FINITE:
-            require_states(proposed[None], [k], [step], "the proposed state")
-        if outcome == Outcome.LOST:
-            raise lost(k, self.patience, self.vectors[Vector.STATE])
-        of_prior = outcome == Outcome.RATIO_NOT_A_NUMBER
+        step, proposed = int(self.record["step"]), self.vectors[kernels.Vector.PROPOSED]
+        if outcome == kernels.Outcome.STATE_NOT_FINITE:
+            models.require_states(proposed[None], [k], [step], "the proposed state")
+        if outcome == kernels.Outcome.LOST:
+            raise models.lost(k, self.patience, self.vectors[kernels.Vector.STATE])
+        of_prior = outcome == kernels.Outcome.RATIO_NOT_A_NUMBER
         what = "the log prior or the log ratio of the proposal" if of_prior else "the log likelihood"
-        raise not_a_number(k, step, what, self.record["wrong"], proposed)
+        raise models.not_a_number(k, step, what, self.record["wrong"], proposed)
 
 
 class LangevinChains(CompiledChains):
@@ -250,8 +229,8 @@ class LangevinChains(CompiledChains):
 
     Parameters
     ----------
-    model : PosteriorModel
-        Terms of the posterior.
+    model : models.PosteriorModel
+        kernels.Terms of the posterior.
     options : RunOptions
         Options of the run.
     recorder : Recorder
@@ -270,7 +249,7 @@ class LangevinChains(CompiledChains):
 
     def __init__(
         self,
-        model: PosteriorModel,
+        model: models.PosteriorModel,
         options: RunOptions,
         recorder: Recorder,
         batch: int,
@@ -283,13 +262,16 @@ class LangevinChains(CompiledChains):
         self.batch, self.step_sizes, self.mode, self.before = batch, step_sizes, mode, before
         plan: dict[str, Any] = {"variates": mode is not None, "reads_all": 1, "gradient_batch": batch}
         plan |= {"steps": options.steps_of(step_cost, self.before), "step_cost": step_cost}
-        super().__init__(advance_langevin, model, options, temperature, recorder, **plan)
+        super().__init__(kernels.advance_langevin, model, options, temperature, recorder, **plan)
 
     def begin(self, k: int) -> None:
         """Set the generator of the chain, and the mode."""
         self.moves = generator(self.options.seeds[k], Kind.PROPOSAL)
         if self.mode is not None:
-            self.vectors[Vector.MODE], self.vectors[Vector.GRADIENT_AT_MODE] = self.mode.state, self.mode.gradient
+            self.vectors[kernels.Vector.MODE], self.vectors[kernels.Vector.GRADIENT_AT_MODE] = (
+                self.mode.state,
+                self.mode.gradient,
+            )
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
         """Return the noise and sizes of the steps, and the size of the following step."""
@@ -302,9 +284,9 @@ class LangevinChains(CompiledChains):
         weights = {"weights": self.block.levels[1 : taken + 1]} if "weights" in self.recorder.columns else {}
         return {"cost": self.before + (first + 1 + np.arange(taken)) * int(self.plan["step_cost"][0]), **weights}
 
-    def explain(self, outcome: Outcome, k: int) -> None:
+    def explain(self, outcome: kernels.Outcome, k: int) -> None:
         """Raise an error with chain, step and state."""
         step, vectors = int(self.record["step"]), self.vectors[:, None]
-        require_gradients(vectors[Vector.PRIOR_GRADIENT], vectors[Vector.STATE], [k], [step])
-        require_states(vectors[Vector.PROPOSED], [k], [step], "the state")
-        require_support(self.model, vectors[Vector.STATE], [k], step)
+        models.require_gradients(vectors[kernels.Vector.PRIOR_GRADIENT], vectors[kernels.Vector.STATE], [k], [step])
+        models.require_states(vectors[kernels.Vector.PROPOSED], [k], [step], "the state")
+        models.require_support(self.model, vectors[kernels.Vector.STATE], [k], step)

@@ -19,18 +19,9 @@ from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Moves, Stage
+from steinkit.samplers.chains import likelihood_terms as models
 from steinkit.samplers.chains.draws import Draws, Kind, Noise, Recorder, RunOptions, normals, uniforms
 from steinkit.samplers.chains.gradients import BatchGradient, FullGradient, Langevin, Proposal, RandomWalk
-from steinkit.samplers.chains.likelihood_terms import (
-    PosteriorModel,
-    as_model,
-    as_posterior_model,
-    lost,
-    require_numbers,
-    require_start,
-    require_states,
-    start_states,
-)
 from steinkit.samplers.chains.readers import MinibatchReader, Seen
 from steinkit.target import Target
 
@@ -97,10 +88,10 @@ class Run:
         temperature: float,
     ) -> None:
         self.proposal, self.test, self.options, self.temperature = proposal, test, options, temperature
-        self.model = as_model(target) if test.needs_all_data else as_posterior_model(target)
+        self.model = models.as_model(target) if test.needs_all_data else models.as_posterior_model(target)
         self.reads_all = test.reads_all(self.model.size)
-        self.states = start_states(target, options.start, options.chains)
-        if isinstance(self.model, PosteriorModel):
+        self.states = models.start_states(target, options.start, options.chains)
+        if isinstance(self.model, models.PosteriorModel):
             self.model.posterior.check_shapes(self.states[0])
         dim, size = self.states.shape[1], self.model.size
         self._noise_width = proposal.noise_width(dim)
@@ -114,12 +105,12 @@ class Run:
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
         # a copy, because an array returned by a user's function may be read-only or shared
         self.log_prior = np.array(self.model.log_prior(self.states))
-        require_start(self.log_prior, self.states, "the log prior", "pass start= inside the support")
+        models.require_start(self.log_prior, self.states, "the log prior", "pass start= inside the support")
 
     def advance(self) -> None:
         """Run all chains, in compiled code if possible."""
         model, proposal, test = self.model, self.proposal, self.test
-        if isinstance(model, PosteriorModel) and runs_compiled(model.posterior, proposal, test):
+        if isinstance(model, models.PosteriorModel) and runs_compiled(model.posterior, proposal, test):
             from steinkit.samplers.chains.compiled_chains import MetropolisChains
 
             MetropolisChains(self, _LOST).run(self.states)
@@ -141,8 +132,8 @@ class Run:
         self._scanned = np.zeros(options.chains)
         if self.reads_all:
             self._likelihoods = self.model.total_log_likelihood(self.states)
-            require_start(self._likelihoods, self.states, "the log likelihood", "pass another start=")
-        elif isinstance(self.model, PosteriorModel):
+            models.require_start(self._likelihoods, self.states, "the log likelihood", "pass another start=")
+        elif isinstance(self.model, models.PosteriorModel):
             self._reader = MinibatchReader(self.model, options.seeds)
         total = options.chains * (options.steps or 0) or None
         shown = progress_bar("sampling", total, shown=options.progress, unit=" steps")
@@ -160,7 +151,7 @@ class Run:
     def _make_gradient(self) -> FullGradient | BatchGradient | None:
         if not self.proposal.needs_gradient:
             return None
-        if self._gradient_batch and isinstance(self.model, PosteriorModel):
+        if self._gradient_batch and isinstance(self.model, models.PosteriorModel):
             return BatchGradient(self.model, self._gradient_batch, self.options.seeds)
         return FullGradient(self.model, self.states)
 
@@ -169,18 +160,18 @@ class Run:
         step, states = self._step[live], self.states[live]
         gradient = None if self._gradient is None else self._gradient.turn_to(live, states, self.temperature)
         proposed, ratio = self.proposal.propose(states, self._moves.take(live, step), gradient)
-        require_states(proposed, live, step, "the proposed state")
+        models.require_states(proposed, live, step, "the proposed state")
         log_prior = self.model.log_prior(proposed)
         # the log ratio of a proposal outside the support may be any value
         offset = np.where(log_prior == -np.inf, -np.inf, log_prior - self.log_prior[live] + ratio)
-        require_numbers(offset, live, step, proposed, "the log prior or the log ratio of the proposal")
+        models.require_numbers(offset, live, step, proposed, "the log prior or the log ratio of the proposal")
         level, normal = self._levels.take(live, step)[:, 0], self._normals.take(live, step).sum(axis=1)
         seen, inside = Seen(live, step, states, proposed), offset > -np.inf
         heat = np.full(len(live), self.temperature)
         accepted, reported = self._judge(seen, np.flatnonzero(inside), offset, heat, level, normal)
         self._outside[live] = np.where(inside, 0, self._outside[live] + 1)
         if (strayed := live[self._outside[live] >= _LOST]).size:
-            raise lost(int(strayed[0]), _LOST, self.states[strayed[0]])
+            raise models.lost(int(strayed[0]), _LOST, self.states[strayed[0]])
         moved = live[accepted]
         self.states[moved], self.log_prior[moved] = proposed[accepted], log_prior[accepted]
         if self._gradient is not None:
@@ -204,7 +195,7 @@ class Run:
         if self.reads_all:
             proposed = seen.proposed[rows]
             likelihoods = self.model.total_log_likelihood(proposed)
-            require_numbers(likelihoods, chain[rows], seen.step[rows], proposed, "the log likelihood")
+            models.require_numbers(likelihoods, chain[rows], seen.step[rows], proposed, "the log likelihood")
             before, seen.count[rows] = self._likelihoods[chain[rows]], size
             seen.mean[rows] = (likelihoods - before) / size
         elif test.needs_bound and rows.size:

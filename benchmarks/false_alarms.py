@@ -1,14 +1,14 @@
-"""How often `steinkit.verdict`, and each of its tests, rejects raw chains of exact samplers.
+"""Rejection rates of `steinkit.verdict`, and of each of its tests, for raw chains of exact samplers.
 
     python benchmarks/false_alarms.py                   # half an hour on two processors: 100 samples of each family
-    python benchmarks/false_alarms.py --target          # by the target, so that the invariance test is made
+    python benchmarks/false_alarms.py --target          # with the target, which adds the invariance test
     python benchmarks/false_alarms.py --quick
-    python benchmarks/false_alarms.py --only "AR(-0.9)" # families whose name contains that
+    python benchmarks/false_alarms.py --only "AR(-0.9)" # families with this in their name
 
-A family is a target with an exact sampler (`right_chains.py`); its samples are one chain of 1000 draws and four chains
-of 500, as the sampler makes them and thinned, in turn. Shares at .05 and .01 are of the samples that are judged, with
-Clopper and Pearson's 95 % intervals; of the others the verdict says that they have too few effective draws.
-`nuts_chains.py` counts the same for NUTS as four packages make it.
+A family is a target with an exact sampler (`right_chains.py`). Its samples alternate between one chain of 1000 draws
+and four chains of 500, with all draws and thinned. Rates at .05 and .01 are for the evaluated samples, with 95 %
+intervals of Clopper and Pearson; the others have too few effective draws. `nuts_chains.py` computes the same for NUTS
+in four packages.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from scipy.stats import beta
 import steinkit as sk
 
 LEVELS = (0.05, 0.01)
-MANY = 100  # coordinates, from which a verdict takes seconds, and a quarter as many are asked for
+MANY = 100  # coordinates above which a verdict takes seconds, and a quarter of the samples is used
 TESTS = ("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic")
 HEAD = f"{'family':44} {'tried':>5} {'judged':>6}   " + "   ".join(f"{test:>12}" for test in TESTS)
 
 
 class Found(NamedTuple):
-    """The p-values of `TESTS` for a sample, and whether it is judged."""
+    """P-values of `TESTS` for a sample, and whether it was evaluated."""
 
     p_values: tuple[float, ...]
     judged: bool
@@ -48,7 +48,7 @@ def found_in(draws: np.ndarray, scores: np.ndarray, target: sk.Target | None = N
 
 
 def of_family(base: str, repeats: int, by_target: bool = False) -> tuple[str, list[Found]]:
-    """Verdicts on samples of one family, its layouts in turn."""
+    """Verdicts on samples of one family, with alternating layouts."""
     layouts = [family for name, family in families().items() if base_of(name) == base]
     if layouts[0].dim >= MANY:
         repeats //= 4
@@ -62,19 +62,19 @@ def of_family(base: str, repeats: int, by_target: bool = False) -> tuple[str, li
 
 
 def base_of(name: str) -> str:
-    """A family's name without its layout."""
+    """Return the name of a family without its layout."""
     return name.removesuffix(", thinned").rsplit(", ", 1)[0]
 
 
 def share(count: int, tried: int) -> str:
-    """A share with Clopper and Pearson's interval."""
+    """Format a rate with its Clopper-Pearson interval."""
     low = beta.ppf(0.025, count, tried - count + 1) if count else 0.0
     high = beta.ppf(0.975, count + 1, tried - count) if count < tried else 1.0
     return f"{count / tried:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def row(name: str, found: list[Found]) -> str:
-    """Shares rejected, of the samples that are judged."""
+    """Return the rejection rates of the evaluated samples."""
     judged = np.array([each.p_values for each in found if each.judged])
     if not len(judged):
         return f"{name:44} {len(found):5} samples, none judged"
@@ -83,13 +83,13 @@ def row(name: str, found: list[Found]) -> str:
 
 
 def _rejected(p_values: np.ndarray) -> list[list[float]]:
-    """Shares at both levels of the tests that were made, "p_critic" without a target and "p_invariance" with one."""
+    """Return the rates at both levels of the tests that were run: "p_critic" or "p_invariance"."""
     made = (column[~np.isnan(column)] for column in p_values.T)
     return [[float((p <= level).mean()) if len(p) else np.nan for level in LEVELS] for p in made]
 
 
 def report(rows: dict[str, list[Found]]) -> None:
-    """All families together, with intervals."""
+    """Return the totals of all families, with intervals."""
     judged = np.array([each.p_values for found in rows.values() for each in found if each.judged])
     print(f"\nall together, {len(judged)} judged of {sum(map(len, rows.values()))}")
     if not len(judged):

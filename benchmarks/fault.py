@@ -1,4 +1,4 @@
-"""What a fault of a sample is, and targets and chains of which catalogues of faults make theirs."""
+"""Definition of a sample with a defect, and targets and chains used by the catalogs of defects."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from scipy.optimize import minimize
 import steinkit as sk
 
 Array = np.ndarray
-SHAPE = frozenset({"scale", "tails", "shape"})  # what a wrong form of one coordinate may be called
+SHAPE = frozenset(
+    {"scale", "tails", "shape"}
+)  # possible kinds of a finding for a change of the shape of one coordinate
 LINK = frozenset({"dependence"})
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Draws with a fault, their target, and what a right accusation names first.
+    """Draws with a defect, their target, and the correct first finding.
 
     Attributes
     ----------
     draws : ndarray, shape (n, d) or (chains, n, d)
+        The draws.
     target : sk.Target
-        With its exact score.
+        Target with its exact score.
     culprits : frozenset of int, or None
-        Every coordinate that a right first culprit may name. None where all are wrong, or none in particular.
+        Coordinates that a correct first finding may name. None if all are affected, or none in particular.
     kinds : frozenset of str, or None
-        What a right first culprit may be. None where several words are as good.
+        Correct kinds of the first finding. None if several kinds are equally correct.
     """
 
     draws: Array
@@ -39,7 +42,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Entry:
-    """A fault of a catalogue: what it is, in a line, and a function that makes a sample with it."""
+    """Defect of a catalog: a one-line description, and a function that creates a sample."""
 
     description: str
     make: Callable[[np.random.Generator], Fault]
@@ -54,29 +57,29 @@ def kinds(*names: str) -> frozenset[str]:
 
 
 def normal(dim: int) -> sk.Target:
-    """The standard normal distribution."""
+    """Return the standard normal distribution."""
     return sk.targets.Normal(0.0, dim=dim)
 
 
 def decaying(rho: float, dim: int) -> Array:
-    """The correlation matrix rho^|i - j|."""
+    """Return the correlation matrix rho^|i - j|."""
     return rho ** np.abs(np.subtract.outer(np.arange(dim), np.arange(dim)))
 
 
 def centred(covariance: Array) -> sk.Target:
-    """The normal distribution about zero with that covariance."""
+    """Return the normal distribution with mean zero and a given covariance."""
     return sk.targets.Normal(np.zeros(len(covariance)), covariance=covariance)
 
 
 def scaled(dim: int, factors: dict[int, float]) -> Array:
-    """Ones, but for the coordinates given."""
+    """Return ones, except for the given coordinates."""
     found = np.ones(dim)
     found[list(factors)] = list(factors.values())
     return found
 
 
 def slow(noise: Array, phi: float = 0.5) -> Array:
-    """Make an autoregressive chain, started in equilibrium, of independent standard normal rows; axis -2 is time."""
+    """Return a stationary autoregressive chain of independent standard normal rows; axis -2 is time."""
     chain = noise.copy()
     for k in range(1, noise.shape[-2]):
         chain[..., k, :] = phi * chain[..., k - 1, :] + np.sqrt(1.0 - phi**2) * noise[..., k, :]
@@ -86,7 +89,7 @@ def slow(noise: Array, phi: float = 0.5) -> Array:
 def walked(
     log_density: Callable[[Array], Array], starts: Array, sds: Array, steps: int, rng: np.random.Generator
 ) -> Array:
-    """Where independent Metropolis walks end, one from each start."""
+    """Return the final states of independent Metropolis walks, one per initial state."""
     at, height = starts, log_density(starts)
     for _ in range(steps):
         proposed = at + 2.4 / np.sqrt(at.shape[1]) * sds * rng.standard_normal(at.shape)
@@ -99,7 +102,7 @@ def walked(
 
 @cache
 def laplace_of(target: sk.Target) -> tuple[Array, Array]:
-    """Mode, and inverse of the curvature there."""
+    """Return the mode, and the inverse of the curvature there."""
     found = minimize(
         lambda x: -target.log_density(x[None])[0], np.zeros(target.dim), jac=lambda x: -target.score(x[None])[0]
     )
@@ -109,7 +112,7 @@ def laplace_of(target: sk.Target) -> tuple[Array, Array]:
 
 
 def exact(target: sk.Target, n: int, rng: np.random.Generator) -> Array:
-    """Independent draws; those of a posterior that has none of its own end walks from its Laplace approximation."""
+    """Draw independently; without a sampler, by final states of walks from the Laplace approximation."""
     try:
         return target.sample(n, rng)
     except sk.UsageError:
@@ -119,11 +122,11 @@ def exact(target: sk.Target, n: int, rng: np.random.Generator) -> Array:
 
 
 def pick(rng: np.random.Generator, dim: int, count: int = 1) -> list[int]:
-    """Coordinates by chance."""
+    """Draw coordinates at random."""
     return [int(j) for j in rng.permutation(dim)[:count]]
 
 
 def names_of(coordinates: Iterable[str], names: Iterable[str]) -> set[int]:
-    """Numbers of coordinates, by their names."""
+    """Return the numbers of coordinates with given names."""
     every = list(names)
     return {every.index(name) for name in coordinates}

@@ -1,16 +1,17 @@
-"""How often `steinkit.verdict` finds faults of samples, by which of its tests, and how often its findings are right.
+"""Detection rates of `steinkit.verdict` for samples with defects, per test, and accuracy of its findings.
 
-    python benchmarks/faults.py                # the faults on which its tests were chosen
-    python benchmarks/faults.py --fresh        # others, on which nothing was chosen
-    python benchmarks/faults.py --right        # independent draws of the same targets: how many it accuses
-    python benchmarks/faults.py --only NAME    # those with this in their name
+    python benchmarks/faults.py                # the defects used to choose the tests
+    python benchmarks/faults.py --fresh        # other defects, which were not used
+    python benchmarks/faults.py --right        # independent draws of the same targets: false rejections
+    python benchmarks/faults.py --only NAME    # defects with NAME in their name
     python benchmarks/faults.py --list
 
-Of every fault: the share of samples with p-values up to .05 and up to .01, of the verdict and of each test, and the
-share with enough draws. Of those accused: the share without findings, whose first finding names only correct
-coordinates, and whose first finding has a correct kind, too; "-" where a fault has no culprit or kind of its own.
+For every defect, the table gives the fraction of samples with p-values up to .05 and up to .01, of the verdict and of
+each test, and the fraction with enough draws. For rejected samples, it gives the fraction without findings, with a
+first finding that names only affected coordinates, and with a first finding of a correct kind; "-" if a defect has no
+specific coordinate or kind.
 
-A fault's k-th sample is always the same, whatever else runs: figures of two versions compare sample by sample.
+The k-th sample of a defect is always the same, so results of two versions are comparable sample by sample.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Row = dict[str, Any]
 
 
 def parts(found: sk.Verdict) -> dict[str, float]:
-    """The p-values of the verdict and of each of its tests."""
+    """P-values of the verdict and of each of its tests."""
     return {"verdict": found.p, **{each.name: float(each.p) for each in found.tests}}
 
 
@@ -48,7 +49,7 @@ def judged(fault: Fault) -> sk.Verdict:
 
 
 def findings_of(found: sk.Verdict, fault: Fault) -> Row:
-    """Return the first finding and whether its parameters and kind are right; None if it cannot be judged."""
+    """Return the first finding, and whether its parameters and kind are correct; None if undefined."""
     if not found.is_biased:
         return {}
     first = found.findings[0] if found.findings else None
@@ -60,7 +61,7 @@ def findings_of(found: sk.Verdict, fault: Fault) -> Row:
 
 
 def samples(name: str, entry: Entry, repeats: int, right: bool) -> Iterator[Row]:
-    """What the verdict says of each sample of a fault, or of right draws of its targets."""
+    """Results of the verdict for each sample of a defect, or for exact draws of its targets."""
     for k in range(repeats):
         rng = np.random.default_rng([zlib.crc32(name.encode()), k])
         fault = entry.make(rng)
@@ -76,13 +77,13 @@ def samples(name: str, entry: Entry, repeats: int, right: bool) -> Iterator[Row]
 
 
 def share(values: list[Any]) -> str:
-    """The share of true ones among those that are known."""
+    """Return the fraction of true values among the known ones."""
     known = [bool(value) for value in values if value is not None]
     return f"{sum(known) / len(known):.2f}" if known else "-"
 
 
 def line(rows: list[Row], tests: list[str]) -> list[str]:
-    """Cells of a fault: its p-values, then its findings."""
+    """Return the cells of a defect: p-values, then findings."""
     cells = []
     for test in tests:
         p_values = [row[test] for row in rows if test in row]
@@ -93,7 +94,7 @@ def line(rows: list[Row], tests: list[str]) -> list[str]:
 
 
 def printed(rows: list[Row], catalogue: dict[str, Entry]) -> None:
-    """A line a fault, the mean over all, and what the faults are."""
+    """Print one row per defect, the mean, and descriptions of the defects."""
     tests = list(dict.fromkeys(key for row in rows for key in row if key.startswith("p ")))
     names = list(dict.fromkeys(row["fault"] for row in rows))
     header = [*(test.removeprefix("p ") for test in tests), "judged", "accused", "empty", "right", "and kind"]
@@ -109,7 +110,7 @@ def printed(rows: list[Row], catalogue: dict[str, Entry]) -> None:
 
 
 def write(path: Path, rows: list[Row]) -> None:
-    """Write a line a sample."""
+    """Write one row per sample."""
     fields = list(dict.fromkeys(key for row in rows for key in row))
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fields)

@@ -1,15 +1,15 @@
-"""Damaged files, by the thousand, given to every reader: each is read right or refused in words, and that at once.
+"""Read thousands of damaged files; each must be read correctly or rejected with an error, quickly.
 
-    python benchmarks/fuzz_files.py                       # 10,000 files and more, five minutes
+    python benchmarks/fuzz_files.py                       # more than 10,000 files, five minutes
     python benchmarks/fuzz_files.py --quick
     python benchmarks/fuzz_files.py --seed 7 --files 2000 --reader csv --reader npz
-    python benchmarks/fuzz_files.py --save FOLDER         # keeps what failed
+    python benchmarks/fuzz_files.py --save FOLDER         # stores failures
 
-Sound files of every format are mutated: bytes flipped, cut, moved and repeated, and, by those who know the format,
-cells, headers, shapes, members, keys and values replaced by awkward ones. A process of its own reads each, with a
-deadline and a cap on its memory. What is read without complaint must be finite, and where the format is simple enough
-for a second, strict parser, the same to the last bit. The exit code is 1 if any file brought a traceback, hung,
-went over the memory, or was misread. Zarr needs the package zarr, and is left out without it.
+Valid files of every format are mutated: bytes are changed, removed, moved and repeated, and format-specific mutations
+replace cells, headers, shapes, members, keys and values by unusual ones. A separate process reads each file, with a
+time limit and a memory limit. Data that are read without error must be finite. For simple formats, they must be
+bit-for-bit identical to those of a second, strict parser. The exit code is 1 if any file caused a traceback, exceeded a
+limit, or was read incorrectly. Zarr requires the package zarr and is skipped otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from fuzzing import corpora, readers
 
-FILES = {  # by what they cost; together a little more than 10,000
+FILES = {  # according to their cost; the total is slightly more than 10,000
     "csv": 2600,
     "gz": 900,
     "stan": 1500,
@@ -44,16 +44,16 @@ FILES = {  # by what they cost; together a little more than 10,000
     "units": 500,
     "report": 400,
 }
-DEADLINE = 10.0  # seconds; half as many of a processor where the machine gives a file less than half of one
-LONG = 120.0  # seconds after which a file hangs in any case
-MEMORY = 3_000_000_000  # bytes of addresses beyond those of a process that has loaded all readers
+DEADLINE = 10.0  # seconds; half of them in CPU seconds if the process gets less than half of a processor
+LONG = 120.0  # seconds after which a file counts as hanging
+MEMORY = 3_000_000_000  # bytes of address space beyond those of a process that has loaded all readers
 OUTCOMES = ("read", "refused", "misread", "traceback", "hung", "over memory")
 FAULTS = OUTCOMES[2:]
 
 
 @dataclass
 class Tally:
-    """What became of the files of a reader."""
+    """Outcomes of the files of a reader."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     slowest: float = 0.0
@@ -68,7 +68,7 @@ class Tally:
 
 
 class Worker:
-    """A process that reads mutated files, one a line of its input; started again when it had to be ended."""
+    """Process that reads mutated files, one per input line; it is restarted after it was killed."""
 
     def __init__(self, memory: int, complaints: IO[bytes]) -> None:
         self.memory = memory
@@ -82,7 +82,7 @@ class Worker:
         self.end()
 
     def try_file(self, reader: str, seed: int) -> tuple[str, float, str]:
-        """Outcome, seconds and words on one file."""
+        """Return the outcome, the seconds and the message of one file."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -122,7 +122,7 @@ class Worker:
         return self.process
 
     def end(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if any."""
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
@@ -130,13 +130,13 @@ class Worker:
 
 
 def _processor_seconds(number: int) -> float:
-    """What a process has used; the readers' children apart."""
+    """Return the CPU time of a process, without child processes."""
     fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def work(memory: int) -> None:
-    """Read files as they are asked for, and say what became of each."""
+    """Read files on request, and report the outcome of each."""
     import resource
 
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
@@ -154,7 +154,7 @@ def work(memory: int) -> None:
 
 
 def run(names: list[str], files: dict[str, int], seed: int, save: Path | None) -> dict[str, Tally]:
-    """Try so many files of every reader."""
+    """Read a number of files with every reader."""
     tallies = {name: Tally() for name in names}
     with tempfile.TemporaryFile() as complaints, Worker(MEMORY, complaints) as worker:
         for name, tally in tallies.items():
@@ -169,7 +169,7 @@ def run(names: list[str], files: dict[str, int], seed: int, save: Path | None) -
 
 
 def main() -> int:
-    """Print the table; 1 if a file was too much."""
+    """Print the table; return 1 if a file failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="of the mutations")
     parser.add_argument("--files", type=int, help="files of each reader")

@@ -1,14 +1,14 @@
-"""Control-C at random moments: whether every command ends at once, in good order, and leaves nothing half-written.
+"""Send control-C to every command at random moments; it must end at once, cleanly and without partial files.
 
-Every command that runs longer than a moment is run to its end, and then again and again; at a random moment of the time
-that this took it is sent INT. It must end within two seconds with exit code 130, Python must have nothing to say of an
-"Exception ignored" or a traceback, and each file that it writes must be whole or not be there. A command that ended
-before the signal came is tried again. Where the machine gave it less than half of a processor, two seconds are those of
-a processor. The exit code is 1 if anything is otherwise.
+Every command with a noticeable run time is run to its end, and then repeatedly. At a random moment of its run time, it
+receives INT. It must end within two seconds with exit code 130, Python must not print an "Exception ignored" or a
+traceback, and each output file must be complete or absent. A command that ends before the signal is run again. If a
+command gets less than half of a processor, the two seconds are CPU seconds. The exit code is 1 if any requirement is
+violated.
 
     python benchmarks/interrupts.py [--interrupts 60] [--seed 0] [--quick]
 
-It takes some ten minutes on two cores, and needs a system that sends INT to processes (not Windows).
+The run takes about ten minutes on two cores. It requires a system that sends INT to processes (not Windows).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ import numpy as np
 
 SOON = 2.0  # seconds in which a command must end
 HUNG = 60.0  # seconds after which it is killed
-LONG = 600.0  # seconds after which one hangs
+LONG = 600.0  # seconds after which a command counts as hanging
 INTERRUPTED = 130
 TICKS = os.sysconf("SC_CLK_TCK")
-STARTING = 0.5  # seconds in which Python itself starts, and knows nothing of us
+STARTING = 0.5  # seconds in which Python starts, before it runs steinkit
 
 MODEL = """
 import numpy as np
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def undisturbed(folder: Path, name: str) -> float:
-    """How long a command takes, by its second run: the first compiles."""
+    """Return the run time of a command, from its second run; the first one compiles."""
     for attempt in range(2):
         began = time.monotonic()
         process = started(folder / str(attempt), name)
@@ -111,7 +111,7 @@ def undisturbed(folder: Path, name: str) -> float:
 
 
 def started(folder: Path, name: str) -> subprocess.Popen[str]:
-    """The command, in a folder of its own with what it reads."""
+    """Start the command in a separate folder with its input files."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
     for file, shape in (("wide", (800, 60)), ("flat", (1500, 2)), ("other", (1500, 2))):
@@ -131,18 +131,18 @@ def started(folder: Path, name: str) -> subprocess.Popen[str]:
 
 
 def heed_interrupts() -> None:
-    """Take INT as a terminal's commands do: what a shell starts in the background ignores it."""
+    """Accept INT, which background processes of a shell ignore."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generator) -> str:
-    """What is wrong after an interrupt at a random moment; empty if nothing is."""
+    """Return the problems after an interrupt at a random moment; empty if there are none."""
     for attempt in range(100):
         process = started(folder / str(attempt), name)
         time.sleep(rng.uniform(min(STARTING, 0.5 * seconds), seconds))
         if process.poll() is not None:
             process.communicate()
-            continue  # it was done before
+            continue  # it had finished
         sent, worked = time.monotonic(), processor_seconds(process.pid)
         process.send_signal(signal.SIGINT)
         try:
@@ -153,8 +153,8 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
             return f"did not end within {HUNG:.0f} s"
         took, worked = time.monotonic() - sent, processor_seconds(process.pid) - worked
         if process.returncode == 0:
-            continue  # it was all but done
-        if process.returncode not in (INTERRUPTED, -signal.SIGINT):  # the latter before it began: shells say 130
+            continue  # it had almost finished
+        if process.returncode not in (INTERRUPTED, -signal.SIGINT):  # the latter before its start: shells report 130
             return f"exit code {process.returncode}: {errors.strip().splitlines()[-1:]}"
         for said in ("Exception ignored", "Traceback"):
             if said in errors:
@@ -166,7 +166,7 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
 
 
 def processor_seconds(process: int) -> float:
-    """What all processes that ended have used, and this one, as far as /proc knows it."""
+    """Return the CPU time of all ended processes and of this one, from /proc."""
     ended = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     try:
         return (
@@ -177,7 +177,7 @@ def processor_seconds(process: int) -> float:
 
 
 def half_written(folder: Path) -> str:
-    """The first file that is there and not whole; empty if there is none."""
+    """Return the first incomplete file; empty if there is none."""
     left = [path for path in folder.rglob("*.tmp") if path.is_file()]
     if left:
         return f"left {left[0].name}"
@@ -199,7 +199,7 @@ IS_WHOLE: dict[str, Callable[[bytes], bool]] = {
     ".json": is_json,
     ".png": lambda data: data.endswith(b"IEND\xaeB`\x82"),
     ".csv": lambda data: data.endswith(b"\n") and len({line.count(b",") for line in data.splitlines()}) == 1,
-    ".npz": lambda data: data.rfind(b"PK\x05\x06") >= 0,  # a ZIP file's end
+    ".npz": lambda data: data.rfind(b"PK\x05\x06") >= 0,  # end of a ZIP file
 }
 
 

@@ -1,13 +1,13 @@
-"""What IRLS on growing batches reads against IRLS on all the data; and how far its test of directions can be trusted.
+"""Data read by IRLS on growing batches relative to IRLS on all data, and reliability of its test of directions.
 
-First, for simulated regressions: data read (in multiples of all), and seconds, until a method is within .5 % and .05 %
-of the solution for good, and until it stops by itself. Ratios are to all the data. "As published" begins each iteration
-anew with other data, does not debias, and grows batches by a thousandth. Stochastic gradient descent has the best of a
-few schedules of its steps, which were tried on the same data.
+The first table is for simulated regressions: data read (in multiples of all data), and seconds, until a method stays
+within .5 % and .05 % of the solution, and until it stops. Ratios are relative to all data. "As published" starts each
+iteration with new data, has no bias correction, and increases batches by a thousandth. For stochastic gradient descent,
+the best of several step size schedules is used, selected on the same data.
 
-Then, at given ratios mu / sigma of the true step to its noise: the share of steps that point the wrong way, delta for
-the true step, mean delta as estimated in the paper's form and debiased, the shares of steps that pass at .01, and the
-shares of those that point the wrong way. Run it with
+The second table is for given ratios mu / sigma of the true step to its noise: the fraction of steps in the wrong
+direction, delta for the true step, mean delta as estimated in the paper and with bias correction, the fractions of
+steps that pass at .01, and the fractions of those in the wrong direction.
 
     python benchmarks/irls.py [--quick]
 
@@ -37,7 +37,7 @@ Result = IRLSResult | StochasticGradientResult
 
 
 def simulate(loss: str, size: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Standard normal features and an intercept; Laplace noise, or two classes."""
+    """Simulate standard normal features and an intercept, with Laplace noise or two classes."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((size, dim))
     X[:, 0] = 1.0
@@ -48,12 +48,12 @@ def simulate(loss: str, size: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def errors(result: Result, reference: np.ndarray) -> np.ndarray:
-    """Largest error of a coefficient on the way, relative to the largest coefficient."""
+    """Compute the largest error of a coefficient per step, relative to the largest coefficient."""
     return np.abs(result.path - reference).max(axis=1) / np.abs(reference).max()
 
 
 def spent(result: Result, reference: np.ndarray) -> list[tuple[float, float]]:
-    """Data read, and seconds, until each limit is kept, and until the end; infinite if never."""
+    """Return data read, and seconds, until each limit holds, and until the end; infinite if never."""
     found = []
     for limit in LIMITS:
         above = np.flatnonzero(errors(result, reference) >= limit)
@@ -65,7 +65,7 @@ def spent(result: Result, reference: np.ndarray) -> list[tuple[float, float]]:
 
 
 def compare_reading(size: int, dims: tuple[int, ...], passes: int) -> None:
-    """Print what each method reads and how long it takes."""
+    """Print the data read and the times of each method."""
     head = [f"within {limit:.2%}" for limit in LIMITS] + ["until it stops"]
     for loss in ("lad", "logistic"):
         for dim in dims:
@@ -100,7 +100,7 @@ def compare_reading(size: int, dims: tuple[int, ...], passes: int) -> None:
 
 
 def calibrate(repeats: int) -> None:
-    """Print how often normal steps point the wrong way, and what the test says of them."""
+    """Print how often normal steps have the wrong direction, and the results of the test."""
     rng = np.random.default_rng(1)
     print(f"\nDirections of {repeats:,} normal steps with covariance I: paper's form, debiased")
     print(

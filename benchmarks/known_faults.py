@@ -1,4 +1,4 @@
-"""Faults on which the tests of the verdict were compared and chosen; 500 independent draws unless said."""
+"""Defects used to compare and choose the tests of the verdict, with 500 independent draws by default."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N = 500
 
 
 def quadratic(rng: Rng, a: float, unit: bool = True) -> Fault:
-    """Let x2 depend on the square of x1, uncorrelated."""
+    """Let x2 depend on the square of x1, without correlation."""
     x = rng.standard_normal((N, 10))
     x[:, 1] += a * (x[:, 0] ** 2 - 1.0)
     if unit:
@@ -24,21 +24,21 @@ def quadratic(rng: Rng, a: float, unit: bool = True) -> Fault:
 
 
 def spread_by_size(rng: Rng, a: float = 0.25) -> Fault:
-    """Let the spread of x5 grow with |x2|, at unit variance: E exp(2 a |z|) = 2 exp(2 a^2) Phi(2 a)."""
+    """Let the spread of x5 increase with |x2|, at unit variance: E exp(2 a |z|) = 2 exp(2 a^2) Phi(2 a)."""
     x = rng.standard_normal((800, 8))
     x[:, 4] *= np.exp(a * np.abs(x[:, 1])) / np.sqrt(2.0 * np.exp(2.0 * a**2) * ndtr(2.0 * a))
     return Fault(x, normal(8), only(1, 4))
 
 
 def signs(rng: Rng, dim: int) -> Fault:
-    """Have the product of three coordinates positive, each pair of which is independent."""
+    """Make the product of three pairwise independent coordinates positive."""
     x = rng.standard_normal((N, dim))
     x[:, 2] = np.abs(x[:, 2]) * np.sign(x[:, 0] * x[:, 1])
     return Fault(x, normal(dim), only(0, 1, 2))
 
 
 def bimodal(rng: Rng) -> Fault:
-    """Give one coordinate two bumps, at mean zero and unit variance."""
+    """Make one coordinate bimodal, with mean zero and unit variance."""
     x = rng.standard_normal((N, 5))
     (j,) = pick(rng, 5)
     x[:, j] = 0.8 * rng.choice([-1.0, 1.0], N) + 0.6 * x[:, j]
@@ -46,7 +46,7 @@ def bimodal(rng: Rng) -> Fault:
 
 
 def skewed(rng: Rng, dim: int, count: int = 1, shape: float = 8.0) -> Fault:
-    """Put standardised gamma variables in place of normal ones."""
+    """Replace normal by standardized gamma variables."""
     x = rng.standard_normal((N, dim))
     wrong = pick(rng, dim, count)
     x[:, wrong] = (rng.gamma(shape, size=(N, count)) - shape) / np.sqrt(shape)
@@ -54,14 +54,14 @@ def skewed(rng: Rng, dim: int, count: int = 1, shape: float = 8.0) -> Fault:
 
 
 def modes(rng: Rng, distance: float, first: float) -> Fault:
-    """Give the two modes of a mixture other shares than a half."""
+    """Change the weights of the two modes of a mixture."""
     means = np.array([[-0.5, 0.0], [0.5, 0.0]]) * distance
     x = rng.standard_normal((N, 2)) + means[(rng.random(N) > first).astype(int)]
     return Fault(x, sk.targets.GaussianMixture(means, sd=1.0), only(0))
 
 
 def log_gamma(k: float, dim: int) -> sk.Target:
-    """Logarithms of independent gamma variables."""
+    """Return logarithms of independent gamma variables."""
     return sk.Target(
         lambda x: k - np.exp(x),
         log_density=lambda x: (k * x - np.exp(x)).sum(axis=1),
@@ -92,19 +92,19 @@ def one_pair(rng: Rng, dim: int = 20, rho: float = 0.15) -> Fault:
 
 
 def too_wide(rng: Rng) -> Fault:
-    """Draw at 1.1 times the variance, as unadjusted Langevin does at one step size of N(0, I)."""
+    """Draw with 1.1 times the variance, as unadjusted Langevin dynamics for N(0, I) at one step size."""
     return Fault(np.sqrt(1.1) * rng.standard_normal((N, 5)), normal(5), None, kinds("scale"))
 
 
 def mean_field(rng: Rng) -> Fault:
-    """Draw coordinates independently at their conditional variances."""
+    """Draw coordinates independently with their conditional variances."""
     covariance = decaying(0.9, 5)
     sds = 1.0 / np.sqrt(np.diag(np.linalg.inv(covariance)))
     return Fault(sds * rng.standard_normal((N, 5)), centred(covariance), None, kinds("dependence", "scale"))
 
 
 def cut_tails(rng: Rng, dim: int) -> Fault:
-    """Draw every coordinate again until it lies within two sds."""
+    """Redraw every coordinate until it is within two sds."""
     x = rng.standard_normal((N, dim))
     while (far := np.abs(x) > 2.0).any():
         x[far] = rng.standard_normal(far.sum())
@@ -112,20 +112,20 @@ def cut_tails(rng: Rng, dim: int) -> Fault:
 
 
 def tempered(rng: Rng, temperature: float = 0.9, df: float = 5.0, dim: int = 5) -> Fault:
-    """Draw from p^(1 / temperature), which is a t distribution again."""
+    """Draw from p^(1 / temperature), which is also a t distribution."""
     power = (df + dim) / temperature - dim
     x = sk.targets.StudentT(power, scale_matrix=df / power, dim=dim).sample(N, rng)
     return Fault(x, sk.targets.StudentT(df, dim=dim), None, SHAPE)
 
 
 def one_of_many(rng: Rng, dim: int = 100) -> Fault:
-    """Widen one coordinate of a hundred, of 1000 draws."""
+    """Increase the scale of one of a hundred coordinates, for 1000 draws."""
     (j,) = pick(rng, dim)
     return Fault(rng.standard_normal((1000, dim)) * scaled(dim, {j: 1.5}), normal(dim), only(j), kinds("scale"))
 
 
 def funnel(sd: float, dim: int) -> sk.Target:
-    """A log scale v ~ N(0, sd^2), the first coordinate, and others ~ N(0, exp(v))."""
+    """Return a log scale v ~ N(0, sd^2), the first coordinate, and others ~ N(0, exp(v))."""
 
     def score(x: Array) -> Array:
         v, rest = x[:, :1], x[:, 1:]
@@ -144,7 +144,7 @@ def funnel(sd: float, dim: int) -> sk.Target:
 
 
 def missed_neck(rng: Rng, sd: float = 1.5) -> Fault:
-    """Leave out the draws of a funnel with a log scale below its 15 % quantile."""
+    """Remove the draws of a funnel with a log scale below its 15 % quantile."""
     target = funnel(sd, 5)
     x = target.sample(2 * N, rng)
     return Fault(x[x[:, 0] > -1.0364 * sd][:N], target, only(0))
@@ -157,14 +157,14 @@ def same_moments(rng: Rng, df: float = 5.0, dim: int = 5) -> Fault:
 
 
 def outliers(rng: Rng, dim: int = 20) -> Fault:
-    """Put 1 % of the draws four sds off in every coordinate."""
+    """Shift 1 % of the draws by four sds in every coordinate."""
     x = rng.standard_normal((N, dim))
     x[::100] = 4.0 * rng.choice([-1.0, 1.0], size=x[::100].shape)
     return Fault(x, normal(dim), None, SHAPE)
 
 
 def langevin(rng: Rng, inflation: float = 0.15, dim: int = 5) -> Fault:
-    """Draw what unadjusted Langevin draws: variance v / (1 - h / (4 v)) along an axis of variance v."""
+    """Draw from unadjusted Langevin dynamics: variance v / (1 - h / (4 v)) along an axis of variance v."""
     covariance = decaying(0.9, dim)
     values, axes = np.linalg.eigh(covariance)
     quarter = values[0] * (1.0 - 1.0 / (1.0 + inflation))

@@ -1,15 +1,16 @@
-"""Verdicts, biases and the choice of a step from ten of a million data a draw, beside those from all data.
+"""Verdicts, biases and choice of a step size from ten of a million data points per draw, relative to all data.
 
-Logistic regression, d = 20, in memory-mapped files. The parts:
+The model is a logistic regression, d = 20, in memory-mapped files. The parts:
 
-- *verdict*: 1000 draws, right, shifted, too wide, and of SGLD. Seconds are of the processor, memory what the process
-  holds apart from the files;
-- *alarms*: how often 100 right samples of 1000 draws are accused at .05 and at .01;
-- *choice*: four steps of SGLD with control variates from ten seeds, of each 200 draws, one in 100, as scores from all
-  data are slow. The step that has the least bias by ten data a draw, and by all data;
-- *refused*: a posterior with two modes, and one with 60 data.
+- *verdict*: 1000 draws that are exact, shifted, too wide, or of SGLD. Seconds are CPU seconds, and memory excludes the
+  files;
+- *alarms*: rejection rates at .05 and .01 for 100 exact samples of 1000 draws;
+- *choice*: four step sizes of SGLD with control variates, ten seeds, 200 draws each, thinned by 100 because scores on
+all
+  data are slow: the step size with the smallest bias, according to ten data points per draw and to all data;
+- *refused*: a posterior with two modes, and one with 60 data points.
 
-Right draws are of the normal distribution at the mode, which so many data make the posterior. Run it with
+Exact draws are from the normal distribution at the mode, which is the posterior for this number of data points.
 
     python benchmarks/large_data.py [--quick] [--data N] [--only PART ...]
 """
@@ -36,7 +37,7 @@ STEPS = (0.1, 0.3, 0.6, 1.2)  # times the inverse of the largest curvature
 
 
 class Problem(NamedTuple):
-    """The posterior, its mode, a square root of the covariance there, and the largest curvature."""
+    """Posterior, its mode, a square root of the covariance there, and the largest curvature."""
 
     posterior: sk.targets.LogisticRegression
     mode: Floats
@@ -44,12 +45,12 @@ class Problem(NamedTuple):
     largest: float
 
     def right(self, seed: int, draws: int = 1000) -> Floats:
-        """Independent draws of the normal distribution at the mode."""
+        """Draw independently from the normal distribution at the mode."""
         return self.mode + np.random.default_rng([7, seed]).standard_normal((draws, D)) @ self.root.T
 
 
 def made(folder: Path, size: int) -> Problem:
-    """Data in files, and the mode by Newton's method in passes over them."""
+    """Create the data in files, and find the mode by Newton's method in passes over them."""
     features = open_memmap(folder / "features.npy", "w+", np.float64, (size, D))
     responses = open_memmap(folder / "responses.npy", "w+", np.float64, (size,))
     rng = np.random.default_rng(33)
@@ -80,7 +81,7 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def memory() -> str:
-    """Megabytes that the process holds, files apart, where the system says it."""
+    """Return the memory of the process in megabytes, without files, if the system reports it."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((f"{int(line.split()[1]) / 1024:.0f} MB" for line in lines if line.startswith("RssAnon")), "?")

@@ -1,4 +1,4 @@
-"""Newton matrices H = B'WB of the interior point method, B = [A/r; I], for solver `block` and for its peers."""
+"""Newton matrices H = B'WB of the interior point method, B = [A/r; I], for solver `block` and its peers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings
 from steinkit.discrepancy.graph.solvers.block import newton_system
 
-# SuperLU as a Cholesky factorisation: the diagonal is always a good pivot, and the order that of a symmetric matrix.
+# SuperLU as a Cholesky factorization: diagonal pivots, and an order for symmetric matrices.
 SYMMETRIC: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
 
 
 @dataclass(frozen=True, eq=False)
 class NewtonMatrix:
-    """The first coordinate's Newton matrix, ours to factorise and for others.
+    """Newton matrix of the first coordinate, for our factorization and for others.
 
     Attributes
     ----------
     program : SteinProgram
+        The program.
     system : BlockSystem
+        Newton system of our solver.
     weights : ndarray
-        W, from 1e-2 to 1e2 as half way through a solution.
+        W, from 1e-2 to 1e2 as in the middle of a solution.
     matrix : csc_array
         H.
     """
@@ -42,7 +44,7 @@ class NewtonMatrix:
 
     @classmethod
     def of(cls, n: int, dim: int) -> NewtonMatrix:
-        """That of N(0, I); no two of its draws are near enough for rows of one coordinate only."""
+        """Return the matrix of N(0, I), without draws that are so close that rows of one coordinate occur."""
         program = stein_program(*normal(n, dim))
         plan = newton_system.prepare(program)
         coordinate = plan.forms[0].coordinate(0)
@@ -55,17 +57,17 @@ class NewtonMatrix:
         return cls(program, system, weights, matrix)
 
     def factorise(self) -> None:
-        """Form H and factorise it."""
+        """Form H and factorize it."""
         self.system.factorise(self.weights)
 
     def form(self) -> None:
-        """Form H only: a factorisation that is asked to stop does no more."""
+        """Form H only, by a factorization that stops at once."""
         self.system.stop[0] = True
         self.system.factorise(self.weights)
         self.system.stop[0] = False
 
     def residual(self) -> float:
-        """Relative error of a solution by our factor, judged by the matrix that the others are given."""
+        """Compute the relative error of a solution by our factor, according to the matrix given to the peers."""
         force, change = np.zeros(len(self.weights)), np.empty(len(self.weights))
         self.factorise()
         self.system.step(force, change)
@@ -75,10 +77,10 @@ class NewtonMatrix:
         return float(np.linalg.norm(self.matrix @ x - b) / np.linalg.norm(b))
 
     def flops(self) -> float:
-        """Operations of a factorisation by columns: with c entries below and on the diagonal a column takes c^2.
+        """Count the operations of a factorization by columns: a column with c entries takes c^2.
 
-        They are c multiplications or divisions of the column and c (c - 1) / 2 products taken away from others; fronts
-        as ours take more, for they hold zeros of L, too.
+        They are c multiplications or divisions of the column and c (c - 1) / 2 products subtracted from others. Our
+        fronts take more, because they contain zeros of L.
         """
         order = np.argsort(self.system.pattern.place)
         permuted = sparse.csc_array(self.matrix[order][:, order])
@@ -87,19 +89,20 @@ class NewtonMatrix:
 
 
 def scaled_rows(program: CoordinateProgram) -> sparse.csr_array:
-    """B = [A/r; I] in units of the box."""
+    """Return B = [A/r; I] in units of the box."""
     rows = sparse.diags_array(1.0 / program.radius) @ program.matrix @ sparse.diags_array(program.box)
     return sparse.csr_array(sparse.vstack([rows, sparse.eye_array(rows.shape[1])]))
 
 
 class PeerSystem:
-    """Newton systems of our interior point method by another factorisation: an `interior_point.NewtonSystem`.
+    """Newton systems of our interior point method with another factorization, as an `interior_point.NewtonSystem`.
 
     Parameters
     ----------
     program : CoordinateProgram
+        The program.
     solver : callable
-        From H to a function that solves H x = b.
+        Maps H to a function that solves H x = b.
     """
 
     def __init__(self, program: CoordinateProgram, solver: Callable[[sparse.csc_array], Callable[..., Any]]) -> None:
@@ -112,7 +115,7 @@ class PeerSystem:
         self.omega = np.ones(len(self.start))
 
     def factorise(self, weights: np.ndarray) -> None:
-        """Form and factorise H."""
+        """Form and factorize H."""
         self.solve = self.solver(sparse.csc_array(self.columns @ sparse.diags_array(weights) @ self.rows))
 
     def step(self, force: np.ndarray, change: np.ndarray) -> None:
@@ -120,26 +123,26 @@ class PeerSystem:
         change[:] = self.rows @ self.solve(self.objective + self.columns @ force)
 
     def bounds(self, rows: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
-        """Bounds of the optimum, as solver `block` takes them."""
+        """Compute bounds of the optimum, as solver `block` does."""
         lower = self.objective @ rows[self.m :] / max(1.0, np.abs(rows).max())
         edges = np.where(np.arange(len(multipliers)) < self.m, multipliers, 0.0)
         return lower, np.abs(edges).sum() + np.abs(self.objective - self.columns @ edges).sum()
 
 
 def superlu(matrix: sparse.csc_array) -> Callable[..., Any]:
-    """SuperLU's factorisation in a minimum degree order, from scratch each time: it keeps no order."""
+    """Factorize by SuperLU in a minimum degree order, which it computes each time."""
     solve: Callable[..., Any] = splu(matrix, permc_spec="MMD_AT_PLUS_A", **SYMMETRIC).solve
     return solve
 
 
 class Qdldl:
-    """QDLDL's factorisation in an approximate minimum degree order, which it keeps."""
+    """Factorize by QDLDL in an approximate minimum degree order, which it keeps."""
 
     def __init__(self) -> None:
         self.solver: Any = None
 
     def __call__(self, matrix: sparse.csc_array) -> Callable[..., Any]:
-        """Factorise, the first time in a new order."""
+        """Factorize, the first time in a new order."""
         if self.solver is None:
             self.solver = importlib.import_module("qdldl").Solver(matrix)
         else:

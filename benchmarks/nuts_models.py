@@ -1,8 +1,8 @@
-"""Three models written in four packages, sampled by each package's NUTS as it comes, and their scores in closed form.
+"""Three models in four packages, sampled by the NUTS of each package, with scores in closed form.
 
-Coordinates are the same in all packages: x of the normal distribution; mu, log tau, z of eight schools; mu, log tau,
-slope, z of the grouped logistic regression. Chains of one run are independent of each other, each with its own warm-up.
-A package is imported when it is used.
+The coordinates are the same in all packages: x of the normal distribution; mu, log tau, z of eight schools; mu, log
+tau, slope, z of the grouped logistic regression. The chains of a run are independent, each with a separate warm-up.
+Packages are imported when they are used.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import steinkit as sk
 EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])  # D. B. Rubin (1981)
 ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 GROUPS, ROWS = 42, 10
-WARM_UP = 1000  # PyMC's default; NumPyro and BlackJAX have to be told. nutpie keeps its own
+WARM_UP = 1000  # the default of PyMC, set for NumPyro and BlackJAX; nutpie keeps its default
 
 
 def grouped_data(seed: int = 45) -> tuple[np.ndarray, np.ndarray]:
-    """A covariate and a binary response, each of shape (42, 10), drawn from the grouped logistic regression."""
+    """Return a covariate and a binary response, each of shape (42, 10), from the grouped logistic regression."""
     rng = np.random.default_rng(seed)
-    covariate = rng.standard_normal((GROUPS, ROWS)).astype(np.float32).astype(np.float64)  # the same in both precisions
+    covariate = rng.standard_normal((GROUPS, ROWS)).astype(np.float32).astype(np.float64)  # exact in both precisions
     logits = 0.4 + 0.7 * rng.standard_normal((GROUPS, 1)) - 0.8 * covariate
     return covariate, (rng.random((GROUPS, ROWS)) < 1.0 / (1.0 + np.exp(-logits))).astype(np.int64)
 
@@ -35,12 +35,12 @@ COVARIATE, RESPONSE = grouped_data()
 
 
 def normal_score(points: np.ndarray) -> np.ndarray:
-    """Score of N(0, I), (n, d) -> (n, d)."""
+    """Compute the score of N(0, I), (n, d) -> (n, d)."""
     return -points
 
 
 def schools_score(points: np.ndarray) -> np.ndarray:
-    """Score of eight schools, not centred, of (mu, log tau, z), (n, 10) -> (n, 10).
+    """Compute the score of non-centered eight schools, in (mu, log tau, z), (n, 10) -> (n, 10).
 
     mu ~ N(0, 5^2), tau ~ HalfCauchy(5), z ~ N(0, 1), y ~ N(mu + tau z, sigma^2); log |J| = log tau is included.
     """
@@ -52,7 +52,7 @@ def schools_score(points: np.ndarray) -> np.ndarray:
 
 
 def grouped_score(points: np.ndarray) -> np.ndarray:
-    """Score of the grouped logistic regression, of (mu, log tau, slope, z), (n, 45) -> (n, 45).
+    """Compute the score of the grouped logistic regression, in (mu, log tau, slope, z), (n, 45) -> (n, 45).
 
     mu ~ N(0, 1.5^2), tau ~ HalfNormal(1), slope ~ N(0, 1), z ~ N(0, 1), logit P(y = 1) = mu + tau z + slope x.
     """
@@ -68,13 +68,16 @@ def grouped_score(points: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Model:
-    """A target that every package knows how to sample.
+    """Target that every package can sample.
 
     Attributes
     ----------
     name, kind : str
+        Name of the target, and its type.
     dim : int
+        Number of coordinates.
     score : callable, (n, d) -> (n, d)
+        Score in closed form.
     """
 
     name: str
@@ -199,23 +202,26 @@ PACKAGES = {"pymc": by_pymc, "nutpie": by_nutpie, "numpyro": by_numpyro, "blackj
 
 
 def sampled(model: Model, package: str, chains: int, draws: int, seed: int) -> np.ndarray:
-    """Draws by a package's NUTS with its own defaults.
+    """Draw by the NUTS of a package with its default settings.
 
     Parameters
     ----------
     model : Model
+        The target.
     package : str
         One of `PACKAGES`.
     chains, draws, seed : int
+        Number of chains, draws per chain, and seed.
 
     Returns
     -------
     ndarray of float32, shape (chains, draws, d)
+        The draws.
 
     Raises
     ------
     ValueError
-        If the score in closed form is not the package's own, as of coordinates in another order.
+        If the score in closed form differs from that of the package, for example in the order of coordinates.
     """
     target, sample = PACKAGES[package](model, chains, draws, seed)
     some = sample.points[:: max(1, len(sample) // 100)]
@@ -226,6 +232,6 @@ def sampled(model: Model, package: str, chains: int, draws: int, seed: int) -> n
 
 
 def software(package: str) -> str:
-    """The package and its version, with those of what compiles and runs its models."""
+    """Return the versions of the package and of its compiler."""
     beside = {"pymc": ("pytensor",), "nutpie": ("pymc", "pytensor")}.get(package, ("jax",))
     return ", ".join(f"{name} {version(name)}" for name in (package, *beside))

@@ -1,6 +1,6 @@
-"""Other packages at the same work as our kernels; those that are not installed are said to be so.
+"""Other packages for the tasks of our kernels; packages that are not installed are reported.
 
-Each comparison is of the medians of CPU times, after a first run that compiles, in one process and with one thread.
+Each comparison uses medians of CPU times, after a first run that compiles, in one process with one thread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DILATION = 2.0
 
 @dataclass(frozen=True)
 class Comparison:
-    """CPU seconds of a piece of work, ours and a peer's; None where the peer is not installed."""
+    """CPU seconds of a task, ours and of a peer; None if the peer is not installed."""
 
     work: str
     peer: str
@@ -42,7 +42,7 @@ class Comparison:
 
 
 def seconds_of(run: Callable[[], Any]) -> float | None:
-    """CPU seconds of what a peer does, or None if its package is missing."""
+    """Return the CPU seconds of a peer, or None if its package is missing."""
     try:
         return median_seconds(run)
     except ImportError:
@@ -50,7 +50,7 @@ def seconds_of(run: Callable[[], Any]) -> float | None:
 
 
 def seconds_of_made(make: Callable[[], Callable[[], Any]]) -> float | None:
-    """`seconds_of` what a peer has set up, without its setting up."""
+    """Return the CPU seconds of a peer without its preparation."""
     try:
         run = make()
     except ImportError:
@@ -59,7 +59,7 @@ def seconds_of_made(make: Callable[[], Callable[[], Any]]) -> float | None:
 
 
 def factorisations(quick: bool) -> Iterator[Comparison]:
-    """The same Newton matrix, numbers only where an order can be kept, and from scratch; ours forms it, too."""
+    """Compare factorizations of a Newton matrix, with a kept order and from scratch; ours also forms the matrix."""
     for n, dim in ((100, 2),) if quick else ((3000, 2), (1000, 3)):
         yield from _factorisations(NewtonMatrix.of(n, dim), f"{n}x{dim}")
 
@@ -80,7 +80,7 @@ def _factorisations(newton: NewtonMatrix, size: str) -> Iterator[Comparison]:
 
 
 def programs(quick: bool) -> Iterator[Comparison]:
-    """One coordinate's program to 1e-6, the width of the bracket that each returns."""
+    """Compare solutions of the program of one coordinate to 1e-6, with brackets."""
     for n, dim in ((50, 2),) if quick else ((1000, 2), (500, 3)):
         yield from _programs(stein_program(*normal(n, dim)), f"program {n}x{dim}, a coordinate")
 
@@ -104,7 +104,7 @@ def _programs(program: SteinProgram, work: str) -> Iterator[Comparison]:
 
 
 def spanners(quick: bool) -> Iterator[Comparison]:
-    """The definition in networkx, and its own spanner, which is another, randomised algorithm and has more edges."""
+    """Compare with the definition in networkx, and with its randomized spanner, which has more edges."""
     n = 50 if quick else 120
     points = normal(n, 2)[0]
     graph = sk.greedy_spanner(points, DILATION)
@@ -127,7 +127,7 @@ def spanners(quick: bool) -> Iterator[Comparison]:
 
 
 def greedy_by_networkx(points: np.ndarray) -> list[tuple[int, int]]:
-    """The greedy spanner as it is defined, paths by networkx."""
+    """Compute the greedy spanner by its definition, with paths by networkx."""
     nx = importlib.import_module("networkx")
     n = len(points)
     graph = nx.Graph()
@@ -143,13 +143,13 @@ def greedy_by_networkx(points: np.ndarray) -> list[tuple[int, int]]:
 
 
 def kernel_discrepancies(quick: bool) -> Iterator[Comparison]:
-    """The V-statistic for IMQ(1, -1/2), and thinning by it."""
+    """Compare the V-statistic for IMQ(1, -1/2), and thinning by it."""
     n, dim = (200, 10) if quick else (3000, 10)
     draws, target = normal(n, dim)
     scores = target.score(draws)
     ours = median_seconds(partial(sk.kernel_stein_discrepancy, draws, scores=scores))
     for name, (make, _) in KSD_PEERS.items():
-        if name != "ksd-metric":  # of which the memory grows with n^2 d^2
+        if name != "ksd-metric":  # memory grows with n^2 d^2
             yield Comparison(f"ksd {n}x{dim}", name, ours, seconds_of_made(partial(make, draws, scores)))
     m = 20 if quick else 100
 
@@ -161,7 +161,7 @@ def kernel_discrepancies(quick: bool) -> Iterator[Comparison]:
 
 
 def chains(quick: bool) -> Iterator[Comparison]:
-    """One chain on the posterior of a mixture with 100 data, as a NumPy loop and as a jitted loop of BlackJAX."""
+    """Compare one chain on a mixture posterior with 100 data points with NumPy and with BlackJAX, jitted."""
     posterior, steps = MixturePosterior(), 500 if quick else 10_000
     ours = median_seconds(partial(samplers.sgld, posterior, step_size=SGLD_STEP, batch_size=SGLD_BATCH, draws=steps))
     work = f"SGLD, batch {SGLD_BATCH}, {steps} steps"
@@ -176,9 +176,9 @@ def chains(quick: bool) -> Iterator[Comparison]:
 
 
 def _jax_densities(posterior: MixturePosterior) -> tuple[Any, Any, Any, Any]:
-    """JAX, in double precision, and the posterior's log prior and log likelihood of a datum in it."""
+    """Return JAX, in double precision, with the posterior's log prior and log likelihood of a data point."""
     jax = importlib.import_module("jax")
-    importlib.import_module("blackjax")  # a peer that is missing must not change what JAX does for others
+    importlib.import_module("blackjax")  # a missing peer must not change the settings of JAX
     jax.config.update("jax_enable_x64", True)
     jnp = importlib.import_module("jax.numpy")
     variances, factor = jnp.asarray(posterior.prior_variances), -0.5 / posterior.variance
@@ -194,7 +194,7 @@ def _jax_densities(posterior: MixturePosterior) -> tuple[Any, Any, Any, Any]:
 
 
 def blackjax_sgld(posterior: MixturePosterior, steps: int) -> Callable[[], Any]:
-    """BlackJAX's SGLD in one jitted loop, a fresh minibatch at each step."""
+    """Run BlackJAX's SGLD in a jitted loop, with a new minibatch per step."""
     blackjax = importlib.import_module("blackjax")
     jax, jnp, log_prior, log_likelihood = _jax_densities(posterior)
     y = jnp.asarray(posterior.data[0])
@@ -212,7 +212,7 @@ def blackjax_sgld(posterior: MixturePosterior, steps: int) -> Callable[[], Any]:
 
 
 def blackjax_walk(posterior: MixturePosterior, steps: int) -> Callable[[], Any]:
-    """BlackJAX's random walk Metropolis in one jitted loop."""
+    """Run BlackJAX's random-walk Metropolis in a jitted loop."""
     blackjax = importlib.import_module("blackjax")
     jax, jnp, log_prior, log_likelihood = _jax_densities(posterior)
     y = jnp.asarray(posterior.data[0])

@@ -1,7 +1,7 @@
-"""Markov chains as one writes them in a script with NumPy: one chain, a loop over its steps, nothing else.
+"""Plain NumPy loops of one Markov chain, as in a script.
 
-The samplers' peers: the same algorithms and likelihood terms as theirs, a fresh random minibatch at each look, random
-numbers drawn beforehand where that is easy. Each returns the mean number of data that a step read.
+They are peers of the samplers, with the same algorithms and likelihood terms, and a new random minibatch at each stage.
+Random numbers are drawn in advance if possible. Each function returns the mean number of data points per step.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from steinkit.targets import MixturePosterior
 
 TEMPERATURE = 1e4
 SCALE = 0.15
-NODAL_SCALE = 0.1  # of the random walk on the nodal data, which has six coordinates
+NODAL_SCALE = 0.1  # scale of the random walk on the nodal data, with six coordinates
 START = (0.0, 1.0)
 SGLD_STEP, SGLD_BATCH = 5e-3, 5
 
 
 def naive_barker(posterior: sk.Posterior, steps: int, batch: int, temperature: float) -> float:
-    """Barker's minibatch test in a loop; returns the mean batch."""
+    """Run Barker's minibatch test in a loop; return the mean batch."""
     rng, (y,), size = np.random.default_rng(0), posterior.data, posterior.size
     correction = samplers.correction_distribution(1.0)
     theta, used = np.array(START), 0
@@ -48,14 +48,14 @@ def naive_barker(posterior: sk.Posterior, steps: int, batch: int, temperature: f
 def naive_austerity(
     posterior: sk.Posterior, steps: int, batch: int, epsilon: float, temperature: float, start: Any, scale: float
 ) -> float:
-    """The austerity test in a loop; returns the mean batch."""
+    """Run the austerity test in a loop; return the mean batch."""
     rng, size = np.random.default_rng(0), posterior.size
     theta, used = np.array(start, dtype=float), 0
     for _ in range(steps):
         proposal = theta + scale * rng.standard_normal(len(theta))
         prior = np.diff(posterior.log_prior(np.stack([theta, proposal])))[0]
         threshold = temperature / size * (np.log(rng.random()) - prior)
-        order = rng.permutation(size) if size < 1000 else None  # too slow for many data
+        order = rng.permutation(size) if size < 1000 else None  # too slow for large data
         n, total, squares = 0, 0.0, 0.0
         while True:
             index = rng.integers(size, size=batch) if order is None else order[n : n + batch]
@@ -75,7 +75,7 @@ def naive_austerity(
 
 
 def naive_sgld(posterior: sk.Posterior, steps: int) -> float:
-    """SGLD in a loop, a new order of the data each epoch; returns the batch."""
+    """Run SGLD in a loop, with a new order of the data per epoch; return the batch size."""
     rng, (y,), size = np.random.default_rng(0), posterior.data, posterior.size
     theta = np.zeros(2)
     for t in range(steps):
@@ -89,7 +89,7 @@ def naive_sgld(posterior: sk.Posterior, steps: int) -> float:
 
 
 def naive_random_walk(posterior: MixturePosterior, steps: int, scale: float = SCALE) -> float:
-    """Random walk Metropolis in a loop, all data at each step, densities written out; returns how many data they are.
+    """Run random-walk Metropolis in a loop, with all data at each step and explicit densities; return N.
 
     Up to a constant, log p(y | theta) = log(exp(-(y - theta_1)^2 / 2v) + exp(-(y - theta_1 - theta_2)^2 / 2v)).
     """

@@ -1,16 +1,17 @@
-"""How long a sweep takes beside the paper's own figures, and what racing saves of it without losing the winner.
+"""Run time of a sweep relative to published figures, and savings of successive elimination.
 
 The sweep is that of Gorham and Mackey, section 5.3: stochastic gradient Langevin dynamics on the posterior of a mixture
-of two normals, eight step sizes, 50 seeds, 1000 draws of each, no burn-in; effective sample size and the graph
-discrepancy choose. The paper reports .4 s for a spanner and 1.4 s for a coordinate's program, two coordinates a sample.
+of two normals, eight step sizes, 50 seeds, 1000 draws each, no burn-in. The effective sample size and the graph
+discrepancy choose a step size. The paper reports .4 s for a spanner and 1.4 s for the program of a coordinate, with two
+coordinates per sample.
 
-Then races: each takes 50 seeds at random from a pool that has been scored once, and looks up
-what it asks for. It keeps the winner if it ends with the full sweep's best setting for these seeds, or one that cannot
-be told from it. A cell's time is the median of its setting, so that the loading of kernels counts nowhere. Run it with
+In the second part, successive elimination is simulated with 50 random seeds from a pool of computed scores. A run is
+correct if it ends with the best setting of the full sweep for these seeds, or with one that is indistinguishable from
+it. The time of a cell is the median of its setting, which excludes the loading of kernels.
 
     python benchmarks/sweeps.py [--quick] [--jobs N] [--pool FOLDER]
 
-A pool in a folder is used again the next time.
+A pool in a folder is reused by later runs.
 
 References
 ----------
@@ -51,7 +52,7 @@ def run(seeds: int, draws: int, **options: Any) -> SweepResult:
 
 
 def full_sweep(seeds: int, draws: int, jobs: int) -> None:
-    """Print the time of the sweep and what each criterion picks."""
+    """Print the time of the sweep and the choice of each criterion."""
     run(jobs, min(draws, 50), n_jobs=jobs)  # imports and compilation
     started = time.perf_counter()
     result = run(seeds, draws, n_jobs=jobs, tolerance=FINAL)
@@ -67,7 +68,7 @@ def full_sweep(seeds: int, draws: int, jobs: int) -> None:
 
 
 class Pool:
-    """Scores of every setting with many seeds, and the cost of a cell of each setting."""
+    """Compute scores of every setting with many seeds, and the cost of a cell of each setting."""
 
     def __init__(self, result: SweepResult) -> None:
         places = {setting["step_size"]: i for i, setting in enumerate(result.settings)}
@@ -79,7 +80,7 @@ class Pool:
 
 
 def race(pool: Pool, seeds: list[int]) -> tuple[bool, int, float]:
-    """Whether a race keeps the winner, how many settings end it, and the share of the time of scores it saves."""
+    """Return whether a run is correct, the number of final settings, and the fraction of scoring time saved."""
     settings = [{"step_size": step} for step in STEP_SIZES]
     done: set[tuple[int, int]] = set()
     left: list[int] = []
@@ -99,7 +100,7 @@ def race(pool: Pool, seeds: list[int]) -> tuple[bool, int, float]:
 
 
 def racing_table(folder: str, size: int, seeds: int, draws: int, repetitions: int, jobs: int) -> None:
-    """Print how often races keep the winner, and what they save."""
+    """Print the fraction of correct runs, and their savings."""
     pool = Pool(run(size, draws, n_jobs=jobs, tolerance=FINAL, file=Path(folder, "pool.sqlite")))
     print(f"\nRaces of {seeds} seeds out of {size}, {repetitions} repetitions")
     print(f"Scores take {sum(pool.seconds) / len(STEP_SIZES):.3f} s a cell at tolerance {FINAL:g}")

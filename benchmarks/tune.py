@@ -1,8 +1,8 @@
-"""What tuning at a budget loses beside the full grid: 27 settings of SGLD on three posteriors, at 15 % of the cost.
+"""Loss of tuning with a budget relative to the full grid: 27 settings of SGLD on three posteriors, at 15 % of the cost.
 
-A setting's loss is the root of the mean square of the errors of all means, in standard deviations, and log standard
-deviations, of the last four fifths of a chain of full length: the median over the seeds. The full grid chooses by the
-bias of one chain a setting; tuning has one seed as well. Run it with
+The loss of a setting is the root mean square error of all means, in standard deviations, and log standard deviations,
+of the last four fifths of a full chain, as a median over the seeds. The full grid chooses by the bias of one chain per
+setting; tuning also has one seed.
 
     python benchmarks/tune.py [--quick] [--repeats N] [--problem NAME]
 """
@@ -27,7 +27,7 @@ SCORED = 1000
 
 
 def logistic() -> tuple[sk.Posterior, list[int]]:
-    """2000 data, six coefficients of different scales, correlated."""
+    """Return a posterior of 2000 data points, with six correlated coefficients of different scales."""
     rng = np.random.default_rng(0)
     features = rng.standard_normal((2000, 6)) @ np.linalg.cholesky(0.6 * np.eye(6) + 0.4).T * np.logspace(-0.3, 0.3, 6)
     chances = 1.0 / (1.0 + np.exp(-features @ rng.standard_normal(6) / np.sqrt(6.0)))
@@ -35,12 +35,12 @@ def logistic() -> tuple[sk.Posterior, list[int]]:
 
 
 def nodal() -> tuple[sk.Posterior, list[int]]:
-    """53 patients: a skewed posterior."""
+    """Return a skewed posterior of 53 patients."""
     return sk.targets.LogisticRegression.nodal(), [3, 10, 30]
 
 
 def mean() -> tuple[sk.Posterior, list[int]]:
-    """The mean of 2000 data in ten dimensions, whose noise is not normal."""
+    """Return the posterior of the mean of 2000 data points in ten dimensions, with non-normal noise."""
     data = np.random.default_rng(2).standard_t(4, (2000, 10))
     return sk.targets.GaussianMean(data, prior_variance=10.0), [5, 50, 500]
 
@@ -49,10 +49,10 @@ PROBLEMS = {"logistic": logistic, "nodal": nodal, "mean": mean}
 
 
 def truth(posterior: sk.Posterior, draws: int) -> tuple[Floats, Floats, float]:
-    """Mean and standard deviations of a long exact run, and the largest curvature."""
+    """Compute the mean and standard deviations of a long exact run, and the largest curvature."""
     dim = posterior.dim or 1
     state, step = np.zeros(dim), 1e-4
-    for _ in range(50):  # Newton, the Hessian by differences of the score
+    for _ in range(50):  # Newton's method, with differences of the score for the Hessian
         points = np.vstack([state, state + step * np.eye(dim)])
         scores = posterior.score(points)
         hessian = (scores[1:] - scores[0]) / step

@@ -1,7 +1,7 @@
 """Approximate samples of a model: variational fits, short or biased chains, tempered and tilted draws.
 
 Each function takes a model, a number of draws and a generator, and returns an array (n, d) or (chains, n / chains, d).
-Chains start at exact draws. None of them uses the true moments.
+Chains start at exact draws. No function uses the true moments.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from curved_models import Array, Model, Rng, mode_and_curvature
 from fault import walked
 from scipy.optimize import LbfgsInvHessProduct, minimize
 
-BASE_DRAWS = 200  # of a variational fit, and their negatives
-PATH_DRAWS, HISTORY = 50, 6  # of each approximation along a path of L-BFGS, and pairs that it remembers
+BASE_DRAWS = 200  # draws of a variational fit, and their negatives
+PATH_DRAWS, HISTORY = 50, 6  # draws per approximation along a path of L-BFGS, and pairs in its memory
 LANGEVIN_STEP, LANGEVIN_STEPS = 0.1, 60  # in units of the variances
-BATCH_STEP, BATCH_NOISE, CHAINS, THIN = 0.1, 1.0, 4, 20  # noise in units of the score's sd in standardized coordinates
+BATCH_STEP, BATCH_NOISE, CHAINS, THIN = 0.1, 1.0, 4, 20  # noise in units of the score's sd, in standardized coordinates
 TEMPERATURE, TILT = 1.25, 0.6
-FAR = 20.0  # sds from which on a chain has left for good: it starts anew with half the step
+FAR = 20.0  # number of sds beyond which a chain counts as diverged and restarts with half the step size
 
 
 def exact(model: Model, n: int, rng: Rng) -> Array:
@@ -28,18 +28,18 @@ def exact(model: Model, n: int, rng: Rng) -> Array:
 
 
 def laplace(model: Model, n: int, rng: Rng) -> Array:
-    """Draw from the normal distribution with the mode and the curvature there."""
+    """Draw from the normal distribution at the mode, with the curvature there."""
     mode, covariance = mode_and_curvature(model.target, model.draw(1, rng)[0], moments(model)[1])
     return mode + rng.standard_normal((n, len(mode))) @ np.linalg.cholesky(covariance).T
 
 
 def mean_field(model: Model, n: int, rng: Rng) -> Array:
-    """Draw from the best normal distribution with independent coordinates."""
+    """Draw from the optimal normal distribution with independent coordinates."""
     return _variational(model, n, rng, full=False)
 
 
 def full_rank(model: Model, n: int, rng: Rng) -> Array:
-    """Draw from the best normal distribution."""
+    """Draw from the optimal normal distribution."""
     return _variational(model, n, rng, full=True)
 
 
@@ -75,7 +75,7 @@ def _variational(model: Model, n: int, rng: Rng, full: bool) -> Array:
 
 
 def pathfinder(model: Model, n: int, rng: Rng) -> Array:
-    """Draw from the normal approximation with the best ELBO along a path of L-BFGS from far out."""
+    """Draw from the normal approximation with the highest ELBO along a path of L-BFGS from a distant point."""
     center, scale = moments(model)
     target, start = model.target, center + 2.0 * scale * rng.standard_normal(len(center))
     path = [start]
@@ -106,18 +106,18 @@ def pathfinder(model: Model, n: int, rng: Rng) -> Array:
 
 
 def langevin(model: Model, n: int, rng: Rng) -> Array:
-    """Move exact draws by unadjusted Langevin steps, each draw its own chain."""
+    """Move exact draws by unadjusted Langevin steps, one chain per draw."""
     return _langevin(model, model.draw(n, rng), LANGEVIN_STEP, [LANGEVIN_STEPS], 0.0, rng)[:, -1]
 
 
 def noisy_langevin(model: Model, n: int, rng: Rng) -> Array:
-    """Run four Langevin chains whose gradients have the noise of a batch, thinned."""
+    """Run four Langevin chains with the gradient noise of a batch, thinned."""
     kept = [THIN] * (n // CHAINS)
     return _langevin(model, model.draw(CHAINS, rng), BATCH_STEP, kept, BATCH_NOISE, rng)
 
 
 def _langevin(model: Model, start: Array, step: float, kept: list[int], noise: float, rng: Rng) -> Array:
-    """Keep a state after each of these numbers of steps, (chains, kept, d)."""
+    """Return the states after given numbers of steps, (chains, kept, d)."""
     center, scale = moments(model)
     while True:
         x, states = start, []
@@ -137,13 +137,13 @@ def _langevin(model: Model, start: Array, step: float, kept: list[int], noise: f
 
 
 def tempered(model: Model, n: int, rng: Rng) -> Array:
-    """Walk from exact draws under p^(1 / temperature)."""
+    """Run random walks from exact draws, with target p^(1 / temperature)."""
     _, scale = moments(model)
     return walked(lambda x: model.target.log_density(x) / TEMPERATURE, model.draw(n, rng), scale, 200, rng)
 
 
 def tilted(model: Model, n: int, rng: Rng) -> Array:
-    """Keep exact draws with probabilities proportional to exp(.6 z), z the first coordinate standardized."""
+    """Keep exact draws with probabilities proportional to exp(.6 z), where z is the standardized first coordinate."""
     center, scale = moments(model)
     x = model.draw(12 * n, rng)
     z = (x[:, 0] - center[0]) / scale[0]
@@ -152,7 +152,7 @@ def tilted(model: Model, n: int, rng: Rng) -> Array:
 
 @cache
 def moments(model: Model) -> tuple[Array, Array]:
-    """Return means and sds of exact draws: units for steps and starts."""
+    """Return means and sds of exact draws, as units for steps and initial states."""
     x = model.draw(4000, np.random.default_rng(34))
     return x.mean(axis=0), x.std(axis=0)
 

@@ -1,10 +1,10 @@
-"""Whether `steinkit.estimate_bias` is right of variational fits by PyMC and NumPyro: mean field and full rank.
+"""Accuracy of `steinkit.estimate_bias` for mean-field and full-rank variational fits by PyMC and NumPyro.
 
-    python benchmarks/bias_advi.py    # ten minutes; needs PyMC and NumPyro; --of pymc takes one of them
+    python benchmarks/bias_advi.py    # ten minutes; requires PyMC and NumPyro; --of pymc selects one of them
 
-Three models, one of them hierarchical, written for each library. The truth is known from long chains of NUTS, whose
-noise is allowed for; a thousand draws of NUTS of their own stand beside the fits. Columns as in `bias.py`, on the
-scale on which the library samples.
+There are three models, one of them hierarchical, in each library. The truth is from long chains of NUTS; comparisons
+account for its standard errors. A thousand other draws of NUTS are evaluated with the fits. The columns are those of
+`bias.py`, on the scale on which the library samples.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from scipy.special import expit
 
 import steinkit as sk
 
-BLOCKS = 40  # of the long chains, taken as independent
+BLOCKS = 40  # draws of the long chains, treated as independent
 
 
 def hierarchical_data() -> tuple[Any, ...]:
-    """Twenty groups of binary data, and two covariates: groups, covariates, responses."""
+    """Simulate twenty groups of binary data with two covariates: groups, covariates, responses."""
     rng = np.random.default_rng(21)
     group, features = np.repeat(np.arange(20), 12), rng.standard_normal((240, 2))
     odds = 0.5 + 0.8 * rng.standard_normal(20)[group] + features @ np.array([0.7, -0.4])
@@ -34,14 +34,14 @@ def hierarchical_data() -> tuple[Any, ...]:
 
 
 def line_data() -> tuple[Any, ...]:
-    """Forty data about a line with Student's t errors."""
+    """Simulate forty data points about a line with Student's t errors."""
     rng = np.random.default_rng(22)
     x = rng.standard_normal(40)
     return x, 1.0 + 0.5 * x + rng.standard_t(4.0, 40)
 
 
 def count_data() -> tuple[Any, ...]:
-    """Negative binomial counts, three correlated covariates, fifty data."""
+    """Simulate fifty negative binomial counts with three correlated covariates."""
     rng = np.random.default_rng(23)
     features = rng.standard_normal((50, 3)) @ np.array([[1.0, 0.8, 0.0], [0.0, 0.6, 0.5], [0.0, 0.0, 0.8]])
     mean = np.exp(0.5 + features @ np.array([0.5, -0.3, 0.2]))
@@ -52,7 +52,7 @@ MODELS = ("hierarchy", "robust line", "overdispersed counts")
 
 
 def pymc_model(name: str) -> Any:
-    """One of the three."""
+    """Define one of the three models in PyMC."""
     import pymc
 
     with pymc.Model() as model:
@@ -78,7 +78,7 @@ def pymc_model(name: str) -> Any:
 
 
 def numpyro_model(name: str) -> Callable[[], None]:
-    """The same."""
+    """Define one of the three models in NumPyro."""
     import jax.numpy as jnp
     from numpyro import distributions as dist
     from numpyro import sample
@@ -107,7 +107,7 @@ def numpyro_model(name: str) -> Callable[[], None]:
 
 
 def by_pymc(name: str, draws: int, seed: int) -> Iterator[Problem]:
-    """Draws of NUTS and of both fits."""
+    """Return draws of NUTS and of both fits by PyMC."""
     import pymc
 
     quiet: dict[str, Any] = {"progressbar": False, "random_seed": seed}
@@ -123,7 +123,7 @@ def by_pymc(name: str, draws: int, seed: int) -> Iterator[Problem]:
 
 
 def by_numpyro(name: str, draws: int, seed: int) -> Iterator[Problem]:
-    """The same, by its automatic guides."""
+    """Return draws of NUTS and of both automatic guides of NumPyro."""
     import jax
     from numpyro.infer import MCMC, NUTS, SVI, Trace_ELBO, autoguide
     from numpyro.optim import Adam
@@ -148,7 +148,7 @@ def by_numpyro(name: str, draws: int, seed: int) -> Iterator[Problem]:
 
 
 def _problems(name: str, bound: Callable[[Any], Any], long: Any, short: Any, made: dict[str, Any]) -> Iterator[Problem]:
-    """Samples with the truth of the long chains; `bound` makes a target and a sample of a library's draws."""
+    """Yield samples with the truth of the long chains; `bound` converts draws of a library to a target and a sample."""
     exact = bound(long)[1]
     truth = Truth.of(exact.points.reshape(BLOCKS, -1, exact.dim))
     for kind, found in {"NUTS": short, **made}.items():

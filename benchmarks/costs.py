@@ -1,4 +1,4 @@
-"""What work costs, for the benchmarks: CPU time, also of runs in turn, and the memory of a process by itself."""
+"""CPU time and memory of benchmarks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 
 
 def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU time of this process, all threads, that a call takes; and what it returns."""
+    """Return the CPU time of a call (this process, all threads), and its result."""
     started = time.process_time()
     result = run()
     return time.process_time() - started, result
 
 
 def cpu_of_all() -> float:
-    """CPU seconds of this process and of those that it started and that have ended."""
+    """Return the CPU seconds of this process and of its ended child processes."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def in_turn(runs: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
-    """CPU seconds of each of several calls, `repeats` times round: a slow moment of the machine strikes them all."""
+    """Return the CPU seconds of several calls in `repeats` alternating rounds, which distribute load of the machine."""
     found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
@@ -37,14 +37,14 @@ def in_turn(runs: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, li
 
 
 def pulse() -> float:
-    """CPU seconds of a fixed loop of Python's: more than at its best where others slow the machine down."""
+    """Return the CPU seconds of a fixed Python loop, which increase with the load of the machine."""
     return min(cpu_seconds(lambda: sum(k * k for k in range(100_000)))[0] for _ in range(5))
 
 
 def median_seconds(run: Callable[[], Any], enough: float = 0.2) -> float:
-    """Median of the CPU times of a call, after a first that compiles.
+    """Return the median CPU time of a call, after a first call that compiles.
 
-    It is repeated until `enough` seconds are spent, or ten times that on fewer than three runs.
+    The call is repeated until `enough` seconds are spent, or ten times that for fewer than three runs.
     """
     run()
     found: list[float] = []
@@ -56,9 +56,9 @@ def median_seconds(run: Callable[[], Any], enough: float = 0.2) -> float:
 
 
 def peak_megabytes() -> float:
-    """Peak of this process' resident memory.
+    """Return the peak of this process' resident memory.
 
-    From Linux's own record where there is one: what `getrusage` tells a process may be the peak of its parent.
+    The value is from the record of Linux if available, because `getrusage` may report the peak of the parent process.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -67,25 +67,25 @@ def peak_megabytes() -> float:
 
 
 def in_a_process_of_its_own(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns in a new process, whose memory peak is its own."""
+    """Return the result of a function in a new process, with a separate memory peak."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as alone:
         return alone.submit(function, *arguments).result()
 
 
 class Process(NamedTuple):
-    """What a command cost, processes that it started included."""
+    """Cost of a command, including its child processes."""
 
     cpu: float
     wall: float
 
 
 def cost_of_command(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
-    """Run a command, its output thrown away; Python keeps its bytecode, as for users, whatever this process is told.
+    """Run a command, and discard its output; Python keeps its bytecode, as for users.
 
     Raises
     ------
     subprocess.CalledProcessError
-        If it fails; what it wrote to standard error is in the message.
+        If it fails; the message contains its standard error.
     """
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     started = time.perf_counter()

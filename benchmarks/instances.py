@@ -1,4 +1,4 @@
-"""The samples and targets that the benchmarks of the solvers share: draws (n, d) and a target, from a fixed seed."""
+"""Samples and targets shared by the benchmarks of the solvers: draws (n, d) and a target, with a fixed seed."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def cauchy(n: int) -> Instance:
 
 
 def narrow_normal(n: int, dim: int) -> Instance:
-    """As narrow as the posterior of a logistic regression."""
+    """Return draws as narrow as the posterior of a logistic regression."""
     draws = 0.3 * np.random.default_rng(0).standard_normal((n, dim))
     return draws, sk.targets.Normal(np.zeros(dim), 0.09 * np.ones(dim))
 
 
 def jitter(n: int, dim: int, size: float, copies: int = 2) -> Instance:
-    """Each draw is followed by others a normal step of the given size away."""
+    """Return draws in groups, separated by normal steps of a given size within each group."""
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((n // copies, dim))
     shifts = [size * rng.standard_normal(centres.shape) for _ in range(copies - 1)]
@@ -46,13 +46,13 @@ def jitter(n: int, dim: int, size: float, copies: int = 2) -> Instance:
 
 
 def walk(n: int, dim: int, size: float) -> Instance:
-    """A chain that hardly moves: a random walk from .7 with normal steps of the given size."""
+    """Return a slow chain: a random walk from .7 with normal steps of a given size."""
     steps = size * np.random.default_rng(0).standard_normal((n, dim))
     return 0.7 + np.cumsum(steps, axis=0), sk.targets.Normal(np.zeros(dim))
 
 
 def mixed_scales(n: int, dim: int, size: float) -> Instance:
-    """Half the draws well spaced, half within 1 to 1e-3 times the given size of five of them."""
+    """Return draws of which half are well separated, and half within 1 to 1e-3 times a size of five of them."""
     rng = np.random.default_rng(0)
     spaced = rng.standard_normal((n // 2, dim))
     scale = size * 10.0 ** (-3.0 * rng.random((n // 2, 1)))
@@ -61,25 +61,32 @@ def mixed_scales(n: int, dim: int, size: float) -> Instance:
 
 
 def stein_program(draws: np.ndarray, target: sk.Target) -> SteinProgram:
-    """The draws' Stein program on their 2-spanner; the sorted sample in one dimension."""
+    """Return the Stein program of the draws on their 2-spanner, or of the sorted sample in one dimension."""
     points, copies = np.unique(draws, axis=0, return_counts=True)
     graph = sorted_graph(points) if points.shape[1] == 1 else sk.greedy_spanner(points, 2.0)
     return SteinProgram(points, target.score(points), copies / copies.sum(), graph, bounds=target.bounds)
 
 
 def digits_regression(path: str | None, size: int) -> tuple[sk.Posterior, np.ndarray, str]:
-    """A logistic regression as MNIST's 7 against 9 on 50 principal components and an intercept, and its mode.
+    """Return a logistic regression like MNIST 7 against 9 on 50 principal components and an intercept, and its mode.
 
     Parameters
     ----------
     path : str, optional
-        A CSV file of the data, responses in a column `response`. Without it they are made: `size` rows whose components
-        have variances that fall as 1/k, and a response that agrees with a linear function's sign in some 96 %.
+        CSV file of the data, with responses in a column `response`. By default, `size` rows are simulated, with
+        components of variances proportional to 1/k, and responses that agree with the sign of a linear function in
+        about 96 % of the rows.
     size : int
+        Number of simulated rows.
 
     Returns
     -------
-    posterior, mode, words that say which data these are
+    posterior : Posterior
+        The posterior.
+    mode : ndarray
+        Its mode.
+    description : str
+        Description of the data.
     """
     if path is not None:
         posterior = sk.targets.LogisticRegression.from_csv(path, "response")
@@ -97,7 +104,7 @@ def digits_regression(path: str | None, size: int) -> tuple[sk.Posterior, np.nda
 
 
 def _mode(posterior: sk.Target) -> np.ndarray:
-    """Where the log density is largest."""
+    """Return the maximum of the log density."""
     found = minimize(
         lambda theta: -float(posterior.log_density(theta[None])[0]),
         np.zeros(posterior.dim),

@@ -1,7 +1,7 @@
-"""What moments and slices cost of large samples: time, processor time and memory, beside what was aimed at.
+"""Time, CPU time and memory of the moment and sliced measures for large samples, with their goals.
 
-Both are linear in the number of draws. Each line is a process of its own, which makes independent draws of N(0, I) with
-their scores and then takes one measure of them; the memory is the peak beyond what it held by then. Run it with
+Both are linear in the number of draws. Each row is from a separate process, which draws independently from N(0, I),
+computes scores, and then one measure. The memory is the peak in excess of the draws and scores.
 
     python benchmarks/large_samples.py [--quick]
 """
@@ -26,7 +26,7 @@ QUICK = [("moments", 20_000, 26, None, None), ("sliced", 2000, 10, None, None), 
 
 
 def cost(measure: str, n: int, dim: int) -> tuple[float, float, float]:
-    """Seconds, processor seconds, and MB beyond the draws, in a process that has compiled what it needs."""
+    """Return seconds, CPU seconds and MB in excess of the draws, in a process with compiled kernels."""
     take = MEASURES[measure]
     draws = np.random.default_rng(0).standard_normal((n, dim))
     scores = -draws

@@ -1,4 +1,4 @@
-"""What this machine reaches with one thread: plain BLAS, STREAM's triad, and NumPy's random numbers."""
+"""Single-thread performance of this machine: BLAS, the STREAM triad, and random numbers of NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @cache
 def dgemm(n: int) -> float:
-    """Floating point operations a second of an n x n matrix product: 2 n^3 of them."""
+    """Return the floating point operations per second of an n x n matrix product, 2 n^3 in all."""
     a, b = np.random.default_rng(0).standard_normal((2, n, n))
     out = np.empty((n, n))
     return 2.0 * n**3 / median_seconds(partial(np.dot, a, b, out))
@@ -23,7 +23,7 @@ def dgemm(n: int) -> float:
 
 @cache
 def dpotrf(n: int) -> float:
-    """Floating point operations a second of LAPACK's Cholesky factorisation: n^3/3 of them."""
+    """Return the floating point operations per second of LAPACK's Cholesky factorization, n^3/3 in all."""
     a = np.random.default_rng(0).standard_normal((n, n))
     matrix = np.asfortranarray(a @ a.T + n * np.eye(n))
     return n**3 / 3.0 / median_seconds(partial(lapack.dpotrf, matrix, lower=1))
@@ -31,7 +31,7 @@ def dpotrf(n: int) -> float:
 
 @numba.njit(nogil=True, error_model="numpy")
 def _triad(a: Floats, b: Floats, c: Floats, times: int) -> None:
-    """a = b + 3 c, some times; the factor differs from time to time, or a compiler may do it once."""
+    """Compute a = b + 3 c repeatedly, with varying factors, which prevents optimizations by the compiler."""
     for k in range(times):
         factor = 3.0 + k
         for i in range(len(a)):
@@ -39,9 +39,9 @@ def _triad(a: Floats, b: Floats, c: Floats, times: int) -> None:
 
 
 def triad(size: float) -> float:
-    """Bytes a second of STREAM's triad on three arrays that take `size` bytes together: two are read, one is written.
+    """Return the bytes per second of the STREAM triad on three arrays of `size` bytes in total.
 
-    As in STREAM a line that is read before it is written counts once.
+    Two arrays are read and one is written. As in STREAM, a line that is read before it is written counts once.
     """
     return _triad_of(2 ** round(np.log2(max(size, 1 << 12))))
 
@@ -56,7 +56,7 @@ def _triad_of(size: int) -> float:
 
 @cache
 def dgemv(rows: int, columns: int) -> float:
-    """Bytes of the matrix a second that BLAS reads in the product of a matrix and a vector."""
+    """Return the bytes of a matrix per second that BLAS reads in a matrix-vector product."""
     rng = np.random.default_rng(0)
     matrix, x, out = rng.standard_normal((rows, columns)), rng.standard_normal(columns), np.empty(rows)
     return 8.0 * rows * columns / median_seconds(partial(np.dot, matrix, x, out))
@@ -64,5 +64,5 @@ def dgemv(rows: int, columns: int) -> float:
 
 @cache
 def normals() -> float:
-    """Normal numbers a second of NumPy's default generator."""
+    """Return the normal numbers per second of NumPy's default generator."""
     return 1e6 / median_seconds(partial(np.random.default_rng(0).standard_normal, 1_000_000))

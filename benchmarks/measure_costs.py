@@ -1,7 +1,7 @@
-"""What each measure costs: processor seconds for draws of N(0, I), kernels loaded beforehand.
+"""CPU seconds of each measure for draws of N(0, I), with loaded kernels.
 
-A cell is the median of runs, or one run where that takes long. Empty are those that a measure does not have, in more
-than one dimension, or where a graph is not worth its time. Run it with
+A cell is the median of several runs, or one run if it takes long. Cells are empty if a measure does not apply to more
+than one dimension, or if a graph would take too long.
 
     python benchmarks/measure_costs.py [--quick] [--record]
 """
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def cost(measure: Measure, n: int, dim: int) -> float:
-    """Median of the processor times of a measure."""
+    """Return the median CPU time of a measure."""
     draws = np.random.default_rng(0).standard_normal((n, dim))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

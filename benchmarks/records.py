@@ -1,7 +1,7 @@
-"""What full runs of the benchmarks found, kept for the tables of the documentation.
+"""Records of full runs of the benchmarks, for the tables of the documentation.
 
-A benchmark that is started with ``--record`` writes its numbers to `benchmarks/records`, with the command, the day and
-the commit; `tables.py` makes the documentation's tables and sentences of them. No number is copied by hand.
+A benchmark with the option ``--record`` writes its results to `benchmarks/records`, with the command, the date and the
+commit. `tables.py` generates the tables and sentences of the documentation from these records.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RECORDS = Path(__file__).parent / "records"
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Give a benchmark the option ``--record``."""
+    """Add the option ``--record`` to a benchmark."""
     parser.add_argument(
         "--record",
         nargs="?",
@@ -31,18 +31,18 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def keep(folder: Path | None, name: str, rows: list[dict[str, Any]], options: Sequence[str] = ()) -> None:
-    """Write what a benchmark found to ``NAME.json`` of a folder; without a folder, do nothing.
+    """Write the results of a benchmark to ``NAME.json`` in a folder; do nothing without a folder.
 
     Parameters
     ----------
     folder : pathlib.Path or None
-        The value of ``--record``.
+        Value of ``--record``.
     name : str
-        Of the file.
+        Name of the file.
     rows : list of dict
-        What was found; numbers and text only.
+        Results, as numbers and text.
     options : sequence of str
-        Of the command, as readers are to give them; that of ``--record`` is no one else's.
+        Options of the command for readers, without ``--record``.
     """
     if folder is None:
         return
@@ -57,12 +57,12 @@ def keep(folder: Path | None, name: str, rows: list[dict[str, Any]], options: Se
 
 
 def kept(name: str, folder: Path = RECORDS) -> dict[str, Any]:
-    """The record of that name."""
+    """Return the record with a given name."""
     return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def commit() -> str:
-    """The commit that is checked out, with a plus where files have changed since; "unknown" outside a checkout."""
+    """Return the current commit, with a plus if files have changed; "unknown" outside of a repository."""
     git = ["git", "-C", str(Path(__file__).parent)]
     try:
         head = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True)

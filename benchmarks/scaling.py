@@ -1,9 +1,9 @@
-"""What a certified graph Stein discrepancy costs, and in what memory, as draws and dimensions grow.
+"""Cost and memory of the certified graph Stein discrepancy as the numbers of draws and dimensions grow.
 
-Each cell scores n draws of N(0, I) in d dimensions as `steinkit score` would, by solver `auto` at the default
-tolerance, in a process of its own, so that its peak memory can be told. Reported are CPU seconds for the spanner and
-for a coordinate's program, the solvers that took part, iterations, the bracket and the peak of resident memory. A
-series in n ends before the cell that is expected, from the last two, to take longer than `--seconds`. Run it with
+Each cell is for n draws of N(0, I) in d dimensions, with solver `auto` at the default tolerance as in `steinkit score`,
+in a separate process for the peak of memory. The table reports CPU seconds for the spanner and for the program of a
+coordinate, the solvers used, iterations, the bracket and the peak of resident memory. A series in n ends before the
+cell that is expected, by extrapolation of the last two, to take longer than `--seconds`.
 
     python benchmarks/scaling.py [--quick] [--seconds S] [--plot FILE]
 """
@@ -25,7 +25,7 @@ from steinkit.discrepancy.graph.solvers import Settings, solver_named
 
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 DIMENSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 10)
-FINE = 3  # dimensions up to which brackets are of 1e-6
+FINE = 3  # largest dimension with brackets of 1e-6
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """CPU time of the whole discrepancy."""
+        """CPU time of the complete discrepancy."""
         return self.spanner + self.dim * self.coordinate
 
 
 def score(n: int, dim: int) -> Cell:
-    """Score n draws once, kernels loaded beforehand."""
+    """Score n draws once, with loaded kernels."""
     solver, settings = solver_named("auto"), Settings(1e-6 if dim <= FINE else 1e-3)
     solver(stein_program(*normal(30, dim)), settings)
     draws, target = normal(n, dim)
@@ -73,7 +73,7 @@ def score(n: int, dim: int) -> Cell:
 
 
 def series(dim: int, sizes: Sequence[int], seconds: float) -> list[Cell]:
-    """Score growing samples until the next would take too long."""
+    """Score growing samples until the next one would take too long."""
     cells: list[Cell] = []
     for n in sizes:
         if len(cells) > 1:
@@ -96,7 +96,7 @@ def show(cell: Cell) -> None:
 
 
 def plot(table: dict[int, list[Cell]], path: str) -> None:
-    """Draw the cost of a whole discrepancy against n, a line for each dimension."""
+    """Plot the cost of a complete discrepancy against n, with one line per dimension."""
     import matplotlib
 
     matplotlib.use("agg")

@@ -1,14 +1,14 @@
-"""What sequential tests save: approximate chains against exact ones, in likelihood terms and in processor time.
+"""Savings of sequential tests: likelihood terms and CPU time of approximate chains relative to exact ones.
 
-Four chains with the same number of steps each, from the same starts and seeds: random walks on a logistic regression,
-reversible jumps between its models, a walk on the orthogonal group (independent components), and Gibbs updates of a
-dense Markov random field. For the exact test and for austerity tests of growing epsilon: terms read a step, the share
-of all, processor time a step, and both as multiples of what the exact test takes. Below 1 the test pays; time can be
-above 1 where terms are not, since a look costs more than the data it reads. Run it with
+There are four chains, each with the same number of steps, initial states and seeds for all tests: random walks on a
+logistic regression, reversible jumps between its models, a walk on the orthogonal group (independent components), and
+Gibbs updates of a dense Markov random field. For the exact test and for austerity tests with several values of epsilon,
+the table gives terms read per step, the fraction of all terms, CPU time per step, and both relative to the exact test.
+Values below 1 are savings. The time can exceed 1 if the terms do not, because a stage has an overhead.
 
     python benchmarks/sequential.py [--quick] [--data N] [--runs N] [--record]
 
-`benchmarks/irls.py` does the same for optimisation.
+`benchmarks/irls.py` does the same for optimization.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from applications.variable_selection import SparseLogisticRegression, select_var
 EPSILONS = (0.01, 0.05, 0.1, 0.2)
 CHAINS = 10
 
-Chain = Callable[[float], Draws]  # epsilon, 0 for the exact test -> draws
+Chain = Callable[[float], Draws]  # epsilon (0 for the exact test) -> draws
 
 
 def main() -> None:
@@ -60,11 +60,11 @@ def main() -> None:
 
 
 def compared(name: str, chain: Chain, terms: int, size: int, runs: int) -> list[dict[str, Any]]:
-    """Print and return what the tests of a chain read and take, beside the exact test; best times of runs in turn."""
+    """Print and return the terms and times of the tests of a chain, with best times of alternating runs."""
     best = dict.fromkeys((0.0, *EPSILONS), float("inf"))
     read: dict[float, float] = {}
     for epsilon in best:
-        chain(epsilon)  # compiles, or loads what is compiled
+        chain(epsilon)  # compiles or loads kernels
     for _ in range(runs):
         for epsilon in best:
             seconds, draws = cpu_seconds(partial(chain, epsilon))
@@ -90,19 +90,19 @@ def compared(name: str, chain: Chain, terms: int, size: int, runs: int) -> list[
 
 
 def test_of(epsilon: float, batch: int) -> AusterityTest | MetropolisTest:
-    """The austerity test, or at 0 the exact one."""
+    """Return the austerity test, or the exact test at 0."""
     return AusterityTest(epsilon, batch) if epsilon else MetropolisTest()
 
 
 def logistic_data(size: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Normal features, of which the first four count, and responses."""
+    """Simulate normal features, of which the first four have an effect, and responses."""
     rng = np.random.default_rng(0)
     features = rng.standard_normal((size, dim))
     return features, rng.random(size) < expit(features[:, :4] @ [1.0, -0.7, 0.5, 0.3])
 
 
 def regression(size: int, steps: int) -> tuple[str, Chain, int]:
-    """Random walk on the coefficients of a logistic regression."""
+    """Measure a random walk on the coefficients of a logistic regression."""
     features, responses = logistic_data(size, 10)
     posterior = sk.targets.LogisticRegression(features, responses)
     walk = RandomWalk(1.0 / np.sqrt(size))
@@ -115,7 +115,7 @@ def regression(size: int, steps: int) -> tuple[str, Chain, int]:
 
 
 def selection(size: int, steps: int) -> tuple[str, Chain, int]:
-    """Reversible jumps between the models of a logistic regression."""
+    """Measure reversible jumps between the models of a logistic regression."""
     posterior = SparseLogisticRegression(*logistic_data(size, 20), size_rate=0.3)
     scales = {"update_scale": 4.0 / np.sqrt(size), "birth_scale": 10.0 / np.sqrt(size)}
 
@@ -127,7 +127,7 @@ def selection(size: int, steps: int) -> tuple[str, Chain, int]:
 
 
 def components(size: int, steps: int) -> tuple[str, Chain, int]:
-    """Random walk on the orthogonal group."""
+    """Measure a random walk on the orthogonal group."""
     rng = np.random.default_rng(1)
     mixtures = rng.laplace(size=(size, 4)) @ rng.standard_normal((4, 4))
     posterior = IndependentComponents.from_mixtures(mixtures)
@@ -142,7 +142,7 @@ def components(size: int, steps: int) -> tuple[str, Chain, int]:
 
 
 def field(dim: int, sweeps: int) -> tuple[str, Chain, int]:
-    """Gibbs sampling of a Markov random field; a step is a sweep."""
+    """Measure Gibbs sampling of a Markov random field; a step is a sweep."""
     markov = MarkovField.simulate(dim, scale=2.0 / dim, rng=1)
 
     def chain(epsilon: float) -> Draws:

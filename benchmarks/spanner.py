@@ -1,8 +1,8 @@
-"""How long the greedy spanner takes, and how sparse it is, against its peers in the same process.
+"""Time and sparsity of the greedy spanner, relative to peers in the same process.
 
-The peers are the dense algorithm, which keeps the lengths of all shortest paths in an n x n matrix and is compiled
-like ours, and `networkx.spanner` (Baswana and Sen's randomised algorithm on the complete graph). Times are CPU times,
-medians of runs in turn, once all kernels are compiled. Run it with
+The peers are the dense algorithm, which stores the lengths of all shortest paths in an n x n matrix and is also
+compiled, and `networkx.spanner` (the randomized algorithm of Baswana and Sen on the complete graph). Times are CPU
+times, as medians of alternating runs, with compiled kernels.
 
     python benchmarks/spanner.py [--quick] [--record]
 """
@@ -26,13 +26,13 @@ Floats = NDArray[np.float64]
 
 DILATION = 2.0
 DIMENSIONS = (2, 3, 5, 10)
-TARGET_SPEED = 3.0  # times faster than the dense algorithm, at n = 3000, d = 2
-TARGET_EDGES = 8.0  # times fewer edges than networkx, at t = 3
+TARGET_SPEED = 3.0  # goal: speedup relative to the dense algorithm, at n = 3000, d = 2
+TARGET_EDGES = 8.0  # goal: ratio of edges of networkx to ours, at t = 3
 
 
 @numba.njit(nogil=True)
 def open_pairs(points: Floats, path: Floats, t: float, lower: float, upper: float) -> tuple[Any, Any]:
-    """Pairs at an l_1 distance in (lower, upper] whose path is too long so far."""
+    """Return pairs at an l_1 distance in (lower, upper] with too long paths so far."""
     n, dim = points.shape
     pairs, lengths, count = np.empty((4096, 2), np.int32), np.empty(4096), 0
     for i in range(n):
@@ -51,7 +51,7 @@ def open_pairs(points: Floats, path: Floats, t: float, lower: float, upper: floa
 
 @numba.njit(nogil=True)
 def insert_pairs(path: Floats, t: float, furthest: float, pairs: Any, lengths: Floats) -> Any:
-    """Insert the pairs, given in order, that are needed; paths beyond ``furthest`` decide nothing and are left out."""
+    """Insert the required pairs, in the given order; paths longer than ``furthest`` are ignored."""
     n = len(path)
     chosen = np.zeros(len(lengths), np.bool_)
     near_u, near_v = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -81,7 +81,7 @@ def insert_pairs(path: Floats, t: float, furthest: float, pairs: Any, lengths: F
 
 
 def dense_spanner(points: Floats, t: float = DILATION) -> NDArray[np.int64]:
-    """The greedy spanner with a matrix of path lengths, in buckets of increasing length."""
+    """Compute the greedy spanner with a matrix of path lengths, in buckets of increasing length."""
     n = len(points)
     path = np.full((n, n), np.inf)
     np.fill_diagonal(path, 0.0)
@@ -100,7 +100,7 @@ def dense_spanner(points: Floats, t: float = DILATION) -> NDArray[np.int64]:
 
 
 def compare_times(sizes: tuple[int, ...], runs: int) -> list[dict[str, Any]]:
-    """Print the table against the dense algorithm; return its rows."""
+    """Print the comparison with the dense algorithm; return its rows."""
     from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
 
     print(f"\nGreedy {DILATION:g}-spanner of N(0, I), l_1 norm; median of {runs} runs in turn, CPU seconds")
@@ -122,7 +122,7 @@ def compare_times(sizes: tuple[int, ...], runs: int) -> list[dict[str, Any]]:
 
 
 def compare_edges(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Print the table against networkx at t = 3; return its rows."""
+    """Print the comparison with networkx at t = 3; return its rows."""
     import networkx
 
     from steinkit.discrepancy.graph.spanner.geometry import complete_graph

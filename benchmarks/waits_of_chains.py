@@ -1,4 +1,4 @@
-"""Chains beside a plain NumPy loop, and what a datum costs in a minibatch test beside the exact likelihood."""
+"""Chains relative to plain NumPy loops, and the cost of a data point in a minibatch test relative to the exact one."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from waits_table import Row, Scope
 from steinkit import samplers
 from steinkit.targets import LogisticRegression, MixturePosterior
 
-WALK_SCALE = 0.01  # of Korattikara et al. (2014), section 6.1, as are the batch of 500 and epsilon .05
+WALK_SCALE = 0.01  # step of Korattikara et al. (2014), section 6.1; also the batch of 500 and epsilon .05
 
 
 @dataclass(frozen=True)
 class Contest:
-    """A sampler, the loop that it is compared with, and for one chain and for a hundred: before, and wanted."""
+    """Sampler, its plain loop, and previous and desired ratios for one chain and for a hundred."""
 
     name: str
     loop: Callable[[int], Any]
@@ -93,7 +93,7 @@ def contests(scope: Scope) -> list[Contest]:
 
 
 def chains(scope: Scope) -> Iterator[Row]:
-    """One chain, and a hundred, against a loop."""
+    """Measure one chain, and a hundred, relative to a loop."""
     for contest in contests(scope):
         steps = scope.of(contest.steps)
         each = max(steps // 10, 2)  # draws of each of a hundred chains
@@ -117,7 +117,7 @@ def chains(scope: Scope) -> Iterator[Row]:
 
 
 def data(scope: Scope) -> Iterator[Row]:
-    """CPU time for each datum that a test reads, against that of the exact likelihood."""
+    """Measure the CPU time per data point of a test, relative to that of the exact likelihood."""
     posterior, start, what = digits_regression(scope.mnist, max(scope.of(12_214), 1000))
     walk: dict[str, Any] = {"proposal_scale": WALK_SCALE, "start": start}
     exact = partial(samplers.rwmh, posterior, **walk)

@@ -1,4 +1,4 @@
-"""The rows of the table of `waits`, how much is measured for them, and how they are printed."""
+"""Rows of the table of `waits`, sizes of the measurements, and output."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from costs import in_a_process_of_its_own
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table; times are to be at most, ratios to a loop at least, what is wanted.
+    """Row of the table. Goals are upper limits for times, and lower limits for ratios to a loop.
 
     Attributes
     ----------
     now : float, optional
-        None if there was no answer in the time allowed, which `remark` says.
+        Measured value. None if there was no result within the time limit, as reported by `remark`.
     """
 
     work: str
@@ -28,7 +28,7 @@ class Row:
 
     @property
     def reached(self) -> str:
-        """Yes, NO, or nothing where nothing is wanted."""
+        """Return whether the goal is met ("yes" or "NO"), or an empty text without a goal."""
         if self.wanted is None:
             return ""
         if self.now is None:
@@ -39,17 +39,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Scope:
-    """How much is measured.
+    """Sizes of the measurements.
 
     Attributes
     ----------
     factor : int
-        By which sizes and numbers of steps are divided; targets hold at 1 only.
+        Divisor of sizes and numbers of steps; goals apply to 1 only.
     repeats : int
+        Number of runs.
     large : int
-        How many of the large samples.
+        Number of large samples.
     mnist : str or None
-        A file, see `waits`.
+        Data file, see `waits`.
     """
 
     factor: int
@@ -58,15 +59,15 @@ class Scope:
     mnist: str | None
 
     def of(self, size: int) -> int:
-        """A size or number of steps to measure, where the table has the given one."""
+        """Return the size or number of steps to measure, for a given one of the table."""
         return max(size // self.factor, 2)
 
     def alone(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function returns: in a process of its own, or at small size in this one, which starts sooner."""
+        """Return the result of a function in a separate process, or in this one for small sizes."""
         return in_a_process_of_its_own(function, *arguments) if self.factor == 1 else function(*arguments)
 
     def wanted(self, value: float) -> float | None:
-        """What is wanted, if the sizes are those of the table."""
+        """Return the goal, if the sizes are those of the table."""
         return value if self.factor == 1 else None
 
 
@@ -75,7 +76,7 @@ HEAD = "| work | | at the start | wanted | now | reached | machine slower | |\n|
 
 
 def line(row: Row, slower: float) -> str:
-    """A row in Markdown, with how many times slower the machine was than at its best so far."""
+    """Format a row in Markdown, with the slowdown of the machine relative to its best so far."""
     wanted = "" if row.wanted is None else f"{row.wanted:g}"
     now = "-" if row.now is None else f"{row.now:.3g}"
     cells = (row.work, row.unit, row.start, wanted, now, row.reached, f"{slower:.1f}", row.remark)

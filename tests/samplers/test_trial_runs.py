@@ -71,11 +71,11 @@ def test_proposals_equal_to_the_state_are_rejected():
     [
         ({"mean": []}, "mean"),
         ({"mean": [[0.0, 1.0]]}, "mean"),
-        ({"sd": [1.0, 0.0]}, r"sd .*\[1.0, 0.0\]"),
+        ({"sd": [1.0, 0.0]}, r"sd.*\[1.0, 0.0\]"),
         ({"temperature": -1.0}, "temperature .*-1.0"),
-        ({"offset": [np.nan, 0.0]}, "offset .*nan"),
-        ({"sd": [1.0, 2.0, 3.0]}, r"sd .*\[1.0, 2.0, 3.0\]"),
-        ({"mean": ["much", 0.0]}, "mean .*'much'"),
+        ({"offset": [np.nan, 0.0]}, "offset.*nan"),
+        ({"sd": [1.0, 2.0, 3.0]}, r"sd.*\[1.0, 2.0, 3.0\]"),
+        ({"mean": ["much", 0.0]}, "mean.*'much'"),
         ({"size": 1}, "size .*1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Brackets: numbers known to lie between two ends, and how wide these may be."""
+"""Brackets: proved lower and upper bounds of a number, and the widest ones that are accepted."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from steinkit.sample import DistinctSample, Floats
 from steinkit.text import rounded_outwards, within
 from steinkit.units import Units
 
-WIDEST_BRACKET = 0.1  # relative width: a wider one is no answer
+WIDEST_BRACKET = 0.1
+"""Relative width above which a bracket is refused."""
 
 Found = TypeVar("Found", bound=Any)
 
 
 class Bracketed(BracketResult):
-    """A number that is known to lie in [lower, upper]."""
+    """Result of a measure whose value lies in [lower, upper]."""
 
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """List the number, its bracket and the time it took as ``steinkit score --json`` does.
+        """Return the value, its bracket and the wall time as in ``steinkit score --json``.
 
         Returns
         -------
@@ -46,12 +47,12 @@ class Bracketed(BracketResult):
         }
 
     def _details(self) -> dict[str, Any]:
-        """What else the document of a measure holds."""
+        """Return further JSON entries of a measure."""
         return {}
 
     @property
     def _extent(self) -> str:
-        """What the number is of, as text."""
+        """Size of the sample, as text."""
         return f"{len(self.sample)} points"
 
     def __repr__(self) -> str:
@@ -70,13 +71,13 @@ class Bracketed(BracketResult):
 
     @property
     def bracket(self) -> str:
-        """The bracket as text, rounded outwards to the digits that matter."""
+        """Bracket as text, rounded outwards to its significant digits."""
         return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Measured(Bracketed):
-    """A bracketed number of a sample in some units: what results have in common, each of which says what it means."""
+    """Common fields of the results with a bracket: value, sample, units, tolerance, wall time and warnings."""
 
     lower: float
     upper: float
@@ -88,26 +89,21 @@ class Measured(Bracketed):
 
 
 def relative_width(lower: float, upper: float) -> float:
-    """(upper - lower) / upper; 0 for a bracket of width 0, 1 for one without end."""
+    """Return (upper - lower) / upper: 0 for an empty width, 1 for an infinite upper bound."""
     if math.isinf(upper):
         return 1.0
     return 0.0 if upper <= lower else (upper - lower) / upper
 
 
 def require_ordered(lower: float, upper: float, **evidence: Any) -> None:
-    """Refuse bounds that contradict each other, or are no numbers.
-
-    Raises
-    ------
-    CrossedBracketError
-    """
+    """Raise CrossedBracketError if the lower bound exceeds the upper one, or one of them is NaN."""
     if not lower <= upper:
         raise CrossedBracketError(lower, upper, **evidence)
 
 
 @contextmanager
 def instance_kept(**arrays: Any) -> Iterator[None]:
-    """Save the instance with what led to it, should bounds contradict each other inside this block."""
+    """Save these arrays with a CrossedBracketError that is raised inside the block."""
     try:
         yield
     except CrossedBracketError as error:
@@ -116,9 +112,9 @@ def instance_kept(**arrays: Any) -> Iterator[None]:
 
 
 def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
-    """Bracket of a sum by those of its terms, rounded outwards where the sums are no doubles.
+    """Return the bracket of a sum from the brackets of its terms, rounded outwards.
 
-    Sums may overflow if no term is below zero.
+    A sum may overflow if its terms are non-negative.
     """
     low, high = list(lower), list(upper)
     below, above = exact_sum(low), exact_sum(high)
@@ -130,15 +126,15 @@ def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[flo
 
 
 def exact_sum(terms: list[float] | Floats) -> float:
-    """Exactly rounded sum; infinite where it overflows, or where infinities of both signs are among the terms."""
+    """Return the correctly rounded sum; infinite if it overflows or contains infinities of both signs."""
     try:
-        return math.fsum(np.asarray(terms).tolist())  # sooner than NumPy's numbers
+        return math.fsum(np.asarray(terms).tolist())  # faster than iterating over NumPy scalars
     except (OverflowError, ValueError):
         return math.inf
 
 
 def outwards(end: float, exponent: int, *, up: bool = False) -> float:
-    """An end of a bracket times a power of two; rounded down, or up, where that is no double."""
+    """Return ``end * 2**exponent``, rounded down (or up) if it is not a double."""
     with np.errstate(over="ignore", under="ignore"):
         scaled = float(np.ldexp(end, exponent))
         if float(np.ldexp(scaled, -exponent)) == end:
@@ -147,55 +143,44 @@ def outwards(end: float, exponent: int, *, up: bool = False) -> float:
 
 
 def tolerance_of(given: float | None, usual: float) -> float:
-    """The relative width of a bracket that is asked for, or the usual one."""
+    """Return the requested relative width of a bracket, or the default."""
     return usual if given is None else number(given, "tolerance", lambda t: 0.0 < t < 1.0, "between 0 and 1")
 
 
-def accepted(result: Found, number: str, cause: str, remedy: str) -> Found:
-    """Refuse a result whose bracket is no answer, and add a caution to one wider than the tolerance.
-
-    Parameters
-    ----------
-    result : dataclass that is `Bracketed`, with `tolerance` and `warnings`
-    number : str
-        What lies in the bracket.
-    cause, remedy : str
-        Why the bracket is so wide, in brackets or empty; and what may help, as a sentence without its stop.
-
-    Raises
-    ------
-    SolverError
-        If the bracket is wider than `WIDEST_BRACKET`.
-    """
-    if result.gap <= result.tolerance:
-        return result
-    bracket = (
-        f"{number} lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
-        f"{result.tolerance:g} was asked for{cause}"
-    )
-    refuse_wide(result, bracket, remedy)
-    return replace(result, warnings=(*result.warnings, Caution(bracket)))
-
-
-def refuse_wide(result: Bracketed, bracket: str, remedy: str) -> None:
-    """Refuse a result whose bracket is no answer.
+def accepted(result: Found, name: str, cause: str, remedy: str) -> Found:
+    """Return a result, with a warning if its bracket is wider than its tolerance.
 
     Parameters
     ----------
     result : Bracketed
-    bracket : str
-        What lies in which bracket.
+        A dataclass with the fields `tolerance` and `warnings`.
+    name : str
+        Name of the bracketed number, for messages.
+    cause : str
+        Cause of the width, in parentheses, or "".
     remedy : str
-        What may help, as a sentence without its stop.
+        Advice in one sentence, without the final period.
 
     Raises
     ------
     SolverError
-        If the bracket is wider than `WIDEST_BRACKET`.
+        If the relative width exceeds `WIDEST_BRACKET`.
     """
+    if result.gap <= result.tolerance:
+        return result
+    message = (
+        f"{name} lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
+        f"the requested width is {result.tolerance:g}{cause}"
+    )
+    refuse_wide(result, message, remedy)
+    return replace(result, warnings=(*result.warnings, Caution(message)))
+
+
+def refuse_wide(result: Bracketed, message: str, remedy: str) -> None:
+    """Raise SolverError with this message if the relative width of the bracket exceeds `WIDEST_BRACKET`."""
     if result.gap > WIDEST_BRACKET:
         raise SolverError(
-            f"no certified answer: {bracket}; more than {WIDEST_BRACKET:.0%} is not reported as a value. {remedy}",
+            f"no certified answer: {message}; brackets wider than {WIDEST_BRACKET:.0%} are not accepted. {remedy}",
             result.lower,
             result.upper,
         )

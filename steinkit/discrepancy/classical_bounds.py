@@ -1,18 +1,19 @@
-"""What an answer of the classical program proves: a lower bound by a function, an upper one by multipliers.
+"""Lower and upper bounds of the classical program, proved from any answer of a solver.
 
-**From below** a function proves a bound, integrated from gap to gap. The scaled bends u and turns v of any answer, with
-a slope and a value to start from, *define* gamma and Gamma by the equations of `classical_program`,
+**Lower bound.** A function of the class, integrated from gap to gap, proves a lower bound. The scaled bends u and turns
+v of any answer, with a slope and a value to start from, *define* gamma and Gamma by the equations of
+`classical_program`,
 
-    Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,
+    Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u.
 
-so nothing is lost over short gaps, where u computed from gamma and Gamma would be noise. At a bound at distance a the
-value is gamma = a Gamma + c3 a^2 u. Between two bounds a linear function is added, which changes no u and no v, so that
-the sum vanishes at both. All this is done in whole numbers, of units small enough that no gap is rounded. The functions
-admitted are a convex set around zero, so each component of the program is scaled down until every restriction holds,
-with an allowance for rounding.
+This is accurate over short gaps, where u computed from gamma and Gamma would be dominated by rounding. At a bound at
+distance a the value is gamma = a Gamma + c3 a^2 u. Between two bounds a linear function is added, which changes no u
+and no v and makes the sum vanish at both bounds. The recursion is computed in integers, in units small enough to
+represent all gaps exactly. The functions of the class form a convex set around zero. Each component of the program is
+therefore scaled down until every restriction holds, with an allowance for rounding.
 
-**From above** any multipliers prove a bound, by weak duality. For any lambda, mu of the equations of
-`classical_program` for gamma and Gamma, and any rho >= 0 of its rows for t_+, t_-, the optimum is at most
+**Upper bound.** By weak duality all multipliers lambda, mu of the equations of `classical_program` for gamma and Gamma,
+and all rho >= 0 of its inequalities for t_+, t_-, prove that the optimum is at most
 
     sum over points of  max {alpha gamma + beta Gamma}  +  sum over gaps of  max {A u + B v + C_+ t_+ + C_- t_-}
                                                         +  sum over gaps of  (rho_+ + rho_-) (c2 - c3 h / 2),
@@ -20,18 +21,18 @@ with an allowance for rounding.
     alpha = q s - D' lambda,    beta = q + M' (h lambda - rho_+ + rho_-) - E' mu,
     A = lambda c3 h^2 / 2,      B = mu c3 h,      C = rho c3 h,
 
-where D, E and M take differences of gamma, differences of Gamma and means of Gamma over the gaps. The first maximum,
-over what a point admits, is in closed form. The second, over what a gap's cones admit, is at most
+where D, E and M take differences of gamma, differences of Gamma and means of Gamma over the gaps. The maximum at a
+point has a closed form. The maximum over the cones of a gap is at most
 
     S + B^2 / (4 S) + C_+^2 / (8 (S + A/2)) + C_-^2 / (8 (S - A/2))      for every S >= |A| / 2,
 
-and the best S is found by bisection. So no multipliers are wrong: bad ones only prove less.
+and the best S is found by bisection. Inaccurate multipliers prove a larger upper bound.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
@@ -42,35 +43,37 @@ from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, pointwise_optimum
 from steinkit.sample import Floats
 
-_ROUNDING = 2.0**-48  # relative; covers the operations on a term in double precision, and an exact sum's rounding
-_TINY = 2.0**-900  # more than all terms lose that fall below the normal range
+_ROUNDING = 2.0**-48  # relative; covers the double precision operations on a term, and the rounding of an exact sum
+_TINY = 2.0**-900  # exceeds the total underflow of all terms
 _HALVINGS = 60
-_MARGIN = 1e-14  # of cones whose left-hand sides are sums of four terms of about one
-_BITS = 800  # of the unit of lengths and slopes, 2^-800; that of values is 2^-1601
+_MARGIN = 1e-14  # of cones with left-hand sides that are sums of four terms of order one
+_BITS = 800  # lengths and slopes are in units of 2^-800, values in units of 2^-1601
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
-    """Bracket the optimum by any answer, right or wrong, and give the gamma and Gamma that attain its lower end.
+    """Return proved bounds of the optimum, and the gamma and Gamma that attain the lower one.
 
-    Entries that are not finite count as zero.
+    Entries of the answer that are not finite are replaced by zero.
 
     Raises
     ------
     CrossedBracketError
-        If the two ends contradict each other.
+        If the lower bound exceeds the upper bound.
     """
     numbers = {name: values for name, values in vars(answer).items() if name != "status"}
     numbers = {name: np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for name, values in numbers.items()}
-    finite = ConeAnswer(**numbers, status=answer.status)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite proves nothing
-        lower, value, slope = lower_bound(program, finite)
-        upper = upper_bound(program, finite)
+    answer = replace(answer, **numbers)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # bounds that are not finite are replaced
+        lower, value, slope = lower_bound(program, answer)
+        nothing = np.zeros((4, len(program.lengths)))
+        trivial = upper_bound(program, nothing[0], nothing[1], nothing[2:])
+        upper = min(trivial, upper_bound(program, answer.tension, answer.torque, np.maximum(answer.cut, 0.0)))
     require_ordered(lower, upper, stein_factors=astuple(program.factors), **numbers)
     return lower, upper, value, slope
 
 
 def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, Floats, Floats]:
-    """Return a lower bound of the optimum by any answer, and the gamma and Gamma that attain it, each of shape (n,)."""
+    """Return a lower bound of the optimum, and the gamma and Gamma that attain it, each of shape (n,)."""
     c = program.factors
     limits = {"value": c.value, "slope": program.steepest, "bend": 0.5, "turn": 1.0}
     value, slope, bend, turn = (np.clip(getattr(answer, name), -most, most) for name, most in limits.items())
@@ -85,7 +88,7 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
 def function_of(
     program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats
 ) -> tuple[Floats, Floats]:
-    """Return values and slopes, shape (n,), of the function that an answer defines: exact, and rounded once."""
+    """Return the values and slopes, shape (n,), of the function that an answer defines, rounded once."""
     c3, n, inner = Fraction(program.factors.smoothness), len(value), program.inner.tolist()
     x, low, high = _whole(program.points, _BITS), *(_whole(np.nan_to_num([end]), _BITS)[0] for end in program.bounds)
     h = [x[k + 1] - x[k] for k in inner]
@@ -121,13 +124,13 @@ def _whole(numbers: Floats, bits: int) -> list[int]:
 
 
 def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats) -> Floats:
-    """Return for each point the largest multiple of its component's function that is surely admitted, by bisection."""
+    """Return for each point the largest admissible multiple of the function of its component, by bisection."""
     c, n_inner = program.factors, len(program.inner)
     at_ends = np.array([end[0] for end in program.ends], dtype=np.int64)
     left, right = np.concatenate([program.inner, at_ends]), np.concatenate([program.inner + 1, at_ends])
     count = len(program.starts) - 1
     component = np.repeat(np.arange(count), np.diff(program.starts))
-    real = program.lengths > 0.0  # of a draw on a bound nothing else is asked
+    real = program.lengths > 0.0  # a draw on a bound has no further restriction
     width = np.where(real, c.smoothness * program.lengths, 1.0)
     mean, turn = 0.5 * (slope[left] + slope[right]), np.where(np.arange(len(left)) < n_inner, turn, 0.0)
 
@@ -153,17 +156,10 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
     return low[component]
 
 
-def upper_bound(program: ClassicalProgram, answer: ConeAnswer) -> float:
-    """Upper bound of the optimum by any answer; never more than what the points alone prove."""
-    nothing = np.zeros((4, len(program.lengths)))
-    trivial = _bound(program, nothing[0], nothing[1], nothing[2:])
-    return min(trivial, _bound(program, answer.tension, answer.torque, np.maximum(answer.cut, 0.0)))
-
-
-def _bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut: Floats) -> float:
-    """Value of the upper bound, rounded up."""
+def upper_bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut: Floats) -> float:
+    """Return the upper bound of the optimum by these multipliers, rounded up."""
     c, h = program.factors, program.lengths
-    D, M, E = program.difference, program.mean, program.turning
+    D, M, E = program.matrices
     torque, cuts = np.where(np.arange(len(h)) < len(program.inner), torque, 0.0), cut.sum(axis=0)
     alpha = program.weights * program.scores - D.T @ tension
     alpha_size = abs(program.weights * program.scores) + abs(D).T @ abs(tension)
@@ -181,22 +177,13 @@ def _bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut: Floa
 
 
 def _gap_maximum(A: Floats, B: Floats, C: Floats) -> Floats:
-    """A bound of max A u + B v + C_+ t_+ + C_- t_- over the cones of each gap; any S gives one."""
-    least = 0.5 * np.abs(A)
-    low, high = np.zeros(len(A)), np.hypot(0.5 * B, math.sqrt(0.125) * np.hypot(*C))  # of S - |A| / 2
-
-    def shares(rest: Floats) -> tuple[Floats, Floats, Floats]:
-        return rest + least, rest + (least + 0.5 * A), rest + (least - 0.5 * A)
-
+    """Bound max A u + B v + C_+ t_+ + C_- t_- over the cones of each gap, with rest = S - |A| / 2 by bisection."""
+    parts = np.stack([0.5 * B, *math.sqrt(0.125) * C])
+    offsets = 0.5 * np.abs(A) + np.stack([0.0 * A, 0.5 * A, -0.5 * A])
+    low, high = np.zeros(len(A)), np.hypot(parts[0], np.hypot(parts[1], parts[2]))
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        both, upper, lower = shares(middle)
-        rising = (0.5 * B / both) ** 2 + 0.125 * ((C[0] / upper) ** 2 + (C[1] / lower) ** 2) < 1.0
-        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
-    both, upper, lower = shares(high)
-    return both + _share(B, 4.0 * both) + _share(C[0], 8.0 * upper) + _share(C[1], 8.0 * lower)
-
-
-def _share(portion: Floats, whole: Floats) -> Floats:
-    """Square of a number over one that is not negative, where nothing of nothing is nothing."""
-    return np.asarray(np.where(portion == 0.0, 0.0, portion * (portion / np.where(portion == 0.0, 1.0, whole))))
+        is_above = ((parts / (middle + offsets)) ** 2).sum(axis=0) < 1.0
+        low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
+    shares = np.where(parts == 0.0, 0.0, parts * (parts / np.where(parts == 0.0, 1.0, high + offsets)))
+    return np.asarray(high + offsets[0] + shares.sum(axis=0))

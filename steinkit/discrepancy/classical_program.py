@@ -1,19 +1,19 @@
-"""The classical Stein discrepancy in one dimension as a second-order cone program.
+"""Second-order cone program of the classical Stein discrepancy in one dimension.
 
-Let x_1 < ... < x_n with weights q and scores s, and let g run over the functions with |g| <= c1, |g'| <= c2 and g'
+Let x_1 < ... < x_n have weights q and scores s, and let g run over the functions with |g| <= c1, |g'| <= c2 and g'
 Lipschitz with constant c3 that vanish at the finite bounds of the support. Values gamma_i and slopes Gamma_i at the
 points belong to such a function if and only if |Gamma_i| <= c2, |gamma_i| <= c1 - Gamma_i^2 / (2 c3), and over each
-gap of length h the integral of g' lies between those of its lower and upper envelope. In scaled variables u, v that is
+gap of length h the integral of g' lies between those of its lower and upper envelope [1]_. In scaled variables u, v:
 
     gamma' - gamma = h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,      Gamma' - Gamma = c3 h v,
     v^2 + 4 t^2 + 2 u <= 1,   t >= 1/2 + ((Gamma + Gamma') / 2 - c2) / (c3 h),    t >= 0,
     v^2 + 4 t^2 - 2 u <= 1,   t >= 1/2 - ((Gamma + Gamma') / 2 + c2) / (c3 h),    t >= 0,
 
-where t cuts an envelope off at slope c2 or -c2. A bound at distance a from the outermost point is the gap of length
-h = 2 a to that point's mirror image, at which the odd continuation of g has value -gamma and slope Gamma: v = 0. In the
-raw variables the coefficients of short gaps are of order h^2 and cone solvers lose them; here all but the two equations
-are of order one. A gap of at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) restricts nothing that the points do not, and splits
-the program into components; a component of one point has its optimum in closed form.
+where t truncates an envelope at slope c2 or -c2. A bound at distance a from the outermost point is represented by the
+gap of length h = 2 a to the mirror image of that point, where the odd continuation of g has value -gamma and slope
+Gamma: v = 0. In the raw variables the coefficients of short gaps are of order h^2, below the accuracy of cone solvers;
+here all coefficients outside the two equations are of order one. A gap of at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) adds
+no restriction and splits the program into components. The optimum of a component with one point has a closed form.
 
 References
 ----------
@@ -39,15 +39,15 @@ _SOLVER = {"tol_gap_rel": 1e-10, "tol_feas": 1e-10, "tol_gap_abs": 1e-12, "max_t
 
 @dataclass(frozen=True, eq=False)
 class ClassicalProgram:
-    """The program of a sorted sample.
+    """Cone program of a sorted sample.
 
     Attributes
     ----------
     points, weights, scores : ndarray, shape (n,)
-        Points increase strictly.
+        Strictly increasing points, with weights and scores.
     factors : SteinFactors
     bounds : tuple of float
-        Of the support; infinite where there is none.
+        Bounds of the support, infinite if there is none.
     """
 
     points: Floats
@@ -56,78 +56,56 @@ class ClassicalProgram:
     factors: SteinFactors
     bounds: tuple[float, float]
 
-    def in_units(self, length: int, value: int) -> ClassicalProgram:
-        """The program in units 2^length of points and 2^value of g, whose optimum is 2^(length - value) times this one.
-
-        The factors are (c1, c2 L, c3 L^2) / 2^value for L = 2^length, and the scores s L.
-        """
-        c = self.factors
-        factors = np.ldexp([c.value, c.gradient, c.smoothness], [-value, length - value, 2 * length - value])
-        points, scores = np.ldexp(self.points, -length), np.ldexp(self.scores, length)
-        low, high = np.ldexp(self.bounds, -length).tolist()
-        return ClassicalProgram(points, self.weights, scores, SteinFactors(*factors.tolist()), (low, high))
-
     @property
     def reach(self) -> float:
-        """Length from which on a gap between two points restricts nothing."""
+        """Shortest gap between two points that adds no restriction."""
         c = self.factors
         return max(4.0 * c.gradient / c.smoothness, 2.0 * c.value / c.gradient + 3.0 * c.gradient / c.smoothness)
 
     @property
     def steepest(self) -> float:
-        """Largest slope at a point: min(c2, sqrt(2 c1 c3))."""
+        """Largest slope at a point, min(c2, sqrt(2 c1 c3))."""
         c = self.factors
         return min(c.gradient, math.sqrt(2.0 * c.value) * math.sqrt(c.smoothness))
 
     @cached_property
     def starts(self) -> Integers:
-        """First point of each component, and n: gaps that restrict nothing lie between the components."""
+        """First point of each component, followed by n."""
         cuts = np.flatnonzero(np.diff(self.points) >= self.reach) + 1
         return np.concatenate([[0], cuts, [len(self.points)]]).astype(np.int64)
 
     @cached_property
     def inner(self) -> Integers:
-        """Left points of the gaps between points that restrict, in order."""
+        """Left points of the restricting gaps between points, in order."""
         return np.flatnonzero(np.diff(self.points) < self.reach).astype(np.int64)
 
     @cached_property
     def ends(self) -> tuple[tuple[int, float, float], ...]:
-        """Bounds that restrict: (point, distance, sign), where sign times Gamma is the slope inwards."""
-        low, high = self.points[0] - self.bounds[0], self.bounds[1] - self.points[-1]
-        found = [(0, float(low), 1.0), (len(self.points) - 1, float(high), -1.0)]
+        """Restricting bounds as (point, distance, sign), where sign times Gamma is the inward slope."""
+        low, high = float(self.points[0] - self.bounds[0]), float(self.bounds[1] - self.points[-1])
+        found = ((0, low, 1.0), (len(self.points) - 1, high, -1.0))
         return tuple(end for end in found if 2.0 * end[1] < self.reach)
 
     @cached_property
     def lengths(self) -> Floats:
-        """Lengths h of the gaps: the inner ones, then those to mirror images."""
+        """Lengths h of the gaps between points, followed by those to mirror images."""
         return np.concatenate([np.diff(self.points)[self.inner], [2.0 * distance for _, distance, _ in self.ends]])
 
     @cached_property
-    def difference(self) -> sparse.csr_array:
-        """The matrix D, (gaps, n): gamma' - gamma over each gap."""
-        return self._over_gaps(-1.0, 1.0, [2.0 * sign for _, _, sign in self.ends])
-
-    @cached_property
-    def mean(self) -> sparse.csr_array:
-        """The matrix M, (gaps, n): (Gamma + Gamma') / 2 over each gap; the slope at a gap's only point."""
-        return self._over_gaps(0.5, 0.5, [1.0] * len(self.ends))
-
-    @property
-    def turning(self) -> sparse.csr_array:
-        """The matrix E, (gaps, n): Gamma' - Gamma over each gap, which is zero to a mirror image."""
-        return self._over_gaps(-1.0, 1.0, [0.0] * len(self.ends))
-
-    def _over_gaps(self, on_left: float, on_right: float, at_ends: list[float]) -> sparse.csr_array:
-        """The matrix (gaps, n) with these entries at the points of each gap."""
+    def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
+        """Matrices D, M and E, (gaps, n): gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma of each gap."""
         at_point = sparse.eye_array(len(self.points), format="csr")
-        inner = on_left * at_point[self.inner] + on_right * at_point[self.inner + 1]
-        outer = sparse.diags_array(at_ends) @ at_point[np.array([end[0] for end in self.ends], dtype=np.int64)]
-        return sparse.csr_array(sparse.vstack([inner, outer]))
+        left, right = at_point[self.inner], at_point[self.inner + 1]
+        outer = at_point[np.array([end[0] for end in self.ends], dtype=np.int64)]
+        signs = sparse.diags_array([2.0 * sign for _, _, sign in self.ends])
+        rows = ([right - left, signs @ outer], [0.5 * left + 0.5 * right, outer], [right - left, 0.0 * outer])
+        difference, mean, turning = (sparse.csr_array(sparse.vstack(each)) for each in rows)
+        return difference, mean, turning
 
 
 @dataclass(frozen=True, eq=False)
 class ConeAnswer:
-    """What a cone solver says, right or wrong; see `lower_bound` and `upper_bound` for what it proves.
+    """Answer of a cone solver, which may be inaccurate; `classical_bounds` proves bounds from any answer.
 
     Attributes
     ----------
@@ -138,7 +116,7 @@ class ConeAnswer:
     tension, torque : ndarray, shape (gaps,)
         Multipliers of the equations for gamma and for Gamma.
     cut : ndarray, shape (2, gaps)
-        Multipliers of the rows for t, of the upper and the lower envelope.
+        Multipliers of the inequalities for t, of the upper and the lower envelope.
     status : str
     """
 
@@ -153,7 +131,7 @@ class ConeAnswer:
 
 
 def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """The gamma and Gamma that maximise alpha gamma + beta Gamma at each point, gaps left aside."""
+    """Return the gamma and Gamma that maximize alpha gamma + beta Gamma at each point, ignoring the gaps."""
     c = program.factors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         free = np.where(alpha == 0.0, np.inf, c.smoothness * np.abs(beta) / np.abs(alpha))
@@ -163,29 +141,29 @@ def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) ->
 
 
 def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnswer:
-    """Solve the program with Clarabel; components of one point without a bound need no solver.
+    """Solve the program with Clarabel, and components of one point in closed form.
 
     Parameters
     ----------
     program : ClassicalProgram
     seconds : float
-        Time after which Clarabel stops, without an answer.
+        Time limit of Clarabel, which then returns no answer.
     """
     import cvxpy as cp
 
     c, h, n, gaps = program.factors, program.lengths, len(program.points), len(program.lengths)
     pull, weights = program.weights * program.scores, program.weights
     best_value, best_slope = pointwise_optimum(program, pull, weights)
-    coupled = abs(program.difference).sum(axis=0) > 0.0
+    D, M, E = program.matrices
+    coupled = abs(D).sum(axis=0) > 0.0
     scale = float((coupled * np.maximum(abs(pull), weights)).max())
     if scale == 0.0:
-        zero = np.zeros((2, gaps))
-        return ConeAnswer(best_value, best_slope, zero[0], zero[0], zero[0], zero[0], zero, "closed form")
+        zero = np.zeros(gaps)
+        return ConeAnswer(best_value, best_slope, zero, zero, zero, zero, np.zeros((2, gaps)), "closed form")
 
     value, slope = cp.Variable(n), cp.Variable(n)
     bend, turn, over, under = (cp.Variable(gaps) for _ in range(4))
     width = c.smoothness * h
-    D, M, E = program.difference, program.mean, program.turning
     rows = [
         D @ value == cp.multiply(h, M @ slope) + cp.multiply(0.5 * width * h, bend),
         E @ slope == cp.multiply(np.where(np.arange(gaps) < len(program.inner), width, 1.0), turn),
@@ -194,27 +172,24 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     ]
     limits = [cp.abs(slope) <= c.gradient]
     curvature = math.sqrt(2.0 / c.value) / math.sqrt(c.smoothness)
-    for sign, cut in ((1.0, over), (-1.0, under)):  # a sum of (a x)^2 <= 1 + l x is ||(l x, 2 a x)|| <= 2 + l x
+    for sign, cut in (
+        (1.0, over),
+        (-1.0, under),
+    ):  # sum of (a x)^2 <= 1 + l x is equivalent to ||(l x, 2 a x)|| <= 2 + l x
         limits.append(cp.SOC(2.0 - 2.0 * sign * bend, cp.vstack([2.0 * bend, 2.0 * turn, 4.0 * cut])))
         limits.append(cp.SOC(2.0 - sign * value / c.value, cp.vstack([value / c.value, curvature * slope])))
-    worth = (coupled * pull / scale) @ value + (coupled * weights / scale) @ slope
-    problem = cp.Problem(cp.Maximize(worth), rows + limits)
+    objective = (coupled * pull / scale) @ value + (coupled * weights / scale) @ slope
+    problem = cp.Problem(cp.Maximize(objective), rows + limits)
     options = _SOLVER if math.isinf(seconds) else _SOLVER | {"time_limit": max(seconds, 1e-3)}
-    with warnings.catch_warnings(), contextlib.suppress(cp.SolverError, ValueError):  # of numbers that overflow
-        warnings.simplefilter("ignore")  # "may be inaccurate": the proof says by how much
+    with warnings.catch_warnings(), contextlib.suppress(cp.SolverError, ValueError):  # raised if numbers overflow
+        warnings.simplefilter("ignore")  # "may be inaccurate": the proof determines the accuracy
         problem.solve(solver=cp.CLARABEL, **options)
 
     def found(numbers: Floats | None, size: int) -> Floats:
         return np.zeros(size) if numbers is None else np.asarray(numbers, dtype=np.float64)
 
     tension, torque, *cuts = (scale * found(row.dual_value, gaps) for row in rows)
-    return ConeAnswer(
-        value=np.where(coupled, found(value.value, n), best_value),
-        slope=np.where(coupled, found(slope.value, n), best_slope),
-        bend=found(bend.value, gaps),
-        turn=found(turn.value, gaps),
-        tension=tension,
-        torque=-torque,
-        cut=np.array(cuts),
-        status=str(problem.status),
-    )
+    values = np.where(coupled, found(value.value, n), best_value)
+    slopes = np.where(coupled, found(slope.value, n), best_slope)
+    bends, turns = found(bend.value, gaps), found(turn.value, gaps)
+    return ConeAnswer(values, slopes, bends, turns, tension, -torque, np.array(cuts), str(problem.status))

@@ -351,8 +351,8 @@ class TestSettings:
     def test_an_unreached_tolerance_is_a_warning(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, *_NORMAL, "--tolerance", "1e-17", "--json")
         assert outcome.code == 0
-        assert any("1e-17 was asked for" in note for note in outcome.document["warnings"])
-        assert "1e-17 was asked for" in outcome.err
+        assert any("1e-17" in note for note in outcome.document["warnings"])
+        assert "1e-17" in outcome.err
 
     def test_a_time_limit_gives_the_bracket(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, *_NORMAL, "--max-seconds", "1e-9", "--json")

@@ -192,7 +192,7 @@ def test_the_tails_of_a_cauchy_distribution_have_mean_zero():
 
 def test_thinned_points_are_said_to_be_chosen():
     x = np.random.default_rng(7).standard_normal((1000, 2))
-    said = "look chosen"
+    said = "probably selected"
     chosen = sk.verdict(sk.thin(x, NORMAL, m=100), NORMAL)
     assert any(said in each for each in chosen.warnings)
     assert not chosen.is_biased

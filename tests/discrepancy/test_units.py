@@ -44,8 +44,7 @@ def judged(measure, x, scores, bounds=None, shape=None):
     if measure == "ksd test":
         return [sk.kernel_stein_test(given, units="own", **settings).p_value]
     if measure == "wasserstein":
-        other = given[::2] if shape is None else given[:, ::2]
-        found = sk.wasserstein_distance(given, other, units="own")
+        found = sk.wasserstein_distance(given, 2.0 * given, units="own")
         return [found.lower, found.upper]
     if measure == "sliced":
         found = sk.sliced_stein_discrepancy(given, **settings)
@@ -170,7 +169,6 @@ def test_the_kernel_in_units_is_the_raw_kernel_of_scaled_data(case):
     hand = sk.kernel_stein_discrepancy(x / scale, scores=scores * scale, **settings)  # a shift changes no distance
     assert found.value == pytest.approx(hand.value, rel=1e-9)
     assert found.witness == pytest.approx(hand.witness, rel=1e-7)
-    assert found.witness_at(x[:7], scores=scores[:7]) == pytest.approx(found.witness[:7], rel=1e-9)
     test = sk.kernel_stein_test(x, scores=scores, units=scale, **settings)
     assert test.p_value == sk.kernel_stein_test(x / scale, scores=scores * scale, **settings).p_value
     assert test.units.scale.tolist() == scale.tolist()

@@ -139,13 +139,13 @@ def test_records_hold_what_json_can_hold():
         "bounds": np.array([[-np.inf, 3.0], [0.0, np.inf]]),
         "stein_factors": (1.0, 2.0, 0.5),
         "tolerance": 1e-3,
-        "kernel": "matern",
+        "kernel": "gaussian",
         "squared": True,
     }
     record = recorded_settings(given)
     assert record["bounds"] == [[None, 3.0], [0.0, None]]
     assert record["stein_factors"] == [1.0, 2.0, 0.5]
-    assert (record["tolerance"], record["dilation"], record["kernel"]) == (1e-3, 2.0, "matern")
+    assert (record["tolerance"], record["dilation"], record["kernel"]) == (1e-3, 2.0, "gaussian")
     assert "n_jobs" not in record
 
 

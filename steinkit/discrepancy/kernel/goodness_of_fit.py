@@ -1,4 +1,4 @@
-r"""Kernel test of goodness of fit: whether a sample is further from its target than a right chain of draws would be.
+r"""Kernel goodness-of-fit test for dependent draws, calibrated by a wild bootstrap.
 
 For draws x_1, ..., x_n in the order of time and a Stein kernel k0 (see `stein_kernel`), the statistic and its wild
 bootstrap [1]_ are
@@ -6,36 +6,36 @@ bootstrap [1]_ are
 .. math:: n V = \frac1n \sum_{ij} k_0(x_i, x_j), \qquad n B = \frac1n \sum_{ij} W_i W_j k_0(x_i, x_j),
 
 where W is a Markov chain of signs that flips with probability a at each step, so that E[W_i W_j] = r^|i - j| with
-r = 1 - 2a. It starts anew at the start of every chain of the sample. The p-value is the share of B at or above V.
+r = 1 - 2a. It restarts with each chain of the sample. The p-value is the fraction of B at or above V.
 
-**The probability of a flip.** Where the draws are right, the mean of n V is the sum over lags t of the autocovariance
-c_t = E[k0(x_i, x_(i+t))] of the draws' features, and the mean of n B is the sum of c_t r^|t|. Signs that flip too often
-make B too small, and the test rejects too much; signs that hardly flip make every B nearly equal to V. This is the
-choice of a lag window in estimating a long-run variance: the best window r^|t| leaves out a share of the variance of
-order (n / tau)^(-1/3), where tau is the features' integrated autocorrelation time. We leave out the share
+**Flip probability.** For draws from the target, the mean of n V is the sum over lags t of the autocovariance c_t =
+E[k0(x_i, x_(i+t))] of the features, and the mean of n B is the sum of c_t r^|t|. If signs flip too often, B is too
+small and the test rejects too often; if they rarely flip, all B are nearly equal to V. The problem is that of choosing
+a lag window for a long-run variance: the best window r^|t| neglects a fraction of the variance of order (n /
+tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The fraction here is
 
 .. math:: \delta = 0.4 \, d^{-1/2} (n / \tau)^{-1/3}.
 
-The factor d^(-1/2) is there because n V adds up about one slow feature a coordinate, so that its standard deviation
-relative to its mean falls so. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the window is
-(1 + rho r) / (1 - rho r). It equals (1 - delta) tau for the r used here; for independent draws r = 0, a = 1/2.
+The factor d^(-1/2) accounts for the roughly one slow feature per coordinate in n V, which reduces its standard
+deviation relative to its mean. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the window is
+(1 + rho r) / (1 - rho r). The r used here makes it (1 - delta) tau; for independent draws r = 0 and a = 1/2.
 
-tau is the larger of two estimates. The first is from rows of the matrix k0(x_i, x_j), at most 200 evenly spaced i: each
-row is a time series in j. The autocovariances of the centred rows are added up, and their sum is cut off where Geyer's
-initial monotone sequence ends [2]_. It weighs features by the squares of their variances; the largest are odd.
+tau is the larger of two estimates. The first uses at most 200 evenly spaced rows of the matrix k0(x_i, x_j), each a
+time series in j. The autocovariances of the centered rows are added up to the end of Geyer's initial monotone sequence
+[2]_. This estimate weights features by their squared variances; the largest ones are odd functions.
 
-**Antithetic chains.** Draws of NUTS and of Hamiltonian Monte Carlo alternate about the mean, so that odd functions are
-*negatively* correlated, while even ones, such as the energy, are positively. The odd features then say tau = 1, the
-many even ones inflate n V all the same, and signs that flip at every draw reject nearly every exact chain in fifty
-dimensions. So the second estimate is the longest time of |z|^2, and of those z_j^2, for standardised draws z, that are
-clearly autocorrelated at lag one; the others would only add the noise of the largest of many. The z_j need no estimate
-of their own: the rows follow them, and a longer time costs power where no level needs it.
+**Antithetic chains.** Successive draws of NUTS and Hamiltonian Monte Carlo lie on opposite sides of the mean: odd
+functions have *negative* autocorrelations, but even ones, such as the energy, have positive ones. The odd features then
+give tau = 1, and the many even features inflate n V; with signs that flip at every draw nearly every exact chain would
+be rejected in fifty dimensions. The second estimate is therefore the longest time of |z|^2 and of those z_j^2, for
+standardized draws z, with a clear autocorrelation at lag one. The others would add only the noise of a maximum. The
+z_j do not need estimates of their own, because the rows include them.
 
-The constant 0.4 is from simulation, `benchmarks/measures.py --test-size`; the level for chains of NUTS and Hamiltonian
-Monte Carlo is counted by `benchmarks/verdict.py`.
+The constant 0.4 was determined by simulation (`benchmarks/measures.py --test-size`); `benchmarks/verdict.py` measures
+the level for chains of NUTS and Hamiltonian Monte Carlo.
 
-**What kernels add to a verdict** is a test that sees all of a shape, and how many independent draws have the same KSD.
-Both take time that grows with the square of the draws, and take a part of many.
+**In the verdict** the kernel contributes a test of the whole shape, and the number of independent draws with the same
+expected squared KSD. Both take time quadratic in the number of draws, and use a part of many draws.
 
 References
 ----------
@@ -66,29 +66,29 @@ from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation, small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
-from steinkit.sample import DistinctSample, Floats, Integers, Sample
+from steinkit.sample import DistinctSample, Floats, Integers
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
 from steinkit.units import Units, UnitsLike
 
-_SHARE = 0.4  # of delta above
+_SHARE = 0.4  # constant of delta
 _LARGEST_SHARE = 0.5
-_SERIES = 200  # rows of the kernel matrix that tau is estimated from
+_SERIES = 200  # rows of the kernel matrix in the estimate of tau
 _SERIES_AT_ONCE = 20
 _COORDINATES_AT_ONCE = 32
-_CHANCE = 0.01  # of taking some coordinate for autocorrelated where none is
-_FEWEST = 20  # draws in units of tau, below which the level is not kept
-_BELOW_ALL = 0.95  # of the least bootstrap replicate, below which the statistic is that of chosen draws
-_TOO_MANY = 4.0  # equivalent draws over the effective size of weighted ones, above which these were chosen
+_CHANCE = 0.01  # probability that an uncorrelated coordinate appears autocorrelated
+_FEWEST = 20  # draws in units of tau, below which the level is not maintained
+_BELOW_ALL = 0.95  # fraction of the smallest replicate below which draws were probably selected
+_TOO_MANY = 4.0  # ratio of equivalent draws to the effective size of weighted ones above which they were selected
 _ROWS = 256
 _REPLICATES = 128
-_ROUGH = 1e-5  # of the largest sum over pairs i != j: twenty times what single precision has been seen to err
-_LEAST = 1e-20  # of a statistic whose terms neither overflow nor vanish in single precision
+_ROUGH = 1e-5  # relative to the largest sum over pairs i != j: twenty times the observed error of single precision
+_LEAST = 1e-20  # statistics between this and its inverse neither overflow nor underflow in single precision
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSteinTest:
-    """A kernel test of goodness of fit.
+    """Result of a kernel goodness-of-fit test.
 
     Attributes
     ----------
@@ -97,27 +97,35 @@ class KernelSteinTest:
     statistic : float
         n times the squared V-statistic of `kernel_stein_discrepancy`, for n draws.
     bootstrap : ndarray, shape (n_bootstrap,)
-        What the statistic might have been were the draws' distribution the target.
+        Replicates of the statistic under the target.
     flip_probability : float
-        Of the signs, at each draw.
+        Probability of a sign change at each draw.
     autocorrelation_time : float
-        tau above, in draws; NaN if the flip probability was given.
-    kernel : IMQ, GaussianKernel or MaternKernel
-        The base kernel with its parameters, the scale filled in.
-    operator : RiemannianLangevin, or None
-        None for Langevin's.
+        Estimate of tau in draws; NaN if the flip probability was given.
+    kernel : IMQ or GaussianKernel
+        Base kernel with its scale.
+    operator : RiemannianLangevin or None
+        None for Langevin's operator.
     bounds : ndarray, shape (d, 2), or None
-        Bounds of the support that were respected.
+        Bounds of the support.
     sample : DistinctSample
-        Points, in raw units, counts, names.
+        Points in raw units, with counts and names.
     scores : ndarray, shape (n_points, d)
         Score of the target at the distinct points, in raw units.
     units : Units
-        In which the statistic and the kernel's scale are meant.
-    seconds : dict
-        Wall time spent on "scores", "autocorrelation" and "bootstrap".
+        Units of the statistic and of the kernel's scale.
+    seconds : dict of str to float
+        Wall time of the stages "scores", "autocorrelation" and "bootstrap".
     warnings : tuple of str
-        What a reader should know before the number.
+        Notes on the sample, and on the reliability of the p-value.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((400, 2))
+    >>> test = sk.kernel_stein_test(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> len(test.bootstrap), bool(test.p_value > 0.05)
+    (1000, True)
     """
 
     p_value: float
@@ -158,43 +166,39 @@ def kernel_stein_test(
     max_seconds: float | None = None,
     n_jobs: int = 1,
 ) -> KernelSteinTest:
-    """Test whether draws come from the target, in whatever way they depend on their predecessors.
+    """Test whether dependent draws come from the target, with a Stein kernel.
 
-    Time O(n^2 (d + n_bootstrap)), memory O(n n_bootstrap). The order of the draws matters: chain labels split the
-    sample, draw numbers order each chain; without them it is one chain in the order given.
-
-    A large p-value is no proof: the score does not know the mode weights far apart, so a chain that missed a mode
-    passes. A small one says that the draws are not from the target, not that the bias matters. Samples of every biased
-    sampler are rejected once they are long enough.
+    The order of the draws matters: chain labels split the sample and draw numbers order each chain; without them the
+    sample is one chain in the given order. Time O(n^2 (d + n_bootstrap)), memory O(n n_bootstrap).
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
-        Equally weighted, stationary: without burn-in, and not chosen by `thin`. Repeats of a chain that rejects
-        belong to it.
+    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+        Equally weighted draws of stationary chains, without burn-in, and not selected by `thin`. Repeated draws of a
+        chain that rejects proposals belong to the chain.
     target : Target, optional
-        What the draws claim to represent. Exactly one of `target`, `scores` and scores stored in the sample is needed.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
-        Scores at the draws in place of a target.
+        Score of the target at each draw.
     bounds : array_like, shape (d, 2), optional
-        Bounds of the support; the target's own if not given.
-    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
-        As in `kernel_stein_discrepancy`.
-    kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
-        As in `kernel_stein_discrepancy`.
+        Bounds of the support; default: those of the target.
+    units : {"raw", "own"}, array_like of shape (d,), Units or mapping, default "raw"
+        Scale of the coordinates; see `kernel_stein_discrepancy`.
+    kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
+        Base kernel; see `kernel_stein_discrepancy`.
     operator : RiemannianLangevin, optional
-        Another Stein operator than Langevin's.
+        Stein operator; default: Langevin's.
     flip_probability : float, optional
-        Above 0, at most 1/2, which is for independent draws. If not given, it is set from the draws' autocorrelation
-        by the rule above.
-    n_bootstrap : int
-        Replicates. Replicate b is the same however many are asked for.
-    rng : int, numpy.random.Generator or None
-        Seed.
+        Probability of a sign change, above 0 and at most 1/2, which is for independent draws; default: determined by
+        the autocorrelation of the draws.
+    n_bootstrap : int, default 1000
+        Number of replicates. The first ones do not depend on it.
+    rng : int, numpy.random.Generator or None, default 0
+        Random seed.
     max_seconds : float, optional
-        Time, from the call on, after which to give up.
-    n_jobs : int
-        Threads; -1 for all processors. The result does not depend on it.
+        Time limit in seconds.
+    n_jobs : int, default 1
+        Number of threads; -1 for all processors. The result does not depend on it.
 
     Returns
     -------
@@ -204,14 +208,31 @@ def kernel_stein_test(
     Raises
     ------
     UsageError
-        If a setting cannot be honoured.
+        If an argument is not valid.
     InputError
-        If sample, scores, bounds and operator do not fit together, the draws carry unequal weights or are all the same
-        point, or the numbers overflow.
+        If sample, scores, bounds and operator are not consistent, the draws have unequal weights or are all equal, or
+        the numbers overflow.
     TimeLimitError
-        If `max_seconds` pass first.
+        If the time limit is exceeded.
+
+    Notes ----- A large p-value is no proof of quality: the score does not depend on the weights of distant modes, and a
+    chain that missed a mode passes. A small one shows that the draws are biased, but not that the bias matters: every
+    biased sample is rejected if it is large enough.
+
+    References
+    ----------
+    .. [1] K. Chwialkowski, H. Strathmann and A. Gretton, "A kernel test of goodness of fit", ICML 2016.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws, target = np.random.default_rng(0).standard_normal((400, 2)), sk.targets.Normal([0.0, 0.0])
+    >>> sk.kernel_stein_test(1.3 * draws, target).p_value < 0.01
+    True
     """
-    _require_settings(flip_probability, n_bootstrap)
+    if flip_probability is not None:
+        number(flip_probability, "flip_probability", lambda share: 0.0 < share <= 0.5, "above 0 and at most 0.5")
+    whole(n_bootstrap, "n_bootstrap", 1)
     threads = thread_count(n_jobs)
     began = time.perf_counter()
     prepared = ScoredSample.of(draws, target, scores=scores, bounds=bounds).in_units(units)
@@ -232,13 +253,15 @@ def _test(
     *,
     only_p: bool = False,
 ) -> KernelSteinTest:
-    """The test of draws with their scores; its replicates are not exact if only the p-value is wanted."""
-    _require_equal_weights(prepared.given)
-    points = prepared.points
-    if len(points) == 1:
+    """Test a scored sample; replicates have rounding errors if only the p-value is needed (`only_p`)."""
+    points, weights = prepared.points, prepared.given.weights
+    if weights is not None and (weights != weights[0]).any():
         raise InputError(
-            "all draws are the same point: a chain that has not moved cannot be tested; give a sample of more draws"
+            f"the kernel test requires equal weights; got weights from {weights.min():g} to {weights.max():g}: test "
+            "the draws without weights"
         )
+    if len(points) == 1:
+        raise InputError("the kernel test requires at least two different draws; got one")
     base, notes = kernel_of(kernel).fitted(points.points)
     stein = stein_kernel_for(base, prepared, operator)
     chains, disorder = split_chains(prepared.given)
@@ -259,7 +282,7 @@ def _test(
     rough = only_p and _LEAST < size < 1.0 / _LEAST
     sums = _pair_sums(stein, signs, threads, rough)
     if rough:
-        sums[np.abs(signs.sum(axis=1)) == len(points.inverse)] = sums[0]  # signs that never flip: not to be taken again
+        sums[np.abs(signs.sum(axis=1)) == len(points.inverse)] = sums[0]  # signs that never flip
         error = _ROUGH * np.abs(sums).max()
         sums += np.einsum("rn,rn,n->r", signs, signs, stein.diagonal())
         near = np.flatnonzero((np.abs(sums - sums[0]) <= error) & (sums != sums[0]))
@@ -267,12 +290,12 @@ def _test(
             sums[near] = _pair_sums(stein, signs[near], threads)
     sums /= len(points.inverse)
     statistic, bootstrap = max(float(sums[0]), 0.0), sums[1:]
-    # signs that never flip give the statistic itself, up to the rounding of either: a tie
+    # signs that never flip give the statistic up to rounding: a tie
     reached = int((bootstrap >= statistic - 2.0**-52 * len(points) * size).sum())
     return KernelSteinTest(
         p_value=(1 + reached) / (1 + n_bootstrap),
-        statistic=statistic * stein.factor,
-        bootstrap=bootstrap * stein.factor,
+        statistic=statistic,
+        bootstrap=bootstrap,
         flip_probability=float(flip_probability),
         autocorrelation_time=tau,
         kernel=base,
@@ -289,28 +312,13 @@ def _test(
     )
 
 
-def _require_settings(flip_probability: float | None, n_bootstrap: int) -> None:
-    if flip_probability is not None:
-        number(flip_probability, "flip_probability", lambda share: 0.0 < share <= 0.5, "above 0 and at most 0.5")
-    whole(n_bootstrap, "n_bootstrap", 1)
-
-
-def _require_equal_weights(sample: Sample) -> None:
-    weights = sample.weights
-    if weights is not None and (weights != weights[0]).any():
-        raise InputError(
-            f"the draws carry unequal weights, from {weights.min():g} to {weights.max():g}, and the test is calibrated "
-            "for equal ones: drop the weights, or test the draws before they were weighted"
-        )
-
-
 def _size(stein: SteinKernel, points: DistinctSample) -> float:
-    """At least the statistic and every replicate: (sum_i sqrt(k0(x_i, x_i)))^2 / n over draws i."""
+    """Compute an upper bound of the statistic and of every replicate, (sum_i sqrt(k0(x_i, x_i)))^2 / n."""
     with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):
         diagonal = stein.diagonal()
         size = float((points.counts @ np.sqrt(diagonal)) ** 2) / len(points.inverse)
-    if not math.isfinite(size * max(stein.factor, 1.0)):
-        raise InputError("the Stein kernel overflows: draws or scores are too large; rescale them")
+    if not math.isfinite(size):
+        raise InputError("the Stein kernel overflows: rescale draws and scores")
     return size
 
 
@@ -319,14 +327,14 @@ def _doubts(tau: float, draws: int) -> tuple[str, ...]:
         return ()
     return (
         Caution(
-            f"the {draws} draws are worth about {draws / tau:.2g} independent ones (autocorrelation time {tau:.3g}); "
-            f"below {_FEWEST} the test rejects right samples more often than it should: run the chain for longer"
+            f"the {draws} draws are equivalent to about {draws / tau:.2g} independent ones (autocorrelation time "
+            f"{tau:.3g}); with fewer than {_FEWEST} the test rejects exact samples too often: run longer chains"
         ),
     )
 
 
 def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slice]) -> float:
-    """Integrated autocorrelation time of the kernel's features, at least 1; `whole` holds the point of each draw."""
+    """Estimate the integrated autocorrelation time of the kernel's features; `whole` holds the point of each draw."""
     picked = whole[np.unique(np.linspace(0, len(whole) - 1, _SERIES).astype(np.int64))]
     covariance = np.zeros(max(chain.stop - chain.start for chain in chains))
     unit = -int(np.frexp(stein.diagonal().max())[1])  # k0(x, y)^2 <= k0(x, x) k0(y, y): squares below one
@@ -335,7 +343,7 @@ def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slic
         for start in range(0, len(picked), _SERIES_AT_ONCE):
             rows = picked[start : start + _SERIES_AT_ONCE]
             values = np.ldexp(stein.rows(rows)[:, whole], unit)
-            own = whole == rows[:, None]  # k0(x, x) is no draw of k0(x, .), and large
+            own = whole == rows[:, None]  # k0(x, x) is large and not a draw of k0(x, .)
             others = np.maximum((~own).sum(axis=1, keepdims=True), 1)
             values -= np.where(own, 0.0, values).sum(axis=1, keepdims=True) / others
             values[own] = 0.0
@@ -351,7 +359,7 @@ def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slic
 
 
 def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> float:
-    """The longest integrated autocorrelation time of |z|^2 and of the z_j^2 that have one, at least 1."""
+    """Estimate the longest autocorrelation time of |z|^2 and of the clearly autocorrelated z_j^2; at least 1."""
     from scipy.special import ndtri
 
     n, dim = len(whole), points.shape[1]
@@ -361,7 +369,7 @@ def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> 
         z = points[whole, begin : begin + _COORDINATES_AT_ONCE].T
         z = z - z.mean(axis=1, keepdims=True)
         size = np.abs(z).max(axis=1, keepdims=True)
-        squares = (z / np.where(size > 0.0, size, 1.0)) ** 2  # which neither overflow nor vanish
+        squares = (z / np.where(size > 0.0, size, 1.0)) ** 2  # scaled: the squares neither overflow nor underflow
         variance = squares.mean(axis=1, keepdims=True)
         squares /= np.where(variance > 0.0, variance, 1.0)
         radius += squares.sum(axis=0)
@@ -375,17 +383,17 @@ def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> 
 
 
 def _autocovariance(values: Floats) -> Floats:
-    """sum_j v_j v_(j+t) at each lag t, added up over the rows of `values`, (rows, n); shape (n,)."""
+    """Compute sum_j v_j v_(j+t) at each lag t, added up over the rows of `values`, (rows, n); shape (n,)."""
     from scipy.fft import irfft, next_fast_len, rfft
 
     n = values.shape[1]
-    length = next_fast_len(2 * n, real=True)  # so that the ends do not meet
+    length = next_fast_len(2 * n, real=True)  # no wrap-around
     power = np.abs(rfft(values, length, axis=1)) ** 2
     return np.asarray(irfft(power.sum(axis=0), length)[:n])
 
 
 def _flip_probability(tau: float, draws: int, dim: int) -> float:
-    """The probability a at which the signs leave out a share delta of the variance, from 0 (not reached) to 1/2."""
+    """Return the flip probability at which a fraction delta of the variance is neglected, in (0, 1/2]."""
     share = min(_SHARE / math.sqrt(dim) * (tau / draws) ** (1.0 / 3.0), _LARGEST_SHARE)
     left = (1.0 - share) * tau
     if left <= 1.0:
@@ -402,12 +410,12 @@ def _sign_sums(
     n_bootstrap: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float32]:
-    """Sum of the signs of the draws at each point, for each replicate, shape (n_bootstrap, n_points)."""
+    """Draw the sums of the signs at each point for each replicate, shape (n_bootstrap, n_points)."""
     flips = np.full(len(whole), flip_probability)
     flips[[chain.start for chain in chains]] = 0.5
     grouped = np.argsort(whole, kind="stable")
     starts = np.searchsorted(whole[grouped], np.arange(n_points))
-    sums = np.empty((n_bootstrap, n_points), dtype=np.float32)  # whole numbers: exact
+    sums = np.empty((n_bootstrap, n_points), dtype=np.float32)  # integers, exact in single precision
     for first in range(0, n_bootstrap, _REPLICATES):
         last = min(first + _REPLICATES, n_bootstrap)
         require_time("signs were drawn")
@@ -419,12 +427,11 @@ def _sign_sums(
 
 
 def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rough: bool = False) -> Floats:
-    """sum_ij q_i q_j k0(x_i, x_j) for each row q of `signs`, (replicates, n); shape (replicates,).
+    """Compute sum_ij q_i q_j k0(x_i, x_j) for each row q of `signs`, (replicates, n); shape (replicates,).
 
-    Rows of the kernel matrix come in blocks, from the diagonal on; what lies right of the diagonal block counts twice.
-    Roughly: all but the first two of the sums are taken in single precision, in half the time, and without the pairs
-    i = j, whose rounding could be more than the others' sum.
-    """
+    Rows of the kernel matrix are computed in blocks, starting at the diagonal; entries right of the diagonal block
+    count twice. If `rough`, all but the first two sums are computed in single precision, in half the time, and without
+    the pairs i = j, which could have larger rounding errors than the sum of the others."""
     n = len(stein)
     blocks, starts = range(0, n, _ROWS), range(2 if rough else _REPLICATES, len(signs), _REPLICATES)
     sums = np.zeros((len(blocks), len(signs)))
@@ -444,25 +451,27 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
             by_row = (some.astype(rows.dtype, copy=False) @ rows.T) * some[:, : last - first]
             sums[number, start:end] = by_row.sum(axis=1, dtype=np.float64)
 
-    with one_thread_in_libraries("blas"):  # ours are the threads
+    with one_thread_in_libraries("blas"):  # run_pieces uses threads
         run_pieces(fill, len(blocks), threads)
     return np.asarray(sums.sum(axis=0))
 
 
-_MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
-_MOST_SUMMED = 20_000  # draws that enter the number of equivalent ones, which is no larger
-# Seconds a pair of draws and coordinate where kernels are not compiled; in coordinates, what else a pair takes.
-_INTERPRETED, _RADIAL = 1e-8, 4
+_MOST_PAIRED = 4000  # draws in the bootstrap, with time quadratic in their number
+_MOST_SUMMED = 20_000  # draws in the number of equivalent ones, which is not larger
+_INTERPRETED, _RADIAL = (
+    1e-8,
+    4,
+)  # seconds per pair and coordinate without compilation; overhead of a pair in coordinates
 
 
 def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, float, tuple[str, ...]]:
-    """The p-value of the kernel test, `Verdict.ksd_equivalent_draws`, and why the test was left out.
+    """Return the p-value of the kernel test, `Verdict.ksd_equivalent_draws`, and notes on omitted tests.
 
     Parameters
     ----------
     sample : ScoredSample
     rng : int, numpy.random.Generator or None
-        Seed of the test's bootstrap.
+        Random seed of the bootstrap.
     """
     scored, draws, standard = sample.carried, sample.draws, sample.standard
     chains = in_order_of_content([draws.rows[chain] for chain in draws.chains], scored.points)
@@ -477,42 +486,46 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
             try:
                 given = ScoredSample.of(paired, bounds=standard.bounds)
                 test = _test(given, IMQ(), rng=rng, only_p=True)
-            except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
-                untested = (f"the kernel test was left out: {error}",)
-        if test is not None and len(paired) == len(summed):  # its statistic is n KSD^2 of the same draws
+            except InputError as error:  # for instance, if the selected draws are equal
+                untested = (f"the kernel test was omitted: {error}",)
+        if test is not None and len(paired) == len(summed):  # the statistic is n KSD^2 of the same draws
             equivalent = _equivalent_draws(test, test.statistic / len(paired), standard.bounds)
         else:
             found = kernel_stein_discrepancy(summed, bounds=standard.bounds, kernel=IMQ(), squared=True)
             equivalent = _equivalent_draws(found, found.value, standard.bounds)
-        return None if test is None else test.p_value, equivalent, untested + _choice(test, equivalent, draws)
+        return None if test is None else test.p_value, equivalent, untested + _selection(test, equivalent, draws)
 
 
-def _choice(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:
-    """Whether the draws look chosen: no signs make the statistic as small as it is, or so few draws, if weighted."""
+def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:
+    """Warn if draws were probably selected: the statistic, or the weighted KSD, is too small for random draws."""
     if test is not None and test.statistic >= _BELOW_ALL * test.bootstrap.min():
         return ()
     if test is None and equivalent <= _TOO_MANY * draws.n_effective(1.0):
         return ()
-    said = "the draws look chosen, as by thinning or weights that fit the score: their kernel discrepancy is that of "
-    said += f"{equivalent:.3g} independent draws. Chosen draws are not independent, and no p-value holds for them"
-    return (Caution(said),)
+    message = (
+        "the draws were probably selected, by thinning or by weights that fit the score: their kernel discrepancy is "
+        f"that of {equivalent:.3g} independent draws. Selected draws are not independent, and their p-values are not "
+        "valid"
+    )
+    return (Caution(message),)
 
 
 def _spread(rows: Integers, most: int) -> Integers:
-    """At most so many rows, evenly spread along the chains."""
+    """Return at most `most` rows, evenly spread along the chains."""
     if len(rows) <= most:
         return np.sort(rows)
     return np.sort(rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)])
 
 
 def _equivalent_draws(found: KernelSteinDiscrepancy | KernelSteinTest, squared: float, bounds: Floats | None) -> float:
+    """Return the number of independent draws with this expected squared discrepancy."""
     points = found.sample
     stein = stein_kernel_at(IMQ(), points.points, found.scores, bounds, None, names=points.names)
     return float(points.weights @ stein.diagonal()) / squared if squared > 0.0 else math.inf
 
 
 def thinning_notes(draws: int) -> tuple[str, ...]:
-    """Of how many draws the kernel test took fewer."""
+    """Return a note if the kernel test used a part of this number of draws."""
     if draws <= _MOST_PAIRED:
         return ()
-    return (f"the kernel test took {_MOST_PAIRED} of the {draws} draws, evenly spread",)
+    return (f"the kernel test used {_MOST_PAIRED} of the {draws} draws, evenly spread",)

@@ -1,19 +1,18 @@
-"""The Stein kernel of an operator at the points of a sample, in whichever compiled form is fastest.
+"""Stein kernel of an operator at the points of a sample, in the fastest compiled form.
 
 For an operator T g = <b, g> + <a, grad g> and a base kernel k on R^d, the same for each coordinate of g,
 
     k0(x, y) = <b(x), b(y)> k + <b(x), a(y) grad_y k> + <b(y), a(x) grad_x k> + tr(a(x) (grad_x grad_y' k) a(y)'),
 
-a positive semi-definite kernel whose mean under the target is zero in either argument. Langevin's operator has a = I
-and b = s. Finite bounds of the support change b and a, and nothing else (see `boundary`).
+which is positive semi-definite and has mean zero under the target in either argument. Langevin's operator has a = I
+and b = s. Finite bounds of the support change only b and a (see `steinkit.discrepancy.operators`).
 
-Three forms: a = I takes time O(d) a pair, as does a diagonal a with more to add up; any other a takes O(d^2). The form
-is chosen by the numbers, so that an operator that happens to be Langevin's gives Langevin's result to the last bit.
+A pair takes time O(d) if a is the identity or diagonal, and O(d^2) otherwise. The form depends on the values of a: an
+operator with the coefficients of Langevin's gives bit-for-bit the same result.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,10 +29,9 @@ from steinkit.sample import Floats, Integers
 from steinkit.scored_sample import ScoredSample
 from steinkit.units import Units
 
-_LARGE_EXPONENT = 64  # of a scale whose powers might be no doubles
-_STRIPES = 16  # fixed, so that sums are added in the same order whatever the number of threads
-_ROWS_A_CALL = 64
-_TERMS_A_CALL = 20_000_000  # of coordinates, a tenth of a second's work
+_STRIPES = 16  # fixed: the order of summation does not depend on the number of threads
+_ROWS_PER_CALL = 64
+_TERMS_PER_CALL = 20_000_000  # coordinates of pairs, about 0.1 s
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +41,14 @@ class SteinKernel:
     Attributes
     ----------
     base : BaseKernel
-        With its scale filled in.
+        Base kernel with its scale.
     points, drift : ndarray, shape (d, n)
-        Transposed, as the compiled kernels take them.
+        Transposed for the compiled kernels.
     covariance : ndarray, shape (0, n), (d, n) or (d d, n)
-        a at each point: nothing for the identity at every point, its diagonal if no point has anything beside it, all
-        of it row by row if one has.
+        a at each point: empty if it is the identity at all points, its diagonal if it is diagonal at all points, and
+        otherwise row by row.
     drift_size : ndarray, shape (n,)
-        At least |b|: what the rounding error of b is in proportion to.
-    exponent : float
-        k0 as it was asked for is 2^exponent times the one given here, whose kernel's scale is in a unit in which its
-        powers are doubles.
+        At least |b|, and at least the sum of the absolute values of its terms.
     """
 
     base: BaseKernel
@@ -61,7 +56,6 @@ class SteinKernel:
     drift: Floats
     covariance: Floats
     drift_size: Floats
-    exponent: float = 0.0
 
     def __len__(self) -> int:
         return int(self.points.shape[1])
@@ -71,49 +65,43 @@ class SteinKernel:
         """Points, drift and covariance."""
         return self.points, self.drift, self.covariance
 
-    @property
-    def factor(self) -> float:
-        """2^exponent; infinite where that is no double."""
-        with np.errstate(over="ignore"):
-            return float(np.exp2(self.exponent))
-
     def rows(self, which: Sequence[int] | Integers, start: int = 0, out: Floats | None = None) -> Floats:
-        """k0(x_i, x_j) for some rows i and every j >= start, shape (rows, n); what lies left of start is undefined."""
+        """Compute k0(x_i, x_j) for some rows i and every j >= start, shape (rows, n); other entries are undefined."""
         values = np.empty((len(which), len(self))) if out is None else out
         fill_rows, _ = row_kernels(self.base.radial)
         fill_rows(self.base.parameters(), self.form, np.asarray(which, dtype=np.int64), start, values)
         return values
 
     def diagonal(self) -> Floats:
-        """k0(x_i, x_i) = phi(0) |b|^2 - 2 phi'(0) |a|_F^2 at each point, shape (n,)."""
-        with np.errstate(all="ignore"):  # the callers refuse what is not finite
+        """Compute k0(x_i, x_i) = phi(0) |b|^2 - 2 phi'(0) |a|_F^2 at each point, shape (n,)."""
+        with np.errstate(all="ignore"):  # callers check that it is finite
             _, first, _ = self.base.radial(np.zeros(()), 0.0, *self.base.parameters())
-            # row by row, as the sum over the d columns of an array in C order is rounded by its layout
+            # contiguous rows: the rounding of a sum over columns depends on the memory layout
             drift = np.ascontiguousarray(self.drift.T)
             return np.asarray(-2.0 * first * self.squared_covariance() + self.base.height() * (drift**2).sum(axis=1))
 
     def covariance_diagonal(self) -> Floats:
-        """a_jj at each point, shape (d, n)."""
+        """Return a_jj at each point, shape (d, n)."""
         dim = len(self.points)
         if len(self.covariance) in (0, dim):
             return self.covariance if len(self.covariance) else np.ones_like(self.points)
         return self.covariance[:: dim + 1]
 
     def squared_covariance(self) -> Floats:
-        """Squared Frobenius norm of a at each point, shape (n,)."""
+        """Compute the squared Frobenius norm of a at each point, shape (n,)."""
         if not len(self.covariance):
             return np.full(len(self), float(len(self.points)))
         return np.asarray((self.covariance**2).sum(axis=0))
 
     def sums_over_others(self, weights: Floats, threads: int) -> Floats:
-        """sum_{j != i} w_j k0(x_i, x_j) at each point i, shape (n,); control-C ends it."""
+        """Compute sum_{j != i} w_j k0(x_i, x_j) at each point i, shape (n,); Ctrl-C interrupts it."""
         n = len(self)
         stripes = min(_STRIPES, n)
         sums = np.zeros((stripes, n))
         _, add_rows = row_kernels(self.base.radial)
         parameters, form = self.base.parameters(), self.form
-        rows_a_call = min(_ROWS_A_CALL, max(1, _TERMS_A_CALL // max(1, self.points.size)))
-        reach = rows_a_call * stripes
+        rows_per_call = min(_ROWS_PER_CALL, max(1, _TERMS_PER_CALL // max(1, self.points.size)))
+        reach = rows_per_call * stripes
 
         def fill(stripe: int) -> Iterator[None]:
             for first in range(stripe, n, reach):
@@ -129,14 +117,14 @@ def run_pieces(
     pieces: int = 1,
     threads: int = 1,
     *,
-    doing: str = "pairs of draws were gone through",
+    doing: str = "pairs of draws were evaluated",
 ) -> None:
-    """Do the steps of the pieces 0, 1, ... of compiled work, in threads; control-C ends it between two steps.
+    """Run the steps of the pieces 0, 1, ... of compiled work in threads; Ctrl-C interrupts it between two steps.
 
     Raises
     ------
     TimeLimitError
-        If the deadline passes before all are done.
+        If the deadline passes before the work is complete.
     """
 
     def run(piece: int) -> bool:
@@ -160,7 +148,7 @@ def run_pieces(
 def stein_kernel_for(
     base: BaseKernel, prepared: ScoredSample, operator: RiemannianLangevin | None = None
 ) -> SteinKernel:
-    """The Stein kernel at a sample's distinct points, in the units it was prepared in; its bounds are respected."""
+    """Return the Stein kernel at the distinct points of a sample, in its units and with its bounds."""
     raw, points = prepared.raw, prepared.raw.points
     return stein_kernel_at(
         base,
@@ -185,28 +173,28 @@ def stein_kernel_at(
     names: tuple[str, ...],
     first: Integers | None = None,
 ) -> SteinKernel:
-    """The Stein kernel at given points.
+    """Return the Stein kernel at these points.
 
     Parameters
     ----------
     base : BaseKernel
-        With its scale filled in.
+        Base kernel with its scale.
     points, scores : ndarray, shape (n, d)
-        Points within the bounds, in raw units.
+        Points within the bounds, in raw units, and their scores.
     bounds : ndarray, shape (d, 2), or None
     operator : RiemannianLangevin, optional
-        Langevin's if not given.
+        Default: Langevin's operator.
     units : Units, optional
-        In which the kernel is taken; raw ones if not given.
+        Units of the kernel; default: raw ones.
     names : tuple of str
-        What error messages call the coordinates.
+        Names of the coordinates, for error messages.
     first : ndarray of int, shape (n,), optional
-        Which draw each point is, for error messages.
+        Number of the draw of each point, for error messages.
     """
     if operator is not None and not isinstance(operator, RiemannianLangevin):
-        raise UsageError(f"operator must be a RiemannianLangevin, or None; received {type(operator).__name__}")
+        raise UsageError(f"`operator` must be a RiemannianLangevin or None; got {type(operator).__name__}")
     covariance = None
-    with np.errstate(over="ignore", invalid="ignore"):  # the callers refuse what is not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # callers check that results are finite
         coefficients = None
         if operator is not None:
             coefficients = operator.coefficients(points, scores, bounds=bounds, names=names, first=first)
@@ -226,43 +214,22 @@ def stein_kernel_at(
                 own = np.diagonal(covariance, axis1=1, axis2=2)
                 drift, size = factor * drift + own * slope, factor * size + np.abs(own) * slope_size
                 covariance = factor[:, :, None] * covariance
-        unit, exponent = _unit_of(base), 0.0
-        if unit:  # T g is 2^-unit times that of the scaled points, with b 2^unit and a as they are
-            base, exponent = base.in_units(unit)
-            exponent -= 2.0 * unit
-            points, drift, size = np.ldexp(points, -unit), np.ldexp(drift, unit), np.ldexp(size, unit)
-        lengths = _norms(size)
-    return SteinKernel(
-        base=base,
-        points=np.ascontiguousarray(points.T),
-        drift=np.ascontiguousarray(drift.T),
-        covariance=np.empty((0, len(points))) if covariance is None else _compact(covariance),
-        drift_size=lengths,
-        exponent=exponent,
-    )
-
-
-def _unit_of(base: BaseKernel) -> int:
-    """Exponent of the unit in which the kernel's scale is near one; zero where its powers are doubles as it is."""
-    assert base.scale is not None
-    exponent = math.frexp(base.scale)[1]
-    return exponent if abs(exponent) > _LARGE_EXPONENT else 0
-
-
-def _norms(rows: Floats) -> Floats:
-    """Euclidean norms of rows (n, d), whose squares may be no doubles."""
-    largest = np.abs(rows).max(axis=1)
-    unit = np.where(largest > 0.0, largest, 1.0)
-    return np.asarray(largest * np.linalg.norm(rows / unit[:, None], axis=1))
+        return SteinKernel(
+            base=base,
+            points=np.ascontiguousarray(points.T),
+            drift=np.ascontiguousarray(drift.T),
+            covariance=np.empty((0, len(points))) if covariance is None else _compact(covariance),
+            drift_size=np.asarray(np.linalg.norm(size, axis=1)),
+        )
 
 
 def _compact(covariance: Floats) -> Floats:
-    """The shortest of the forms of `SteinKernel.covariance` for diagonals (n, d) or matrices (n, d, d)."""
+    """Return the shortest form of `SteinKernel.covariance` for diagonals (n, d) or matrices (n, d, d)."""
     diagonal = covariance
     if covariance.ndim == 3:
         n, dim, _ = covariance.shape
         diagonal = np.diagonal(covariance, axis1=1, axis2=2)
         if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
             return np.array(covariance.reshape(n, dim * dim).T, order="C")
-    # a copy, even of one column: for arrays that cannot be written to the kernels would be compiled a second time
+    # a copy: the kernels would be compiled again for read-only arrays
     return np.array(diagonal.T[: 0 if (diagonal == 1.0).all() else None], order="C")

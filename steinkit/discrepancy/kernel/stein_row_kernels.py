@@ -1,22 +1,22 @@
-"""Compiled Stein kernel of an operator T g = <b, g> + <a, grad g>: its rows, and their weighted sums.
+"""Compiled rows of the Stein kernel of an operator T g = <b, g> + <a, grad g>, and their weighted sums.
 
-For a radial kernel phi(u), u = |x - y|^2, and r = x - y, with any matrices a, symmetric or not,
+For a radial kernel phi(u), u = |x - y|^2, and r = x - y, with any matrices a,
 
     k0(x, y) = phi(u) <b(x), b(y)> + 2 phi'(u) (<a(x) r, b(y)> - <a(y) r, b(x)> - tr a(x)' a(y))
                - 4 phi''(u) <a(x) r, a(y) r>,
 
-since grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi'' r r'. With Langevin's operator, a = I
-and b = s, that is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
+since grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi'' r r'. For Langevin's operator, a = I
+and b = s, it is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
 
-Points and drifts b come transposed, (d, n), so that the loops over the points run along memory. The covariance a comes
-as (0, n) where it is the identity everywhere, as (d, n) where it is diagonal, and otherwise as (d d, n), row by row:
-a_jk in line d j + k. The three together are the form of an operator. The kernels are compiled for each family of base
-kernels when it is first used, with its `radial` in their innermost loop.
+Points and drifts b are transposed, (d, n), so that the loops over points are contiguous in memory. The covariance a has
+shape (0, n) if it is the identity everywhere, (d, n) if it is diagonal, and otherwise (d d, n), with a_jk in row
+d j + k. These three arrays are the form of an operator. The kernels are compiled for each family of base kernels on
+first use, with its `radial` in the innermost loop.
 
-Before they are compiled, small samples are worked on by twins on whole arrays. Every sum is taken in the same order,
-coordinate by coordinate and over points as NumPy's running sums are, from left to right. So results are the same to the
-bit, for kernels of roots and quotients, as the verdict's is; powers and exponentials of an array may differ in the
-last.
+Until they are compiled, small samples are processed by equivalent functions on whole arrays. All sums are taken in the
+same order: over coordinates one by one, and over points from left to right, as NumPy's running sums. Results are
+bit-for-bit identical for base kernels of roots and quotients, which the verdict uses; powers and exponentials may
+differ in the last bit.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Radial = Callable[..., tuple[float, float, float]]
 Form = tuple[Floats, Floats, Floats]
 
 BLOCK = 256
-"""Points that `add_rows` sums up at a time."""
-_AT_ONCE = 16  # rows, of which what is computed stays in the processor's caches
-_BUFFERS = 7  # of one block each, and one more a dimension
+"""Number of points that `add_rows` adds up together."""
+_AT_ONCE = 16  # rows with intermediate results that fit into the processor's caches
+_BUFFERS = 7  # of one block each, and another one per dimension
 
 
 def _fill_on_arrays(
@@ -67,7 +67,7 @@ def _add_on_arrays(
             own = values[i + 1 - start :]
             ends = [n] if not len(form[2]) else [*range((i + 1) // BLOCK * BLOCK + BLOCK, n, BLOCK), n]
             begin = i + 1
-            for end in ends:  # what a block adds up to; for the identity, what a row does
+            for end in ends:  # sums over blocks; for the identity, over rows
                 if begin < end:
                     sums[i] += np.cumsum(weights[begin:end] * own[begin - i - 1 : end - i - 1])[-1]
                 begin = end
@@ -75,11 +75,11 @@ def _add_on_arrays(
 
 
 def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Integers, start: int) -> Floats:
-    """k0(x_i, x_j) for the rows i and j >= start, shape (rows, n - start)."""
+    """Compute k0(x_i, x_j) for these rows i and j >= start, shape (rows, n - start)."""
     points, drift, covariance = form
     dim = len(points)
     squared, inner, slope, trace, curvature = np.zeros((5, len(rows), points.shape[1] - start))
-    assert len(covariance) in (0, dim), "matrices are for compiled kernels"
+    assert len(covariance) in (0, dim), "matrices require compiled kernels"
     for k in range(dim):
         r = points[k, rows, None] - points[k, start:]
         b, b_k = drift[k, rows, None], drift[k, start:]
@@ -102,9 +102,9 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
 
 @cache
 def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None]]:
-    """The functions `fill_rows` and `add_rows` for a family whose `BaseKernel.radial` this is.
+    """Return the functions `fill_rows` and `add_rows` for a family with this `BaseKernel.radial`.
 
-    On disk numba knows them by what they take from here: the name of `radial`, and for an edited one its code.
+    Numba's cache identifies them by the variables of this function: `radial` by its name, and `edition` by its code.
     """
     code = radial.__code__
     edition = crc32(code.co_code + repr(code.co_consts).encode())
@@ -113,13 +113,13 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
     @array_kernel
     def fill_rows(parameters: tuple[float, ...], form: Form, rows: Integers, start: int, out: Floats) -> None:
         """Set out[k, j] = k0(x_i, x_j), i = rows[k], for j >= start; shape (rows, n)."""
-        assert edition >= 0  # names the code of `radial`, see above
+        assert edition >= 0  # identifies the code of `radial`
         dim, n = form[0].shape
         buffers = np.empty((_BUFFERS + dim, BLOCK))
         for k in range(len(rows)):
             for low in range(start, n, BLOCK):
                 high = min(low + BLOCK, n)
-                _stretch(radial, parameters, form, rows[k], low, high, buffers, out[k, low:high])
+                _fill_block(radial, parameters, form, rows[k], low, high, buffers, out[k, low:high])
 
     @array_kernel
     def add_rows(
@@ -127,10 +127,10 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
     ) -> None:
         """Add the pairs (i, j), i < j, of the rows i = first, first + step, ... < last to the sums over other points.
 
-        Afterwards sums[i] holds w_j k0(x_i, x_j) and sums[j] holds w_i k0(x_i, x_j) for each such pair. The rows pass
-        over one block of points before the next, so that what is known of a block is read from memory once.
+        Each pair adds w_j k0(x_i, x_j) to sums[i] and w_i k0(x_i, x_j) to sums[j]. The rows pass
+        over one block of points before the next, so that a block is read from memory once.
         """
-        assert edition >= 0  # names the code of `radial`, see above
+        assert edition >= 0  # identifies the code of `radial`
         dim, n = form[0].shape
         buffers = np.empty((_BUFFERS + dim, BLOCK))
         values = np.empty(BLOCK)
@@ -139,14 +139,14 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
             high = min(low + BLOCK, n)
             for i in range(first, min(last, high - 1), step):
                 begin = max(low, i + 1)
-                _stretch(radial, parameters, form, i, begin, high, buffers, values)
+                _fill_block(radial, parameters, form, i, begin, high, buffers, values)
                 total = totals[(i - first) // step]
                 for j in range(begin, high):
                     total += weights[j] * values[j - begin]
                 weight = weights[i]
                 for j in range(begin, high):
                     sums[j] += weight * values[j - begin]
-                if len(form[2]):  # what a block adds up to; for the identity, what a row does
+                if len(form[2]):  # sums over blocks; for the identity, over rows
                     sums[i] += total
                 else:
                     totals[(i - first) // step] = total
@@ -160,7 +160,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
 
 
 @register_jitable
-def _stretch(
+def _fill_block(
     radial: Radial,
     parameters: tuple[float, ...],
     form: Form,
@@ -170,7 +170,7 @@ def _stretch(
     buffers: Floats,
     out: Floats,
 ) -> None:
-    """Set out[j - low] = k0(x_i, x_j) for low <= j < high, at most a block."""
+    """Set out[j - low] = k0(x_i, x_j) for low <= j < high, at most one block."""
     points, _, covariance = form
     dim, width = len(points), high - low
     squared, inner, slope = buffers[0, :width], buffers[1, :width], buffers[2, :width]
@@ -239,7 +239,7 @@ def _matrix_sums(
     trace: Floats,
     curvature: Floats,
 ) -> None:
-    """`_diagonal_sums` for any a; buffers hold a(x) r and a(y) r of one coordinate, and all of r."""
+    """Add the sums of `_diagonal_sums` for any a; buffers hold a(x) r and a(y) r of one coordinate, and r."""
     points, drift, covariance = form
     dim, width = len(points), len(squared)
     here, there, r = buffers[0], buffers[1], buffers[2:]

@@ -1,4 +1,4 @@
-"""The classical discrepancy against the Wasserstein distance, a discretised function space, and lying solvers."""
+"""Classical discrepancy compared with the Wasserstein distance and a discretised function space; false answers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def program_of(draws, score=np.negative, factors=(1.0, 1.0, 1.0), bounds=(-np.in
 
 
 def wasserstein_to_uniform(draws):
-    """Integral of |F_Q - t| over [0, 1], from the antiderivative of |c - t|."""
+    """Return the integral of |F_Q - t| over [0, 1], from the antiderivative of |c - t|."""
     x = np.concatenate([[0.0], np.sort(draws), [1.0]])
     level = np.arange(len(draws) + 1) / len(draws)
     antiderivative = lambda t: 0.5 * (t - level) * np.abs(t - level)  # noqa: E731
@@ -34,7 +34,7 @@ def wasserstein_to_uniform(draws):
 
 
 def wasserstein_to_normal(draws):
-    """Integral of |F_Q - Phi|, whose pieces end at the draws and at the quantiles of the levels."""
+    """Return the integral of |F_Q - Phi|, piecewise between draws and quantiles."""
     x, n = np.sort(draws), len(draws)
     integral = lambda z: z * special.ndtr(z) + np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)  # noqa: E731
     level = np.arange(1, n) / n
@@ -55,7 +55,7 @@ def test_uniform_equals_the_wasserstein_distance(n):
 
 
 def test_reference_values():
-    """Computed once in another implementation, and by another solver."""
+    """Values of another implementation with another solver."""
     uniform = classical_stein_discrepancy(np.random.default_rng(7).random(1000), **UNIFORM)
     assert uniform.value == pytest.approx(0.0060622892, abs=1e-10)
     draws = np.random.default_rng(1).standard_normal(1000)
@@ -66,7 +66,7 @@ def test_reference_values():
 
 
 @pytest.mark.parametrize("seed", [7, 8, 9])
-def test_normal_is_no_less_than_the_wasserstein_distance(seed):
+def test_normal_exceeds_the_wasserstein_distance(seed):
     draws = np.random.default_rng(seed).standard_normal(300)
     result = classical_stein_discrepancy(draws, **NORMAL)
     distance = wasserstein_to_normal(draws)
@@ -76,7 +76,7 @@ def test_normal_is_no_less_than_the_wasserstein_distance(seed):
 
 @pytest.mark.parametrize("seed", [7, 8, 9])
 @pytest.mark.parametrize(("case", "ratio"), [(UNIFORM, 1.01), (NORMAL, 1.05)], ids=["uniform", "normal"])
-def test_the_graph_discrepancy_is_close(seed, case, ratio):
+def test_graph_discrepancy_is_close(seed, case, ratio):
     rng = np.random.default_rng(seed)
     draws = rng.random(1000) if case is UNIFORM else rng.standard_normal(1000)
     classical = classical_stein_discrepancy(draws, **case)
@@ -97,7 +97,7 @@ SUPPORTS = [(-np.inf, np.inf), (-4.0, np.inf), (-np.inf, 4.0), (-4.0, 4.0), (-4.
     bounds=st.sampled_from(SUPPORTS),
     spread=st.sampled_from([1e-3, 1.0, 3.9]),
 )
-def test_the_graph_discrepancy_is_no_smaller(seed, n, factors, bounds, spread):
+def test_graph_discrepancy_is_not_smaller(seed, n, factors, bounds, spread):
     rng = np.random.default_rng(seed)
     draws, scores = spread * rng.uniform(-1.0, 1.0, n), rng.standard_normal(n)
     arguments = {"scores": scores, "bounds": bounds, "stein_factors": factors}
@@ -108,10 +108,10 @@ def test_the_graph_discrepancy_is_no_smaller(seed, n, factors, bounds, spread):
 
 
 def discretised(x, weights, scores, factors, bounds, step):
-    """Optima of two linear programs on a fine grid, below and above the classical discrepancy.
+    """Return optima of two linear programs on a fine grid, below and above the classical discrepancy.
 
-    Below: functions whose second derivative is constant between grid points, with |g| held off c1 by what it can gain
-    between them. Above: values and slopes at grid points that only obey Taylor's inequalities between neighbours.
+    Below: functions with a constant second derivative between grid points, and |g| below c1 by their possible gain
+    between them. Above: values and slopes at grid points that satisfy Taylor's inequalities between neighbors.
     """
     c1, c2, c3 = factors
     low, high = max(bounds[0], x.min() - 4.0), min(bounds[1], x.max() + 4.0)
@@ -151,8 +151,8 @@ def discretised(x, weights, scores, factors, bounds, step):
 
 @pytest.mark.parametrize("factors", FACTORS[:5], ids=str)
 @pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-1.2, np.inf), (-1.2, 1.5)], ids=str)
-def test_it_is_that_of_a_discretised_function_space(factors, bounds):
-    """From the definition, with no word on what values and slopes a function can have at the points."""
+def test_discrepancy_matches_a_discretised_function_space(factors, bounds):
+    """The linear programs use only the definition of the class."""
     rng = np.random.default_rng(5)
     x, q, s = np.sort(rng.uniform(-1.1, 1.4, 6)), rng.random(6) + 0.1, 1.5 * rng.standard_normal(6)
     q = q / q.sum()
@@ -164,7 +164,7 @@ def test_it_is_that_of_a_discretised_function_space(factors, bounds):
     assert result.gap < 1e-6
 
 
-def test_the_function_returned_is_admitted_and_attains_the_lower_bound():
+def test_returned_function_is_admissible_and_attains_the_lower_bound():
     rng = np.random.default_rng(3)
     draws = np.sort(rng.gamma(2.0, size=200))
     c1, c2, c3 = 0.7, 0.9, 1.3
@@ -183,7 +183,7 @@ def test_the_function_returned_is_admitted_and_attains_the_lower_bound():
         assert np.trapezoid(low, t) - noise <= rise <= np.trapezoid(high, t) + noise
 
 
-LIES = {
+FALSIFICATIONS = {
     "noise": lambda rng, a: a + 0.1 * rng.standard_normal(a.shape),
     "a little noise": lambda rng, a: a * (1 + 1e-4 * rng.standard_normal(a.shape)),
     "scaled up": lambda rng, a: 3.0 * a,
@@ -196,9 +196,9 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("kind", FALSIFICATIONS)
 @pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-5.0, np.inf), (-5.0, 5.0)], ids=str)
-def test_a_lying_solver_only_widens_the_bracket(lie, bounds):
+def test_false_answers_only_widen_the_bracket(kind, bounds):
     rng = np.random.default_rng(11)
     program = program_of(rng.standard_normal(60), bounds=bounds)
     answer = solve_cone(program)
@@ -206,18 +206,18 @@ def test_a_lying_solver_only_widens_the_bracket(lie, bounds):
     assert upper - lower < 1e-7 * upper
     names = [name for name in vars(answer) if name != "status"]
     for falsified in (names, names[:4], names[4:], *([name] for name in names)):
-        lied = replace(answer, **{name: LIES[lie](rng, getattr(answer, name)) for name in falsified})
-        wide_lower, wide_upper, value, slope = prove(program, lied)
+        false = replace(answer, **{name: FALSIFICATIONS[kind](rng, getattr(answer, name)) for name in falsified})
+        wide_lower, wide_upper, value, slope = prove(program, false)
         assert 0.0 <= wide_lower <= upper
         assert lower <= wide_upper < np.inf
         assert program.weights @ (program.scores * value + slope) >= wide_lower
-    if lie != "a little noise":
-        all_lies = replace(answer, **{name: LIES[lie](rng, getattr(answer, name)) for name in names})
-        wide_lower, wide_upper, _, _ = prove(program, all_lies)
+    if kind != "a little noise":
+        falsified_all = replace(answer, **{name: FALSIFICATIONS[kind](rng, getattr(answer, name)) for name in names})
+        wide_lower, wide_upper, _, _ = prove(program, falsified_all)
         assert wide_upper - wide_lower > 1e-3 * upper
 
 
-def test_proofs_that_contradict_each_other_are_no_answer(monkeypatch):
+def test_contradictory_bounds_are_an_error(monkeypatch):
     monkeypatch.setattr("steinkit.discrepancy.classical_bounds.upper_bound", lambda *_: 0.125)
     with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as raised:
         classical_stein_discrepancy([0.8, 1.1], scores=[-2.0, -1.0])
@@ -227,7 +227,7 @@ def test_proofs_that_contradict_each_other_are_no_answer(monkeypatch):
     Path(raised.value.instance).unlink()
 
 
-def test_a_stale_answer_does_not_certify_another_sample():
+def test_answer_for_another_sample_widens_the_bracket():
     first, second = (program_of(np.random.default_rng(seed).standard_normal(50)) for seed in (1, 2))
     truth = prove(second, solve_cone(second))
     stale = prove(second, solve_cone(first))
@@ -235,8 +235,8 @@ def test_a_stale_answer_does_not_certify_another_sample():
     assert stale[1] > truth[1]
 
 
-def test_one_draw_reaches_the_ceiling_of_a_point():
-    """Alone, gamma = c1 - Gamma^2/2 and s gamma + Gamma has its largest value at Gamma = min(c2, 1/|s|)."""
+def test_one_draw_has_the_optimum_of_a_point():
+    """With gamma = c1 - Gamma^2/2, s gamma + Gamma is largest at Gamma = min(c2, 1/|s|)."""
     result = classical_stein_discrepancy([0.8], scores=[-2.0])
     assert result.value == pytest.approx(2.0 * (1.0 - 0.125) + 0.5, rel=1e-12)
     equal = classical_stein_discrepancy(np.full(9, 0.8), scores=np.full(9, -2.0))
@@ -254,7 +254,7 @@ def test_points_on_and_near_a_bound():
     assert abs(result.g[1]) < 1e-14
 
 
-def test_coincident_points_count_like_one():
+def test_nearly_equal_points_count_like_one():
     draws = np.random.default_rng(4).standard_normal(200)
     doubled = classical_stein_discrepancy(np.concatenate([draws, draws + 1e-12]), **NORMAL)
     single = classical_stein_discrepancy(draws, **NORMAL)
@@ -262,8 +262,8 @@ def test_coincident_points_count_like_one():
     assert doubled.value == pytest.approx(single.value, rel=1e-6)
 
 
-def test_outliers_add_what_they_are_worth():
-    """Points 1e9 away are free: each adds its own ceiling, |s| (c1 - Gamma^2/2) + Gamma at Gamma = 1/|s|."""
+def test_outliers_add_their_own_optima():
+    """Isolated points add their optima, |s| (c1 - Gamma^2/2) + Gamma at Gamma = 1/|s|."""
     draws = np.random.default_rng(4).standard_normal(300)
     far = np.array([1e9, -1e9])
     both = classical_stein_discrepancy(np.concatenate([draws, far]), sk.targets.Normal())
@@ -291,7 +291,7 @@ def test_order_and_splitting_of_weights_do_not_matter():
 
 @pytest.mark.parametrize("unit", [1e-4, 1e4])
 def test_units(unit):
-    """With x in other units the same functions are those of Stein factors (c1 unit, c2, c3 / unit), up to the unit."""
+    """In other units of x, Stein factors (c1 unit, c2, c3 / unit) define the same functions, up to the unit."""
     draws = np.random.default_rng(9).standard_normal(100)
     unscaled = classical_stein_discrepancy(draws, scores=-draws)
     scaled = classical_stein_discrepancy(unit * draws, scores=-draws / unit, stein_factors=(unit, 1.0, 1.0 / unit))
@@ -299,14 +299,14 @@ def test_units(unit):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_wrong_samples_score_worse(seed):
+def test_biased_samples_score_worse(seed):
     draws = np.random.default_rng(seed).standard_normal(300)
     right = classical_stein_discrepancy(draws, **NORMAL).upper
     for wrong in (draws + 0.5, 1.5 * draws, 0.6 * draws):
         assert classical_stein_discrepancy(wrong, **NORMAL).lower > 1.2 * right
 
 
-def test_what_is_refused():
+def test_invalid_arguments_are_refused():
     draws = np.random.default_rng(1).standard_normal((20, 2))
     with pytest.raises(sk.UsageError, match="use graph_stein_discrepancy"):
         classical_stein_discrepancy(draws, sk.targets.Normal(dim=2))
@@ -319,21 +319,19 @@ def test_what_is_refused():
         classical_stein_discrepancy([0.0, 1.0], scores=[1e305, 0.0])
 
 
-def test_an_open_bracket_is_warned_of_or_raised():
+def test_wide_bracket_is_reported():
     draws = np.random.default_rng(1).standard_normal(200)
     with pytest.warns(sk.SteinkitWarning, match="relative width"):
         result = classical_stein_discrepancy(draws, sk.targets.Normal(), tolerance=1e-15)
     assert "relative width" in result.warnings[-1]
-    many = np.random.default_rng(1).random(5000)
-    with pytest.raises(sk.SolverError, match="max_seconds") as caught:
-        classical_stein_discrepancy(many, max_seconds=0.05, **UNIFORM)
-    assert caught.value.lower <= wasserstein_to_uniform(many) <= caught.value.upper
+    with pytest.raises(sk.TimeLimitError):
+        classical_stein_discrepancy(np.random.default_rng(1).random(5000), max_seconds=0.05, **UNIFORM)
 
 
 @pytest.mark.parametrize("factors", [(0.05, 1.0, 10.0), (0.2, 1.0, 30.0), (0.2, 4.0, 40.0), (1.0, 5.0, 100.0)], ids=str)
 @pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-4.0, 4.0)], ids=str)
-def test_long_gaps_restrict_nothing(monkeypatch, factors, bounds):
-    """Points from dense to sparse; the value is the same when every gap is kept."""
+def test_long_gaps_add_no_restriction(monkeypatch, factors, bounds):
+    """The value is the same if every gap is kept."""
     draws = np.sort(np.random.default_rng(12).uniform(-1.0, 1.0, 60)) ** 3 * 3.5
     program = program_of(draws, lambda x: -3.0 * x, factors, bounds)
     components = len(program.starts)

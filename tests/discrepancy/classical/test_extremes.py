@@ -1,4 +1,4 @@
-"""Classical discrepancies of numbers of any size: a bracket that scales with them, or an error that says why not."""
+"""Classical discrepancies of numbers of any size: a bracket that scales with them, or an error."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ SIZES = np.array([1.0, 1.0, 1.0, 1e-9, 1e-50, 1e-90, 1e50, 1e90, 1e-310])
 
 @pytest.mark.parametrize(("length", "height"), [(0, 0), (150, -20), (-150, 20), (100, -100), (-100, 100), (50, 300)])
 @pytest.mark.parametrize("bounded", [False, True])
-def test_the_bracket_scales_with_its_units(length, height, bounded):
-    """Points in units 2^length and g in units 2^height: squares of the multipliers are no doubles."""
+def test_bracket_scales_with_its_units(length, height, bounded):
+    """Points are in units 2^length and g in units 2^height; squares of the multipliers overflow or underflow."""
     rng = np.random.default_rng(4)
     points, scores, weights = rng.standard_normal(6), rng.standard_normal(6), rng.random(6)
     bounds = np.array([points.min() - 0.5, points.max() + 0.25]) if bounded else None
@@ -36,7 +36,7 @@ def test_the_bracket_scales_with_its_units(length, height, bounded):
 
 @pytest.mark.filterwarnings("ignore:.*relative width:steinkit.SteinkitWarning")
 @pytest.mark.parametrize("seed", range(60))
-def test_no_warning_of_numpy_and_no_bare_error(seed):
+def test_results_or_steinkit_errors_without_numpy_warnings(seed):
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 7)
     points, scores = (rng.standard_normal(n) * rng.choice(SIZES, n) for _ in range(2))
@@ -53,22 +53,21 @@ def test_no_warning_of_numpy_and_no_bare_error(seed):
     assert 0.0 <= result.lower <= result.upper
 
 
-def test_shares_of_gaps_whose_squares_are_no_doubles():
-    """The cones' maximum is homogeneous in its forces."""
+def test_gap_maximum_is_homogeneous():
     A, B, C = np.array([0.3, -1.0]), np.array([1.0, 0.2]), np.array([[0.5, 0.0], [0.1, 2.0]])
     np.testing.assert_array_equal(
         _gap_maximum(*(np.ldexp(each, -900) for each in (A, B, C))), np.ldexp(_gap_maximum(A, B, C), -900)
     )
 
 
-def test_ends_of_brackets_are_rounded_outwards_where_they_are_no_doubles():
+def test_brackets_that_underflow_are_rounded_outwards():
     assert outwards(3.0, -1074) == 3 * 2.0**-1074
     assert outwards(3.0, -1075) == 2.0**-1074
     assert outwards(3.0, -1075, up=True) > 1.5 * 2.0**-1074
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "bad",
     [
         {"scores": [1.1e100, 0.0]},
         {"draws": [0.0, 1e-101]},
@@ -76,7 +75,7 @@ def test_ends_of_brackets_are_rounded_outwards_where_they_are_no_doubles():
         {"stein_factors": (1, 1, 1e-101)},
     ],
 )
-def test_numbers_out_of_range_are_refused(wrong):
-    given = {"draws": [0.0, 1.0], "scores": [1.0, 0.0]} | wrong
+def test_numbers_out_of_range_are_refused(bad):
+    given = {"draws": [0.0, 1.0], "scores": [1.0, 0.0]} | bad
     with pytest.raises(sk.InputError, match="rescale"):
         sk.classical_stein_discrepancy(given.pop("draws"), **given)

@@ -1,4 +1,4 @@
-"""The lower bound against its function in rational arithmetic: where it leads, what it may do, and what it is worth."""
+"""Lower bound of the classical program compared with its function in rational arithmetic."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -26,7 +26,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 @pytest.mark.parametrize("n", [1, 3, 100])
 @pytest.mark.parametrize("spread", [0.1, 100.0])
-def test_rounding_does_not_take_it_above_the_mean_of_its_function(n, spread):
+def test_lower_bound_does_not_exceed_the_mean_of_its_function(n, spread):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         points, weights, scores = np.sort(spread * rng.standard_normal(n)), rng.random(n), rng.standard_normal(n)
@@ -39,7 +39,7 @@ def test_rounding_does_not_take_it_above_the_mean_of_its_function(n, spread):
 
 
 def assert_exact(program, answer):
-    """Values and slopes are those of the function, but for one rounding each."""
+    """Assert that values and slopes are those of the exact function, rounded once."""
     found = module.function_of(program, answer.value, answer.slope, answer.bend, answer.turn)
     for each, truth in zip(found, exact_function(program, answer), strict=True):
         for one, other in zip(fractions(each), truth, strict=True):
@@ -48,7 +48,7 @@ def assert_exact(program, answer):
 
 @pytest.mark.parametrize("support", SUPPORTS)
 @pytest.mark.parametrize("seed", range(12))
-def test_the_function_is_that_of_the_answer(seed, support):
+def test_function_is_defined_by_the_answer(seed, support):
     assert_exact(*random_classical(seed, support=support))
 
 
@@ -56,8 +56,8 @@ def test_the_function_is_that_of_the_answer(seed, support):
 @pytest.mark.parametrize("slope", [0.0, 2.0**40])
 @pytest.mark.parametrize("value", [0.0, 2.0**40])
 @pytest.mark.parametrize("support", SUPPORTS)
-def test_the_function_of_answers_of_any_size(support, value, slope, factors):
-    """Each of slope, value, bend and turn much larger than the others, or nothing at all, and lengths of any size."""
+def test_function_of_answers_of_any_size(support, value, slope, factors):
+    """Each of slope, value, bend and turn may dominate or be zero."""
     for seed, (bend, turn) in enumerate(product((0.0, 1.0, 2.0**40), repeat=2)):
         program, answer = random_classical(seed, support=support, n=7, factors=factors)
         sizes = {"value": value, "slope": slope, "bend": bend, "turn": turn}
@@ -65,8 +65,8 @@ def test_the_function_of_answers_of_any_size(support, value, slope, factors):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_values_close_to_either_of_two_bounds(seed):
-    """Distances of 2^-40 from both bounds, where the values are small."""
+def test_values_close_to_both_bounds(seed):
+    """At a distance of 2^-40 from both bounds the values are small."""
     rng = np.random.default_rng(seed)
     points = np.array([2.0**-40, *np.sort(rng.random(6)), 1.0 - 2.0**-40])
     program = ClassicalProgram(points, np.full(8, 1 / 8), np.ones(8), SteinFactors(1.0, 1.0, 1.0), (0.0, 1.0))
@@ -74,7 +74,7 @@ def test_values_close_to_either_of_two_bounds(seed):
 
 
 def excesses(program, value, slope, answer, scale):
-    """Worst excess in each component of a multiple of a trajectory."""
+    """Return the largest excess over a restriction in each component of a multiple of a function."""
     component = np.repeat(np.arange(len(program.starts) - 1), np.diff(program.starts))
     worst = [Fraction(-1)] * (len(program.starts) - 1)
     scales = [exact(scale[first]) for first in program.starts[:-1]]
@@ -95,7 +95,7 @@ def excesses(program, value, slope, answer, scale):
 
 
 def assert_largest(program, value, slope, answer):
-    """The multiples taken are admitted, and a little more is not unless it is all."""
+    """Assert that the multiples are admissible, and that larger multiples below 1 are not."""
     scale = module._largest_multiples(program, value, slope, answer.bend, answer.turn)
     worst, beyond = (excesses(program, value, slope, answer, multiple * scale) for multiple in (1.0, 1.0 + 1e-11))
     assert max(worst) <= 0
@@ -103,7 +103,7 @@ def assert_largest(program, value, slope, answer):
 
 
 def stretched(program, rng):
-    """The program with points so far apart that slopes, and not values, are what restricts."""
+    """Return the program with points so far apart that slopes are restricted, and values are not."""
     c, n = program.factors, len(program.points)
     length = 3.0 * c.gradient / c.smoothness
     points = np.cumsum(length * rng.uniform(0.7, 1.0, n))
@@ -115,8 +115,8 @@ def stretched(program, rng):
 
 @pytest.mark.parametrize("kind", ["value", "slope", "bend", "turn", "mean", "all"])
 @pytest.mark.parametrize("seed", range(6))
-def test_multiples_are_the_largest_that_are_admitted(seed, kind):
-    """Values, slopes, bends or turns in the lead; `mean`: steep slopes and long gaps."""
+def test_multiples_are_the_largest_admissible_ones(seed, kind):
+    """One of the quantities dominates; `mean` has steep slopes and long gaps."""
     rng = np.random.default_rng(seed)
     program, answer = random_classical(seed, n=6, extent=None if kind == "all" else 1.0, support=SUPPORTS[seed % 4])
     n, gaps, c = len(program.points), len(program.lengths), program.factors
@@ -134,15 +134,15 @@ def test_multiples_are_the_largest_that_are_admitted(seed, kind):
 
 
 def worth(program, value, slope):
-    """The mean of s gamma + Gamma over weights."""
+    """Return the weighted mean of s gamma + Gamma."""
     rows = zip(fractions(program.weights), fractions(program.scores), value, slope, strict=True)
     return sum(q * (s * g + d) for q, s, g, d in rows)
 
 
 @pytest.mark.parametrize("support", SUPPORTS)
 @pytest.mark.parametrize("seed", range(10))
-def test_a_multiple_of_the_function_that_any_answer_defines_is_worth_the_bound(monkeypatch, seed, support):
-    """From the answer to the bound with nothing rounded but what is tested: admitted everywhere, and worth it."""
+def test_lower_bound_is_the_mean_of_an_admissible_multiple(monkeypatch, seed, support):
+    """The scaled function satisfies all restrictions exactly, and its mean is the lower bound."""
     scales = []
 
     def recorded(*given):
@@ -180,8 +180,8 @@ def times(one, other):
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_one_point_beside_a_bound_is_held_to_it(side):
-    """An answer that leaves the bound out of account: gamma = c1 at a distance of a tenth, where |gamma| <= 0.1 c2."""
+def test_point_near_a_bound_is_restricted_by_it(side):
+    """An answer with gamma = c1 at a distance of 0.1 from the bound, where |gamma| <= 0.1 c2."""
     bounds = (-0.1, np.inf) if side == "left" else (-np.inf, 0.1)
     program = ClassicalProgram(np.zeros(1), np.ones(1), np.ones(1), SteinFactors(1.0, 1.0, 1.0), bounds)
     answer = solve_cone(program)

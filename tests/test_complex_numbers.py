@@ -44,7 +44,6 @@ TAKES = {
     "units": lambda: sk.graph_stein_discrepancy(POINTS, NORMAL, units=[TURN, 1.0]),
     "covariance": lambda: sk.targets.Normal([0.0, 0.0], covariance=np.eye(2) * TURN),
     "stein factors": lambda: sk.graph_stein_discrepancy(POINTS, NORMAL, stein_factors=np.array([TURN, 1.0, 1.0])),
-    "directions": lambda: sk.sliced_stein_discrepancy(POINTS, NORMAL, directions=[[TURN, 1.0]]),
     "function": lambda: sk.estimate_bias(POINTS, NORMAL, functions={"f": lambda x: x[:, 0] * TURN}),
     "points": lambda: NORMAL.score(POINTS * TURN),
     "cdf": lambda: sk.targets.Normal().cdf([TURN]),

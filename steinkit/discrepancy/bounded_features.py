@@ -1,32 +1,33 @@
-"""Bounded functions of degree three and more: a coordinate's own shape, and dependence that no correlation shows.
+"""Bounded features: the shape of a coordinate, and dependence of third degree and of all pairs.
 
-With c = z - m', m' the median of *the other half* of the draws, and the bump g = exp(-c^2), fields that the Langevin
-operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) takes to functions of mean zero are
+With c = z - m', where m' is the median of *the other half* of the draws, and the bump g = exp(-c^2), the Langevin
+operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) maps fields f to functions of mean zero:
 
-    shape     g_j (t_j - 2 c_j)                    f = g_j e_j                  where the middle of x_j lies
-              g_j (c_j t_j + 1 - 2 c_j^2)          f = c_j g_j e_j              how peaked it is
+    shape     g_j (t_j - 2 c_j)                    f = g_j e_j                  position of the mode of x_j
+              g_j (c_j t_j + 1 - 2 c_j^2)          f = c_j g_j e_j              height of the mode of x_j
     location  (g_i - mean g_i) t_j                 f = (g_i - mean) e_j         location of x_j given |x_i|, i != j
     spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j     spread of x_j given |x_i|.
 
-The bump is bounded and even, so that heavy tails do not drown the rest, and what correlations show is left to them. Of
-bumps twice and half as wide, narrow ones see shapes better, and dependence as well.
-With boundary factors t becomes b, and 1 becomes a_j, wherever f is differentiated in x_j.
+The bump is bounded and even: heavy tails do not dominate, and correlations are left to the moments. Bumps of half this
+width detect shapes and dependence better than those of twice the width. With boundary factors t becomes b, and 1
+becomes a_j if f is differentiated in x_j.
 
-There are 2 d of the first two and 2 d (d - 1) of the others. Their means and variances are products of matrices; the
-autocorrelation time, which takes longer, is found only for those that may be the largest |z|: all others are below it
-with a time as short as their kind's median. All pairs are tested in every dimension: to choose some of them on one half
-of the draws and test them on the other costs a factor sqrt(2) of every z, more than Bonferroni's over all of them.
+There are 2 d features of the first two kinds and 2 d (d - 1) of the others. Their means and variances are products of
+matrices. Autocorrelation times, which take longer, are computed only for features that may have the largest |z|: the
+others are smaller even with the median time of their kind. All pairs are tested in every dimension: a selection of
+pairs on one half of the draws costs a factor sqrt(2) of every z, more than the Bonferroni correction for all of them.
 
-**All pairs together.** Of many faults none may show by itself. By Stein's identity E (x_i - m_i) s_j = 0 for draws of
-the target, i and j apart, where x_j has no bounds. A fault of one pair shows in its own mean M_ij. One that all share,
-as where a mean-field fit of d coordinates has no correlations, is a standard error in each of d (d - 1) means. The sum
-of their squares sees it. It is taken free of noise, of means M_b over batches b of the draws,
+**All pairs together.** Many small errors may be visible only together. By Stein's identity E (x_i - m_i) s_j = 0 for
+draws from the target, if i != j and x_j has no bounds. An error of one pair is visible in its mean M_ij. An error that
+is spread over all pairs, such as the missing correlations of a mean-field fit in d dimensions, is about one standard
+error in each of d (d - 1) means, and visible in the sum of their squares. Without the noise of single batches, from the
+means M_b over batches b of the draws,
 
-    T = sum over b, c apart of G_bc,        G_bc = <M_b, M_c>,
+    T = sum over separate b, c of G_bc,        G_bc = <M_b, M_c>,
 
-b and c being apart if they are not neighbours in one chain: what slow chains carry over to the next batch is left out.
-Under the target the signs of the M_b may be turned, so that T has variance 2 sum G_bc^2 and third cumulant 8 tr G^3,
-to which a gamma law is fitted (Pearson's type III).
+where b and c are separate if they are not neighbors in one chain, which excludes autocorrelation between batches. Under
+the target the signs of the M_b may be changed, so that T has variance 2 sum G_bc^2 and third cumulant 8 tr G^3, which
+are fitted by a gamma distribution (Pearson's type III).
 """
 
 from __future__ import annotations
@@ -49,30 +50,39 @@ BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
 
 _OWN: tuple[BoundedKind, ...] = ("asymmetry", "peak")
 _PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
-_SHARES = {"shapes": 0.28, "even pairs": 0.72}  # of the level, by the power that faults of both kinds leave
-_FOR_MEDIAN = 64  # features of a kind whose times give its median
-_AT_ONCE = 32  # features whose times are found together
-_KEPT = 2.5  # standard errors from which a feature is kept
-_MOST_LOOKED_AT = 4  # times `_AT_ONCE` features, beyond those that may be the largest
+_SHARES = {"shapes": 0.28, "even pairs": 0.72}  # shares of the level, chosen for power
+_FOR_MEDIAN = 64  # features in the median time of a kind
+_AT_ONCE = 32  # features per computation of times
+_KEPT = 2.5  # smallest |z| of a listed feature
+_MOST_BLOCKS = 4  # blocks of features beyond those that may have the largest |z|
 _MOST_KEPT = 16
-_HALF = 0.5 * (1.0 - 1e-12)  # of the weights, but for rounding
+_HALF = 0.5 * (1.0 - 1e-12)  # half of the weight, up to rounding
 _TOGETHER = 1 << 13  # draws combined at a time
-_DOING = "bounded moments were taken"
-_VALUES = 1 << 22  # numbers in the features whose times are found together
+_DOING = "bounded moments were computed"
+_VALUES = 1 << 22  # numbers per computation of times
 
 
 @dataclass(frozen=True)
 class BoundedFeature:
-    """A bounded feature that stands out.
+    """Bounded feature with a large z-score.
 
     Attributes
     ----------
     kind : {"asymmetry", "peak", "location given", "spread given"}
     coordinates : tuple of int
-        The coordinate j; or i and j, where x_j is looked at given |x_i|.
+        The coordinate j, or i and j for a feature of x_j given |x_i|.
     mean, z : float
     p_value : float
-        Corrected for all bounded features.
+        p-value corrected for the number of bounded features.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 2))
+    >>> draws[:, 1] = (draws[:, 1] + 0.5 * draws[:, 0] ** 2 - 0.5) / 1.2
+    >>> found = sk.verdict(draws, sk.targets.Normal([0.0, 0.0])).bounded.largest[0]
+    >>> found.kind, found.coordinates
+    ('location given', (0, 1))
     """
 
     kind: BoundedKind
@@ -84,14 +94,21 @@ class BoundedFeature:
 
 @dataclass(frozen=True)
 class BoundedMoments:
-    """What the bounded features show.
+    """Result of the test with bounded features.
 
     Attributes
     ----------
     p_value : float
-        Bonferroni over all features, of which both groups have unequal shares of the level.
+        Bonferroni-adjusted p-value; the two groups of features have unequal shares of the level.
     largest : tuple of BoundedFeature
-        Up to sixteen of those clearly off, the least p-values first.
+        At most sixteen features with large z-scores, in ascending order of their p-values.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 2))
+    >>> bool(sk.verdict(draws, sk.targets.Normal([0.0, 0.0])).bounded.p_value > 0.05)
+    True
     """
 
     p_value: float
@@ -99,21 +116,21 @@ class BoundedMoments:
 
 
 def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> BoundedMoments:
-    """Test the bounded features of some draws.
+    """Test the bounded features of draws.
 
     Parameters
     ----------
     draws : Draws
-        In raw units.
+        Draws in raw units.
     units : Units
-        The draws' own standard deviations.
+        Standard deviations of the draws.
     bounds : ndarray, shape (d, 2), optional
         Bounds of the support, in raw units.
 
     Raises
     ------
     TimeLimitError
-        If the time that the caller has set runs out.
+        If the time limit of the caller is exceeded.
     """
     with one_thread_in_libraries():
         points, drift, spread = standardised(draws, units, bounds)
@@ -130,7 +147,7 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
 
 
 def _centre(points: Floats, draws: Draws) -> None:
-    """Take the medians of the other half from the draws of each."""
+    """Subtract the medians of the other half from each half."""
     medians = [_medians(points[:, half], draws.shares[half]) for half in draws.halves]
     for half, centre in zip(draws.halves, medians[::-1], strict=True):
         points[:, half] -= centre[:, None]
@@ -146,7 +163,7 @@ def _medians(points: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """What the features are made of, coordinates first."""
+    """Centered points, drift and diffusion, coordinates first, and the weights of the draws."""
 
     centred: Floats
     drift: Floats
@@ -154,7 +171,7 @@ class _Fields:
     shares: Floats
 
     def of(self, kind: BoundedKind, i: Integers, j: Integers) -> Floats:
-        """Values of features, shape (k, n), for k pairs of coordinates; both are the same for a shape."""
+        """Compute features, shape (k, n), for k pairs of coordinates; i = j for shapes."""
         if kind in _OWN:
             return self._own(kind, j, slice(None))
         even = _bump(self.centred[i])
@@ -175,7 +192,7 @@ class _Fields:
         return np.asarray(self.centred[j, draws] * b + (1.0 if self.spread is None else self.spread[j, draws]))
 
     def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
-        """Mean of each feature of a kind, its variance for independent draws, and its coordinates i and j."""
+        """Return the mean of each feature of a kind, its variance for independent draws, and its coordinates."""
         dim, n = self.centred.shape
         total, cross, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(3))
         mean_bump = np.zeros(dim)
@@ -204,7 +221,7 @@ def _bump(centred: Floats) -> Floats:
 
 
 def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float) -> list[BoundedFeature]:
-    """Features of a group that may be the largest |z|, with their p-values."""
+    """Return the features of a group that may have the largest |z|, with their p-values."""
     found: list[tuple[BoundedKind, tuple[int, ...], float, float]] = []
     slowest = 1.0
     tried = 0
@@ -219,7 +236,7 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, shar
         for begin in range(0, len(order), _AT_ONCE):
             rows = order[begin : begin + _AT_ONCE]
             if begin:
-                rows = rows[at_most[rows] >= (_KEPT if begin < _MOST_LOOKED_AT * _AT_ONCE else largest)]
+                rows = rows[at_most[rows] >= (_KEPT if begin < _MOST_BLOCKS * _AT_ONCE else largest)]
             if not len(rows):
                 break
             times = np.maximum(_times(fields, kind, i[rows], j[rows], draws), median)
@@ -237,7 +254,7 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, shar
 
 
 def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: Draws) -> Floats:
-    """Autocorrelation times of features, so many together as memory allows."""
+    """Compute the autocorrelation times of features in blocks."""
     width, found = max(1, _VALUES // len(draws.shares)), []
     for some in blocks(len(j), width, _DOING):
         values = fields.of(kind, i[some], j[some])
@@ -246,18 +263,20 @@ def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: 
     return np.concatenate(found)
 
 
-_BATCHES = 16  # of all chains together; of more chains every sixteenth makes one
-_FEWEST = 4  # draws of a batch
+_BATCHES = 16  # in all chains; with more chains, every sixteenth one belongs to a batch
+_FEWEST = 4  # draws per batch
 _BLOCK_FLOATS = 1 << 22
 
 
 def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None:
-    """The p-value; None for one coordinate, where all have bounds, for weighted draws, and for too few for batches.
+    """Return the p-value of the test of all pairs together.
+
+    It is None for one coordinate, if all coordinates have bounds, for weighted draws, and if there are too few draws.
 
     Parameters
     ----------
     draws : Draws
-        In standard units.
+        Draws in standard units.
     bounds : ndarray, shape (d, 2), optional
     """
     free = np.ones(draws.points.shape[1], dtype=bool) if bounds is None else ~np.isfinite(bounds).any(axis=1)
@@ -265,7 +284,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
     if dim == 1 or not free.any() or draws.is_weighted or len(batches) < _BATCHES // 2:
         return None
     centred, scores = draws.points - draws.points.mean(axis=0), np.where(free, draws.scores, 0.0)
-    scores /= np.abs(scores).max() or 1.0  # what is large may be too large for its square
+    scores /= np.abs(scores).max() or 1.0  # to avoid overflow of squares
     products = np.zeros((len(batches), len(batches)))
     with one_thread_in_libraries():
         width = max(1, _BLOCK_FLOATS // (len(batches) * dim))
@@ -282,7 +301,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
 
 
 def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
-    """Chain, place in it and rows of every batch of draws enough."""
+    """Yield chain, position in the chain and rows of every batch."""
     groups = [np.concatenate([np.r_[each] for each in chains[k::_BATCHES]]) for k in range(min(len(chains), _BATCHES))]
     for k, rows in enumerate(groups):
         for place, part in enumerate(np.array_split(rows, max(1, round(_BATCHES / len(chains))))):
@@ -291,7 +310,7 @@ def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
 
 
 def _tail(products: Floats) -> float:
-    """Probability of a sum so large with random signs, of symmetric products with zeros on the diagonal."""
+    """Return the probability of a sum of this size or larger with random signs, from products with zero diagonal."""
     from scipy.special import gammaincc, ndtr
 
     spread = math.sqrt(2.0 * float((products**2).sum()))

@@ -1,8 +1,8 @@
-"""The moment Stein discrepancy: how far the means of features are from zero, and whether chance explains it.
+"""Moment Stein discrepancy: means of features that are zero under the target, with a p-value.
 
-**Features** have mean zero under every target, and say what is wrong when they have not. For a draw x with score s, in
-standard units z = (x - m) / sd and t = sd s, and for the Langevin operator T g = <g, s> + div g, polynomials g of
-degree one and three give, with c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 / w_k,
+**Features** have mean zero under every target. For a draw x with score s, in standard units z = (x - m) / sd and
+t = sd s, and for the Langevin operator T g = <g, s> + div g, polynomials g of degree one and three give, with
+c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 / w_k,
 
     whole    c.t + d                            g = c               total spread
              q (c.t + d) + 2 q' r^2             g = q c             tails,    q = (r^2/d) / (1 + r^2/(k d))
@@ -11,24 +11,25 @@ degree one and three give, with c = z - m', u = V'c, v = V't and r^2 = sum_k u_k
              1 + u_k v_k                        g = u_k V_k         spread along principal axis k
     pairs    c_i t_j + c_j t_i                  g = c_i e_j + c_j e_i   dependence of i and j, i < j
 
-With r^2 in place of q the mean of the tails is zero only where the target's variance is finite: a t distribution with
-two degrees of freedom would be called too light. The factor q is below k = 64, and draws in the bulk do not see it.
+With r^2 in place of q, the tails have mean zero only if the target's variance is finite; exact draws of a t
+distribution with two degrees of freedom would appear to have light tails. The factor q is below k = 64 and does not
+change draws in the bulk.
 
-The centre m', the principal axes V and their variances w are those of *the other half* of the draws: were they of the
-same draws they would have selected the noise that they then find (in 30 dimensions nearly every right sample is
-rejected), and a centre of the same draws biases the spread by one over their effective number.
+The center m', the principal axes V and their variances w are those of *the other half* of the draws. Axes of the same
+draws would select the noise that they are tested for (in 30 dimensions nearly all exact samples would be rejected), and
+a center of the same draws biases the spread by one over the effective sample size.
 
 On a bounded support the functions g are multiplied by boundary factors that vanish at the bounds, coordinate by
-coordinate, which makes the operator that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
-(`steinkit.discrepancy.operators`); t becomes b, and 1 becomes a_j where g_j is differentiated:
+coordinate. The operator is then that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
+(`steinkit.discrepancy.operators`): t becomes b, and 1 becomes a_j where g_j is differentiated,
 
     c.b + sum_j a_j,   q (c.b + sum_j a_j) + 2 q' sum_j (V u/w)_j a_j c_j,
     b_j,   a_j + c_j b_j,   u_k (V'b)_k + sum_j a_j V_jk^2,   c_i b_j + c_j b_i.
 
 References
 ----------
-N. Srinivasan, M. Sutton, C. Drovandi and L. F. South (2024), "The polynomial Stein discrepancy for assessing moment
-convergence", arXiv 2412.05135 (degree two); cross-fitting, axes and groups are ours.
+.. [1] N. Srinivasan, M. Sutton, C. Drovandi and L. F. South, "The polynomial Stein discrepancy for assessing moment
+   convergence", arXiv:2412.05135, 2024 (degree two; cross-fitting, axes and groups are additions of steinkit).
 """
 
 from __future__ import annotations
@@ -53,48 +54,48 @@ from steinkit.measurement import Measurement, Reference
 from steinkit.result import Statement
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Floats, Integers
+from steinkit.sample import Floats
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.text import Table, compact, count, listed, probability, sentence, standard_errors
 from steinkit.units import Units, UnitsLike
 
 Group = Literal["whole", "own", "pairs"]
-Kind = Literal["total spread", "tails", "location", "spread", "axis spread", "dependence"]
+FeatureKind = Literal["total spread", "tails", "location", "spread", "axis spread", "dependence"]
 GROUPS: tuple[Group, ...] = ("whole", "own", "pairs")
-OVERFLOW = "the moments overflow: draws or scores are too large; rescale or repair them"
+OVERFLOW = "the moments overflow: rescale draws and scores"
 
-_SMALLEST_AXIS = 1e-12  # variance of a principal axis, relative to the largest, below which rounding decides
-_LARGEST_RADIUS = 64.0  # squared, over the dimension, that the tails' factor does not reach
-_FEATURES = 64  # features computed at a time, at most
-_VALUES = 1 << 22  # numbers in such a slice: of a million draws 32 MB
-_TOGETHER = 1 << 13  # draws whose coordinates are combined at a time
+_SMALLEST_AXIS = 1e-12  # smallest relative variance of a principal axis that exceeds rounding
+_LARGEST_RADIUS = 64.0  # k, the upper bound of q
+_FEATURES = 64  # features per block, at most
+_VALUES = 1 << 22  # numbers per block, 32 MB
+_TOGETHER = 1 << 13  # draws combined at a time
 
 
 @dataclass(frozen=True)
 class Feature:
-    """What a feature is about.
+    """Kind of a feature, and its coordinates.
 
     Attributes
     ----------
     kind : {"total spread", "tails", "location", "spread", "axis spread", "dependence"}
     coordinates : tuple of int
-        The coordinate, the pair, or the number of the principal axis; empty for what concerns all.
+        The coordinate, the pair, or the number of the principal axis; empty for features of all coordinates.
     """
 
-    kind: Kind
+    kind: FeatureKind
     coordinates: tuple[int, ...] = ()
 
     @property
     def group(self) -> Group:
-        """Features that are corrected for multiplicity together."""
+        """Group of features with a common correction for multiplicity."""
         if self.kind in ("total spread", "tails"):
             return "whole"
         return "pairs" if self.kind == "dependence" else "own"
 
 
 def features_of(dim: int) -> tuple[Feature, ...]:
-    """All features in d dimensions, in the order of `feature_values`."""
+    """Return all features in d dimensions, in the order of `feature_values`."""
     found = [Feature("total spread"), Feature("tails")]
     for kind in ("location", "spread", "axis spread"):
         found += [Feature(kind, (j,)) for j in range(dim)]
@@ -104,22 +105,22 @@ def features_of(dim: int) -> tuple[Feature, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Standardised draws with everything that features are made of, coordinates first.
+    """Standardized draws from which features are computed, coordinates first.
 
     Attributes
     ----------
     centred : ndarray, shape (d, n)
-        c.
+        Centered points c.
     drift : ndarray, shape (d, n)
-        b; the scores without bounds.
+        Drift b of the operator; the scores if there are no bounds.
     spread : ndarray, shape (d, n), or None
-        a; None without bounds, where it is 1.
+        Diffusion a of the operator; None if there are no bounds, where it is 1.
     loadings : ndarray, shape (2, d, d)
-        Entry [h, j, k] is the part of coordinate j in principal axis k of half h.
+        Entry [h, j, k] is the component of coordinate j in principal axis k of half h.
     variances : ndarray, shape (2, d)
-        w of each half's axes.
-    pieces : tuple of pairs of int and slice
-        Draws that lie together, with the half whose axes are used for them: the other one than theirs.
+        Variances w along the axes of each half.
+    pieces : tuple of (int, slice)
+        Contiguous draws, with the number of the other half, which provides their axes.
     """
 
     centred: Floats
@@ -131,14 +132,14 @@ class Moments:
 
     @classmethod
     def of(cls, points: Floats, drift: Floats, spread: Floats | None, draws: Draws) -> Moments:
-        """Learn centres and axes on each half, and use them on the other.
+        """Compute centers and axes of each half, and center the other half.
 
         Parameters
         ----------
         points, drift, spread : ndarray, shape (d, n)
-            In standard units. The points are centred in place.
+            Arrays in standard units. The points are centered in place.
         draws : Draws
-            What they come from.
+            The draws in raw units.
 
         Raises
         ------
@@ -155,7 +156,7 @@ class Moments:
             for place in taken:
                 centre += points[:, place] @ (draws.shares[place] / total)
             covariance = np.zeros((len(points), len(points)))
-            for place in taken:  # few at a time, so that nothing as large as the draws is made
+            for place in taken:  # in blocks, without a copy of all draws
                 deviations = points[:, place] - centre[:, None]
                 covariance += (deviations * (draws.shares[place] / total)) @ deviations.T
             if not np.isfinite(covariance).all():
@@ -168,25 +169,25 @@ class Moments:
         return cls(points, drift, spread, loadings, variances, pieces)
 
     def feature_values(self) -> Iterator[Floats]:
-        """Values of all features in the order of `features_of`, in slices of shape (k, n) that the next overwrites."""
+        """Yield all features in the order of `features_of`, in blocks (k, n) that share one buffer."""
         dim, n = self.centred.shape
         width = max(2, min(_FEATURES, _VALUES // n))
-        room = np.empty((width, n))
-        yield self._whole(room[:2])
+        buffer = np.empty((width, n))
+        yield self._whole(buffer[:2])
         for values_of in (self._locations, self._spreads, self._along_axes):
             for own in blocks(dim, width):
-                yield values_of(own, room[: own.stop - own.start])
+                yield values_of(own, buffer[: own.stop - own.start])
         first, second = np.triu_indices(dim, 1)
         other = np.empty(n)
         for pairs in blocks(len(first), width):
-            for row, i, j in zip(room, first[pairs], second[pairs], strict=False):
+            for row, i, j in zip(buffer, first[pairs], second[pairs], strict=False):
                 np.multiply(self.centred[i], self.drift[j], out=row)
                 np.multiply(self.centred[j], self.drift[i], out=other)
                 row += other
-            yield room[: pairs.stop - pairs.start]
+            yield buffer[: pairs.stop - pairs.start]
 
     def _whole(self, out: Floats) -> Floats:
-        """Total spread and tails."""
+        """Compute total spread and tails."""
         dim = len(self.centred)
         for used, place in self.pieces:
             c, b = self.centred[:, place], self.drift[:, place]
@@ -213,7 +214,7 @@ class Moments:
         return out
 
     def _along_axes(self, axes: slice, out: Floats) -> Floats:
-        """Spreads along principal axes."""
+        """Compute spreads along principal axes."""
         for used, place in self.pieces:
             loadings = self.loadings[used][:, axes].T
             np.multiply(loadings @ self.centred[:, place], loadings @ self.drift[:, place], out=out[:, place])
@@ -222,7 +223,7 @@ class Moments:
 
 
 def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
-    """Draws of one half that lie together, few enough to stay in a processor's cache."""
+    """Yield contiguous draws of one half that fit into the processor's cache, with the number of the other half."""
     half = np.zeros(len(draws.shares), dtype=np.int8)
     half[draws.halves[1]] = 1
     ends = [0, *(np.flatnonzero(np.diff(half)) + 1).tolist(), len(half)]
@@ -231,32 +232,32 @@ def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
             yield 1 - int(half[begin]), slice(start, min(start + _TOGETHER, end))
 
 
-_NAMED: tuple[Kind, ...] = ("location", "spread", "dependence")  # what can be said of coordinates and pairs
-_SKEWED: tuple[Kind, ...] = ("total spread", "tails", "spread", "axis spread")  # as squares are
+_NAMED: tuple[FeatureKind, ...] = ("location", "spread", "dependence")
+_SKEWED: tuple[FeatureKind, ...] = ("total spread", "tails", "spread", "axis spread")
 _FAR = 6.0  # standard errors
 _LISTED = 5
-_LARGE = 1e4  # standard errors, from which their digits say nothing
-_CLEAR = 3.0  # standard errors below which a moment is not named
-_SHARE = 0.2  # of the largest, below which a moment is not named beside it
-_TOO: dict[Kind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
-_GIVEN = " Each refers to the distribution given the others: a correct coordinate may be wrong given a biased one."
+_LARGE = 1e4  # standard errors shown with few digits
+_CLEAR = 3.0  # smallest z-score of a listed moment
+_SHARE = 0.2  # smallest z-score of a listed moment, relative to the largest
+_TOO: dict[FeatureKind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
+_GIVEN = " Each refers to the distribution given the other coordinates, some of which may be biased."
 _MEANING = (
-    "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. p allows for autocorrelation "
-    "within the chains and for the number of moments looked at. A sample that agrees in all of them may still be wrong "
-    "in its shape, in its mode weights, or in a mode that no draw has visited."
+    "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. p accounts for the "
+    "autocorrelation within chains and the number of moments. The moments do not detect other errors of shape, "
+    "incorrect mode weights, or modes that no draw visited."
 )
-_ROWS = 1 << 13  # draws standardised at a time
-_ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
+_ROWS = 1 << 13  # draws standardized at a time
+_ROUNDING = 1e-12  # variation of a feature relative to its mean that may be rounding
 
 
 @dataclass(frozen=True)
 class ChainMoments:
-    """What the moments of one chain say of it, in the units of the whole sample.
+    """Moment Stein discrepancy of one chain, in the units of the sample.
 
     Attributes
     ----------
     chain : int
-        The label that the sample gives it.
+        Label of the chain.
     p_value, value : float
     """
 
@@ -267,22 +268,22 @@ class ChainMoments:
 
 @dataclass(frozen=True)
 class NamedMoment:
-    """A moment of a sample, by the names of its coordinates.
+    """Moment of a sample with the names of its coordinates.
 
     Attributes
     ----------
     kind : {"total spread", "tails", "location", "spread", "axis spread", "dependence"}
     coordinates : tuple of str
-        Names; of a spread along a principal axis that axis.
+        Names of the coordinates, or of the principal axis.
     mean : float
-        Zero under the target, in standard units.
+        Mean in standard units; zero under the target.
     z : float
-        The mean over its standard error.
+        Mean divided by its standard error.
     autocorrelation_time : float
-        In draws.
+        Autocorrelation time in draws.
     """
 
-    kind: Kind
+    kind: FeatureKind
     coordinates: tuple[str, ...]
     mean: float
     z: float
@@ -295,10 +296,7 @@ class NamedMoment:
 
     @property
     def direction(self) -> str:
-        """Direction of the draws' error, given the other coordinates.
-
-        Correlations are signed: one of -.5 lies above one of -.8.
-        """
+        """Direction of the bias given the other coordinates; a correlation of -0.5 is above one of -0.8."""
         if self.kind in _TOO:
             return _TOO[self.kind][int(self.z < 0.0)]
         return f"{'below' if self.z > 0.0 else 'above'} the target's"
@@ -317,38 +315,47 @@ class NamedMoment:
 
 @dataclass(frozen=True, eq=False)
 class MomentSteinDiscrepancy(Measurement):
-    """Means of features that are zero under the target, in standard units, and what they prove against it.
+    """Means of features that are zero under the target, in standard units, with a p-value.
 
     Attributes
     ----------
     features : tuple of Feature
-        What each of the k features is about: its `kind`, and the `coordinates` by their numbers from 0.
+        The `kind` of each of the k features, and the numbers of its `coordinates`, from 0.
     mean : ndarray, shape (k,)
-        Mean of each feature over the draws: zero under the target.
+        Mean of each feature over the draws; zero under the target.
     z : ndarray, shape (k,)
-        The mean over its standard error; of spreads and tails, which are skewed, with Hall's correction.
+        Mean divided by its standard error; for spreads and tails, which are skewed, with Hall's correction.
     autocorrelation_time : ndarray, shape (k,)
-        Integrated autocorrelation time of each feature, of weighted draws beside independent ones of these weights.
+        Integrated autocorrelation time of each feature; for weighted draws, relative to independent draws with the same
+        weights.
     p_value : float
-        Probability of features as far from zero for a right sample: Bonferroni within each of the three groups, a third
-        of the level each.
-    group_p_values : dict
-        Of the groups "whole", "own" and "pairs", each for itself.
+        Probability of z-scores of this size under the target: Bonferroni within each of the three groups, each with a
+        third of the level.
+    group_p_values : dict of str to float
+        p-values of the groups "whole", "own" and "pairs".
     n_effective : float
-        Draws over the median autocorrelation time of the odd features, locations, or of the even ones, whichever is
-        longer; for weighted draws Kish's effective size over it.
+        Number of draws divided by the median autocorrelation time of the odd features (locations) or of the even ones,
+        whichever is longer; for weighted draws, Kish's effective size divided by it.
     axes : ndarray, shape (2, d, d)
-        Principal axes learnt on each half: entry [h, j, k] is the part of coordinate j in axis k.
+        Principal axes of each half: entry [h, j, k] is the component of coordinate j in axis k.
     units : Units
-        In which all this is meant.
+        Units of the means.
     names : tuple of str
-        Of the d coordinates.
+        Names of the d coordinates.
     chains : tuple of ChainMoments
-        Every chain of at least eight draws by itself, where that was asked for and there are several.
-    seconds : dict
-        Wall time spent on "scores" and "moments".
+        Results of each chain with at least eight draws, if requested and there are several.
+    seconds : dict of str to float
+        Wall time of the stages "scores" and "moments".
     warnings : tuple of str
-        What a reader should know before the numbers.
+        Notes on the sample, and on the reliability of the p-value.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 2)) + [0.0, 0.4]
+    >>> result = sk.moment_stein_discrepancy(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> result.largest_moments[0].coordinates, result.largest_moments[0].direction
+    (('x2',), 'too high')
     """
 
     measure: ClassVar[str] = "moments"
@@ -370,34 +377,34 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def value(self) -> float:
-        """Largest |mean| of a location, spread or dependence, in units of one standard deviation."""
-        return float(np.abs(self.mean[self._named_rows]).max())
+        """Largest absolute mean of a location, spread or dependence, in standard units."""
+        return max(abs(mean) for _, mean, _ in self.largest(len(self.features)))
 
     @property
     def lower(self) -> float:
-        """The value: it is an estimate."""
+        """Equal to the value, which is an estimate."""
         return self.value
 
     @property
     def upper(self) -> float:
-        """The value: it is an estimate."""
+        """Equal to the value, which is an estimate."""
         return self.value
 
     @property
     def moments(self) -> tuple[NamedMoment, ...]:
-        """All moments in the order of `features`, by the names of their coordinates."""
+        """All moments in the order of `features`."""
         columns = (self.mean.tolist(), self.z.tolist(), self.autocorrelation_time.tolist())
         found = zip(self.features, *columns, strict=True)
         return tuple(NamedMoment(each.kind, self._named(each), *numbers) for each, *numbers in found)
 
     @property
     def largest_moments(self) -> tuple[NamedMoment, ...]:
-        """Locations, spreads and dependences, the largest in standard errors first."""
+        """Locations, spreads and dependences in descending order of their absolute z-scores."""
         found = [each for each in self.moments if each.kind in _NAMED]
         return tuple(sorted(found, key=lambda each: -abs(each.z)))
 
     def to_dict(self) -> dict[str, Any]:
-        """List the result as JSON documents hold it.
+        """Return the result as in JSON.
 
         Returns
         -------
@@ -416,19 +423,19 @@ class MomentSteinDiscrepancy(Measurement):
         }
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the largest moment, the p-value, and the moments that are clearly wrong."""
+        """State the largest moment, the p-value, and the moments with large z-scores."""
         number = (
             f"The {self.title} is {compact(self.value)}: the largest mean of a location, spread or dependence, "
             "which is 0 under the target, in standard units. In an exact sample of "
-            f"{count(round(self.n_effective), 'effective draw')} moments as far off have probability "
+            f"{count(round(self.n_effective), 'effective draw')} moments of this size have probability "
             f"{probability(self.p_value)}."
         )
         alone = ", ".join(f"chain {each.chain} {each.p_value:.2g}" for each in self.chains)
-        agree = f"The p-values of the chains, each by itself: {alone}."
+        agree = f"The p-values of the separate chains: {alone}."
         return (
             Statement("number", f"What is its {self.title}?", number),
             Statement("limits", f"What does the {self.title} say?", _MEANING, continues=True),
-            Statement("findings", "Where is the difference?", self._off),
+            Statement("findings", "Where is the difference?", self._largest_text),
             *([Statement("comparison", "Do the chains agree?", agree)] if self.chains else []),
             *self._method(),
         )
@@ -440,8 +447,8 @@ class MomentSteinDiscrepancy(Measurement):
         return (Table(f"{sentence(self.title)}, largest first", columns, rows),)
 
     @property
-    def _off(self) -> str:
-        """The largest moments, largest first."""
+    def _largest_text(self) -> str:
+        """Sentence on the largest moments."""
         worst = self.largest_moments[:_LISTED]
         least = max(_CLEAR, _SHARE * abs(worst[0].z))
         clear = [str(each) for each in worst if abs(each.z) >= least]
@@ -457,31 +464,26 @@ class MomentSteinDiscrepancy(Measurement):
         )
 
     def largest(self, count: int = 5) -> tuple[tuple[Feature, float, float], ...]:
-        """Locations, spreads and dependences with the largest |z|.
+        """Return the locations, spreads and dependences with the largest absolute z-scores.
 
         Parameters
         ----------
         count : int
-            How many, at most.
+            Largest number of moments.
 
         Returns
         -------
         tuple of (Feature, float, float)
-            Feature, mean and z, largest |z| first.
+            Feature, mean and z-score, in descending order of the absolute z-score.
         """
-        rows = self._named_rows
-        rows = rows[np.argsort(-np.abs(self.z[rows]), kind="stable")][:count]
-        return tuple((self.features[k], float(self.mean[k]), float(self.z[k])) for k in rows)
+        rows = [k for k in np.argsort(-np.abs(self.z), kind="stable") if self.features[k].kind in _NAMED]
+        return tuple((self.features[k], float(self.mean[k]), float(self.z[k])) for k in rows[:count])
 
     def _named(self, feature: Feature) -> tuple[str, ...]:
-        """What it is about: coordinates by their names, a principal axis by its number."""
+        """Return the names of the coordinates, or of the principal axis."""
         if feature.kind == "axis spread":
             return (f"principal axis {feature.coordinates[0] + 1}",)
         return tuple(self.names[j] for j in feature.coordinates)
-
-    @property
-    def _named_rows(self) -> Integers:
-        return np.array([k for k, feature in enumerate(self.features) if feature.kind in _NAMED])
 
 
 @cautious
@@ -497,54 +499,55 @@ def moment_stein_discrepancy(
     by_chain: bool = False,
     max_seconds: float | None = None,
 ) -> MomentSteinDiscrepancy:
-    """Test location, spread and dependence of a sample against its target, without any draws to compare with.
+    """Test location, spread and dependence of a sample against its target.
 
     Each feature of a draw, such as 1 + (x_j - m_j) s_j(x), has mean zero under the target; its mean over the sample is
-    set beside its standard error, autocorrelation within chains included. In its own units the result does not depend
-    on those of the coordinates. Time and memory are linear in the number of draws.
+    compared with its standard error, which includes autocorrelation within chains. In the sample's own units the result
+    does not depend on the units of the coordinates. Time and memory are linear in the number of draws.
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
-        In the order in which they were made. Chains are told apart by shape, or by the sample's chain labels.
+    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+        The sample in the order of time, in any form that `as_sample` accepts. Chains are identified by the shape, or by
+        the sample's chain labels.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is needed.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit. Means are then self-normalised. Weighted draws are taken for a chain in the
-        order given, but for rows that are sorted by weight, which are taken to be independent; a warning says which.
+        Weights of the draws, in any unit; means are self-normalized. Weighted draws are assumed to be a chain in the
+        given order, or independent if they are sorted by weight; a warning states the assumption.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; the target's own if not given. Without them the test rejects exact draws.
-    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
-        The sample's own standard deviations; none; or a scale for each coordinate, the same for all samples whose
-        values are to be compared.
-    by_chain : bool
-        Judge each of several chains by itself as well.
+        Bounds of the support; default: those of the target. Exact draws are rejected if bounds are omitted.
+    units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
+        Scale by which draws are divided and scores multiplied: the standard deviations of the draws, 1, or a scale for
+        each coordinate. Samples to be compared need the same scale.
+    by_chain : bool, default False
+        Also test each of several chains separately.
     max_seconds : float, optional
-        Time, from the call on, after which to give up.
+        Time limit in seconds.
 
     Returns
     -------
     MomentSteinDiscrepancy
-        Mean and z of every feature, and the p-value of all of them.
+        Mean and z-score of every feature, and the p-value.
 
     Raises
     ------
     UsageError, InputError
-        As `graph_stein_discrepancy` does; or if there are fewer than eight draws, or a coordinate never changes.
+        As `graph_stein_discrepancy` does; InputError also if there are fewer than eight draws, or a coordinate is
+        constant.
     TimeLimitError
-        If `max_seconds` pass first.
+        If the time limit is exceeded.
 
     Notes
     -----
-    A sample may agree in all these moments and yet be wrong in its shape; mode weights that lie far apart, and modes
-    that no draw has visited, are not seen.
+    The moments do not detect all errors of shape, incorrect weights of distant modes, or modes that no draw visited.
 
     References
     ----------
     .. [1] N. Srinivasan, M. Sutton, C. Drovandi and L. F. South, "The polynomial Stein discrepancy for assessing
-       moment convergence", arXiv 2412.05135, 2024.
+       moment convergence", arXiv:2412.05135, 2024.
 
     Examples
     --------
@@ -564,7 +567,7 @@ def moment_stein_discrepancy(
 def moments_of(sample: ScoredSample, units: UnitsLike = "own", *, by_chain: bool = False) -> MomentSteinDiscrepancy:
     """Test location, spread and dependence of a scored sample."""
     laid_out, chosen = sample.draws, Units.of(units, sample.points)
-    with one_thread_in_libraries():  # products as small as the cache gain nothing by threads that wait for one another
+    with one_thread_in_libraries():  # products that fit into the cache are not faster with threads
         found = _judged(laid_out, chosen, sample.bounds)
         alone = laid_out.by_chain() if by_chain else ()
         judged = [(label, _judged(chain, chosen, sample.bounds)) for label, chain in alone]
@@ -580,7 +583,7 @@ def moments_of(sample: ScoredSample, units: UnitsLike = "own", *, by_chain: bool
 
 
 def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDiscrepancy:
-    """Means of the features of some draws, and their p-value."""
+    """Compute the means of the features of draws, and their p-value."""
     with np.errstate(over="ignore", invalid="ignore"):
         moments = Moments.of(*standardised(draws, units, bounds), draws)
     features = features_of(len(units.scale))
@@ -608,9 +611,10 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
 
 
 def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
-    """For each feature the median time of its kind, shape (k,); a time much below it is taken for chance.
+    """Return the median autocorrelation time of the kind of each feature, shape (k,), a lower limit of its time.
 
-    Kinds stay apart: of antithetic chains locations are quick, and spreads, which are even functions, slow.
+    Kinds are separate because the locations of antithetic chains have short times, and spreads, which are even
+    functions, long ones.
     """
     alike = np.array(["spread" if feature.kind == "axis spread" else feature.kind for feature in features])
     alike[np.isin(alike, ("total spread", "tails"))] = "whole"
@@ -621,18 +625,18 @@ def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
 
 
 def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
-    """The median time of the odd features, which are locations, or of the even ones: whichever is longer."""
+    """Return the longer of the median times of the odd features (locations) and of the even ones."""
     is_odd = np.array([feature.kind == "location" for feature in features])
     return max(float(np.median(times[is_odd])), float(np.median(times[~is_odd])))
 
 
 def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
-    """Draws in units, coordinates first: points, the operator's drift b and, on a bounded support, its diffusion a."""
+    """Return points, drift b and diffusion a (None if there are no bounds) in these units, each of shape (d, n)."""
     n, dim = draws.points.shape
     points, drift = np.empty((dim, n)), np.empty((dim, n))
     spread = None if bounds is None else np.empty((dim, n))
-    anchored = units.from_bounds(bounds)  # near a bound the score is large
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused with the statistics
+    anchored = units.from_bounds(bounds)  # exact distances from bounds, where scores are large
+    with np.errstate(over="ignore", invalid="ignore"):  # checked with the statistics
         for rows in blocks(n, _ROWS):
             points[:, rows] = units.points(draws.points[rows]).T
             drift[:, rows] = units.scores(draws.scores[rows]).T
@@ -645,27 +649,30 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Flo
 
 
 def _without_skewness(z: Floats, skewness: Floats) -> Floats:
-    """Studentised means on the scale where they are nearly normal though what they are means of is skewed.
+    """Transform Studentized means of skewed features to nearly normal z-scores [1]_; monotone in z.
 
-    Tails are a polynomial of degree four whose few large values are of one sign: where a sample happens to have few of
-    them its standard error is small, too, and exact draws would be rejected too often: .12 for .01 of skewed targets.
-    Spreads of exact chains that seldom change their size were rejected, .07 for .01, as too narrow.
-    P. Hall (1992), "On the removal of skewness by transformation", JRSS B 54(1); monotone in z. Far out, where it is no
-    approximation, the correction stays what it is at six standard errors.
+    Tails are a polynomial of degree four with few large values, all of one sign. A sample with few of them has a small
+    standard error, too: without the correction, exact draws of skewed targets were rejected with frequency .12 at level
+    .01, and spreads of slowly mixing exact chains with frequency .07. Beyond six standard errors, where the
+    approximation is not valid, the correction is constant.
+
+    References
+    ----------
+    .. [1] P. Hall, "On the removal of skewness by transformation", JRSS B 54(1), 1992.
     """
     near = np.clip(z, -_FAR, _FAR)
     return np.asarray(z + skewness * (near**2 / 3.0 + 1.0 / 6.0) + skewness**2 * near**3 / 27.0)
 
 
 def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean, its standard error and skewness for independent draws, and autocorrelation time of every feature.
+    """Return the mean of every feature, its standard error and skewness for independent draws, and its time.
 
-    The skewness of a feature that is not `skewed` is left at zero: the cubes of all dependences take long.
+    The skewness is computed for `skewed` features only, and zero for others.
     """
     mean, error, skewness, times = [], [], np.zeros(len(skewed)), []
     n, done = len(draws.shares), 0
     with (
-        np.errstate(over="ignore", invalid="ignore"),  # what is not finite is refused below
+        np.errstate(over="ignore", invalid="ignore"),  # checked below
         progress_bar("moments", len(skewed)) as bar,
     ):
         for values in moments.feature_values():
@@ -679,7 +686,7 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
                 variance = np.einsum("kn,kn->k", values, values) / (n - 1) / n
             still = np.flatnonzero(~(variance > rounding**2))
             still = still[np.abs(values[still]).max(axis=1, initial=0.0) <= rounding[still]]
-            values[still], variance[still] = 0.0, 0.0  # a constant, which has no autocorrelation
+            values[still], variance[still] = 0.0, 0.0  # constant
             times.append(draws.autocorrelation_times(values))
             mean.append(centre)
             error.append(np.maximum(np.sqrt(variance), rounding))
@@ -694,13 +701,13 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
 
 
 def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
-    """Of the means."""
+    """Compute the skewness of the means."""
     scaled = deviations * draws.shares / np.where(variance > 0.0, np.sqrt(variance), 1.0)[:, None]
     return np.asarray((scaled * scaled * scaled).sum(axis=1))
 
 
 def _p_values(features: Sequence[Feature], z: Floats, times: Floats, draws: Draws) -> tuple[float, dict[str, float]]:
-    """Bonferroni within the groups, and over those that there are."""
+    """Return p-values with Bonferroni corrections within and over the groups."""
     tails = tail_probability(np.abs(z), draws.effective(times))
     found = {}
     for group in GROUPS:

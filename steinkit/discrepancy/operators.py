@@ -1,47 +1,46 @@
-r"""Diffusion Stein operators, other operators than Langevin's for the same target; and operators on a box.
+r"""Diffusion Stein operators, and Stein operators on a box.
 
-A diffusion that leaves the target P, of density p and score s = grad log p, invariant gives a Stein operator [1]_. With
-a covariance coefficient a(x), a symmetric positive semi-definite d x d matrix that depends smoothly on x,
+A diffusion that leaves the target P, with density p and score s = grad log p, invariant defines a Stein operator [1]_.
+With a covariance coefficient a(x), a symmetric positive semi-definite d x d matrix that depends smoothly on x,
 
     (T g)(x) = <a s + div a, g> + <a, grad g> = sum_j drift_j g_j + sum_jk a_jk d_k g_j,
 
     drift_j = sum_k (a_jk s_k + d_k a_jk),      (div a)_j = sum_k d_k a_jk.
 
-p T g is the divergence of the vector field p a'g, so that E_P[T g] = 0 wherever that field vanishes at the ends. a = I
-is the Langevin operator <s, g> + div g exactly. The generator in [1]_ has a factor 1/2, which is left out here.
+p T g is the divergence of the vector field p a'g, so that E_P[T g] = 0 if this field vanishes at the boundary. a = I is
+the Langevin operator <s, g> + div g. The generator in [1]_ has an additional factor 1/2.
 
-Why another operator: how well a Stein discrepancy bounds a distance between sample and target depends on how fast the
-diffusion forgets where it started. The Langevin diffusion is slow in heavy tails, where the score fades; one with a
-covariance coefficient that grows there, such as 1 + |x|^2/nu for Student's t with nu degrees of freedom, is not [1]_.
+The bound of a distance between sample and target by a Stein discrepancy depends on how fast the diffusion forgets its
+start. The Langevin diffusion is slow in heavy tails, where the score is small. A diffusion with a covariance
+coefficient that grows there, such as 1 + |x|^2/nu for Student's t distribution with nu degrees of freedom, is fast
+[1]_.
 
-**Bounded support.** The Stein functions of a target on a box have g_j = 0 on the finite faces of coordinate j. What
-flows through a face of coordinate k is the integral of p sum_j a_jk g_j over it: it vanishes if a_jk = 0 there for
-every j other than k, which is asked for.
+**Bounded support.** The Stein functions of a target on a box satisfy g_j = 0 on the finite faces of coordinate j. The
+flow through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. It vanishes if a_jk = 0 on the
+face for all j other than k, which is a requirement here.
 
-**Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. On a support with finite bounds,
-E_P[<b, g> + <a, grad g>] = 0 asks that nothing flows out through the faces, as above. Functions of a reproducing kernel
-are not zero there, so the Stein functions are taken as g_j = w_j f_j with f in the kernel's unit ball and a factor
-w_j(x_j) that is zero at the finite faces of coordinate j and positive inside ([2]_; [3]_, where w is the
-standardisation function of a truncated density).
+**Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. Functions of a reproducing
+kernel do not vanish there. The Stein functions are therefore g_j = w_j f_j, with f in the unit ball of the kernel and a
+factor w_j(x_j) that is zero at the finite faces of coordinate j and positive inside ([2]_; [3]_, where w is the
+standardization function of a truncated density).
 
-**One concept, two uses.** The product rule gives
+**Common form.** The product rule gives
 
     <b, w f> + <a, grad(w f)> = <b~, f> + <a~, grad f>,      b~_j = w_j b_j + w_j' a_jj,      a~_jk = w_j a_jk:
 
 the bounded Stein kernel is that of a diffusion operator with these coefficients. For Langevin's operator, a = I and
 b = s, they are a~ = diag(w) and b~_j = w_j s_j + w_j'.
 
-**The factor** for a coordinate with bounds (l, u), in the unit of the kernel's scale c:
+**The factor** of a coordinate with bounds (l, u), for a kernel with scale c, is
 
     w(x) = h((x - l) / c) h((u - x) / c),      h(t) = t / (1 + t),
 
-without the part of a bound that is infinite, and 1 if both are. It lies in [0, 1] and its slope in [-1/c, 1/c], so that
-g = w f is bounded and smooth like f. It tends to the factor of fewer bounds as a bound recedes, so that far from all
-bounds the kernel is that of the whole space, and it stays the same when draws and scale change their unit. Near a bound
-w shrinks like the distance to it; hence p w tends to zero whether the density p is zero, positive or infinite there
-(but integrable, a power of the distance), and the mean of the Stein kernel under P is zero in all these cases. On a
-domain much narrower than c, w is small, since it rises from the faces with slope 1/c at most: the discrepancy shrinks
-with the width, as the distance between any two samples of that domain does.
+without the factor of an infinite bound. It lies in [0, 1] and its slope in [-1/c, 1/c], so that g = w f is bounded and
+smooth like f. As a bound recedes, w tends to the factor without it: far from all bounds the kernel is that of the whole
+space. w does not depend on the unit of draws and scale. Near a bound w is proportional to the distance. Therefore p w
+tends to zero even if the density p is positive or infinite at the bound (but integrable, a power of the distance), and
+the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is small, because its slope is at most
+1/c: the discrepancy decreases with the width, as does the distance between any two samples of the domain.
 
 References
 ----------
@@ -55,6 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,62 +64,60 @@ from steinkit.sample import Floats, Integers, default_names
 from steinkit.target import call_checked, show_point
 from steinkit.units import Units, finite_in_units
 
-_ROUNDING = 1e-9  # of a matrix's largest entry: the rounding of an inverse of condition 1e6
-_CHECKED_POINTS = 10  # where the divergence is held against finite differences
+_ROUNDING = 1e-9  # relative to the largest entry of a matrix: rounding of an inverse with condition number 1e6
+_CHECKED_POINTS = 10  # compared with finite differences
 _FACE_POINTS = 1000  # projected onto every finite face
 _RTOL = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """A diffusion operator at the points of a sample: T g = <drift, g> + <covariance, grad g>.
+    """Diffusion operator at the points of a sample, T g = <drift, g> + <covariance, grad g>.
 
     Attributes
     ----------
     drift : ndarray, shape (n, d)
-        a s + div a: what multiplies g.
+        Coefficients a s + div a of g.
     covariance : ndarray, shape (n, d, d)
-        a: entry (j, k) multiplies the derivative of g_j in direction k.
+        Coefficients a: entry (j, k) multiplies the derivative of g_j in direction k.
     """
 
     drift: Floats
     covariance: Floats
 
     def in_units(self, units: Units) -> Coefficients:
-        """Those of the same diffusion in other units: of z = (x - m) / S, the drift b / S, and S^-1 a S^-1.
+        """Return the coefficients for z = (x - m) / S: the drift b / S, and S^-1 a S^-1.
 
         Raises
         ------
         InputError
-            If one of them, or a square of a unit, is no double.
+            If a coefficient overflows or is nonzero and outside 1e-100 to 1e100 in size.
         """
         if units.kind == "raw":
             return self
-        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # refused at once
-            squared = np.outer(units.scale, units.scale)
-            drift, covariance = self.drift / units.scale, self.covariance / squared
-        if not (np.finfo(np.float64).tiny <= squared.min() and squared.max() < np.inf):
-            covariance = np.full_like(covariance, np.nan)
+        with np.errstate(all="ignore"):
+            drift, covariance = self.drift / units.scale, self.covariance / np.outer(units.scale, units.scale)
         return Coefficients(finite_in_units(drift), finite_in_units(covariance))
 
 
 @dataclass(frozen=True)
 class RiemannianLangevin:
-    """The Langevin diffusion on a Riemannian manifold whose metric is the inverse of a covariance coefficient.
+    """Stein operator of a Langevin diffusion on a Riemannian manifold.
+
+    The inverse of the covariance coefficient is the metric of the manifold.
 
     Parameters
     ----------
     covariance : callable, (n, d) -> (n, d, d)
-        Coefficient a(x), symmetric positive semi-definite, at each of n points. In the normalisation of this package
-        the identity gives the Langevin operator; the diffusion is dZ = (a s + div a) dt + sqrt(2 a) dW.
+        Coefficient a(x), symmetric positive semi-definite, at each of n points. The diffusion is
+        dZ = (a s + div a) dt + sqrt(2 a) dW; the identity gives the Langevin operator.
     divergence : callable, (n, d) -> (n, d)
-        Its row divergence, entry j the sum over k of d a_jk / d x_k. Held against finite differences wherever the
-        operator is used.
+        Row divergence of a: entry j is the sum over k of d a_jk / d x_k. It is compared with finite differences.
 
     Raises
     ------
     UsageError
-        If one of the two is not a function.
+        If `covariance` or `divergence` is not a function.
 
     References
     ----------
@@ -146,7 +144,7 @@ class RiemannianLangevin:
     def __post_init__(self) -> None:
         for name, given in vars(self).items():
             if not callable(given):
-                raise UsageError(f"{name} must be a function of an (n, d) array; received {type(given).__name__}")
+                raise UsageError(f"`{name}` must be a function of an (n, d) array; got {type(given).__name__}")
 
     def coefficients(
         self,
@@ -155,76 +153,71 @@ class RiemannianLangevin:
         *,
         bounds: Floats | None = None,
         names: tuple[str, ...] = (),
-        first: Integers | None = None,
     ) -> Coefficients:
-        """Evaluate the operator at the points of a sample, and check it.
+        """Evaluate and check the operator at the points of a sample.
 
         Parameters
         ----------
         points, scores : ndarray, shape (n, d)
-            Distinct points, inside the bounds, and the target's score there.
+            Distinct points inside the bounds, and their scores.
         bounds : ndarray, shape (d, 2), optional
             Bounds of the target's support.
         names : tuple of str, optional
-            What error messages call the coordinates.
-        first : ndarray of int, shape (n,), optional
-            Which draw of a sample, from 0, each point is: what error messages call it.
+            Names of the coordinates, for error messages.
 
         Returns
         -------
         Coefficients
-            Covariance, shape (n, d, d), and drift a s + div a, shape (n, d), at the points.
+            Drift a s + div a, shape (n, d), and covariance, shape (n, d, d), at the points.
 
         Raises
         ------
         InputError
-            If the covariance or the divergence returns another shape or a value that is not finite; if the covariance
-            is not symmetric or not positive semi-definite, to within 1e-9 of a matrix's largest entry; if it vanishes
-            at all points in some coordinate, which the operator then does not see; if the divergence is not that of
-            the covariance, as finite differences at up to ten points can tell; or if an entry of the covariance that
-            must vanish on a face of the support, judged at up to 1000 points projected onto it, does not.
+            If the covariance or the divergence has an invalid shape or a value that is not finite; if the covariance
+            is not symmetric or not positive semi-definite, up to 1e-9 of the largest entry; if the divergence does not
+            match finite differences of the covariance at up to ten points; or if an entry of the covariance that must
+            vanish on a face of the support is not zero at up to 1000 points projected onto it.
         """
-        sample = _Places(points, names or default_names(points.shape[1]), first)
+        names = names or default_names(points.shape[1])
         covariance = self._covariance(points)
         divergence = call_checked(self.divergence, points, points.shape, "divergence")
-        _require_finite(covariance, "covariance", sample)
-        _require_finite(divergence, "divergence", sample)
+        _require_finite(covariance, "covariance", points, names)
+        _require_finite(divergence, "divergence", points, names)
         allowed = _ROUNDING * np.abs(covariance).max(axis=(1, 2))
         twisted = np.argwhere(np.abs(covariance - covariance.transpose(0, 2, 1)) > allowed[:, None, None])
         if twisted.size:
             row, j, k = twisted[0].tolist()
             raise InputError(
-                f"the covariance at {sample.at(row)} is not symmetric: {covariance[row, j, k]:.17g} in row "
-                f"{sample.names[j]!r}, column {sample.names[k]!r} and {covariance[row, k, j]:.17g} the other way round"
+                f"`covariance` must be symmetric; got {covariance[row, j, k]:.17g} in row {names[j]!r}, column "
+                f"{names[k]!r} and {covariance[row, k, j]:.17g} in the transposed entry at {show_point(points[row])}"
             )
         eigenvalues = np.linalg.eigvalsh(covariance)
         negative = np.flatnonzero(eigenvalues[:, 0] < -_ROUNDING * np.abs(eigenvalues).max(axis=1))
         if negative.size:
             raise InputError(
-                f"the covariance at {sample.at(negative[0])} is not positive semi-definite: it has the eigenvalue "
-                f"{eigenvalues[negative[0], 0]:.6g}"
+                f"`covariance` must be positive semi-definite; got the eigenvalue {eigenvalues[negative[0], 0]:.6g} at "
+                f"{show_point(points[negative[0]])}"
             )
         drift = np.einsum("ijk,ik->ij", covariance, scores) + divergence
-        _require_finite(drift, "drift a s + div a", sample)
-        silent = ~(drift.any(axis=0) | covariance.any(axis=(0, 2)))
-        if silent.any():
-            raise InputError(
-                f"the covariance is zero in coordinate {sample.names[int(silent.argmax())]!r} at every draw: the "
-                "operator does not see that coordinate; choose one that is positive definite at most points"
-            )
-        self._check_divergence(divergence, sample, bounds)
+        _require_finite(drift, "drift", points, names)
+        self._check_divergence(divergence, points, bounds, names)
         if bounds is not None and len(bounds) > 1:
-            self._check_faces(sample, bounds)
+            self._check_faces(points, bounds, names)
         return Coefficients(drift, covariance)
 
     def _covariance(self, points: Floats) -> Floats:
         n, dim = points.shape
         return call_checked(self.covariance, points, (n, dim, dim), "covariance")
 
-    def _check_divergence(self, divergence: Floats, sample: _Places, bounds: Floats | None) -> None:
-        """Hold the divergence against finite differences of the covariance, as `Target.check` does a score."""
-        rows = _spread(len(sample.points), _CHECKED_POINTS)
-        derivatives, uncertainty = self._derivatives(sample.points[rows], bounds)
+    def _entry(self, j: int, k: int, points: Floats) -> Floats:
+        return self._covariance(points)[:, j, k]
+
+    def _check_divergence(
+        self, divergence: Floats, points: Floats, bounds: Floats | None, names: tuple[str, ...]
+    ) -> None:
+        """Compare the divergence with finite differences of the covariance, as in `Target.check`."""
+        rows = _spread(len(points), _CHECKED_POINTS)
+        derivatives, uncertainty = self._derivatives(points[rows], bounds)
         given, found = divergence[rows], derivatives.sum(axis=2)
         beyond_noise = np.maximum(np.nan_to_num(np.abs(derivatives)) - 10.0 * uncertainty, 0.0).sum(axis=2)
         noise = uncertainty.sum(axis=2)
@@ -234,97 +227,74 @@ class RiemannianLangevin:
         row, j = np.unravel_index(int(difference.argmax()), difference.shape)
         if difference[row, j] > _RTOL:
             raise InputError(
-                f"the divergence is not that of the covariance: at {show_point(sample.points[rows[row]])}, "
-                f"coordinate {sample.names[j]!r}, it says {given[row, j]:.6g} and finite differences say "
-                f"{found[row, j]:.6g}; entry j must be the sum over k of the derivative of a_jk in direction k"
+                "`divergence` must be the sum over k of the derivatives of a_jk in direction k; got "
+                f"{given[row, j]:.6g}, and {found[row, j]:.6g} by finite differences, in {names[j]!r} at "
+                f"{show_point(points[rows[row]])}"
             )
 
     def _derivatives(self, points: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
-        """Derivatives d_k a_jk and their estimated errors, each of shape (m, d, d) with j before k.
-
-        Every point stands d times, with the row j that is looked at for a further coordinate. Limits that leave no
-        room hold all coordinates but the k-th still.
-        """
+        """Estimate the derivatives d_k a_jk and their errors, each of shape (m, d, d) with j before k."""
         from steinkit.target import numerical_gradient
 
         m, dim = points.shape
-        labelled = np.column_stack([np.repeat(points, dim, axis=0), np.tile(np.arange(dim), m)])
         derivatives, uncertainty = np.empty((2, m, dim, dim))
-        for k in range(dim):
-
-            def entries(moved: Floats, k: int = k) -> Floats:
-                entry = np.arange(len(moved)), moved[:, -1].astype(np.int64), k
-                return np.asarray(self._covariance(moved[:, :-1])[entry])
-
-            limits = np.zeros((dim + 1, 2))
+        for j, k in np.ndindex(dim, dim):
+            limits = np.zeros((dim, 2))  # which fix all other coordinates
             limits[k] = (-np.inf, np.inf) if bounds is None else bounds[k]
-            slopes, errors = numerical_gradient(entries, labelled, limits)
-            derivatives[:, :, k], uncertainty[:, :, k] = slopes[:, k].reshape(m, dim), errors[:, k].reshape(m, dim)
+            slopes, errors = numerical_gradient(partial(self._entry, j, k), points, limits)
+            derivatives[:, j, k], uncertainty[:, j, k] = slopes[:, k], errors[:, k]
         return derivatives, uncertainty
 
-    def _check_faces(self, sample: _Places, bounds: Floats) -> None:
-        """On each finite face of coordinate j, what the other coordinates push through it must vanish."""
-        rows = _spread(len(sample.points), _FACE_POINTS)
+    def _check_faces(self, points: Floats, bounds: Floats, names: tuple[str, ...]) -> None:
+        """Check that the covariances of coordinate j with the others vanish on each finite face of j."""
+        rows = _spread(len(points), _FACE_POINTS)
         for j, side in zip(*np.nonzero(np.isfinite(bounds)), strict=True):
-            projected = sample.points[rows]
+            projected = points[rows]
             projected[:, j] = bounds[j, side]
             covariance = self._covariance(projected)
             across, limit = np.abs(covariance[:, :, j]), _ROUNDING * np.abs(covariance).max(axis=(1, 2))
             across[:, j] = 0.0
-            bad = np.argwhere(~(across <= limit[:, None]))  # also refuses NaN
+            bad = np.argwhere(~(across <= limit[:, None]))  # true for NaN as well
             if bad.size:
                 row, k = bad[0]
                 raise InputError(
-                    f"the covariance at {show_point(projected[row])}, on the bound {bounds[j, side]:g} of "
-                    f"{sample.names[j]!r}, is {covariance[row, k, j]:.6g} between {sample.names[k]!r} and "
-                    f"{sample.names[j]!r}; it must be 0 on the faces of the support, or the operator's mean under "
-                    "the target is not zero: multiply that entry by the distance from the bound"
+                    f"`covariance` between {names[k]!r} and {names[j]!r} must be 0 on the bound "
+                    f"{bounds[j, side]:g} of {names[j]!r}; got {covariance[row, k, j]:.6g} at "
+                    f"{show_point(projected[row])}: multiply this entry by the distance from the bound"
                 )
 
 
-@dataclass(frozen=True, eq=False)
-class _Places:
-    """Points, and what error messages call them."""
-
-    points: Floats
-    names: tuple[str, ...]
-    first: Integers | None
-
-    def at(self, row: int) -> str:
-        number = row if self.first is None else int(self.first[row])
-        return f"draw {number + 1}, {show_point(self.points[row])}"
-
-
 def _spread(n: int, most: int) -> Integers:
-    """Up to so many of n rows, evenly spread."""
+    """Return at most `most` of n rows, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
-def _require_finite(values: Floats, what: str, sample: _Places) -> None:
+def _require_finite(values: Floats, name: str, points: Floats, names: tuple[str, ...]) -> None:
     bad = np.argwhere(~np.isfinite(values))
     if bad.size:
         row, *entry = map(int, bad[0])
-        where = ", ".join(repr(sample.names[k]) for k in entry)
+        where = ", ".join(repr(names[k]) for k in entry)
         raise InputError(
-            f"the {what} at {sample.at(row)} is {values[tuple(bad[0])]} in {where}; it must be finite at every draw"
+            f"`{name}` must be finite; got {values[tuple(bad[0])]} in {where} at {show_point(points[row])}"
         )
 
 
 def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Floats, Floats, Floats]:
-    """The factor w_j(x_j), its derivative, and a bound of the terms that the derivative is the difference of.
+    """Return the boundary factor w_j(x_j), its derivative, and a bound of the terms of the derivative.
 
     Parameters
     ----------
     points : ndarray, shape (n, d)
-        Within the bounds.
+        Points within the bounds.
     bounds : ndarray, shape (d, 2)
     scale : float
-        The kernel's scale c, in the unit of the points.
+        Scale c of the kernel, in the unit of the points.
 
     Returns
     -------
     factor, slope, size : ndarray, shape (n, d)
-        |slope| <= size; the rounding error of the slope is a small multiple of the unit roundoff times size.
+        Factor, derivative and bound, |slope| <= size. The rounding error of the slope is a small multiple of the
+        unit roundoff times the size.
     """
     lower, rise = _approach((points - bounds[:, 0]) / scale)
     upper, fall = _approach((bounds[:, 1] - points) / scale)
@@ -333,6 +303,6 @@ def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Float
 
 
 def _approach(t: Floats) -> tuple[Floats, Floats]:
-    """h(t) = t / (1 + t) and its derivative; 1 and 0 at infinity."""
+    """Return h(t) = t / (1 + t) and its derivative; 1 and 0 at infinity."""
     beyond = 1.0 / (1.0 + t)
     return np.where(np.isinf(t), 1.0, np.where(np.isinf(t), 0.0, t) * beyond), beyond * beyond

@@ -1,9 +1,10 @@
-"""What the discrepancy of a good sample would be: that of independent draws from the target, or of a long run's blocks.
+"""Discrepancies of exact samples: independent draws from the target, or blocks of a long run.
 
-A chain of n draws worth n_e independent ones scores, where it is right, about what n_e independent draws do, and more
-than n: beside n independent draws slow mixing would be taken for bias. So a right sample to compare with is one of as
-many draws as the effective size of the sample under test. That is generous: what a discrepancy sees beside the slowest
-mean decorrelates sooner, so that right chains of 1000 draws with ESS 85 to 100 score .4 to .7 times as much.
+An exact chain of n draws with effective sample size n_e has about the discrepancy of n_e independent draws. Compared
+with n independent draws, slow mixing would appear as bias. Reference samples therefore have the effective sample size
+of the tested sample. This is a generous reference, because a discrepancy depends on functions that decorrelate faster
+than the slowest mean: exact chains of 1000 draws with ESS 85 to 100 have .4 to .7 times the discrepancy of the
+reference.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from steinkit.target import Seed, Target, require_target
 
 __all__ = ["LongRun", "Reference", "effective_size", "reference_discrepancy"]
 
-_ERROR = 10.0  # times the root of n: how much less than n the ESS of independent draws is, at most
+_ERROR = 10.0  # the ESS of n independent draws is at least n - _ERROR sqrt(n)
 _FEWEST = 10
 _MOST_BLOCKS = 20
 
@@ -44,38 +45,46 @@ def reference_discrepancy(
     progress: bool = False,
     **settings: Any,
 ) -> Reference:
-    """Score independent samples of n draws from the target, to give a discrepancy a scale.
+    """Compute the discrepancies of independent samples from the target, for comparison.
 
-    A discrepancy shrinks with the number of draws, at a rate and from a level that depend on the target: the bare
-    number means little until it is put beside that of a sample known to be right.
+    The size of a discrepancy of exact draws depends on the target and on the number of draws.
 
     Parameters
     ----------
     target : Target
-        One that can be drawn from (``target.can_sample``).
+        Target that can be sampled (``target.can_sample``).
     n : int
-        Draws in each sample: as many as the sample under test is worth, its ESS where it is a chain.
-    repeats : int
-        Samples to score.
-    discrepancy : callable
-        What to score them by: takes draws, a target and `settings`, and returns something with a bracket `lower`,
-        `upper`, such as `graph_stein_discrepancy` or `kernel_stein_discrepancy`.
-    rng : int, numpy.random.Generator or None
-        Seed; sample k is the same however many repeats are asked for.
-    progress : bool
+        Number of draws per sample: the effective sample size of the tested sample.
+    repeats : int, default 5
+        Number of samples.
+    discrepancy : callable, default `graph_stein_discrepancy`
+        Function of draws, target and `settings` that returns a result with a bracket `lower`, `upper`.
+    rng : int, numpy.random.Generator or None, default 0
+        Random seed. The first samples do not depend on `repeats`.
+    progress : bool, default False
         Show progress on standard error.
     **settings
-        Passed on to `discrepancy`: those of the score to compare with.
+        Arguments of `discrepancy`, as for the tested sample.
 
     Returns
     -------
     Reference
-        The brackets of all samples.
+        Brackets of all samples.
 
     Raises
     ------
     UsageError
-        If the target cannot be drawn from, or n or repeats is not positive.
+        If the target cannot be sampled, or `n` or `repeats` is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> target = sk.targets.Normal([0.0, 0.0])
+    >>> reference = sk.reference_discrepancy(target, 100, repeats=3)
+    >>> draws = 0.8 + np.random.default_rng(0).standard_normal((100, 2))
+    >>> result = sk.graph_stein_discrepancy(draws, target)
+    >>> reference.place(result.lower, result.upper)
+    'above'
     """
     require_target(target)
     require_functions(discrepancy=discrepancy)
@@ -83,53 +92,41 @@ def reference_discrepancy(
     whole(repeats, "repeats", 1)
     generators = generator_from(rng).spawn(repeats)
     draws = (as_sample(target.sample(n, generator)) for generator in generators)
-    return _of_right_samples(draws, repeats, n, lambda each: discrepancy(each, target, **settings), progress)
+    return _of_exact_samples(draws, repeats, n, lambda each: discrepancy(each, target, **settings), progress)
 
 
 @dataclass(frozen=True, eq=False)
 class LongRun:
-    """Draws of a long run that is known to be right, to be cut into samples to compare with.
+    """Draws of a long, exact run that provides reference samples.
 
     Attributes
     ----------
     draws : Sample
-        Without burn-in, chain by chain in their order.
+        Draws without burn-in, ordered by chain and time.
     name : str
-        What sentences call it.
+        Name for reports.
     """
 
     draws: Sample
     name: str
 
     def like(self, sample: Sample) -> LongRun:
-        """The run with the coordinates of a sample, in their order.
-
-        Raises
-        ------
-        InputError
-            If it lacks one.
-        """
+        """Return the run with the coordinates of a sample; InputError if one is missing."""
         if set(sample.names) - set(self.draws.names):
             raise InputError(
-                f"{self.name} holds {', '.join(self.draws.names)}, and the sample {', '.join(sample.names)}: a "
-                "reference needs the sample's coordinates under their names"
+                f"{self.name} must have the coordinates of the sample, {', '.join(sample.names)}; got "
+                f"{', '.join(self.draws.names)}"
             )
         return replace(self, draws=self.draws.select(sample.names))
 
     def blocks(self, size: int) -> list[Sample]:
-        """Blocks of successive draws that are worth `size` independent ones each, evenly spread over the run.
-
-        Raises
-        ------
-        InputError
-            If the run is not worth that many.
-        """
-        worth = _worth(self.draws)
-        width = math.ceil(size * len(self.draws) / worth)
+        """Return evenly spread blocks of the run with this effective size; InputError if the run is too short."""
+        run_size = _ess(self.draws)
+        width = math.ceil(size * len(self.draws) / run_size)
         count = min(len(self.draws) // width, _MOST_BLOCKS)
         if not count:
             raise InputError(
-                f"{self.name} is worth {worth:.0f} independent draws, fewer than the {size} of the sample: give a "
+                f"{self.name} must have at least the effective size of the sample, {size}; got {run_size:.0f}: use a "
                 "longer run"
             )
         rows = np.concatenate(split_chains(self.draws)[0])
@@ -139,36 +136,34 @@ class LongRun:
     def reference(
         self, target: Target | None, size: int, *, discrepancy: Callable[..., Any], progress: bool = False
     ) -> Reference:
-        """Score blocks of this effective size; see `reference_discrepancy`."""
+        """Compute the discrepancies of blocks of this effective size; see `reference_discrepancy`."""
         blocks = self.blocks(size)
         n = len(blocks[0])
-        found = _of_right_samples(iter(blocks), len(blocks), n, lambda each: discrepancy(each, target), progress)
+        found = _of_exact_samples(iter(blocks), len(blocks), n, lambda each: discrepancy(each, target), progress)
         return replace(found, effective=size, run=self.name)
 
 
 def effective_size(sample: Sample) -> int:
-    """Independent draws that a right sample to compare with has: the effective size, no more than there are draws.
+    """Return the size of reference samples: the smallest ESS of coordinates and weights, to two digits.
 
-    The smallest bulk ESS of the coordinates, and of the weights; all draws where that is not defined, or where they
-    could be independent.
+    It is the number of draws if the ESS is not defined, or is that of independent draws up to its error.
     """
-    n, worth = len(sample), _worth(sample)
-    if worth >= n - _ERROR * math.sqrt(n):
+    n, ess = len(sample), _ess(sample)
+    if ess >= n - _ERROR * math.sqrt(n):
         return n
-    digits = 1 - math.floor(math.log10(worth))
-    return min(n, max(_FEWEST, int(round(worth, digits))))
+    return min(n, max(_FEWEST, int(round(ess, 1 - math.floor(math.log10(ess))))))
 
 
-def _worth(sample: Sample) -> float:
+def _ess(sample: Sample) -> float:
     diagnosed = chain_diagnostics(sample)
     ess = diagnosed.min_ess
     return float(min(diagnosed.weight_ess, len(sample), ess if math.isfinite(ess) else math.inf))
 
 
-def _of_right_samples(
+def _of_exact_samples(
     samples: Iterator[Sample], repeats: int, n: int, score: Callable[[Sample], Any], progress: bool
 ) -> Reference:
-    """The reference that the scores of right samples of n draws make, each in its share of the time left."""
+    """Compute the discrepancies of exact samples of n draws, each in its share of the remaining time."""
     shares, results = Shares(repeats), []
     for _ in progress_bar("reference samples", shown=progress, unit="it", steps=range(repeats)):
         with shares.one():

@@ -1,14 +1,16 @@
-"""The sliced graph Stein discrepancy of a sample: univariate programs along directions, each with its bracket.
+"""Sliced graph Stein discrepancy: one univariate program per coordinate, each with a bracket.
 
-**One slice** is the discrepancy over functions of one linear coordinate u = v.x. For g(x) = w phi(v.x) with
+**A slice** is the discrepancy over functions of one linear coordinate u = v.x. For g(x) = w phi(v.x) with
 w = v / |v|^2 the Langevin operator gives
 
     h(x) = phi(u) s(x).w + phi'(u),        E_P h = 0 for every target P with score s,
 
-with the *full* score s, so that no marginal of P is needed. The largest mean of h over |phi| <= c1, |phi'| <= c2 and
-phi' with Lipschitz constant c3 is the univariate program on the sorted u with s.w in the place of the score. Draws with
-the same u are one point with the mean of their s.w, since the objective is linear. A bracket allows for the rounding of
-s.w and of these means; u is v.x as floating-point numbers have it, which for a coordinate is the coordinate itself.
+with the *full* score s; no marginal of P is needed. The largest mean of h over |phi| <= c1, |phi'| <= c2 and phi' with
+Lipschitz constant c3 is the univariate program on the sorted u, with s.w in place of the score. Draws with equal u are
+merged into one point with the mean of their s.w, because the objective is linear.
+
+The discrepancy takes the coordinates as directions v. The test in `sliced_goodness_of_fit` uses principal axes, too.
+Brackets along coordinates allow for the rounding of the mean s.w.
 """
 
 from __future__ import annotations
@@ -16,13 +18,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit import double_double
-from steinkit.arguments import real_numbers
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed, refuse_wide, sum_of_brackets, tolerance_of
@@ -30,7 +31,7 @@ from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.double_double import Pair
-from steinkit.errors import Caution, InputError, UsageError, cautious
+from steinkit.errors import Caution, InputError, cautious
 from steinkit.measurement import Reference, Term, terms_of
 from steinkit.result import Statement
 from steinkit.runtime.deadlines import require_time, within_time
@@ -41,25 +42,27 @@ from steinkit.target import Target
 from steinkit.text import listed
 from steinkit.units import Units, UnitsLike
 
-_APART = 1e-100  # of standard units, below which the coefficients of a spline overflow
+_TOLERANCE = 1e-3
+_APART = 1e-100  # smallest distance of spline nodes in standard units: coefficients would overflow
+_REGIONS = ("at the low end", "in the middle", "at the high end")
 
 
 @dataclass(frozen=True, eq=False)
 class Slice(Bracketed):
-    """The program along one direction.
+    """Solved program of one direction.
 
     Attributes
     ----------
     direction : ndarray, shape (d,)
-        v: u = v.x.
+        Direction v, with u = v.x.
     lower, upper : float
-        The largest mean of h lies in [lower, upper].
+        Bounds of the largest mean of h.
     positions : ndarray, shape (m,)
-        The distinct u, ascending.
+        Distinct u in ascending order.
     phi, slope : ndarray, shape (m,)
-        A function that attains `lower`, and its derivative, at the positions.
+        Values and derivatives, at the positions, of a function that attains `lower`.
     bounds : tuple of two floats
-        Of u; infinite where there are none.
+        Bounds of u; infinite if there are none.
     """
 
     direction: Floats
@@ -71,25 +74,25 @@ class Slice(Bracketed):
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def test_function(self, points: Floats, scores: Floats) -> Floats:
-        """h at any points with their scores, (m, d), (m, d) -> (m,), in the units of the slice.
+        """Compute h at points with scores, (m, d), (m, d) -> (m,), in the units of the slice.
 
-        phi is continued as a cubic Hermite spline between its positions, as a parabola to zero at a bound, and as a
-        constant where there is none. Any such function has mean zero under the target.
+        phi is a cubic Hermite spline between its positions. Beyond the outermost ones it is a parabola that vanishes at
+        the bound, or constant if there is no bound. h has mean zero under the target.
         """
         return self.along(*projected(self.direction, points, scores))
 
     def along(self, u: Floats, pull: Floats) -> Floats:
-        """h where u = v.x and pull = s.w, (m,), (m,) -> (m,)."""
+        """Compute h from u = v.x and pull = s.w, (m,), (m,) -> (m,)."""
         nodes, phi, slope = self._nodes()
         if len(nodes) == 1:
             return np.asarray(phi[0] * pull)
         inside = np.clip(u, nodes[0], nodes[-1])
-        with np.errstate(over="ignore", invalid="ignore"):  # positions whose cubes are no doubles have no spline
+        with np.errstate(over="ignore", invalid="ignore"):  # cubes of positions may overflow
             value, derivative = _cubic_spline(nodes, phi, slope, inside)
             return np.asarray(value * pull + np.where(inside == u, derivative, 0.0))
 
     def _nodes(self) -> tuple[Floats, Floats, Floats]:
-        """Positions, phi and slope, with the bounds beyond the outermost positions."""
+        """Return positions, phi and slope, with finite bounds added as nodes."""
         nodes, phi, slope = self.positions, self.phi, self.slope
         for end, bound in ((0, self.bounds[0]), (-1, self.bounds[1])):
             if np.isfinite(bound) and nodes[end] != bound:
@@ -111,23 +114,29 @@ def solve_slice(
     stein_factors: tuple[float, float, float],
     tolerance: float,
 ) -> Slice:
-    """Solve the program along a direction.
+    """Solve the program of a direction; along a coordinate the bracket is proved.
+
+    Rounding changes a mean of s.w by one unit roundoff and its weight by two, relative to the means, and sums over
+    draws by `double_double.ROUNDING`, relative to the sum of |s.w|.
 
     Parameters
     ----------
     direction : ndarray, shape (d,)
     points, scores : ndarray, shape (n, d)
     weights : tuple of two ndarray, shape (n,)
-        As double-doubles.
+        Weights in double-double format.
     bounds : ndarray, shape (1, 2), optional
-        Bounds of u, where the support is bounded in that direction and the direction is a coordinate's.
+        Bounds of u, for a coordinate.
     stein_factors : tuple of three floats
     tolerance : float
     """
     require_time("slices were solved")
     along, pulls = finite_projection(direction, points, scores)
     u, (mass, _), pull = merged(along, pulls, weights)
-    rounding = _rounding(direction, scores, weights[0], float(mass @ np.abs(pull)), stein_factors)
+    value, slope, _ = stein_factors
+    moved, summed = float(mass @ np.abs(pull)), float(weights[0] @ np.abs(pulls))
+    rounding = double_double.ROUNDING * value * summed + 4.0 * UNIT_ROUNDOFF * (value * moved + slope)
+    rounding = 1.01 * rounding + double_double.UNDERFLOW * (value + slope)
     found = graph_stein_discrepancy(
         u[:, None],
         scores=pull[:, None],
@@ -148,24 +157,24 @@ def solve_slice(
 
 
 def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """u = v.x and s.w of draws; InputError if one overflows."""
-    with np.errstate(over="ignore", invalid="ignore"):  # refused at once
+    """Return u = v.x and s.w of draws; InputError if one overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
         along, pulls = projected(direction, points, scores)
     if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
-        raise InputError("draws or scores overflow along a direction: rescale them, or the direction")
+        raise InputError("draws or scores overflow along a direction: rescale them")
     return along, pulls
 
 
 def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """u = v.x and s.w of points with their scores."""
+    """Return u = v.x and s.w, w = v / |v|^2, of points with scores."""
     only = np.flatnonzero(direction)
-    if len(only) == 1 and direction[only[0]] == 1.0:  # a coordinate, which products with zeros leave as it is
+    if len(only) == 1 and direction[only[0]] == 1.0:  # a coordinate, without rounding
         return points[:, only[0]].copy(), scores[:, only[0]].copy()
-    return points @ direction, scores @ _conjugate(direction)
+    return points @ direction, scores @ (direction / (direction @ direction))
 
 
 def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:
-    """The distinct u, ascending, the weights of each, and its mean of s.w; scores may nearly cancel in it."""
+    """Return the distinct u in ascending order, with their weights and their means of s.w, which may cancel."""
     u, inverse = np.unique(along, return_inverse=True)
     moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
     mass, moment = (double_double.sums_in_groups(terms, inverse, len(u)) for terms in (weights, moments))
@@ -173,12 +182,12 @@ def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, F
 
 
 def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple[Floats, Floats]:
-    """Values at u, in [nodes[0], nodes[-1]], of the cubic Hermite spline, and of its derivative."""
+    """Evaluate the cubic Hermite spline and its derivative at u in [nodes[0], nodes[-1]]."""
     step = np.diff(nodes)
     chord = np.diff(phi) / step
     turn = (slope[:-1] + slope[1:] - 2.0 * chord) / step
     cubic, square = turn / step, (chord - slope[:-1]) / step - turn
-    order = np.argsort(u)  # searched for in that order, neighbours are found next to one another
+    order = np.argsort(u)  # sorted searches are faster
     at = np.empty(len(u), dtype=np.int64)
     at[order] = np.searchsorted(nodes[1:-1], u[order], side="right")
     s, first, second, third = u - nodes[at], slope[at], square[at], cubic[at]
@@ -187,66 +196,45 @@ def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple
     ) * 3.0
 
 
-def _rounding(
-    direction: Floats, scores: Floats, weights: Floats, moved: float, stein_factors: tuple[float, float, float]
-) -> float:
-    """How far the optimum can move by what is rounded in s.w, in the means of draws with the same u, and in weights.
-
-    Sums over draws lose nothing to speak of. Of the k parts of a direction, w passes k + 2 operations and s.w as many,
-    unless w is one part that is a power of two. A mean is rounded once and its weight twice, which moves terms by three
-    roundings of their size: `moved` is the sum of sizes of what means leave of scores. One more rounding each, and the
-    factor, cover higher orders and the rounding of this bound.
-    """
-    parts = _conjugate(direction)[direction != 0.0]
-    exact = len(parts) == 1 and abs(np.frexp(direction[direction != 0.0])[0][0]) == 0.5
-    with np.errstate(over="ignore"):  # then nothing is known
-        pulls = float(weights @ (np.abs(scores) @ np.abs(_conjugate(direction))))
-    value, slope, _ = stein_factors
-    of_sums = double_double.ROUNDING + (0.0 if exact else (2 * len(parts) + 5) * UNIT_ROUNDOFF)
-    moving = of_sums * value * pulls + 4.0 * UNIT_ROUNDOFF * (value * moved + slope)
-    return 1.01 * moving + double_double.UNDERFLOW * (value + slope)
-
-
-def _conjugate(direction: Floats) -> Floats:
-    """w = v / |v|^2, along which u grows with slope one."""
-    return np.asarray(direction / (direction @ direction))
-
-
-_TOLERANCE = 1e-3
-_REGIONS = ("at the low end", "in the middle", "at the high end")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class SlicedSteinDiscrepancy(Bracketed):
-    """The sum of the univariate graph Stein discrepancies along directions, with its certificate.
+    """Sum of the univariate graph Stein discrepancies of the coordinates, with its bracket.
 
     Attributes
     ----------
     lower, upper : float
-        The sum lies in [lower, upper].
+        Proved bounds of the sum.
     slices : tuple of Slice
-        One a direction: its bracket, the function phi that attains it, and its test function h.
+        One per coordinate, with its bracket, an optimal function phi, and the test function h.
     direction_names : tuple of str
-        Names of the coordinates, where these are the directions, else "direction 1" and so on.
+        Names of the coordinates.
     units : Units
-        In which directions, brackets and phi are meant.
+        Units of the brackets and of phi.
     sample : DistinctSample
-        Points, in raw units, weights, counts, names.
+        Points in raw units, with weights, counts and names.
     scores : ndarray, shape (n, d)
-        At the distinct points, in raw units.
-    seconds : dict
-        Wall time spent on "scores" and "solve".
+        Score of the target at the distinct points, in raw units.
+    seconds : dict of str to float
+        Wall time of the stages "scores" and "solve".
     warnings : tuple of str
-        What a reader should know before the number.
+        Notes on the sample and on wide brackets.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((500, 2)) * [1.0, 1.5]
+    >>> result = sk.sliced_stein_discrepancy(draws, sk.targets.Normal([0.0, 0.0]), units="raw")
+    >>> result.direction_names[result.direction_values.argmax()]
+    'x2'
     """
 
     measure: ClassVar[str] = "sliced"
     title: ClassVar[str] = "sliced graph Stein discrepancy"
     meaning: ClassVar[str] = (
         "It is the sum over the coordinates of the largest mean of h, which is 0 under the target, over functions of "
-        "that coordinate alone: what it finds is there, it falls like one over the root of the number of draws in "
-        "every dimension, and too narrow a sample does not score lower. It does not see shapes that no coordinate "
-        "shows by itself, nor a mode that no draw has visited."
+        "that coordinate. It decreases like one over the square root of the number of draws in every dimension, and "
+        "increases if the sample is too narrow. It does not detect errors that appear in no single coordinate, nor "
+        "modes that no draw visited."
     )
     smallest_is_no_proof: ClassVar[str] = "; below is no proof of quality"
 
@@ -262,43 +250,35 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @property
     def direction_values(self) -> Floats:
-        """Midpoints of the directions' brackets, shape (directions,)."""
+        """Midpoints of the brackets of the coordinates, shape (d,)."""
         return np.array([each.value for each in self.slices])
 
     @property
     def test_functions(self) -> Floats:
-        """h of every direction at the distinct points, shape (n, directions).
-
-        The mean over the sample is that direction's `lower`, to rounding.
-        """
+        """h of every coordinate at the distinct points, shape (n, d); its means are the lower bounds."""
         points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Contribution of each direction."""
+        """Contribution of each coordinate."""
         lower, upper = ([getattr(each, side) for each in self.slices] for side in ("lower", "upper"))
         return terms_of(self.direction_names, lower, upper)
 
     @cached_property
     def regions(self) -> Floats:
-        """Means of h along every direction, shape (directions, 3).
-
-        Over the quarter of the draws that lies lowest in it, the half in the middle, and the quarter that lies highest.
-        """
+        """Means of h over the lowest quarter, the middle half and the highest quarter of the draws, shape (d, 3)."""
         points, h = self.units.points(self.sample.points), self.test_functions
-        places = [points @ each.direction for each in self.slices]
-        return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(places)])
+        return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(points.T)])
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the value, and where each direction has too many draws; see `Measurement.statements`."""
+        """State the value, and the regions with too many draws; see `Measurement.statements`."""
         where = self._where(reference, is_biased, [*map(_too_many, self.regions, self.terms)])
         return (*super().statements(reference), Statement("findings", "Where is the difference?", where))
 
     @property
     def _extent(self) -> str:
-        points = f"{len(self.sample)} points in {self.sample.dim} dimensions"
-        return f"{len(self.slices)} directions, {points}, {self.units.kind} units"
+        return f"{len(self.sample)} points in {self.sample.dim} dimensions, {self.units.kind} units"
 
 
 @cautious
@@ -310,66 +290,62 @@ def sliced_stein_discrepancy(
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
-    directions: Literal["coordinates"] | ArrayLike = "coordinates",
     units: UnitsLike = "own",
     stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
     tolerance: float = _TOLERANCE,
     max_seconds: float | None = None,
 ) -> SlicedSteinDiscrepancy:
-    """Measure how far a sample is from its target by functions of one variable at a time, with proof, in any dimension.
+    """Compute the sliced graph Stein discrepancy: Stein functions of one coordinate at a time.
 
-    Along coordinates the functions g(x) = v phi(v.x) / |v|^2 are some of those whose supremum is the Stein discrepancy
-    of Gorham and Mackey, so that what they find is there; along others they have bounds of their own. Unlike the full
-    graph's, the value does not saturate as draws lie further apart in many dimensions: it falls like one over the root
-    of the number of draws in all of them. Time is linear in draws and directions.
+    It is a lower bound of Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it does not
+    saturate in many dimensions: it decreases like one over the square root of the number of draws. Time is linear in
+    draws and coordinates.
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
-        The sample. Repeated points are merged and their weights summed.
+    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+        The sample, in any form that `as_sample` accepts. Repeated points are merged and their weights added.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is needed.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
         Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; the target's own if not given.
-    directions : "coordinates", or array_like, shape (k, d)
-        Directions v, one a row, in the units chosen: phi is a function of v.x, with v scaled by its user. Those with a
-        part in a bounded coordinate must be that coordinate alone.
-    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
-        The sample's own standard deviations; none; or a scale for each coordinate, the same for all samples that are to
-        be compared.
-    stein_factors : tuple of three floats
-        Bounds (c1, c2, c3) on phi, phi' and the Lipschitz constant of phi'.
-    tolerance : float
-        Widest relative bracket accepted of every direction.
+        Bounds of the support; default: those of the target.
+    units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
+        Scale by which draws are divided and scores multiplied: the standard deviations of the draws, 1, or a scale for
+        each coordinate. Samples to be compared need the same scale.
+    stein_factors : tuple of three floats, default (1, 1, 1)
+        Bounds (c1, c2, c3) on phi, on phi' and on the Lipschitz constant of phi'.
+    tolerance : float, default 1e-3
+        Largest accepted relative width of the bracket of each coordinate, (upper - lower) / upper.
     max_seconds : float, optional
-        Time, from the call on, after which to give up.
+        Time limit in seconds.
 
     Returns
     -------
     SlicedSteinDiscrepancy
-        Bracket, and the value and the optimal phi of every direction.
+        The bracket, and for each coordinate its value and an optimal phi.
 
     Raises
     ------
     UsageError, InputError, SolverError
-        As `graph_stein_discrepancy` does; or if a direction is none.
+        As `graph_stein_discrepancy` does.
 
-    Notes
-    -----
-    With the coordinates as directions, dependence between them is seen only through the score: two samples with the
-    same draws of every coordinate can differ in their pairs and score much alike. A mode that no draw has visited is
-    not seen.
+    Notes ----- Dependence between coordinates enters through the score only: two samples with the same draws of each
+    coordinate, but different pairs, can have similar values. Modes that no draw visited are not detected.
+
+    References
+    ----------
+    .. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015.
 
     Examples
     --------
     >>> import numpy as np, steinkit as sk
     >>> draws, target = np.random.default_rng(0).standard_normal((1000, 10)), sk.targets.Normal(0.0, dim=10)
-    >>> right, narrow = (sk.sliced_stein_discrepancy(x, target, units="raw") for x in (draws, 0.9 * draws))
-    >>> narrow.lower > 2 * right.upper
+    >>> exact, narrow = (sk.sliced_stein_discrepancy(x, target, units="raw") for x in (draws, 0.9 * draws))
+    >>> narrow.lower > 2 * exact.upper
     True
     """
     tolerance = tolerance_of(tolerance, _TOLERANCE)
@@ -378,51 +354,48 @@ def sliced_stein_discrepancy(
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     sample = prepared.points
     chosen = Units.of(units, sample)
-    if chosen.kind != "raw":  # raw ones are as they are: an origin at a bound would round them
+    if chosen.kind != "raw":  # in raw units, an origin at a bound would round the draws
         chosen = chosen.from_bounds(prepared.bounds)
-    vectors, names = _directions(directions, sample.names)
-    limits = None if prepared.bounds is None else chosen.limits(prepared.bounds)
-    bounded = _bounds_along(vectors, limits)
+    limits: list[Floats | None] = [None] * sample.dim
+    if prepared.bounds is not None:
+        limits = [each[None] if np.isfinite(each).any() else None for each in chosen.limits(prepared.bounds)]
     points, scaled = chosen.points(sample.points), chosen.scores(prepared.scores)
     scored = time.perf_counter()
     masses = sample.weights, sample.weights_low
     slices = tuple(
-        solve_slice(vector, points, scaled, masses, bounds=each, stein_factors=stein_factors, tolerance=tolerance)
-        for vector, each in progress_bar("slices", len(vectors), steps=zip(vectors, bounded, strict=True))
+        solve_slice(axis, points, scaled, masses, bounds=each, stein_factors=stein_factors, tolerance=tolerance)
+        for axis, each in progress_bar("slices", sample.dim, steps=zip(np.eye(sample.dim), limits, strict=True))
     )
-    total = sum_of_brackets((each.lower for each in slices), (each.upper for each in slices))
+    lower, upper = sum_of_brackets((each.lower for each in slices), (each.upper for each in slices))
+    wide = tuple(
+        Caution(
+            f"{name} lies in {each.bracket}: the bracket's relative width is {each.gap:.1e}, the requested width is "
+            f"{tolerance:g}"
+        )
+        for name, each in zip(sample.names, slices, strict=True)
+        if each.gap > tolerance
+    )
     result = SlicedSteinDiscrepancy(
-        lower=total[0],
-        upper=total[1],
+        lower=lower,
+        upper=upper,
         slices=slices,
-        direction_names=names,
+        direction_names=sample.names,
         units=chosen,
         sample=sample,
         scores=prepared.scores,
         seconds={"scores": scored - began, "solve": time.perf_counter() - scored},
-        warnings=(
-            *prepared.notes,
-            *far_apart(sample, prepared.scores, chosen),
-            *(
-                Caution(
-                    f"{name}: it lies in {each.bracket}: the bracket's relative width is {each.gap:.1e}, {tolerance:g} "
-                    "was asked for"
-                )
-                for name, each in zip(names, slices, strict=True)
-                if each.gap > tolerance
-            ),
-        ),
+        warnings=(*prepared.notes, *far_apart(sample, prepared.scores, chosen), *wide),
     )
     refuse_wide(
         result,
         f"the discrepancy lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}",
-        "Scores that nearly cancel between draws next to each other leave no digits: rescale them, or thin the sample",
+        "If scores of neighboring draws nearly cancel, their digits are lost: rescale them, or thin the sample",
     )
     return result
 
 
 def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
-    """Means of h over the lowest quarter, the middle half and the highest quarter of u."""
+    """Compute the means of h over the lowest quarter, the middle half and the highest quarter of u."""
     order = np.argsort(u, kind="stable")
     reached = np.cumsum(weights[order]) - 0.5 * weights[order]
     region = np.searchsorted([0.25, 0.75], reached)
@@ -436,42 +409,3 @@ def _too_many(means: Floats, term: Term) -> str:
     many = [region for region, mean in zip(_REGIONS, means, strict=True) if mean >= term.value > 0.0]
     few = [region for region, mean in zip(_REGIONS, means, strict=True) if mean < 0.0]
     return f"there tend to be too many draws {listed(many)} and too few {listed(few)}" if many and few else ""
-
-
-def _directions(directions: str | ArrayLike, names: tuple[str, ...]) -> tuple[Floats, tuple[str, ...]]:
-    """Rows v, and what they are called."""
-    if isinstance(directions, str):
-        if directions != "coordinates":
-            raise UsageError(f"directions must be 'coordinates' or rows of numbers; received {directions!r}")
-        return np.eye(len(names)), names
-    vectors = real_numbers(directions, "directions", "'coordinates' or rows of numbers")
-    if vectors.ndim != 2 or vectors.shape[1] != len(names) or not len(vectors):
-        raise UsageError(f"directions must have shape (k, {len(names)}), one a row; received {np.shape(directions)}")
-    with np.errstate(over="ignore", under="ignore"):
-        lengths = (vectors**2).sum(axis=1)
-    if not np.isfinite(vectors).all() or not (vectors != 0.0).any(axis=1).all():
-        raise UsageError("directions must be finite, and none of them zero")
-    if not (np.isfinite(lengths) & (lengths >= np.finfo(np.float64).tiny)).all():
-        raise UsageError("directions must not be so long or short that the squares of their parts over- or underflow")
-    return vectors, tuple(f"direction {k + 1}" for k in range(len(vectors)))
-
-
-def _bounds_along(vectors: Floats, limits: Floats | None) -> list[Floats | None]:
-    """Bounds of v.x for each direction; None where there are none."""
-    if limits is None or not np.isfinite(limits).any():
-        return [None] * len(vectors)
-    is_bounded = [bool(np.isfinite(row).any()) for row in limits]
-    found: list[Floats | None] = []
-    for vector in vectors:
-        involved = np.flatnonzero(vector)
-        if not any(is_bounded[j] for j in involved):
-            found.append(None)
-        elif len(involved) == 1:
-            j = int(involved[0])
-            found.append(np.sort(vector[j] * limits[j])[None, :])
-        else:
-            raise UsageError(
-                "a direction that mixes a bounded coordinate with others has no bounds of its own: take the "
-                "coordinates as directions, or transform the bounded ones"
-            )
-    return found

@@ -1,24 +1,24 @@
-"""The cross-fitted test of the sliced graph Stein discrepancy: whether chance explains what the slices find.
+"""Goodness-of-fit test with sliced Stein functions that are learned on the other half of the draws.
 
-On one half of the draws the worst phi of every coordinate and of every principal axis is found; its test function h has
-mean zero under the target whatever phi is, so that the mean of h over the *other* half, over its standard error, is a
-z-score with no selection in it. The halves change places, and
+On one half of the draws the program of every coordinate and every principal axis is solved for the worst phi. Its test
+function h has mean zero under the target for any phi. The mean of h over the *other* half, divided by its standard
+error, is therefore a z-score without selection. With the halves exchanged as well, the z-score of a direction is
 
-    z = (z_1 + z_2) / sqrt(3):
+    z = (z_1 + z_2) / sqrt(3).
 
-both learn the same defect, so that their z are positively dependent, and dividing by sqrt(2) rejects right samples too
-often. The test is one-sided, since phi was made to make h large, with Bonferroni over the directions.
+Both halves learn the same bias, so that z_1 and z_2 are positively dependent, and dividing by sqrt(2) rejects exact
+samples too often. The test is one-sided, because phi maximizes h, with a Bonferroni correction over the directions.
 
-**Rounded draws** would all lie on the knots of phi, where its slope is not what it is between them, and right samples
-would be rejected. So rounding is undone before phi is learnt: every value is moved to a place drawn evenly from those
-that are rounded to it. The score stays; what it lacks is the square of the unit over twelve.
+**Rounded draws** would lie on the nodes of phi, where its slope differs from that between nodes, and exact samples
+would be rejected. Each value is therefore replaced by a uniform draw from the interval that is rounded to it, before
+phi is learned. The score is unchanged, with an error of the square of the rounding unit over twelve.
 
-It sees shapes that moments do not; like all that the score shows it does not see the weights of separate modes.
+The test detects biased shapes that moments do not. It does not detect the weights of separate modes, on which scores do
+not depend.
 
-**The worst phi** along a direction is wanted for what it is, not for what is proved of it. A test function h has mean
-zero under the target whatever phi is. So the slice's program is written down and solved here without what
-`graph_stein_discrepancy` reports of it; phi is the same. A program that is left open to more than the tolerance goes
-the long way, with its solvers, errors and all.
+**Solution.** No proof is required here, because h has mean zero under the target for any phi. The program of a slice is
+therefore solved without the report of `graph_stein_discrepancy`; phi is the same. `solve_slice`, with all its solvers,
+is used if the bracket exceeds the tolerance.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 
 TOLERANCE = 0.1
-"""Of the programs: a tighter one finds no more faults (``benchmarks/sliced.py``)."""
+"""Relative width of brackets; a smaller one does not increase the power (``benchmarks/sliced.py``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Half:
     ----------
     points, scores : ndarray, shape (n, d)
     share : ndarray, shape (n,)
-        Their probabilities.
+        Probabilities.
     """
 
     points: Floats
@@ -77,11 +77,11 @@ class Half:
 
     @cached_property
     def _distinct(self) -> DistinctSample:
-        """Points beside their scores: where rounding made points equal, their scores may differ."""
+        """Distinct rows of points and scores: points that are equal after rounding may have different scores."""
         return Sample(np.hstack([self.points, self.scores]), weights=self.share).distinct()
 
     def along(self, direction: Floats) -> Sequence[Floats]:
-        """The distinct u, their mean of s.w, and their weights with what these are beyond doubles."""
+        """Return the distinct u, their means of s.w, and the high and low parts of their weights."""
         found = self._distinct
         along, pulls = finite_projection(direction, *np.hsplit(found.points, 2))
         order = np.argsort(along)
@@ -93,14 +93,14 @@ class Half:
 
 
 def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settings) -> Slice:
-    """Find the worst phi along a direction.
+    """Learn the worst phi of a direction.
 
     Parameters
     ----------
     half : Half
     direction : ndarray, shape (d,)
     bounds : ndarray, shape (1, 2), optional
-        Of v.x; see `solve_slice`.
+        Bounds of v.x; see `solve_slice`.
     settings : Settings
 
     Raises
@@ -118,7 +118,7 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
         proof = candidate.proof
     if proof.gap > settings.tolerance:
         settings.interrupted.require("slices were solved")
-        with small_work(math.inf):  # whatever solvers it takes
+        with small_work(math.inf):
             return solve_slice(
                 direction, half.points, half.scores, (half.share, np.zeros_like(half.share)),
                 bounds=bounds, stein_factors=(1.0, 1.0, 1.0), tolerance=settings.tolerance,
@@ -128,21 +128,21 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
     return Slice(direction, proof.lower, proof.upper, u, phi, slope[:, 0], (low_end, high_end))
 
 
-_SMALLEST_AXIS = 1e-9  # variance of a principal axis, relative to the largest, below which rounding decides
-_LARGEST = 5  # directions that are kept
-_INTERPRETED = 8e-5  # seconds a draw and direction, where kernels are not compiled
+_SMALLEST_AXIS = 1e-9  # smallest relative variance of a principal axis that exceeds rounding
+_LARGEST = 5  # directions to keep
+_INTERPRETED = 8e-5  # seconds per draw and direction without compilation
 
 
 @dataclass(frozen=True, eq=False)
 class LargeSlice:
-    """A direction with a large z.
+    """Direction with a large z-score.
 
     Attributes
     ----------
     name : str
     z : float
     direction : ndarray, shape (d,)
-        v, in standard units; of a principal axis that of the first half of the draws.
+        Vector v in standard units; for a principal axis, that of the first half of the draws.
     """
 
     name: str
@@ -152,26 +152,34 @@ class LargeSlice:
 
 @dataclass(frozen=True, eq=False)
 class SlicedSteinTest:
-    """What the sliced test found.
+    """Result of the sliced test.
 
     Attributes
     ----------
     p_value : float
-        Probability of slices as large for a right sample, corrected for their number.
+        Probability of z-scores of this size under the target, corrected for their number.
     z : ndarray, shape (directions,)
-        Of the coordinates, then of the principal axes; large where the sample is wrong.
+        z-scores of the coordinates, then of the principal axes; large if the sample is biased.
     direction_names : tuple of str
-        Of the coordinates, then of the principal axes.
+        Names of the coordinates, then of the principal axes.
     autocorrelation_time : ndarray, shape (directions,)
-        Of the test functions.
+        Autocorrelation times of the test functions.
     n_effective : float
-        Draws over the median of these; for weighted draws Kish's effective size.
-    seconds : dict
-        Wall time spent on "scores" and "solve".
+        Number of draws divided by the median of these times; for weighted draws, Kish's effective size divided by it.
+    seconds : dict of str to float
+        Wall time of the stages "scores" and "solve".
     warnings : tuple of str
-        What a reader should know before the number.
+        Notes on the sample, and on the reliability of the p-value.
     largest : tuple of LargeSlice
-        The up to five directions with the largest z, that first.
+        At most five directions with the largest z-scores, in descending order.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 2)) * [1.0, 1.2]
+    >>> test = sk.sliced_stein_test(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> test.direction_names
+    ('x1', 'x2', 'principal axis 1', 'principal axis 2')
     """
 
     p_value: float
@@ -201,32 +209,32 @@ def sliced_stein_test(
     bounds: ArrayLike | None = None,
     max_seconds: float | None = None,
 ) -> SlicedSteinTest:
-    """Test whether draws come from their target by univariate Stein functions learnt on half of them.
+    """Test draws against their target with univariate Stein functions learned on half of the draws.
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
-        In the order in which they were made.
+    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+        The sample in the order of time, in any form that `as_sample` accepts.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is needed.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit; a warning says what is taken for their order.
+        Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; the target's own if not given. Bounded coordinates are in no principal axis.
+        Bounds of the support; default: those of the target. Principal axes exclude bounded coordinates.
     max_seconds : float, optional
-        Time, from the call on, after which to give up.
+        Time limit in seconds.
 
     Returns
     -------
     SlicedSteinTest
-        The p-value, and z of every direction.
+        The p-value, and the z-score of every direction.
 
     Raises
     ------
     UsageError, InputError, SolverError
-        As `sliced_stein_discrepancy` does; or if there are fewer than eight draws.
+        As `sliced_stein_discrepancy` does; InputError also if there are fewer than eight draws.
 
     Examples
     --------
@@ -244,7 +252,7 @@ def sliced_stein_test(
 
 
 def slices_of(sample: ScoredSample) -> SlicedSteinTest:
-    """Test a scored sample by its slices."""
+    """Test a scored sample with sliced Stein functions."""
     laid_out = sample.draws
     units = sample.own_units.from_bounds(sample.bounds)
     points, scaled = units.points(laid_out.unrounded(sample.bounds)), units.scores(laid_out.scores)
@@ -275,7 +283,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
 
 
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
-    """h of every direction at every draw, shape (k, n), and the directions learnt on the first half, shape (k, d)."""
+    """Return h of every direction at every draw, shape (k, n), and the directions of the first half, shape (k, d)."""
     from steinkit.runtime.compilation import announced_compilation
 
     dim = points.shape[1]
@@ -283,12 +291,12 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
     bounds: list[Floats | None] = [None] * dim if limits is None else [limits[k : k + 1] for k in range(dim)]
     halves = [Half(points[rows], scores[rows], draws.shares[rows] / draws.shares[rows].sum()) for rows in draws.halves]
 
-    def learnt(settings: Settings) -> tuple[Floats, Floats]:
+    def learned(settings: Settings) -> tuple[Floats, Floats]:
         axes = [_principal_axes(half.points, half.share, free) for half in halves]
         directions = np.stack([np.vstack([np.eye(dim), each]) for each in axes])
         limited = bounds + [None] * (directions.shape[1] - dim)
         h = np.empty((directions.shape[1], len(points)))
-        with np.errstate(all="ignore"):  # what overflows in a solver proves nothing
+        with np.errstate(all="ignore"):  # solvers may overflow
             for known, vectors, other, rows in zip(halves, directions, halves[::-1], draws.halves[::-1], strict=True):
                 for k, (vector, limits) in enumerate(zip(vectors, limited, strict=True)):
                     h[k, rows] = learn(known, vector, limits, settings).test_function(other.points, other.scores)
@@ -300,11 +308,11 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
     small = small_work(_INTERPRETED * slices * len(points))
     with bar, small, one_thread_in_libraries(), announced_compilation(), stop_signal() as stop:
         settings = Settings(TOLERANCE, deadline=deadline(), interrupted=stop)
-        return interruptible(partial(learnt, settings), stop, "slices were solved")
+        return interruptible(partial(learned, settings), stop, "slices were solved")
 
 
 def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
-    """Rows v, along which v.x has standard deviation one, of the coordinates without bounds; none of fewer than two."""
+    """Return rows v with v.x of variance one from the unbounded coordinates; none if there are fewer than two."""
     if len(free) < 2:
         return np.empty((0, points.shape[1]))
     deviations = points[:, free] - share @ points[:, free]
@@ -315,10 +323,10 @@ def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
 
 
 def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
-    """The z-scores of both halves together, and the autocorrelation times of the test functions."""
+    """Return the z-scores of both halves combined, and the autocorrelation times of the test functions."""
     shares = [draws.shares[half] / draws.shares[half].sum() for half in draws.halves]
     means = [h[:, half] @ share for half, share in zip(draws.halves, shares, strict=True)]
-    deviations = np.empty_like(h)  # from their own half's mean: the halves have different functions
+    deviations = np.empty_like(h)  # from the mean of each half, which has its own functions
     for half, mean in zip(draws.halves, means, strict=True):
         deviations[:, half] = h[:, half] - mean[:, None]
     times = draws.autocorrelation_times(np.ldexp(deviations, -_exponents(deviations)))
@@ -334,6 +342,6 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
 
 
 def _exponents(values: Floats) -> NDArray[np.int32]:
-    """Of the power of two above all values of each row, one a row: what is large may be too large for its square."""
+    """Return the exponent of a power of two above all values of each row, to avoid overflow of squares."""
     found: NDArray[np.int32] = np.frexp(np.abs(values).max(axis=1, keepdims=True))[1]
     return found

@@ -1,4 +1,4 @@
-"""The boundary factor: its range, its slope, its limits, its unit."""
+"""Boundary factor: range, slope, limits, units."""
 
 import math
 
@@ -36,7 +36,7 @@ def test_factor_vanishes_on_the_faces_like_the_distance():
     np.testing.assert_allclose(slope, [[0.5 / 3.0, 0.5, -0.5, 0.0]])
 
 
-def test_receding_bounds_leave_the_factor_of_the_others():
+def test_receding_bounds():
     near = boundary_factor(POINTS[:, :1], BOUNDS[:1], 1.0)
     far = boundary_factor(POINTS[:, :1], np.array([[0.0, 1e12]]), 1.0)
     one_sided = boundary_factor(POINTS[:, :1], np.array([[0.0, math.inf]]), 1.0)
@@ -45,7 +45,7 @@ def test_receding_bounds_leave_the_factor_of_the_others():
     assert not np.allclose(near[0], one_sided[0])
 
 
-def test_unit_does_not_matter():
+def test_factor_is_invariant_to_rescaling():
     unscaled, scaled = boundary_factor(POINTS, BOUNDS, 0.7), boundary_factor(8.0 * POINTS, 8.0 * BOUNDS, 5.6)
     np.testing.assert_allclose(unscaled[0], scaled[0], rtol=1e-14)
     np.testing.assert_allclose(unscaled[1], 8.0 * scaled[1], rtol=1e-13, atol=1e-15)

@@ -1,4 +1,4 @@
-"""Halves of chains: contiguous in every chain that can be split, whole chains where it cannot."""
+"""Halves of chains: contiguous within chains, or whole chains if they are short."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_halves(lengths, first):
     assert sorted([*halves[0], *halves[1]]) == list(range(sum(lengths)))
 
 
-def test_no_half_has_fewer_than_two_draws():
+def test_halves_have_at_least_two_draws():
     rng = np.random.default_rng(1)
     for _ in range(200):
         lengths = rng.integers(1, 7, size=rng.integers(1, 9)).tolist()

@@ -33,7 +33,6 @@ class Instance:
     dilation: float = 2.0
     graph: str = "spanner"
     solver: str = "auto"
-    directions: np.ndarray | None = None
     other: np.ndarray | None = None
     tails: float = 0.0
     stretch: float = 1.0
@@ -64,8 +63,7 @@ class Instance:
         given = {"scores": self.scores, "weights": self.weights, "bounds": self.bounds, "stein_factors": self.factors}
         given["tolerance"] = self.tolerance
         if self.measure == "sliced":
-            directions = "coordinates" if self.directions is None else self.directions
-            return sk.sliced_stein_discrepancy(self.points, **given, units="raw", directions=directions)
+            return sk.sliced_stein_discrepancy(self.points, **given, units="raw")
         if self.measure == "classical":
             return sk.classical_stein_discrepancy(self.points, **given)
         return sk.graph_stein_discrepancy(
@@ -89,7 +87,7 @@ class Instance:
     @classmethod
     def from_json(cls, line):
         values = json.loads(line)
-        for name in ("points", "scores", "weights", "bounds", "directions", "other"):
+        for name in ("points", "scores", "weights", "bounds", "other"):
             values[name] = None if values.get(name) is None else np.array(values[name], dtype=np.float64)
         return cls(**values | {"factors": tuple(values["factors"])})
 
@@ -373,10 +371,10 @@ def subnormal_gaps(rng):
 
 
 def sliced(rng):
-    """Slices along coordinates and other directions; some draws with the same projections."""
+    """Slices along coordinates, some with equal values."""
     dim = int(rng.integers(1, 4))
     n = int(rng.integers(1, 8))
-    which = int(rng.integers(0, 4))
+    which = int(rng.integers(0, 3))
     if which == 0:
         base = cancelling(rng)
         return replace(base, family="sliced", measure="sliced")
@@ -384,13 +382,8 @@ def sliced(rng):
     points = np.unique(points, axis=0) * float(rng.choice([1.0, 1e-9, 1e9]))
     scores = rng.standard_normal(points.shape) * rng.choice([1.0, 1e6])
     weights = rng.random(len(points)) + 0.01
-    directions, bounds = None, None
-    if which == 2:
-        directions = rng.integers(-2, 3, (2, dim)).astype(float)
-        directions[:, 0] = 1.0
-    elif rng.random() < 0.5:
-        bounds = _bounds(rng, points, [0.0, 1e-12, 1.0, np.inf])
-    return Instance("sliced", points, scores, "sliced", weights, bounds, factors=_factors(rng), directions=directions)
+    bounds = _bounds(rng, points, [0.0, 1e-12, 1.0, np.inf]) if rng.random() < 0.5 else None
+    return Instance("sliced", points, scores, "sliced", weights, bounds, factors=_factors(rng))
 
 
 FAMILIES = {

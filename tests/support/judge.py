@@ -159,23 +159,21 @@ def stated(instance, points, scores, weights, edges, bounds=None, coefficients=N
 
 
 def sliced_claims(instance, result):
-    """Return the claims of slices; u = v.x is computed in double precision."""
+    """Return the claims of the slices, along coordinates."""
     first, weights = distinct(instance)
     points, scores = result.units.points(result.sample.points), instance.scores[first]
     assert np.array_equal(points, instance.points[first])
-    directions = np.eye(instance.dim) if instance.directions is None else instance.directions
-    claims = []
-    for number, (v, piece) in enumerate(zip(directions, result.slices, strict=True)):
-        u, group = np.unique(points @ v, return_inverse=True)
+    said = []
+    for j, piece in enumerate(result.slices):
+        u, group = np.unique(points[:, j], return_inverse=True)
         assert np.array_equal(u, piece.positions)
-        square = sum(Fraction(each) ** 2 for each in v)
         mass, pull = [Fraction(0)] * len(u), [Fraction(0)] * len(u)
-        for k, weight, score in zip(group.tolist(), weights, scores, strict=True):
+        for k, weight, score in zip(group.tolist(), weights, scores[:, j].tolist(), strict=True):
             mass[k] += weight
-            pull[k] += weight * sum(Fraction(a) * Fraction(b) for a, b in zip(v, score, strict=True)) / square
+            pull[k] += weight * Fraction(score)
         means = np.array([[a / b] for a, b in zip(pull, mass, strict=True)])
         edges = np.column_stack([np.arange(len(u) - 1), np.arange(1, len(u))])
         problem = stated(instance, u[:, None], means, mass, edges, bounds=[piece.bounds])
         small = len(u) <= MOST_EXACT[1]
-        claims.append(Claim(f"direction {number + 1}", exact_program(problem, 0), piece.lower, piece.upper, small))
-    return claims
+        said.append(Claim(f"coordinate {j + 1}", exact_program(problem, 0), piece.lower, piece.upper, small))
+    return said

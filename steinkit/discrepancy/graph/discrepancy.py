@@ -231,7 +231,7 @@ def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Co
         return None
     require_type(RiemannianLangevin, "a RiemannianLangevin or None", operator=operator)
     sample = data.points
-    return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names, first=sample.first)
+    return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names)
 
 
 def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:

@@ -431,7 +431,8 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
 
     Rows of the kernel matrix are computed in blocks, starting at the diagonal; entries right of the diagonal block
     count twice. If `rough`, all but the first two sums are computed in single precision, in half the time, and without
-    the pairs i = j, which could have larger rounding errors than the sum of the others."""
+    the pairs i = j, which could have larger rounding errors than the sum of the others.
+    """
     n = len(stein)
     blocks, starts = range(0, n, _ROWS), range(2 if rough else _REPLICATES, len(signs), _REPLICATES)
     sums = np.zeros((len(blocks), len(signs)))

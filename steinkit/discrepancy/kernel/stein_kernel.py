@@ -65,10 +65,14 @@ class SteinKernel:
         """Points, drift and covariance."""
         return self.points, self.drift, self.covariance
 
+    @property
+    def _kernels(self) -> tuple[Callable[..., None], Callable[..., None]]:
+        return row_kernels(self.base.radial, len(self.covariance) > len(self.points))
+
     def rows(self, which: Sequence[int] | Integers, start: int = 0, out: Floats | None = None) -> Floats:
         """Compute k0(x_i, x_j) for some rows i and every j >= start, shape (rows, n); other entries are undefined."""
         values = np.empty((len(which), len(self))) if out is None else out
-        fill_rows, _ = row_kernels(self.base.radial)
+        fill_rows, _ = self._kernels
         fill_rows(self.base.parameters(), self.form, np.asarray(which, dtype=np.int64), start, values)
         return values
 
@@ -98,7 +102,7 @@ class SteinKernel:
         n = len(self)
         stripes = min(_STRIPES, n)
         sums = np.zeros((stripes, n))
-        _, add_rows = row_kernels(self.base.radial)
+        _, add_rows = self._kernels
         parameters, form = self.base.parameters(), self.form
         rows_per_call = min(_ROWS_PER_CALL, max(1, _TERMS_PER_CALL // max(1, self.points.size)))
         reach = rows_per_call * stripes
@@ -151,14 +155,7 @@ def stein_kernel_for(
     """Return the Stein kernel at the distinct points of a sample, in its units and with its bounds."""
     raw, points = prepared.raw, prepared.raw.points
     return stein_kernel_at(
-        base,
-        points.points,
-        raw.scores,
-        raw.bounds,
-        operator,
-        units=prepared.units,
-        names=points.names,
-        first=points.first,
+        base, points.points, raw.scores, raw.bounds, operator, units=prepared.units, names=points.names
     )
 
 
@@ -171,7 +168,6 @@ def stein_kernel_at(
     *,
     units: Units | None = None,
     names: tuple[str, ...],
-    first: Integers | None = None,
 ) -> SteinKernel:
     """Return the Stein kernel at these points.
 
@@ -188,8 +184,6 @@ def stein_kernel_at(
         Units of the kernel; default: raw ones.
     names : tuple of str
         Names of the coordinates, for error messages.
-    first : ndarray of int, shape (n,), optional
-        Number of the draw of each point, for error messages.
     """
     if operator is not None and not isinstance(operator, RiemannianLangevin):
         raise UsageError(f"`operator` must be a RiemannianLangevin or None; got {type(operator).__name__}")
@@ -197,7 +191,7 @@ def stein_kernel_at(
     with np.errstate(over="ignore", invalid="ignore"):  # callers check that results are finite
         coefficients = None
         if operator is not None:
-            coefficients = operator.coefficients(points, scores, bounds=bounds, names=names, first=first)
+            coefficients = operator.coefficients(points, scores, bounds=bounds, names=names)
         if units is not None and units.kind != "raw":
             points, scores = units.points(points), units.scores(scores)
             bounds = None if bounds is None else units.limits(bounds)

@@ -9,9 +9,9 @@ since grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi''
 and b = s, it is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
 
 Points and drifts b are transposed, (d, n), so that the loops over points are contiguous in memory. The covariance a has
-shape (0, n) if it is the identity everywhere, (d, n) if it is diagonal, and otherwise (d d, n), with a_jk in row
-d j + k. These three arrays are the form of an operator. The kernels are compiled for each family of base kernels on
-first use, with its `radial` in the innermost loop.
+shape (0, n) if it is the identity everywhere, (d, n) if it is diagonal, and otherwise (d d, n), with a_jk in row d j +
+k. These three arrays are the form of an operator. Except for full matrices, the kernels are compiled for each family of
+base kernels on first use, with its `radial` in the innermost loop.
 
 Until they are compiled, small samples are processed by equivalent functions on whole arrays. All sums are taken in the
 same order: over coordinates one by one, and over points from left to right, as NumPy's running sums. Results are
@@ -37,7 +37,7 @@ Form = tuple[Floats, Floats, Floats]
 BLOCK = 256
 """Number of points that `add_rows` adds up together."""
 _AT_ONCE = 16  # rows with intermediate results that fit into the processor's caches
-_BUFFERS = 7  # of one block each, and another one per dimension
+_BUFFERS = 5
 
 
 def _fill_on_arrays(
@@ -79,7 +79,7 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
     points, drift, covariance = form
     dim = len(points)
     squared, inner, slope, trace, curvature = np.zeros((5, len(rows), points.shape[1] - start))
-    assert len(covariance) in (0, dim), "matrices require compiled kernels"
+    is_full = len(covariance) > dim
     for k in range(dim):
         r = points[k, rows, None] - points[k, start:]
         b, b_k = drift[k, rows, None], drift[k, start:]
@@ -88,10 +88,13 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
         if not len(covariance):
             slope += r * (b_k - b)
             continue
-        a, a_k = covariance[k, rows, None], covariance[k, start:]
-        here, there = a * r, a_k * r
+        here, there = np.zeros((2, *r.shape))
+        for m in range(dim * k, dim * (k + 1)) if is_full else (k,):
+            a, a_k = covariance[m, rows, None], covariance[m, start:]
+            r_m = points[m % dim, rows, None] - points[m % dim, start:]
+            here, there = here + a * r_m, there + a_k * r_m
+            trace += a * a_k
         slope += here * b_k - there * b
-        trace += a * a_k
         curvature += here * there
     if not len(covariance):
         phi, first, bend = radial(squared, 4.0 * squared, *parameters)
@@ -101,11 +104,16 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
 
 
 @cache
-def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None]]:
+def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Callable[..., None]]:
     """Return the functions `fill_rows` and `add_rows` for a family with this `BaseKernel.radial`.
+
+    For full matrices a they are functions on whole arrays, which are not compiled.
 
     Numba's cache identifies them by the variables of this function: `radial` by its name, and `edition` by its code.
     """
+    fill_on_arrays, add_on_arrays = partial(_fill_on_arrays, radial), partial(_add_on_arrays, radial)
+    if is_full:
+        return fill_on_arrays, add_on_arrays
     code = radial.__code__
     edition = crc32(code.co_code + repr(code.co_consts).encode())
     register_jitable(radial)
@@ -114,8 +122,8 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
     def fill_rows(parameters: tuple[float, ...], form: Form, rows: Integers, start: int, out: Floats) -> None:
         """Set out[k, j] = k0(x_i, x_j), i = rows[k], for j >= start; shape (rows, n)."""
         assert edition >= 0  # identifies the code of `radial`
-        dim, n = form[0].shape
-        buffers = np.empty((_BUFFERS + dim, BLOCK))
+        n = form[0].shape[1]
+        buffers = np.empty((_BUFFERS, BLOCK))
         for k in range(len(rows)):
             for low in range(start, n, BLOCK):
                 high = min(low + BLOCK, n)
@@ -131,8 +139,8 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
         over one block of points before the next, so that a block is read from memory once.
         """
         assert edition >= 0  # identifies the code of `radial`
-        dim, n = form[0].shape
-        buffers = np.empty((_BUFFERS + dim, BLOCK))
+        n = form[0].shape[1]
+        buffers = np.empty((_BUFFERS, BLOCK))
         values = np.empty(BLOCK)
         totals = np.zeros((last - first + step - 1) // step)
         for low in range((first + 1) // BLOCK * BLOCK, n, BLOCK):
@@ -153,10 +161,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
         for k in range(len(totals)):
             sums[first + k * step] += totals[k]
 
-    return (
-        with_twin(partial(_fill_on_arrays, radial))(fill_rows),
-        with_twin(partial(_add_on_arrays, radial))(add_rows),
-    )
+    return with_twin(fill_on_arrays)(fill_rows), with_twin(add_on_arrays)(add_rows)
 
 
 @register_jitable
@@ -183,10 +188,7 @@ def _fill_block(
         return
     trace, curvature = buffers[3, :width], buffers[4, :width]
     trace[:], curvature[:] = 0.0, 0.0
-    if len(covariance) == dim:
-        _diagonal_sums(form, i, low, squared, inner, slope, trace, curvature)
-    else:
-        _matrix_sums(form, i, low, buffers[5:], squared, inner, slope, trace, curvature)
+    _diagonal_sums(form, i, low, squared, inner, slope, trace, curvature)
     for j in range(width):
         phi, first, second = radial(squared[j], 1.0, *parameters)
         out[j] = 2.0 * first * (slope[j] - trace[j]) - 4.0 * curvature[j] * second + phi * inner[j]
@@ -225,43 +227,3 @@ def _diagonal_sums(
             slope[j] += here * b_k[j] - there * b
             trace[j] += a * a_k[j]
             curvature[j] += here * there
-
-
-@array_kernel
-def _matrix_sums(
-    form: Form,
-    i: int,
-    low: int,
-    buffers: Floats,
-    squared: Floats,
-    inner: Floats,
-    slope: Floats,
-    trace: Floats,
-    curvature: Floats,
-) -> None:
-    """Add the sums of `_diagonal_sums` for any a; buffers hold a(x) r and a(y) r of one coordinate, and r."""
-    points, drift, covariance = form
-    dim, width = len(points), len(squared)
-    here, there, r = buffers[0], buffers[1], buffers[2:]
-    for k in range(dim):
-        x, b = points[k, i], drift[k, i]
-        x_k, b_k, r_k = points[k, low : low + width], drift[k, low : low + width], r[k]
-        for j in range(width):
-            r_k[j] = x - x_k[j]
-            squared[j] += r_k[j] * r_k[j]
-            inner[j] += b * b_k[j]
-    for k in range(dim):
-        here[:width] = 0.0
-        there[:width] = 0.0
-        for m in range(dim):
-            a = covariance[dim * k + m, i]
-            a_km, r_m = covariance[dim * k + m, low : low + width], r[m]
-            for j in range(width):
-                here[j] += a * r_m[j]
-                there[j] += a_km[j] * r_m[j]
-                trace[j] += a * a_km[j]
-        b = drift[k, i]
-        b_k = drift[k, low : low + width]
-        for j in range(width):
-            slope[j] += here[j] * b_k[j] - there[j] * b
-            curvature[j] += here[j] * there[j]

@@ -1,4 +1,4 @@
-"""Bounded moments against plain sums and quadrature, their level, and the dependence and shapes they are there for."""
+"""Bounded features compared with their definition, their level, and their power."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def judged(x, scores, **given):
 
 
 def plain_features(x, scores):
-    """All features, shape (n,) each, from their definition, for one chain of independent draws."""
+    """Return all features of one chain by their definition, each of shape (n,)."""
     n, dim = x.shape
     z, t = (x - x.mean(axis=0)) / x.std(axis=0), scores * x.std(axis=0)
     c = z.copy()  # the median is the lower of two
@@ -42,10 +42,10 @@ def plain_features(x, scores):
     return found
 
 
-def test_means_and_z_are_those_of_the_definition():
+def test_means_and_z_scores_match_the_definition():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((301, 4)) * [1.0, 2.0, 0.1, 5.0]
-    x[:, 1] += 1.5 * x[:, 0] ** 2  # so that some features stand out
+    x[:, 1] += 1.5 * x[:, 0] ** 2  # some features have large z-scores
     scores = -x / [1.0, 4.0, 0.01, 25.0]
     found = judged(x, scores)
     plain = plain_features(x, scores)
@@ -54,12 +54,12 @@ def test_means_and_z_are_those_of_the_definition():
         values = plain[each.kind, each.coordinates]
         assert each.mean == pytest.approx(values.mean(), rel=1e-9)
         z = values.mean() / values.std() * np.sqrt(len(x))
-        assert 0.8 * abs(z) < abs(each.z) < 1.0001 * abs(z)  # autocorrelation times are 1 and more
+        assert 0.8 * abs(z) < abs(each.z) < 1.0001 * abs(z)  # autocorrelation times are at least 1
         assert each.z * z > 0.0
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_medians_are_those_of_draws_repeated_as_often_as_they_weigh(seed):
+def test_weighted_medians(seed):
     rng = np.random.default_rng(seed)
     points, counts = rng.standard_normal((3, 40)), rng.integers(1, 30, 40)
     repeated = np.sort(np.repeat(points, counts, axis=1), axis=1)
@@ -68,7 +68,7 @@ def test_medians_are_those_of_draws_repeated_as_often_as_they_weigh(seed):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 6])
-def test_p_values_are_bonferronis_over_features_of_both_kinds(dim):
+def test_p_values_have_bonferroni_corrections(dim):
     x = np.random.default_rng(1).standard_normal((400, dim))
     x = np.sign(x) + 0.3 * np.random.default_rng(2).standard_normal(x.shape)
     x[:, -1] += x[:, 0] ** 2
@@ -82,14 +82,14 @@ def test_p_values_are_bonferronis_over_features_of_both_kinds(dim):
         largest = max(abs(each.z) for each in own)
         p_values.append(min(each.p_value for each in own))
         expected = min(1.0, 2.0 * sizes[group] * tail_probability(largest, n_effective) / shares[group])
-        assert p_values[-1] <= 1.000001 * expected  # a group's own n_effective is at least that of the slowest kind
-        if dim == 1:  # where there is one group
+        assert p_values[-1] <= 1.000001 * expected  # n_effective of a group is at least that of the slowest kind
+        if dim == 1:
             assert p_values[-1] == pytest.approx(expected, rel=1e-9)
     assert found.p_value == min(p_values)
 
 
 def slowest_kind(draws, units, dim):
-    """The median autocorrelation time of the slowest kind of feature."""
+    """Return the median autocorrelation time of the slowest kind of feature."""
     points, drift, spread = standardised(draws, units, None)
     bounded._centre(points, draws)
     fields = bounded._Fields(points, drift, spread, draws.shares)
@@ -100,8 +100,8 @@ def slowest_kind(draws, units, dim):
     return max(np.median(bounded._times(fields, kind, *rows, draws)) for kind, rows in kinds.items())
 
 
-def test_the_largest_are_found_without_the_times_of_all():
-    """A slow chain, whose times differ, in so many dimensions that most features are left out."""
+def test_largest_features_do_not_require_all_times():
+    """A slow chain in many dimensions, where times are computed for a part of the features."""
     rng = np.random.default_rng(2)
     x = rng.standard_normal((600, 9))
     for t in range(1, 600):
@@ -122,24 +122,24 @@ def test_the_largest_are_found_without_the_times_of_all():
 
 
 def test_features_have_mean_zero_on_a_box():
-    """Under the density 2 x on [0, 1] times that of an exponential, far from zero at its ends."""
+    """The density 2 x exp(-y) on [0, 1] x [0, inf) is positive at the bounds."""
     rng = np.random.default_rng(3)
-    accused = 0
+    rejected = 0
     for _ in range(60):
         x = np.column_stack([np.sqrt(rng.random(800)), rng.exponential(size=800)])
         scores = np.column_stack([1.0 / x[:, 0], -np.ones(800)])
-        accused += judged(x, scores, bounds=np.array([[0.0, 1.0], [0.0, np.inf]])).p_value <= 0.05
-    assert accused <= 8
+        rejected += judged(x, scores, bounds=np.array([[0.0, 1.0], [0.0, np.inf]])).p_value <= 0.05
+    assert rejected <= 8
     unbounded = judged(x, scores)
-    assert unbounded.p_value < 1e-6  # without bounds the identities are false
+    assert unbounded.p_value < 1e-6  # the features require bounds
 
 
-def test_weights_stand_for_repeated_draws():
+def test_importance_weights():
     rng = np.random.default_rng(4)
     x = rng.standard_normal((500, 3)) + np.array([0.0, 0.0, 0.3])
-    weights = np.exp(-0.3 * x[:, 2] + 0.045)  # of N(0, I) for draws of N(0.3, 1)
-    right, wrong = judged(x, -x, weights=weights), judged(x, -x, weights=np.exp(1.2 * x[:, 2]))
-    assert right.p_value > 0.01 > wrong.p_value
+    weights = np.exp(-0.3 * x[:, 2] + 0.045)  # importance weights for N(0, I)
+    exact, biased = judged(x, -x, weights=weights), judged(x, -x, weights=np.exp(1.2 * x[:, 2]))
+    assert exact.p_value > 0.01 > biased.p_value
 
 
 FAMILIES = {
@@ -152,8 +152,8 @@ FAMILIES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_right_draws_are_rejected_no_more_often_than_they_may_be(name):
-    """Of 60 about three at .05 are expected, and less than one at .01."""
+def test_level(name):
+    """Three rejections of 60 are expected at level .05, and 0.6 at level .01."""
     target, moving = FAMILIES[name]
     rng, p_values = np.random.default_rng(5), []
     for _ in range(60):
@@ -191,7 +191,7 @@ def bimodal(rng):
         (bimodal, {"peak", "asymmetry"}, (2,)),
     ],
 )
-def test_what_moments_do_not_see_is_found_and_named(make, kinds, coordinates):
+def test_power_where_moments_have_none(make, kinds, coordinates):
     found = [(judged(x, -x), x) for x in (make(np.random.default_rng([6, k])) for k in range(10))]
     assert sum(each.p_value <= 0.01 for each, _ in found) >= 7
     named = [each.largest[0] for each, _ in found if each.p_value <= 0.01]
@@ -201,8 +201,8 @@ def test_what_moments_do_not_see_is_found_and_named(make, kinds, coordinates):
 
 
 @pytest.mark.parametrize(("make", "kind"), [(quadratic, "location given"), (spread_by_size, "spread given")])
-def test_the_sign_of_a_mean_says_which_way(make, kind):
-    """Near the median of x1 the draws of x2 are too low; and those of x5 too narrow near that of x2."""
+def test_sign_of_a_mean(make, kind):
+    """Near the median of x1, x2 is too low; near the median of x2, x5 is too narrow."""
     x = make(np.random.default_rng(7))
     largest = judged(x, -x).largest[0]
     assert largest.kind == kind

@@ -1,4 +1,4 @@
-"""All pairs together against mean-field draws of normal distributions, and right draws in order and out of it."""
+"""Joint test of all pairs: level for exact draws and chains, and power for mean-field draws."""
 
 from dataclasses import replace
 
@@ -24,19 +24,19 @@ def equicorrelated(dim, correlation=0.3):
 
 
 def mean_field(rng, n, precision):
-    """The best independent normals: each with the variance that it has given the others."""
+    """Return mean-field draws, with the conditional variances of the coordinates."""
     return rng.standard_normal((n, len(precision))) / np.sqrt(np.diag(precision))
 
 
 def chain(rng, n, root, memory):
-    """An autoregressive chain with the law N(0, root root')."""
+    """Return an autoregressive chain for N(0, root root')."""
     found = rng.standard_normal((n, len(root)))
     for k in range(1, n):
         found[k] = memory * found[k - 1] + np.sqrt(1.0 - memory**2) * found[k]
     return found @ root.T
 
 
-def test_blocks_of_coordinates_change_nothing(monkeypatch):
+def test_result_does_not_depend_on_block_size(monkeypatch):
     covariance, precision = equicorrelated(7)
     points = np.random.default_rng(1).multivariate_normal(np.zeros(7), covariance, 400)
     whole = p_value(points, precision)
@@ -45,7 +45,7 @@ def test_blocks_of_coordinates_change_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("chains", [1, 4, 20])
-def test_a_mean_field_fit_of_many_coordinates_is_seen(chains):
+def test_mean_field_fits_are_rejected(chains):
     _, precision = equicorrelated(50)
     found = [p_value(mean_field(np.random.default_rng(k), 1500, precision), precision, chains=chains) for k in range(5)]
     assert max(found) < 1e-3
@@ -53,7 +53,7 @@ def test_a_mean_field_fit_of_many_coordinates_is_seen(chains):
 
 @pytest.mark.parametrize("memory", [0.0, 0.8, -0.8])
 @pytest.mark.parametrize("dim", [3, 20])
-def test_right_draws_have_even_p_values(dim, memory):
+def test_level(dim, memory):
     covariance, precision = equicorrelated(dim)
     root = np.linalg.cholesky(covariance)
     rng = np.random.default_rng(11)
@@ -63,7 +63,7 @@ def test_right_draws_have_even_p_values(dim, memory):
     assert (found <= 0.001).sum() <= 3
 
 
-def test_order_of_chains_and_units_make_no_difference():
+def test_result_is_invariant_to_order_of_chains_and_units():
     _, precision = equicorrelated(6)
     x = np.random.default_rng(3).standard_normal((400, 6))
     found = p_value(x, precision, chains=4)
@@ -76,13 +76,13 @@ def test_order_of_chains_and_units_make_no_difference():
     assert joint_dependence(whole) == pytest.approx(p_value(x, precision), rel=1e-6)
 
 
-def test_many_short_chains_make_sixteen_batches():
+def test_many_short_chains():
     _, precision = equicorrelated(50)
     x = mean_field(np.random.default_rng(6), 4000, precision)
     assert p_value(x, precision, chains=1000) < 1e-3
 
 
-def test_a_bad_start_does_not_excuse_the_rest():
+def test_burn_in_does_not_hide_missing_dependence():
     covariance, precision = equicorrelated(40, 0.06)
     draws = mean_field(np.random.default_rng(0), 2000, precision)
     draws[:20] += 5.0
@@ -91,7 +91,7 @@ def test_a_bad_start_does_not_excuse_the_rest():
     assert found.burn_in is None
 
 
-def test_what_it_does_not_take():
+def test_unsupported_draws():
     _, precision = equicorrelated(3)
     x = np.abs(np.random.default_rng(4).standard_normal((400, 3)))
     assert p_value(x, precision, weights=np.arange(400.0)) is None
@@ -101,7 +101,7 @@ def test_what_it_does_not_take():
     assert p_value(x[:20], precision) is None
 
 
-def test_the_verdict_says_so_and_biases_are_not_told():
+def test_verdict_reports_weak_dependence():
     covariance, precision = equicorrelated(50)
     target = sk.targets.Normal(np.zeros(50), covariance=covariance)
     draws = mean_field(np.random.default_rng(5), 1500, precision)
@@ -110,6 +110,6 @@ def test_the_verdict_says_so_and_biases_are_not_told():
     assert "any correlations are slightly wrong, none of them clearly" in found.sentence
     assert not found.bias.reliable.any()
     assert sk.verdict(draws, target).bias.method == "run"
-    run = sk.estimate_bias(draws, target)  # which has the pairs from where the draws have gone
+    run = sk.estimate_bias(draws, target)
     assert run.method == "run"
     assert np.abs(run.sd_bias - np.log(1.0 / np.sqrt(precision[0, 0]))).max() < 0.1

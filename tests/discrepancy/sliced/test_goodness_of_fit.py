@@ -1,4 +1,4 @@
-"""The sliced test: level on right samples and slow chains, power, units, bounds, weights."""
+"""Sliced test: level for exact samples and slow chains, power, units, bounds, weights."""
 
 import numpy as np
 import pytest
@@ -10,35 +10,35 @@ from steinkit.discrepancy.sliced import sliced_stein_discrepancy
 from steinkit.discrepancy.sliced_goodness_of_fit import sliced_stein_test
 
 
-def test_right_samples_are_seldom_accused():
-    """At .05 of 50 samples; the test is cautious, and binomial(50, .05) exceeds 7 with probability .01."""
+def test_level_of_exact_samples():
+    """A binomial(50, .05) count exceeds 7 with probability .01."""
     target = sk.targets.Normal([0.0, 0.0, 0.0], covariance=[[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 4.0]])
     rng = np.random.default_rng(0)
     assert sum(sliced_stein_test(target.sample(300, rng), target).p_value < 0.05 for _ in range(50)) <= 7
 
 
-def test_slow_chains_are_seldom_accused():
-    rng, accused = np.random.default_rng(1), 0
+def test_level_of_slow_chains():
+    rng, rejected = np.random.default_rng(1), 0
     for _ in range(40):
         x = rng.standard_normal((1000, 2))
         for t in range(1, len(x)):
             x[t] = 0.8 * x[t - 1] + 0.6 * x[t]
-        accused += sliced_stein_test(x, scores=-x).p_value < 0.05
-    assert accused <= 6
+        rejected += sliced_stein_test(x, scores=-x).p_value < 0.05
+    assert rejected <= 6
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "biased",
     [lambda x: 0.85 * x, lambda x: 1.2 * x, lambda x: x + 0.3 * np.eye(x.shape[1])[0], lambda x: np.sign(x) * x**2],
     ids=["narrow", "wide", "shifted", "other shape"],
 )
 @pytest.mark.parametrize("dim", [1, 4])
-def test_wrong_samples_are_accused(wrong, dim):
-    x = wrong(np.random.default_rng(2).standard_normal((1000, dim)))
+def test_power(biased, dim):
+    x = biased(np.random.default_rng(2).standard_normal((1000, dim)))
     assert sliced_stein_test(x, scores=-x).p_value < 1e-3
 
 
-def test_a_thin_direction_is_found_along_the_principal_axes():
+def test_principal_axes_detect_a_narrow_direction():
     covariance = np.array([[1.0, 0.95], [0.95, 1.0]])
     target = sk.targets.Normal([0.0, 0.0], covariance=covariance)
     x = target.sample(1000, np.random.default_rng(3))
@@ -48,27 +48,27 @@ def test_a_thin_direction_is_found_along_the_principal_axes():
     assert found.direction_names[int(found.z.argmax())].startswith("principal axis")
 
 
-def test_units_of_the_coordinates_do_not_matter():
+def test_z_scores_are_invariant_to_rescaling():
     x, scale = 1.1 * np.random.default_rng(4).standard_normal((300, 2)), np.array([1e-3, 70.0])
     one, other = sliced_stein_test(x, scores=-x), sliced_stein_test(x * scale, scores=-x / scale)
     assert other.z == pytest.approx(one.z, rel=1e-5, abs=1e-5)
 
 
-def test_bounds_are_needed_and_used():
+def test_bounds_are_required():
     target = sk.targets.Gamma([1.0, 1.0])
-    rng, accused, bare = np.random.default_rng(5), 0, 0
+    rng, rejected, bare = np.random.default_rng(5), 0, 0
     for _ in range(20):
         x = target.sample(300, rng)
         found = sliced_stein_test(x, target)
-        accused += found.p_value < 0.05
+        rejected += found.p_value < 0.05
         bare += sliced_stein_test(x, scores=target.score(x)).p_value < 0.05
     assert found.direction_names == ("x1", "x2")
-    assert accused <= 4
+    assert rejected <= 4
     assert bare == 20
     assert sliced_stein_test(1.4 * target.sample(1000, rng), target).p_value < 0.01
 
 
-def test_weights_that_lead_to_the_target():
+def test_importance_weights():
     wide, target = sk.targets.Normal([0.0, 0.0], covariance=2.0), sk.targets.Normal([0.0, 0.0])
     x = wide.sample(3000, np.random.default_rng(6))
     weights = np.exp(target.log_density(x) - wide.log_density(x))
@@ -76,14 +76,14 @@ def test_weights_that_lead_to_the_target():
     assert sliced_stein_test(x, target).p_value < 1e-3
 
 
-def test_z_is_that_of_its_definition():
+def test_z_score_matches_its_definition():
     x = 0.95 * np.random.default_rng(7).standard_normal((200, 1))
     z = (x - x.mean()) / x.std()
     t, h = -x * x.std(), np.empty(200)
     halves = np.arange(100), np.arange(100, 200)
     for learn, use in (halves, halves[::-1]):
-        learnt = sliced_stein_discrepancy(z[learn], scores=t[learn], units="raw", tolerance=0.1).slices[0]
-        h[use] = learnt.test_function(z[use], t[use])
+        learned = sliced_stein_discrepancy(z[learn], scores=t[learn], units="raw", tolerance=0.1).slices[0]
+        h[use] = learned.test_function(z[use], t[use])
     centred = np.concatenate([h[half] - h[half].mean() for half in halves])
     time = integrated_autocorrelation_times(centred[None], [slice(0, 200)])[0]
     each = [h[half].mean() / (h[half].std(ddof=1) * np.sqrt(time / 100)) for half in halves]
@@ -92,7 +92,7 @@ def test_z_is_that_of_its_definition():
     assert found.p_value == pytest.approx(stats.t.sf(found.z[0], 200 / time / 5.0), rel=1e-6)
 
 
-def test_the_largest_slices_are_kept_with_their_directions():
+def test_largest_z_scores_and_their_directions():
     covariance = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
     target = sk.targets.Normal(np.zeros(3), covariance=covariance)
     found = sliced_stein_test(1.1 * target.sample(400, np.random.default_rng(8)), target)
@@ -110,13 +110,13 @@ def test_the_largest_slices_are_kept_with_their_directions():
     assert only.name == "x1"
 
 
-def test_scores_whose_squares_overflow_are_tested_as_others_are():
+def test_scores_with_overflowing_squares():
     rng = np.random.default_rng(0)
     draws = np.cumsum(rng.standard_normal((400, 2)), axis=0) % 7.0
     z = sliced_stein_test(draws, scores=-(2.0**60) * draws).z
     large = sliced_stein_test(draws, scores=-(2.0**300) * draws)
     assert np.abs(z).min() > 0.0
     assert large.z == pytest.approx(z, rel=1e-6)
-    spoilt = -draws
-    spoilt[7] *= 2.0**300
-    assert np.isfinite(sliced_stein_test(draws, scores=spoilt).z).all()
+    outlying = -draws
+    outlying[7] *= 2.0**300
+    assert np.isfinite(sliced_stein_test(draws, scores=outlying).z).all()

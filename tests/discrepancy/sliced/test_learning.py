@@ -1,4 +1,4 @@
-"""Functions learnt for the test: those of the discrepancy's slices, ties, what is left open, deadlines."""
+"""Functions learned for the sliced test compared with those of `solve_slice`; ties, other solvers, deadlines."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def half(seed=0, n=200, kind="distinct"):
     if kind == "weighted":
         points, share = np.round(points, 1), rng.dirichlet(np.ones(n))
     scores = -1.1 * points
-    if kind == "rounded together":  # in the draws' own units
+    if kind == "rounded together":
         points = np.round(points, 1)
     return Half(points, scores, share)
 
@@ -48,18 +48,18 @@ def one_by_one(half, bounds=FREE):
 def assert_same(learnt, expected):
     for one, other in zip(learnt, expected, strict=True):
         assert np.array_equal(one.positions, other.positions)
-        np.testing.assert_allclose(one.phi, other.phi, rtol=0.0, atol=1e-9)  # weights are rounded on different ways
+        np.testing.assert_allclose(one.phi, other.phi, rtol=0.0, atol=1e-9)  # weights are rounded differently
         np.testing.assert_allclose(one.slope, other.slope, rtol=0.0, atol=1e-9)
         assert one.bounds == other.bounds
 
 
 @pytest.mark.parametrize("kind", ["distinct", "repeated", "weighted", "rounded together"])
-def test_functions_are_those_of_the_slices(kind):
+def test_functions_match_those_of_solve_slice(kind):
     draws = half(kind=kind)
     assert_same(by(draws), one_by_one(draws))
 
 
-def test_weights_along_a_direction_are_the_draws_own_beyond_doubles():
+def test_weights_along_a_direction_in_double_double():
     draws = half(n=50)
     share = np.random.default_rng(4).dirichlet(np.ones(50))
     u, _, weights, low = Half(draws.points, draws.scores, share).along(DIRECTIONS[2])
@@ -70,15 +70,15 @@ def test_weights_along_a_direction_are_the_draws_own_beyond_doubles():
         assert abs(Fraction(found) + Fraction(beyond) - Fraction(exact) / total) < 2.0**-95 * found
 
 
-def test_functions_are_those_of_the_slices_up_to_bounds():
+def test_functions_match_on_bounded_supports():
     draws = half(1)
     inside = Half(np.abs(draws.points), draws.scores, draws.share)
     bounds = [np.array([[0.0, np.inf]]), np.array([[0.0, 9.0]])]
     assert_same(by(inside, bounds), one_by_one(inside, bounds))
 
 
-def test_what_is_left_open_goes_the_long_way(monkeypatch):
-    """The chain's method stops early: its answers are no use, and other solvers take over as they do for slices."""
+def test_open_brackets_are_left_to_other_solvers(monkeypatch):
+    """The chain solver stops early, and other solvers are used."""
     monkeypatch.setattr(interior_point, "_MOST_ITERATIONS", 2)
     calls = []
     monkeypatch.setattr(
@@ -95,25 +95,19 @@ def test_large_scores_of_ties():
     assert_same(by(large), one_by_one(large))
 
 
-def test_what_overflows_is_refused():
-    draws = half()
-    with pytest.raises(sk.InputError, match="overflow along a direction"):
-        by(Half(draws.points / np.abs(draws.points).max() * 1e308, draws.scores, draws.share))
-
-
-def test_an_interrupt_does_not_send_it_the_long_way():
+def test_interrupts_are_raised():
     stop = StopSignal()
     stop.set()
     with pytest.raises(KeyboardInterrupt):
         learn(half(), DIRECTIONS[0], None, Settings(TOLERANCE, interrupted=stop))
 
 
-def test_time_runs_out():
+def test_time_limit():
     with pytest.raises(sk.SolverError), time_limit(1e-6):
         by(half())
 
 
-def test_h_is_that_of_a_cubic_hermite_spline():
+def test_h_matches_a_cubic_hermite_spline():
     (found,) = one_by_one(half(4), FREE[:1])
     spline, rng = CubicHermiteSpline(found.positions, found.phi, found.slope), np.random.default_rng(5)
     u = np.concatenate([rng.uniform(found.positions[0], found.positions[-1], 100), found.positions])

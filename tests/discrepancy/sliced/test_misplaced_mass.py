@@ -1,4 +1,4 @@
-"""Where draws are too many, against the distribution functions themselves."""
+"""Regions with too many draws compared with distribution functions."""
 
 import math
 
@@ -13,12 +13,12 @@ EQUAL = np.full(N, 1.0 / N)
 
 
 def of_normal(u, shares=EQUAL):
-    """Draws that ought to be N(0, 1)."""
+    """Return the misplaced mass of draws with target N(0, 1)."""
     return misplaced_mass(u, -u, shares)
 
 
 def true_excess(found, distribution):
-    """What the draws' distribution has in the interval above the standard normal."""
+    """Return the excess probability of the interval over that of the standard normal."""
     own, target = (each.cdf(found.high) - each.cdf(found.low) for each in (distribution, stats.norm))
     return own - target
 
@@ -34,22 +34,22 @@ def true_excess(found, distribution):
     ],
     ids=["shifted", "wide", "narrow", "cut", "skewed"],
 )
-def test_the_excess_is_that_of_the_distributions(distribution):
-    """Draws at the quantiles, so that nothing is left to chance."""
+def test_excess_matches_the_distributions(distribution):
+    """The draws are quantiles."""
     found = of_normal(distribution.ppf((np.arange(N) + 0.5) / N))
     assert found.excess == pytest.approx(true_excess(found, distribution), abs=0.05)
     x = np.linspace(-4.0, 4.0, 801)
     difference = np.concatenate([[0.0], distribution.cdf(x) - stats.norm.cdf(x), [0.0]])
-    assert abs(found.excess) > 0.7 * (difference.max() - difference.min())  # about the worst there is
+    assert abs(found.excess) > 0.7 * (difference.max() - difference.min())  # nearly the largest excess
 
 
-def test_a_mode_that_draws_lack_is_where_they_are_too_few():
+def test_missing_mode_is_not_detected():
     mixed = stats.norm(-2.0, 0.7), stats.norm(2.0, 0.7)
     quantiles = mixed[0].ppf((np.arange(N) + 0.5) / N)
     weight = 0.9 * mixed[0].pdf(quantiles), 0.1 * mixed[1].pdf(quantiles)
     pull = -(weight[0] * (quantiles + 2.0) + weight[1] * (quantiles - 2.0)) / (weight[0] + weight[1]) / 0.49
     narrow = misplaced_mass(quantiles, pull, EQUAL)
-    assert abs(narrow.excess) < 0.1  # what no draw has visited is not seen
+    assert abs(narrow.excess) < 0.1  # an unvisited mode is not detected
 
 
 def test_weights_count():
@@ -62,8 +62,8 @@ def test_weights_count():
     assert (found.excess > 0.0) == (found.high == math.inf)
 
 
-def test_a_bound_ends_the_target():
-    """Draws of an exponential distribution, cut below one half: on [0, inf) and with the score -1."""
+def test_bounds_are_used():
+    """Draws of an exponential distribution without values below 1/2, with bounds [0, inf) and score -1."""
     u = 0.5 + stats.expon.ppf((np.arange(N) + 0.5) / N)
     found = misplaced_mass(u, -np.ones(N), EQUAL, (0.0, math.inf))
     assert found.low == -math.inf
@@ -71,12 +71,12 @@ def test_a_bound_ends_the_target():
     assert found.excess == pytest.approx(math.exp(-0.5) - 1.0, abs=0.03)
 
 
-def test_right_draws_misplace_little():
+def test_exact_draws_have_a_small_excess():
     for seed in range(5):
         assert abs(of_normal(np.random.default_rng(seed).standard_normal(N)).excess) < 0.05
 
 
-def test_few_draws_and_ties_are_no_trouble():
+def test_few_draws_and_ties():
     for u in (np.arange(8.0), np.repeat([-1.0, 1.0], 6)):
         found = misplaced_mass(u, -u, np.full(len(u), 1.0 / len(u)))
         assert math.isfinite(found.excess)

@@ -209,7 +209,6 @@ ON_THE_LINE = sk.targets.Normal(0.0, dim=1)
         lambda s: sk.sliced_stein_test(LONG, NORMAL, max_seconds=s),
         lambda s: sk.classical_stein_discrepancy(LONG[:, 0], ON_THE_LINE, max_seconds=s),
         lambda s: sk.wasserstein_distance(LONG[:, 0], ON_THE_LINE, max_seconds=s),
-        lambda s: sk.wasserstein_distance(LONG[:2000, :2], 1.0 + LONG[2000:4000, :2], max_seconds=s),
         lambda s: sk.verdict(LONG, NORMAL, max_seconds=s),
         lambda s: sk.thin(LONG, NORMAL, m=10**6, max_seconds=s),
     ],

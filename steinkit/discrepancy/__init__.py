@@ -1,1 +1,1 @@
-"""Discrepancies between a sample and its target: a file or a folder each, and what they share."""
+"""Discrepancies between a sample and its target, and shared modules."""

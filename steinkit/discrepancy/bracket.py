@@ -24,7 +24,7 @@ Found = TypeVar("Found", bound=Any)
 
 
 class Bracketed(BracketResult):
-    """Result of a measure whose value lies in [lower, upper]."""
+    """Result of a measure with a value in [lower, upper]."""
 
     warnings: tuple[str, ...]
 

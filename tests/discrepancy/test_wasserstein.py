@@ -1,11 +1,9 @@
 """Wasserstein distance compared with closed forms, quadrature, large samples of quantiles, and brute force."""
 
 import itertools
-import threading
 from fractions import Fraction
 from pathlib import Path
 
-import mpmath as mp
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
@@ -176,23 +174,9 @@ def exactly_on_the_line(x, y, p, q):
     return total
 
 
-def exactly_in_space(x, y):
-    """Return the cost of the optimal assignment to sixty digits."""
-    with mp.workdps(60):
-        costs = [
-            [mp.hypot(*(mp.mpf(float(a)) - mp.mpf(float(b)) for a, b in zip(u, v, strict=True))) for v in y] for u in x
-        ]
-        n = len(costs)
-        return min(mp.fsum(costs[i][order[i]] for i in range(n)) for order in itertools.permutations(range(n))) / n
-
-
 @pytest.mark.parametrize(
     ("x", "y", "exact"),
     [
-        ([[0.0, 0.0]], [[1e-100, 0.0]], 1e-100),
-        ([[0.0, 0.0], [1.0, 0.0]], [[3e99, 4e99], [1.0, 0.0]], 2.5e99),
-        ([[0.0, 0.0]], [[3e-100, 4e-100]], 5e-100),
-        ([[-1e100, 0.0]], [[1e100, 0.0]], 2e100),
         ([0.0], [1e-100], 1e-100),
         ([-8e99, 0.0], [8e99, 0.0], 8e99),
     ],
@@ -206,14 +190,11 @@ def test_distances_of_any_size(x, y, exact):
 
 @pytest.mark.parametrize("wrong", [1.1e100, -1.7e308, 5e-324])
 def test_numbers_out_of_range_are_refused(wrong):
-    for x, y in (([wrong], [0.0]), ([0.0], [wrong]), ([[wrong, 0.0]], [[0.0, 0.0]]), ([wrong], Normal())):
+    for x, y in (([wrong], [0.0]), ([0.0], [wrong]), ([wrong], Normal())):
         with pytest.raises(sk.InputError, match="rescale"):
             wasserstein_distance(x, y)
     with pytest.raises(sk.InputError, match="rescale"):
         wasserstein_distance([0.0, 1.0], [2.0], weights=[1.0, abs(wrong)])
-    draws = np.random.default_rng(0).standard_normal((5, 2))
-    with pytest.raises(sk.InputError, match="in these units"):
-        wasserstein_distance(draws, draws + 1.0, units=[1e-200, 1.0])
 
 
 SIZES = [1.0, 1e-9, 1e-50, 1e-90, 1e50, 1e90]
@@ -226,18 +207,13 @@ def test_brackets_of_numbers_of_any_size_hold_the_exact_distance(seed):
     n, m = rng.integers(1, 6, 2)
     x, y = (rng.standard_normal(k) * rng.choice(SIZES, k) for k in (n, m))
     p, q = (rng.random(k) * 10.0 ** rng.choice([0, 0, 16, -16, 90, -90], k) for k in (n, m))
-    u, v = (rng.standard_normal((n, 2)) * rng.choice(SIZES, (n, 1)) for _ in range(2))
-    for samples, further, exact in (
-        ((x, y), {"weights": p, "other_weights": q}, exactly_on_the_line(x, y, p, q)),
-        ((u, v), {}, exactly_in_space(u, v)),
-    ):
-        try:
-            result = wasserstein_distance(*samples, **further)
-            lower, upper = result.lower, result.upper
-        except sk.SolverError as refused:
-            lower, upper = refused.lower, refused.upper
-        number = Fraction if isinstance(exact, Fraction) else mp.mpf
-        assert number(lower) <= exact <= number(upper)
+    exact = exactly_on_the_line(x, y, p, q)
+    try:
+        result = wasserstein_distance(x, y, weights=p, other_weights=q)
+        lower, upper = result.lower, result.upper
+    except sk.SolverError as refused:
+        lower, upper = refused.lower, refused.upper
+    assert Fraction(lower) <= exact <= Fraction(upper)
 
 
 def test_counts_of_repeated_draws_are_divided_once():
@@ -283,19 +259,15 @@ def test_rounded_levels_before_a_far_point_are_within_the_bracket(n):
 def test_invalid_arguments_are_refused():
     draws, ones = np.random.default_rng(1).standard_normal((10, 2)), np.ones(10)
     for given, further, match in (
-        ((draws, Normal(dim=2)), {}, "one dimension"),
+        ((draws, Normal(dim=2)), {}, "one coordinate"),
+        ((draws[:, 0], draws), {}, "one coordinate"),
         ((draws[:, 0], sk.Target(score=np.negative, dim=1)), {}, "tail_integrals="),
         ((draws[:, 0], Normal()), {"other_weights": ones}, "other_weights"),
         ((draws[:, 0], Normal()), {"tolerance": 2.0}, "tolerance"),
         ((sk.Sample(draws[:, 0], weights=ones), Normal()), {"weights": ones}, "weights"),
-        ((draws, draws[:9]), {}, "9 draws"),
-        ((draws, draws), {"weights": ones}, "without weights"),
-        ((np.zeros((5001, 2)), np.ones((5001, 2))), {}, "5001"),
     ):
         with pytest.raises(sk.UsageError, match=match):
             wasserstein_distance(*given, **further)
-    with pytest.raises(sk.InputError, match="got 2 and 1"):
-        wasserstein_distance(draws, draws[:, 0])
 
 
 def test_bracket_wider_than_the_tolerance_is_reported():
@@ -303,18 +275,6 @@ def test_bracket_wider_than_the_tolerance_is_reported():
         result = wasserstein_distance(np.random.default_rng(1).standard_normal(100), Normal(), tolerance=1e-15)
     assert 1e-15 < result.gap < 1e-9
     assert "relative width" in result.warnings[-1]
-
-
-def test_assignment_ends_at_the_deadline(monkeypatch):
-    release = threading.Event()
-    monkeypatch.setattr("steinkit.runtime.deadlines._GRACE", 60.0)
-    monkeypatch.setattr("scipy.optimize.linear_sum_assignment", lambda costs: release.wait(20.0))
-    draws = np.random.default_rng(0).standard_normal((10, 2))
-    try:
-        with pytest.raises(sk.TimeLimitError, match="assigned"):
-            sk.wasserstein_distance(draws, draws + 1.0, max_seconds=1.0)
-    finally:
-        release.set()
 
 
 def test_weights_order_and_repeats():
@@ -337,18 +297,6 @@ def test_between_samples_of_one_dimension():
     assert shares.value == pytest.approx(0.25, rel=1e-11)
 
 
-def test_between_samples_of_several_dimensions():
-    rng = np.random.default_rng(2)
-    a, b = rng.standard_normal((6, 2)), rng.standard_normal((6, 2))
-    best = min(np.linalg.norm(a - b[list(order)], axis=1).mean() for order in itertools.permutations(range(6)))
-    matched = wasserstein_distance(a, b)
-    assert matched.lower <= best <= matched.upper
-    assert wasserstein_distance(a + np.array([3.0, 4.0]), a).value == pytest.approx(5.0, rel=1e-9)
-    assert wasserstein_distance(a[::-1], a).upper < 1e-10
-    many, others = rng.standard_normal((400, 3)), rng.standard_normal((400, 3))
-    assert wasserstein_distance(many, others).gap < 1e-9
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_biased_samples_are_farther(seed):
     draws = np.random.default_rng(seed).standard_normal(500)
@@ -358,8 +306,8 @@ def test_biased_samples_are_farther(seed):
 
 
 def test_contradictory_bounds_are_reported(monkeypatch):
-    monkeypatch.setattr("steinkit.discrepancy.wasserstein._in_space", lambda *_: (2.0, 1.0))
+    monkeypatch.setattr("steinkit.discrepancy.wasserstein._to_sample", lambda *_: (2.0, 1.0))
     with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as caught:
-        sk.wasserstein_distance(np.zeros((3, 2)), np.ones((3, 2)))
+        sk.wasserstein_distance(np.zeros(3), np.ones(3))
     assert caught.value.instance is not None
     Path(caught.value.instance).unlink()

@@ -433,24 +433,20 @@ def classical(rng):
 
 
 def wasserstein(rng):
-    """Distances between samples, and to uniform targets, of any size, of near points, of many repeats."""
-    which, size = (
-        int(rng.integers(0, 3)),
-        float(rng.choice([1.0, 1.0, 1e-9, 1e-50, 1e-80, 1e50, 1e90])),
-    )
-    n, dim = int(rng.integers(1, 6)), int(rng.integers(2, 4)) if which == 2 else 1
-    points = rng.random((n, dim))
+    """Distances between samples, and to uniform targets, of any size, with nearly equal points."""
+    to_target, size = rng.random() < 0.5, float(rng.choice([1.0, 1.0, 1e-9, 1e-50, 1e-80, 1e50, 1e90]))
+    points = rng.random((int(rng.integers(1, 6)), 1))
     if rng.random() < 0.4:
         points = np.concatenate([points, np.clip(points[:1] + 10.0 ** rng.uniform(-16, -9), 0.0, 1.0)])
-    other = None if which == 1 else rng.random((len(points) if dim > 1 else int(rng.integers(1, 6)), dim))
+    other = None if to_target else rng.random((int(rng.integers(1, 6)), 1))
     if other is not None and rng.random() < 0.4:
         other[: len(points)] = points[: len(other)]
         other[0] *= 1 + rng.choice([0.0, 2.0**-52, 1e-9])
     offset = float(rng.choice([0.0, 0.0, 1.0, 1e6]))
     points, other = (points + offset) * size, None if other is None else (other + offset) * size
-    weights = 10.0 ** rng.uniform(*[(0, 1), (-15, 0)][rng.integers(0, 2)], len(points)) if dim == 1 else None
+    weights = 10.0 ** rng.uniform(*[(0, 1), (-15, 0)][rng.integers(0, 2)], len(points))
     bounds = np.array([[offset * size, (offset + 1) * size]])
-    if which == 1:
+    if to_target:
         points = np.clip(points, *bounds[0])
     return Instance("wasserstein", points, np.zeros_like(points), "wasserstein", weights, bounds, other=other)
 

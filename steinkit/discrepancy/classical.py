@@ -24,7 +24,6 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import UnitsLike
 
-_TOLERANCE = 1e-6
 _SECONDS_TO_SET_UP = 4e-5  # per point, by CVXPY, which does not observe the time limit
 
 
@@ -166,7 +165,7 @@ def classical_stein_discrepancy(
     0.006062289
     """
     factors = SteinFactors.of(stein_factors)
-    requested = tolerance_of(tolerance, _TOLERANCE)
+    requested = tolerance_of(tolerance, 1e-6)
     began = time.perf_counter()
     data = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     if data.points.dim != 1:

@@ -42,7 +42,6 @@ from steinkit.target import Target
 from steinkit.text import listed
 from steinkit.units import Units, UnitsLike
 
-_TOLERANCE = 1e-3
 _APART = 1e-100  # smallest distance of spline nodes in standard units: coefficients would overflow
 _REGIONS = ("at the low end", "in the middle", "at the high end")
 
@@ -292,7 +291,7 @@ def sliced_stein_discrepancy(
     bounds: ArrayLike | None = None,
     units: UnitsLike = "own",
     stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
-    tolerance: float = _TOLERANCE,
+    tolerance: float = 1e-3,
     max_seconds: float | None = None,
 ) -> SlicedSteinDiscrepancy:
     """Compute the sliced graph Stein discrepancy: Stein functions of one coordinate at a time.
@@ -348,7 +347,7 @@ def sliced_stein_discrepancy(
     >>> narrow.lower > 2 * exact.upper
     True
     """
-    tolerance = tolerance_of(tolerance, _TOLERANCE)
+    tolerance = tolerance_of(tolerance, 1e-3)
     began = time.perf_counter()
     SteinFactors.of(stein_factors)
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,14 +33,12 @@ from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.errors import InputError, UsageError, cautious
+from steinkit.result import Claim
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.scored_sample import require_names
 from steinkit.target import Target
 from steinkit.units import Units, UnitsLike
-
-if TYPE_CHECKING:
-    from steinkit.result import Claim
 
 _EPS = 2.0**-52
 _ROUNDING = 2.0**-49  # relative, per piece

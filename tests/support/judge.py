@@ -163,7 +163,7 @@ def sliced_claims(instance, result):
     first, weights = distinct(instance)
     points, scores = result.units.points(result.sample.points), instance.scores[first]
     assert np.array_equal(points, instance.points[first])
-    said = []
+    found = []
     for j, piece in enumerate(result.slices):
         u, group = np.unique(points[:, j], return_inverse=True)
         assert np.array_equal(u, piece.positions)
@@ -175,5 +175,5 @@ def sliced_claims(instance, result):
         edges = np.column_stack([np.arange(len(u) - 1), np.arange(1, len(u))])
         problem = stated(instance, u[:, None], means, mass, edges, bounds=[piece.bounds])
         small = len(u) <= MOST_EXACT[1]
-        said.append(Claim(f"coordinate {j + 1}", exact_program(problem, 0), piece.lower, piece.upper, small))
-    return said
+        found.append(Claim(f"coordinate {j + 1}", exact_program(problem, 0), piece.lower, piece.upper, small))
+    return found

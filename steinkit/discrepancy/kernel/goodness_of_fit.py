@@ -64,7 +64,7 @@ from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, st
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, cautious, reservations
-from steinkit.runtime.compilation import announced_compilation, small_work
+from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers
 from steinkit.scored_sample import ScoredSample
@@ -269,26 +269,35 @@ def _test(
     ends = np.cumsum([len(each) for each in series]).tolist()
     places = [slice(end - len(each), end) for end, each in zip(ends, series, strict=True)]
     rows = np.concatenate(series)
-    seen = time.perf_counter()
-    size = _size(stein, points)
+    seen, n = time.perf_counter(), len(points.inverse)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # at least the statistic and every replicate: (sum_i sqrt(k0(x_i, x_i)))^2 / n
+        size = float((points.counts @ np.sqrt(stein.diagonal())) ** 2) / n
+    if not math.isfinite(size):
+        raise InputError("the Stein kernel overflows: rescale draws and scores")
     tau = math.nan
     if flip_probability is None:
         tau = max(_autocorrelation_time(stein, rows, places), _slowest_even_time(points.points, rows, places))
-        flip_probability = _flip_probability(tau, len(points.inverse), points.dim)
-        notes += _doubts(tau, len(points.inverse))
+        flip_probability = _flip_probability(tau, n, points.dim)
+        if n < _FEWEST * tau:
+            message = (
+                f"the {n} draws are equivalent to about {n / tau:.2g} independent ones (autocorrelation time "
+                f"{tau:.3g}); with fewer than {_FEWEST} the test rejects exact samples too often: run longer chains"
+            )
+            notes += (Caution(message),)
     correlated = time.perf_counter()
     signs = _sign_sums(rows, places, len(points), flip_probability, n_bootstrap, generator_from(rng))
     signs = np.vstack([points.counts.astype(np.float32), signs])
     rough = only_p and _LEAST < size < 1.0 / _LEAST
     sums = _pair_sums(stein, signs, threads, rough)
     if rough:
-        sums[np.abs(signs.sum(axis=1)) == len(points.inverse)] = sums[0]  # signs that never flip
+        sums[np.abs(signs.sum(axis=1)) == n] = sums[0]  # signs that never flip
         error = _ROUGH * np.abs(sums).max()
         sums += np.einsum("rn,rn,n->r", signs, signs, stein.diagonal())
         near = np.flatnonzero((np.abs(sums - sums[0]) <= error) & (sums != sums[0]))
         if len(near):
             sums[near] = _pair_sums(stein, signs[near], threads)
-    sums /= len(points.inverse)
+    sums /= n
     statistic, bootstrap = max(float(sums[0]), 0.0), sums[1:]
     # signs that never flip give the statistic up to rounding: a tie
     reached = int((bootstrap >= statistic - 2.0**-52 * len(points) * size).sum())
@@ -309,27 +318,6 @@ def _test(
             "bootstrap": time.perf_counter() - correlated,
         },
         warnings=(*prepared.cautions, *map(Caution, disorder), *notes),
-    )
-
-
-def _size(stein: SteinKernel, points: DistinctSample) -> float:
-    """Compute an upper bound of the statistic and of every replicate, (sum_i sqrt(k0(x_i, x_i)))^2 / n."""
-    with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):
-        diagonal = stein.diagonal()
-        size = float((points.counts @ np.sqrt(diagonal)) ** 2) / len(points.inverse)
-    if not math.isfinite(size):
-        raise InputError("the Stein kernel overflows: rescale draws and scores")
-    return size
-
-
-def _doubts(tau: float, draws: int) -> tuple[str, ...]:
-    if draws >= _FEWEST * tau:
-        return ()
-    return (
-        Caution(
-            f"the {draws} draws are equivalent to about {draws / tau:.2g} independent ones (autocorrelation time "
-            f"{tau:.3g}); with fewer than {_FEWEST} the test rejects exact samples too often: run longer chains"
-        ),
     )
 
 

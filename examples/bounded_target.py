@@ -1,14 +1,14 @@
-"""Why do bounds matter? A bounded target, and two samples of it: right and clipped.
+"""Test samples of a target with bounds.
 
     python examples/bounded_target.py [--output FOLDER] [--small]
 
-The target is a correlated normal distribution of (dose, share), cut off to dose >= 0 and 0 <= share <= 1. One sample
-is right: normal draws, those outside thrown away. The other is wrong in a way samplers often are: draws outside were
-clipped to the nearest point inside, so that they pile up on the edges.
+The target is a correlated normal distribution of (dose, share), truncated to dose >= 0 and 0 <= share <= 1. The script
+compares two samples: exact draws, for which normal draws outside the bounds are rejected, and clipped draws, for which
+they are moved to the nearest point inside and accumulate on the edges. The second is a common error of samplers.
 
-The density does not vanish at the edges, so the score alone does not say that there is nothing beyond them. Without
-`bounds` the discrepancy asks for draws out there: it is large for the right sample too, and cannot tell the two apart.
-With them it can. You will see both numbers of both samples, beside those of independent draws.
+The density is positive at the edges, and the score does not show that the target ends there. Without `bounds` the
+discrepancy is large for exact draws, too, because it expects draws outside, and does not separate the two samples. With
+`bounds` it does. The script prints both values of both samples, and those of independent draws.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ NAMES = ("dose", "share")
 
 
 def log_density(x: np.ndarray) -> np.ndarray:
-    """Log density inside the bounds, up to a constant, (n, 2) -> (n,)."""
+    """Compute the log density inside the bounds up to a constant, (n, 2) -> (n,)."""
     return -0.5 * np.einsum("ni,ij,nj->n", x - CENTRE, PRECISION, x - CENTRE)
 
 
 def score(x: np.ndarray) -> np.ndarray:
-    """Gradient of the log density, (n, 2) -> (n, 2)."""
+    """Compute the gradient of the log density, (n, 2) -> (n, 2)."""
     return -(x - CENTRE) @ PRECISION
 
 
 def uncut(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws of the normal distribution before it is cut off."""
+    """Draw from the normal distribution without truncation."""
     return rng.multivariate_normal(CENTRE, COVARIANCE, n)
 
 
 def sampler(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Independent draws from the target: normal ones until n of them lie inside."""
+    """Draw independently from the target by rejection."""
     inside = np.empty((0, 2))
     while len(inside) < n:
         draws = uncut(2 * n, rng)
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def picture(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
-    """Both samples, coloured where they do what i.i.d. draws do not, and all four discrepancies beside one another."""
+    """Plot both samples, colored where they differ from independent draws, and all four discrepancies."""
     figure = Figure(figsize=(7.2, 7.2), layout="constrained")
     above, below = figure.subfigures(2, 1)
     panels, bars = above.subplots(1, 2, sharey=True), below.add_subplot()
@@ -109,7 +109,7 @@ def picture(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference:
 
 
 def compare(ax: Axes, results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk.Reference) -> None:
-    """A bar for each discrepancy, and a line for that of independent draws."""
+    """Draw a bar for each discrepancy, and a line for that of independent draws."""
     groups = list(dict.fromkeys(how for _, how in results))
     for shift, name, color in ((-0.2, "right", "0.7"), (0.2, "clipped", "#0072B2")):
         values = [results[name, how].value for how in groups]
@@ -123,7 +123,7 @@ def compare(ax: Axes, results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], 
 
 
 def outside(ax: Axes, right: float) -> None:
-    """Shade what lies beyond the bounds."""
+    """Shade the region outside the bounds."""
     ax.set(xlim=(-0.3, right), ylim=(-0.15, 1.15))
     ax.axvspan(-0.3, 0.0, color="0.85", zorder=0)
     ax.axhspan(-0.15, 0.0, color="0.85", zorder=0)

@@ -1,24 +1,23 @@
-"""How approximate may a test of a move be? It depends on the budget: choose epsilon for each.
+"""Choose the accuracy of an approximate Metropolis-Hastings test for each budget.
 
     python examples/choose_epsilon.py [--output FOLDER] [--small]
 
-Six coefficients of a logistic regression (`nodal`, 53 patients) are sampled by random walks that differ in their test
-of a move. The exact test, epsilon = 0, reads all 53 patients. The austerity test reads two at a time until it is sure,
-at each look to an error of epsilon: for the same number of likelihood evaluations it makes several times as many moves,
-and some wrong ones. More moves serve a short chain; the bias remains in a long one.
+Random walks sample six coefficients of a logistic regression (`nodal`, 53 patients) with different acceptance tests.
+The exact test, epsilon = 0, reads all 53 patients. The austerity test reads two at a time until its decision is certain
+up to an error of epsilon per stage. For the same number of likelihood evaluations it makes several times as many moves,
+some of them incorrect. More moves improve short chains; the bias dominates in long ones.
 
-The sampler that is swept is written here: it runs `approximate_mh` to a budget, drops what the first tenth of it went
-into, and keeps 200 evenly spaced draws, so that every score is one of 200 draws. `sk.sweep` runs it with every epsilon
-and budget from the same seeds, and `choose` picks the best epsilon of each budget.
+The sampler in this script runs `approximate_mh` up to a budget, discards the states of the first tenth of the budget,
+and keeps 200 evenly spaced draws. `sk.sweep` runs it with every epsilon and budget from the same seeds, and `choose`
+selects the best epsilon of each budget. The criterion is the sliced discrepancy, because in six dimensions the graph
+discrepancy is near its upper limit. The unit of each coefficient is its posterior standard deviation.
 
-The draws are scored by slices: in six dimensions the full graph discrepancy is near its ceiling, where it hardly tells
-samples apart. The unit of each coefficient is its posterior standard deviation, the same for all.
-
-You will see the median discrepancy of each, the choice at each budget and what cannot be told from it: at 12,000
-evaluations epsilon = .1 is chosen, at 30,000 it cannot be told from the exact test, and later the exact test is best.
-At small size, five chains and no third budget, chance leaves more untold.
-As a check that is not to be had in earnest you will also see the error of the posterior mean, against that of a run of
-10^6 steps: the chance in ten chains hides in it what the discrepancy tells apart. The picture shows both.
+The script prints the median discrepancies, and the selection for each budget with the values that cannot be
+distinguished from it: epsilon = .1 is selected at 12,000 evaluations and cannot be distinguished from the exact test at
+30,000; for larger budgets the exact test is best. With `--small`, five chains and two budgets, fewer values can be
+distinguished. The script also prints the error of the posterior mean compared with a run of 10^6 steps, which is
+usually not available. With ten chains its sampling noise hides differences that the discrepancy shows. The plot shows
+both.
 
 References
 ----------
@@ -42,23 +41,23 @@ from steinkit.plots import look
 from steinkit.samplers import Draws, approximate_mh
 
 EPSILONS = (0.0, 0.1, 0.2)
-BUDGETS = (12_000, 30_000, 100_000)  # 12,000 pay for 200 exact tests after the burn-in
+BUDGETS = (12_000, 30_000, 100_000)  # 12,000 evaluations suffice for 200 exact tests after the burn-in
 KEPT = 200
-# of the posterior, from a corrected Langevin chain of 10^6 steps
+# posterior moments from a Metropolis-adjusted Langevin chain of 10^6 steps
 MEAN = np.array([-1.578, -0.559, 0.802, 0.492, 1.072, 0.798])
 SD = np.array([0.544, 0.537, 0.554, 0.570, 0.577, 0.538])
 
 
 @cache
 def run(target: sk.Posterior, epsilon: float, budget: int, seeds: int) -> Draws:
-    """A chain of each seed: side by side they take little longer than one alone, and are the same."""
-    looks = {"batch_size": 2} if epsilon else {}  # the exact test reads all data at once
+    """Run one chain per seed, vectorized over chains."""
+    looks = {"batch_size": 2} if epsilon else {}  # the exact test reads all data
     return approximate_mh(target, proposal_scale=0.1, epsilon=epsilon, budget=budget, seed=range(seeds), **looks)
 
 
 def walk(target: sk.Posterior, *, seed: int, epsilon: float, budget: int, largest: int, seeds: int) -> np.ndarray:
-    """Evenly spaced states of one chain up to a budget, without those of its first tenth, shape (KEPT, 6)."""
-    chains = run(target, epsilon, largest, seeds)  # a chain of a smaller budget is the beginning of one of the largest
+    """Return evenly spaced states of a chain between a tenth of a budget and the budget, shape (KEPT, 6)."""
+    chains = run(target, epsilon, largest, seeds)  # chains with smaller budgets are initial parts
     cost = chains.cost[seed]
     after = np.flatnonzero(chains.present[seed] & (cost > budget / 10) & (cost <= budget))
     return chains.points[seed, after[np.linspace(0, len(after) - 1, KEPT).round().astype(int)]]
@@ -104,13 +103,13 @@ def main() -> None:
 
 
 def errors_of_mean(target: sk.Posterior, setting: dict[str, float]) -> np.ndarray:
-    """Largest error of a coordinate's mean, of the chain of each seed, shape (seeds,)."""
+    """Return the largest error of a coordinate's mean for the chain of each seed, shape (seeds,)."""
     means = [walk(target, seed=seed, **setting).mean(axis=0) for seed in range(setting["seeds"])]
     return np.abs(np.array(means) - MEAN).max(axis=1)
 
 
 def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) -> Figure:
-    """Discrepancy and error of the mean against the budget, a line an epsilon; what is chosen at each budget."""
+    """Plot discrepancy and error of the mean against the budget for each epsilon, and the selections."""
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     scores = np.array([[(row.median, *row.interval) for row in choice.rows] for choice in choices.values()])
@@ -134,7 +133,7 @@ def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) 
 
 
 def lines(ax: Axes, budgets: list[int], values: np.ndarray) -> None:
-    """A line for each epsilon; values are (budgets, epsilons, 1 or 3): medians, and the ends of their intervals."""
+    """Draw a line per epsilon; values have shape (budgets, epsilons, 1 or 3): medians and interval ends."""
     for k, epsilon in enumerate(EPSILONS):
         name = "exact test" if epsilon == 0.0 else f"epsilon {epsilon:g}"
         ax.plot(budgets, values[:, k, 0], **look(k)._asdict(), markersize=5, label=name)

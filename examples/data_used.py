@@ -1,20 +1,20 @@
-"""How many data does it take to accept or reject a move? Barker's minibatch test against the austerity test.
+"""Compare the data usage of Barker's minibatch test and the austerity test.
 
     python examples/data_used.py [--output FOLDER] [--small]
 
-The posterior of a mixture of Gaussians is sampled by random walks whose moves are judged on minibatches, for 10^4, 10^5
-and 10^6 data (with `--small`, 10^3 and 10^4), at temperatures that keep the posterior as wide as that of a hundred
-data. The austerity test reads on until it is sure of the Metropolis rule's decision: where that is close it reads all
-the data. Barker's test takes the noise of the minibatch for a part of the randomness that the decision needs anyway,
-and reads until it is small enough.
+Random walks sample the posterior of a Gaussian mixture with acceptance tests on minibatches, for 10^4, 10^5 and 10^6
+data points (10^3 and 10^4 with `--small`), at temperatures for which the posterior is as wide as that of a hundred data
+points. The austerity test reads data until the decision of the Metropolis rule is certain; if the decision is close, it
+reads all data. Barker's test uses the noise of the minibatch as part of the randomness of its decision, and reads data
+until this noise is small enough.
 
-You will see the mean number of data that a decision reads for each test and number of data: less than two hundred for
-Barker's test however many there are; for the austerity test more the more there are, 700 to 14,000 (with `--small`, 250
-to 1,200). And, for the fewest data, the graph Stein discrepancy of the draws beside that of exact Metropolis: whether
-the data saved have cost anything. In full none shows: exact Metropolis, at .51, lies among the others, at .42 to
-.59. In the short chains of `--small` the austerity test's draws are as good as exact Metropolis's, and Barker's, whose
-rule accepts fewer moves, are 1.4 and 1.5 times as far off. The picture shows the distribution of the data read, and its
-mean against the number of data.
+The script prints the mean number of data points per decision for each test and number of data. Barker's test reads less
+than two hundred for any number of data; the austerity test reads more if there are more data, 700 to 14,000 (250 to
+1,200 with `--small`). For the smallest number of data it prints the graph Stein discrepancy of the draws and that of
+exact Metropolis draws, to show the cost of reading less. In the full run there is no cost: exact Metropolis has .51,
+and the others .42 to .59. In the short chains of `--small`, the austerity test is as good as exact Metropolis, and
+Barker's tests, which accept fewer moves, have 1.4 and 1.5 times its discrepancy. The plot shows the distribution of the
+data per decision, and its mean against the number of data.
 
 References
 ----------
@@ -77,12 +77,12 @@ def main() -> None:
 
 
 def posterior(size: int) -> sk.Posterior:
-    """Posterior of simulated data, at the temperature that makes it as wide as that of a hundred."""
+    """Return the posterior of simulated data, at the temperature that makes it as wide as that of a hundred."""
     return sk.targets.MixturePosterior.simulate(size, rng=1).tempered(size / AS_WIDE_AS)
 
 
 def run(test: object, size: int, chains: int, draws: int, burn_in: int = 0) -> Draws:
-    """Random-walk chains from dispersed starts, their moves judged by the test."""
+    """Run random-walk chains from dispersed starts with this acceptance test."""
     start = np.random.default_rng(3).standard_normal((chains, 2))
     return metropolis_hastings(
         posterior(size), proposal=RandomWalk(SCALE), test=test, chains=chains, draws=draws, burn_in=burn_in, start=start
@@ -90,14 +90,14 @@ def run(test: object, size: int, chains: int, draws: int, burn_in: int = 0) -> D
 
 
 def picture(sizes: list[int], read: dict[str, list[np.ndarray]]) -> Figure:
-    """Share of decisions that read so many data or more, at the largest size; and the mean against the size."""
+    """Plot the tail of the data per decision for the largest number of data, and the mean for all of them."""
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     tail, growth = figure.subplots(1, 2)
     for number, (name, batches) in enumerate(read.items()):
         colour, marker, dashes = look(number)
         ordered = np.sort(batches[-1])
-        as_many = 1.0 - np.arange(len(ordered)) / len(ordered)
-        tail.step(ordered, as_many, where="post", color=colour, linestyle=dashes)
+        tail_probability = 1.0 - np.arange(len(ordered)) / len(ordered)
+        tail.step(ordered, tail_probability, where="post", color=colour, linestyle=dashes)
         means = [batch.mean() for batch in batches]
         growth.plot(sizes, means, color=colour, marker=marker, linestyle=dashes, label=name)
     tail.set(xscale="log", yscale="log", xlabel="data read", ylabel="share of decisions reading as many or more")

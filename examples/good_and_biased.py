@@ -1,17 +1,18 @@
-"""Is this SGLD sample any good? Bias, where convergence diagnostics see none.
+"""Detect the bias of SGLD samples that convergence diagnostics do not detect.
 
     python examples/good_and_biased.py [--output FOLDER] [--small]
 
-Three samples of one posterior, bundled in `examples/data` (`make_data.py` makes them): random-walk Metropolis, which is
-exact, and stochastic gradient Langevin dynamics at two step sizes, which is biased by the noise of its minibatches.
-Effective sample size cannot tell them apart: all three are thinned until no autocorrelation is left.
+The script compares three samples of one posterior, which are bundled in `examples/data` (see `make_data.py`):
+random-walk Metropolis, which is exact, and stochastic gradient Langevin dynamics (SGLD) at two step sizes, which is
+biased by the noise of its minibatches. All three are thinned until no autocorrelation is left, so that their effective
+sample sizes are equal.
 
-You will see a table with the certified discrepancy of each, beside those of a few samples of independent draws from the
-posterior, each in its own standard deviations, as `steinkit score` measures a file. The Metropolis draws lie within
-their range, in full .96 times their median. A step size of 5e-3, whose spreads look right, lies beyond it, at 2.3 times
-the median; 5e-2 is far off. At small size, a fifth of the draws and three independent samples, chance weighs more:
-Metropolis is at 1.5 times their median, just above their range, and 5e-3 at 2.4. Then, in words, what is wrong with the
-worst, and a picture of where.
+The script prints a table with the certified discrepancy of each sample, in units of its own standard deviations as in
+`steinkit score`, and those of independent draws from the posterior. The Metropolis sample is within the range of
+independent draws, at .96 times their median. A step size of 5e-3, with plausible standard deviations, is above the
+range at 2.3 times the median, and 5e-2 is strongly biased. With `--small`, a fifth of the draws and three independent
+samples, sampling noise is larger: Metropolis is at 1.5 times the median, just above the range, and 5e-3 at 2.4. The
+script also prints a summary of the most biased sample, and plots the draws.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ def main() -> None:
 
 
 def score(path: Path, target: sk.Target, every: int) -> sk.GraphSteinDiscrepancy:
-    """The discrepancy of a sample file, or of every so many of its draws."""
+    """Compute the discrepancy of a sample file, or of every n-th of its draws."""
     sample = sk.read_sample(path)
     return sk.graph_stein_discrepancy(sample[::every], target, units="own")
 
 
 def table(results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> str:
-    """One line a sample: the certified bracket, and its ratio to the median of independent samples."""
+    """Format one line per sample: the certified bracket, and its ratio to the median of independent samples."""
     lines = [f"{'sample':18}{'sd':>14}{'certified discrepancy':>28}{'ratio to i.i.d.':>18}"]
     for name, result in results.items():
         sd = ", ".join(f"{value:.2f}" for value in result.sample.points.std(axis=0))
@@ -77,7 +78,7 @@ def table(results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Referen
 def picture(
     results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference, target: sk.targets.MixturePosterior
 ) -> Figure:
-    """The draws over the posterior's contours, one panel a sample, coloured where they do what i.i.d. draws do not."""
+    """Plot the draws over contours of the posterior, colored where they differ from independent draws."""
     figure = Figure(figsize=(7.2, 4.0), layout="constrained")
     panels = figure.subplots(1, len(results), sharex=True, sharey=True)
     everything = np.concatenate([result.sample.points for result in results.values()])
@@ -99,7 +100,7 @@ def picture(
 
 
 def contours(ax: Axes, target: sk.Target, lower: np.ndarray, upper: np.ndarray) -> None:
-    """Lines of equal posterior density that hold the shares `MASSES` of the posterior."""
+    """Draw contours of the posterior density that contain the probabilities `MASSES`."""
     x, y = (np.linspace(a, b, 120) for a, b in zip(lower, upper, strict=True))
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     log_density = target.log_density(grid)

@@ -1,23 +1,24 @@
-"""Make the bundled draws of `examples/data`: a good sample of a posterior, and three that a step size has biased.
+"""Generate the draws bundled in `examples/data`: an exact sample of a posterior, and biased ones.
 
     python examples/make_data.py [--output FOLDER]
 
 The target is the posterior of Welling and Teh's mixture (`sk.targets.MixturePosterior`), which has two modes. Each
-sample holds 1000 draws: 200 independent chains from N(0, I), 5 draws of each, with enough steps before and between
-the draws to forget where the chain was. What sets the samples apart is therefore bias, not autocorrelation:
+sample consists of 1000 draws: 5 draws of each of 200 independent chains from N(0, I), with enough steps before and
+between the draws to remove the dependence on the earlier state. The samples therefore differ by bias, and not by
+autocorrelation:
 
-    metropolis.csv    random-walk Metropolis on all the data, proposal sd 1, every 1000th step: exact
-    sgld_5e-3.csv     stochastic gradient Langevin dynamics, step size 5e-3, every 8000th step: a little biased
-    sgld_5e-2.csv     the same with step size 5e-2: badly biased
+    metropolis.csv    random-walk Metropolis with all data, proposal sd 1, every 1000th step: exact
+    sgld_5e-3.csv     stochastic gradient Langevin dynamics, step size 5e-3, every 8000th step: slightly biased
+    sgld_5e-2.csv     the same with step size 5e-2: strongly biased
 
-    sgld_nodal.csv    the same of a logistic regression, `sk.targets.LogisticRegression.nodal()`, with one mode
+    sgld_nodal.csv    the same for a logistic regression with one mode, `sk.targets.LogisticRegression.nodal()`
 
-The mode it is in is what a chain forgets last: the autocorrelation of theta2 falls below .05 after about 200 steps of
-Metropolis, 2000 of SGLD at 5e-2 and 6000 at 5e-3. Hence SGLD is thinned harder, at both step sizes alike.
+Moves between the modes are the slowest: the autocorrelation of theta2 falls below .05 after about 200 steps of
+Metropolis, 2000 steps of SGLD at 5e-2 and 6000 at 5e-3. SGLD is therefore thinned more, equally for both step sizes.
 
-The draws come from `numpy.random.Generator` on PCG64, seeded as below. They are rounded to 8 decimals, which is far
-below their spread and far above what processors disagree on in the last bits of exp, so that the files come out the
-same everywhere. Both samplers are written out here until `steinkit.samplers` has its own; they move there then.
+The draws come from `numpy.random.Generator` on PCG64 with the seeds below. They are rounded to 8 decimals, which is far
+below their spread and far above platform differences in the last bits of exp, so that the files are the same on every
+platform.
 
 References
 ----------
@@ -45,7 +46,7 @@ Steps = Iterator[np.ndarray]
 
 
 def metropolis(target: sk.Posterior, rng: np.random.Generator) -> Steps:
-    """Random-walk Metropolis, all chains side by side: yields their states, shape (chains, 2), step after step."""
+    """Yield the states of random-walk Metropolis chains, shape (chains, 2), step by step."""
     theta = rng.standard_normal((CHAINS, 2))
     height = target.log_density(theta)
     while True:
@@ -58,12 +59,12 @@ def metropolis(target: sk.Posterior, rng: np.random.Generator) -> Steps:
 
 
 def sgld(target: sk.Posterior, step_size: float, rng: np.random.Generator) -> Steps:
-    """Stochastic gradient Langevin dynamics, without a Metropolis correction, all chains side by side.
+    """Yield the states of stochastic gradient Langevin dynamics, without a Metropolis correction.
 
     theta <- theta + step_size / 2 (grad log prior + N/b sum of grad log likelihood over the batch)
                    + sqrt(step_size) N(0, I)
 
-    Each chain runs through the data in batches of b = 5 without replacement, in a new order each epoch.
+    Each chain uses the data in batches of b = 5 without replacement, in a new order each epoch.
     """
     (data,) = target.data
     scale = target.size / BATCH_SIZE
@@ -77,14 +78,14 @@ def sgld(target: sk.Posterior, step_size: float, rng: np.random.Generator) -> St
 
 
 def thinned(steps: Steps, every: int) -> sk.Sample:
-    """The states of all chains at every so many steps, laid out chain after chain."""
+    """Return the states of all chains at every n-th step, ordered by chain."""
     states = islice(steps, every - 1, every * DRAWS_PER_CHAIN, every)
     draws = np.stack(list(states), axis=1).reshape(-1, 2)
     return sk.Sample(np.round(draws, DECIMALS), names=("theta1", "theta2"))
 
 
 def sgld_nodal() -> sk.Sample:
-    """SGLD on the nodal posterior, step size 5e-2, batches of 10 of the 53 data, every 1000th step."""
+    """Run SGLD on the nodal posterior: step size 5e-2, batches of 10 of 53 data, every 1000th step."""
     settings = {"step_size": 5e-2, "batch_size": 10, "chains": CHAINS, "draws": DRAWS_PER_CHAIN, "thin": 1000}
     draws = sk.samplers.sgld(sk.targets.LogisticRegression.nodal(), **settings, seed=1).to_sample()
     return sk.Sample(np.round(draws.points, DECIMALS), names=draws.names)

@@ -1,20 +1,21 @@
-"""Which step size should SGLD take? Too small it stays where it began, too large it is biased.
+"""Choose the step size of stochastic gradient Langevin dynamics.
 
     python examples/sgld_step_size.py [--output FOLDER] [--small]
 
-Stochastic gradient Langevin dynamics draws from the posterior of a mixture (`sk.targets.MixturePosterior`, two modes)
-with minibatches of 5 of its 100 data and a fixed number of steps, from a random start; of 50 steps one is kept. A step
-of 5e-5 is too small to go far from the start. A step of 5e-2 travels far and is badly biased: of all steps its draws
-look the most independent, and effective sample size chooses it. `sk.sweep` runs every step size from the same seeds,
-scores the chains by both, and says which step each would choose and which it cannot tell from that.
+Stochastic gradient Langevin dynamics (SGLD) draws from the posterior of a mixture with two modes
+(`sk.targets.MixturePosterior`), with minibatches of 5 of its 100 data points, a fixed number of steps, and a random
+start; every 50th step is kept. With a step size of 5e-5 the chain remains near its start. With 5e-2 it moves far and is
+strongly biased: its draws have the largest effective sample size, which therefore selects this step size. `sk.sweep`
+runs every step size with the same seeds, evaluates the chains by both criteria, and reports the step size that each
+criterion selects, and those that cannot be distinguished from it.
 
-You will see the median discrepancy and effective sample size of each step with their intervals, and the two choices:
-the graph Stein discrepancy sees both faults and chooses a step between them. The picture shows both criteria, and
-chains at a step too small, chosen and too large over the posterior, and says how many of their draws lie in the lower
-mode. Note what the discrepancy hardly sees: even the best chains cross between the modes a few times only, so that
-their shares are wrong. `sk.mode_weights` finds the right ones from the log density, and weights for the chain.
+The script prints the median discrepancy and effective sample size of each step size with their intervals. The graph
+Stein discrepancy detects both problems and selects a step size between them. The plot shows both criteria, and chains
+with a step size that is too small, selected, and too large over the posterior, with the fraction of draws in the lower
+mode. The discrepancy hardly detects incorrect mode weights: even the best chains move between the modes only a few
+times. `sk.mode_weights` estimates the weights from the log density, and weights for the draws.
 
-Finished chains are kept in FOLDER: run it again, and it answers at once.
+Finished chains are kept in FOLDER and reused by the next run.
 
 References
 ----------
@@ -87,22 +88,22 @@ def main() -> None:
 def picture(
     result: sk.SweepResult, file: Path, target: sk.targets.MixturePosterior, weights: NDArray[np.float64]
 ) -> Figure:
-    """What each criterion picks, and a chain at too small a step, at the chosen one, with its weights, and the largest.
+    """Plot the criteria, and chains with step sizes that are too small, selected and too large.
 
-    The weights are those of the chosen chain by the shares of its modes.
+    `weights` are those of the selected chain by the weights of its modes.
     """
     best, largest = result.criteria["graph"].best["step_size"], max(s["step_size"] for s in result.settings)
     shown = {"too small": TOO_SMALL, "chosen": best, "too large": largest}
     chains = {name: first_chain(result, file, step) for name, step in shown.items()}
-    alike = {"units": result.units, "tolerance": 1e-2}
-    scores = {name: sk.graph_stein_discrepancy(draws, target, **alike) for name, draws in chains.items()}
-    mended = weights @ (chains["chosen"].points[:, 1] < 0.0)
+    common = {"units": result.units, "tolerance": 1e-2}
+    scores = {name: sk.graph_stein_discrepancy(draws, target, **common) for name, draws in chains.items()}
+    corrected = weights @ (chains["chosen"].points[:, 1] < 0.0)
 
     figure = Figure(figsize=(7.0, 8.9), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[1.6, 1.1])
     selection(result, "step_size", above.add_subplot())
     panels = below.subplots(1, 3, sharex=True, sharey=True)
-    reference = sk.reference_discrepancy(target, len(chains["chosen"].points), 5, **alike)
+    reference = sk.reference_discrepancy(target, len(chains["chosen"].points), 5, **common)
     for ax, (name, score) in zip(panels, scores.items(), strict=True):
         draws_with_density(score, target, ax, reference=reference, colorbar=False)
         ax.set(xlim=(-3.5, 4.5), ylim=(-4.5, 4.5))
@@ -114,14 +115,14 @@ def picture(
     figure.suptitle("SGLD on the mixture posterior", fontsize=12)
     below.suptitle(
         "Red triangles up: too many draws, blue down: too few,\ngrey: no more than independent draws show.\n"
-        f"The lower mode holds {share_of_lower_mode(target):.0%}; weights make the chosen chain's share {mended:.0%}.",
+        f"The lower mode holds {share_of_lower_mode(target):.0%}; weighted, the chosen chain has {corrected:.0%}.",
         fontsize=10,
     )
     return figure
 
 
 def share_of_lower_mode(target: sk.targets.MixturePosterior) -> float:
-    """The posterior probability that theta2 < 0, by the rule of rectangles."""
+    """Integrate the posterior over theta2 < 0 by the rectangle rule."""
     theta1, theta2 = np.meshgrid(np.linspace(-5.0, 6.0, 441), np.linspace(-6.0, 6.0, 482))
     log_density = target.log_density(np.column_stack([theta1.ravel(), theta2.ravel()]))
     density = np.exp(log_density - log_density.max())
@@ -129,7 +130,7 @@ def share_of_lower_mode(target: sk.targets.MixturePosterior) -> float:
 
 
 def first_chain(result: sk.SweepResult, file: Path, step_size: float) -> sk.Sample:
-    """The draws that the sweep keeps of every setting: those of its first seed."""
+    """Read the draws of the first seed, which the sweep keeps for every setting."""
     seed = result.seeds[0]
     query = "SELECT npz FROM draws JOIN cells USING (cell) WHERE json_extract(settings, '$.step_size') = ? AND seed = ?"
     with closing(sqlite3.connect(file)) as database:

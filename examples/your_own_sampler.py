@@ -1,19 +1,19 @@
-"""Does the sampler that you wrote draw from what you meant? One slip in a Gibbs sampler, found without the truth.
+"""Find an error in your own sampler without knowing the correct answer.
 
     python examples/your_own_sampler.py [--output FOLDER] [--small]
 
-The sampler is written here, in a dozen lines of NumPy: the mean m and the precision t of six normal data with the flat
-prior 1 / t, each drawn in turn given the other,
+The script defines a Gibbs sampler in a dozen lines of NumPy for the mean m and the precision t of six normal data with
+the flat prior 1 / t. Each is drawn in turn given the other:
 
     t | m ~ Gamma(6/2, rate = sum (y_i - m)^2 / 2),   m | t ~ N(mean of y, 1 / (6 t))
 
-A switch makes a slip: the sum of squares is taken about the mean of the data and not about m. Nothing looks wrong.
-The chain mixes even better, so that effective sample size prefers it, and its moments are plausible: log t is off by
-a third of its standard deviation, and one would have to know the answer to see it. steinkit needs the score alone.
+An option introduces an error: the sum of squares is taken about the mean of the data instead of m. The chain with the
+error mixes better and has a larger effective sample size. Its moments are plausible: log t is biased by a third of its
+standard deviation, which is visible only if the correct answer is known. steinkit requires only the score.
 
-You will see three steps: `graph_stein_discrepancy(...).summary()` of the wrong chain, in words; `sk.compare` of both
-chains beside independent samples, which this target can be drawn from; and `sk.sweep` with the sampler as a function,
-to know that it is no accident of the seed. The picture shows the comparison, and where the wrong chain has too many
+The script has three steps: `graph_stein_discrepancy(...).summary()` of the chain with the error; `sk.compare` of both
+chains with independent samples, which are available for this target; and `sk.sweep` with the sampler as a function, to
+confirm the result with many seeds. The plot shows the comparison, and the regions where the biased chain has too many
 draws.
 """
 
@@ -31,15 +31,15 @@ from steinkit.plots import comparison, draws_with_density
 DATA = np.array([4.1, 5.6, 4.7, 6.9, 5.2, 3.8])
 COUNT, CENTRE = len(DATA), float(DATA.mean())
 SQUARES = float(((DATA - CENTRE) ** 2).sum())
-NAMES = ("mean", "log precision")  # the logarithm needs no bounds
+NAMES = ("mean", "log precision")  # the logarithm is unbounded
 
 
 def gibbs(target: sk.Target, *, seed: int, draws: int, squares_about: str) -> sk.Sample:
-    """One chain; a sampler that is swept takes the target, a seed and its options."""
+    """Run one chain; `sk.sweep` calls it with the target, a seed and its options."""
     rng = np.random.default_rng(seed)
     mean, states = CENTRE, np.empty((draws, 2))
     for state in states:
-        about = {"current mean": mean, "data mean": CENTRE}[squares_about]  # the second is the slip
+        about = {"current mean": mean, "data mean": CENTRE}[squares_about]  # the second is the error
         rate = 0.5 * ((DATA - about) ** 2).sum()
         precision = rng.gamma(COUNT / 2, 1.0 / rate)
         mean = rng.normal(CENTRE, 1.0 / np.sqrt(COUNT * precision))
@@ -48,20 +48,20 @@ def gibbs(target: sk.Target, *, seed: int, draws: int, squares_about: str) -> sk
 
 
 def log_density(x: np.ndarray) -> np.ndarray:
-    """Log density of mean and log precision up to a constant, (n, 2) -> (n,)."""
+    """Compute the log density of mean and log precision up to a constant, (n, 2) -> (n,)."""
     mean, log_precision = x.T
     return COUNT / 2 * log_precision - 0.5 * np.exp(log_precision) * (SQUARES + COUNT * (mean - CENTRE) ** 2)
 
 
 def score(x: np.ndarray) -> np.ndarray:
-    """Gradient of the log density, (n, 2) -> (n, 2)."""
+    """Compute the gradient of the log density, (n, 2) -> (n, 2)."""
     mean, precision = x[:, 0], np.exp(x[:, 1])
     squares = SQUARES + COUNT * (mean - CENTRE) ** 2
     return np.column_stack([-COUNT * precision * (mean - CENTRE), 0.5 * (COUNT - precision * squares)])
 
 
 def independent(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Independent draws, (n, 2): what to put the numbers beside. A target need not have this."""
+    """Draw independently from the target, (n, 2); optional, for comparison."""
     precision = rng.gamma((COUNT - 1) / 2, 2.0 / SQUARES, n)
     return np.column_stack([rng.normal(CENTRE, 1.0 / np.sqrt(COUNT * precision)), np.log(precision)])
 
@@ -101,7 +101,7 @@ def main() -> None:
 def picture(
     compared: sk.Comparison, wrong: sk.GraphSteinDiscrepancy, target: sk.Target, reference: sk.Reference
 ) -> Figure:
-    """Both chains beside independent samples, and where the wrong one has draws that they do not explain."""
+    """Plot both chains and independent samples, and the regions with too many draws of the biased chain."""
     figure = Figure(figsize=(5.6, 7.2), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(2, 3))
     comparison(compared, above)

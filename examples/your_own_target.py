@@ -1,17 +1,17 @@
-"""Is a sample of your own model, written in Python, any good? More than its moments can say.
+"""Test samples of your own target, written in Python.
 
     python examples/your_own_target.py [--output FOLDER] [--small]
 
-The target is written here: a log density and its gradient, the score, of a curved distribution in three dimensions
+The target is defined in this script by a log density and its gradient, the score, of a curved distribution in three
+dimensions:
 
     x1 ~ N(0, 1),   x2 | x1 ~ N(x1^2 - 1, 1/2^2),   x3 | x1 ~ N(x1, 3^2)
 
-`Target.check` holds the score against finite differences of the log density: a wrong sign would make every answer
-wrong. Two samples are scored: draws from the target, and draws from the normal distribution with the same mean and
-covariance, which is what a Gaussian approximation gives at its best. Their means and standard deviations differ by
-chance alone, and you will see how far that goes: further with 100 draws, the small size, than with all 400. The
-discrepancy tells the two apart, by a factor of five in full and of four at small size, and the picture shows where the
-normal draws should not be.
+`Target.check` compares the score with finite differences of the log density, because an incorrect score invalidates all
+results. The script compares two samples: draws from the target, and draws from the normal distribution with the same
+mean and covariance, the best that a Gaussian approximation can do. Their means and standard deviations differ only by
+sampling noise, which is larger with 100 draws (`--small`) than with 400. The discrepancy separates the two samples by a
+factor of five (four with `--small`), and the plot shows the regions with too many normal draws.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ COVARIANCE = np.array([[1.0, 0.0, 1.0], [0.0, 2.0 + WIDTH**2, 0.0], [1.0, 0.0, 1
 
 
 def log_density(x: np.ndarray) -> np.ndarray:
-    """Log density up to a constant, (n, 3) -> (n,)."""
+    """Compute the log density up to a constant, (n, 3) -> (n,)."""
     bend, drift = x[:, 1] - x[:, 0] ** 2 + 1.0, x[:, 2] - x[:, 0]
     return -0.5 * (x[:, 0] ** 2 + (bend / WIDTH) ** 2 + (drift / SPREAD) ** 2)
 
 
 def score(x: np.ndarray) -> np.ndarray:
-    """Gradient of the log density, (n, 3) -> (n, 3)."""
+    """Compute the gradient of the log density, (n, 3) -> (n, 3)."""
     bend, drift = x[:, 1] - x[:, 0] ** 2 + 1.0, x[:, 2] - x[:, 0]
     by_x1 = -x[:, 0] + 2.0 * x[:, 0] * bend / WIDTH**2 + drift / SPREAD**2
     return np.column_stack([by_x1, -bend / WIDTH**2, -drift / SPREAD**2])
 
 
 def sampler(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Independent draws. A target need not have this; where it does, discrepancies can be put beside i.i.d. ones."""
+    """Draw independently from the target; optional, for a comparison with independent draws."""
     x1, noise2, noise3 = rng.standard_normal((3, n))
     return np.column_stack([x1, x1**2 - 1.0 + WIDTH * noise2, x1 + SPREAD * noise3])
 
@@ -68,7 +68,7 @@ def main() -> None:
         f"difference {check.largest_difference:.0e}\n"
     )
 
-    # steinkit warns that in three dimensions a sample that is too narrow may score low: these two are equally wide
+    # the warning concerns samples that are too narrow; these two have the same standard deviations
     warnings.filterwarnings("ignore", "the discrepancy is at .* of its ceiling", sk.SteinkitWarning)
     results = {
         name: sk.graph_stein_discrepancy(sk.Sample(draws, names=target.names), target)
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def picture(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
-    """Both samples over the curve that x1 and x2 follow, coloured where they do what i.i.d. draws do not."""
+    """Plot both samples over the curve of x1 and x2, colored where they differ from independent draws."""
     figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     curve = np.linspace(-4.0, 4.0, 200)

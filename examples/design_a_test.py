@@ -1,15 +1,16 @@
-"""Which sequential test should judge the moves of a chain? Designing the austerity test with a trial run.
+"""Design a sequential acceptance test with a trial run.
 
     python examples/design_a_test.py [--output FOLDER] [--small]
 
-Approximate Metropolis-Hastings reads batch after batch until a t test is sure of the decision. How large a batch, and
-how sure? The epsilon of the test is the error of one look; what counts is the error of the whole test, and of it only
-what does not cancel over the uniform number of the step. Both follow from a Gaussian random walk, without simulation.
+Approximate Metropolis-Hastings reads batches of data until a t test is certain of the decision. A design consists of
+the batch size and of epsilon, the error of one stage. The relevant error is that of the whole test, after the
+cancellation of errors over the uniform random number of the step. Both follow from a Gaussian random walk, without
+simulation.
 
-You will see, for a posterior of 10,000 data, at small size 2000: that tests on these data err as often, and read as
-much, as the walk says; designs for several errors allowed, made with a trial run of 100 moves, what they do on a
-hundred new moves, and how much less they read than tests that are safe whatever the moves; and that a chain with such a
-test reads what was promised. The picture shows all this, as figures 1, 6 and 10 to 12 of the paper do.
+For a posterior of 10,000 data points (2000 with `--small`) the script prints the error and data usage of tests on the
+data, compared with those of the random walk; designs for several target errors, made with a trial run of 100 moves, and
+their error and data usage on 100 new moves, compared with designs for the worst case; and the data usage of a chain
+with one of the designs, compared with its prediction. The plot corresponds to figures 1, 6 and 10 to 12 of the paper.
 
 References
 ----------
@@ -44,7 +45,7 @@ from steinkit.samplers import (
 
 SCALE = 0.15
 FRACTION, EPSILONS = 0.05, (0.01, 0.05, 0.2)
-COARSE = 0.3  # an epsilon whose effect on acceptance probabilities can be seen
+COARSE = 0.3  # an epsilon with a visible effect on acceptance probabilities
 TARGETS = (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08)
 RUN = {"draws": 100, "burn_in": 100, "thin": 5, "start": [0.0, 1.0]}
 QUANTITIES = {"error": "probability of a wrong decision", "data_use": "share of the data read"}
@@ -103,7 +104,7 @@ def main() -> None:
 
 
 def designs(trial: TrialRun, target: float) -> dict[str, SequentialDesign]:
-    """The three designs of the paper's figure 6."""
+    """Return the three designs of the paper's figure 6."""
     return {
         "average": average_design(trial, target),
         "average, one batch size": average_design(trial, target, batch_sizes=[min(600, trial.size // 4)], alphas=[0.5]),
@@ -116,7 +117,7 @@ def evaluate(moves: TrialRun, design: SequentialDesign) -> AcceptanceBias:
 
 
 def simulate(posterior: sk.Posterior, epsilon: float, tests: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Share of wrong decisions and of the data read at each of the means, by t tests on the data of a move."""
+    """Return the frequency of wrong decisions and the data usage at each mean, by t tests on the data of a move."""
     rng = np.random.default_rng(0)
     here, there = np.array([0.0, 1.0]), np.array([SCALE, 1.0 - SCALE])
     terms = posterior.log_likelihood(there, *posterior.data) - posterior.log_likelihood(here, *posterior.data)
@@ -145,7 +146,7 @@ def picture(
     targets: tuple[float, ...],
     found: dict[str, list[AcceptanceBias]],
 ) -> Figure:
-    """A row each: what tests do, what one of them does to a chain's moves, and what designs do on new moves."""
+    """Plot the tests, the effect of one test on the moves of a chain, and the designs on new moves."""
     figure = Figure(figsize=(7.6, 10.2), layout="constrained")
     axes = figure.subplots(3, 2)
     for k, (quantity, ax) in enumerate(zip(("error", "data_use"), axes[0], strict=True)):
@@ -163,7 +164,7 @@ def picture(
 
 
 def characteristic_curves(ax: Axes, quantity: str, simulated: dict[float, tuple[ArrayLike, ...]]) -> None:
-    """Error or data use against the standardised mean; marks with bars of two standard errors are tests on data."""
+    """Plot error or data usage against the standardized mean; marks with bars of two standard errors are tests."""
     means = np.linspace(0.0, 4.0, 400)
     for number, epsilon in enumerate(EPSILONS):
         color, marker, dashes = look(number)
@@ -178,18 +179,18 @@ def characteristic_curves(ax: Axes, quantity: str, simulated: dict[float, tuple[
 
 
 def acceptance_errors(ax: Axes, effect: AcceptanceBias, worst: float) -> None:
-    """Error of the tests behind moves, and the bias of acceptance probabilities; the error at mean 0 bounds both."""
+    """Plot the errors of the tests, and the biases of acceptance probabilities, with their common bound."""
     ax.axhline(worst, label="error at mean 0", **WORST)
     ax.plot(effect.probability, effect.error, "x", color=look(0).color, markersize=5, label="error of the test")
     rings = {"color": look(2).color, "markersize": 5, "fillstyle": "none"}
     ax.plot(effect.probability, np.abs(effect.bias), "o", label="bias of the acceptance probability", **rings)
     ax.set(xlabel="exact acceptance probability", ylabel="probability", xlim=(-0.03, 1.03))
-    ax.set_ylim(0.0, 1.45 * worst)  # room for the legend
+    ax.set_ylim(0.0, 1.45 * worst)  # space for the legend
     ax.legend(fontsize=9, loc="upper center")
 
 
 def acceptance_probabilities(ax: Axes, effect: AcceptanceBias) -> None:
-    """Acceptance probabilities of the test against those of Metropolis."""
+    """Plot acceptance probabilities of the test against those of Metropolis."""
     ax.plot([0.0, 1.0], [0.0, 1.0], label="no bias", **WORST)
     rings = {"color": look(2).color, "markersize": 5, "fillstyle": "none"}
     ax.plot(effect.probability, effect.probability + effect.bias, "o", label="moves of a run", **rings)
@@ -201,7 +202,7 @@ def acceptance_probabilities(ax: Axes, effect: AcceptanceBias) -> None:
 def design_comparison(
     ax: Axes, quantity: str, targets: tuple[float, ...], found: dict[str, list[AcceptanceBias]]
 ) -> None:
-    """Mean absolute bias of acceptance probabilities, or data read, of the designs for each target error."""
+    """Plot the mean absolute bias of acceptance probabilities, or the data usage, against the target error."""
     if quantity == "error":
         ax.plot(targets, targets, label="as designed", **WORST)
         ax.set(yscale="log", ylabel="mean bias of acceptance probabilities")

@@ -1,16 +1,17 @@
-"""Does a Gibbs sampler gain when its updates read a share of the terms? Probabilities of five variables at equal cost.
+"""Compare Gibbs samplers that read a part of the terms of each update.
 
     python examples/gibbs.py [--output FOLDER] [--small]
 
-A Markov random field has 100 binary variables, at small size 40, and a potential for each three of them. An exact
-update of one variable sums 4,851 terms, at small size 741. The austerity test reads 500 at a time, at small size 75, in
-random order, until it is sure on which side of its threshold the sum will fall, at each look to an error of epsilon.
+A Markov random field has 100 binary variables (40 with `--small`) and a potential for each triple of variables. An
+exact update of a variable adds up 4,851 terms (741). The austerity test reads 500 (75) at a time in random order until
+the side of its threshold is certain, up to an error of epsilon per stage.
 
-You will see how often a variable becomes 1 where its exact conditional probability is p: the larger epsilon, the more
-this is drawn towards a half. And for a growing number of terms read, as well as for time, the error of the joint
-probabilities of five variables, averaged over 1,600 sets of five, against those of a long exact run. The approximate
-samplers make more sweeps for the same number of terms, and lead until their bias shows; the exact one goes on falling.
-By time less of that lead is left, or none: all terms in the order of memory are read faster than scattered ones.
+The plot shows the frequency with which a variable becomes 1 against its exact conditional probability p: a larger
+epsilon moves the frequencies towards a half. It also shows the error of the joint probabilities of five variables,
+averaged over 1,600 sets of five and compared with a long exact run, for increasing numbers of terms and times. The
+approximate samplers make more sweeps with the same number of terms, and are more accurate until their bias dominates;
+the error of the exact sampler continues to decrease. Relative to time, their advantage is smaller or absent, because
+contiguous terms are read faster than random ones.
 
 References
 ----------
@@ -33,7 +34,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from steinkit.samplers import AusterityTest, BarkerTest
 
-sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # shared modules
 from _gibbs_updates import UpdateFrequencies, update_frequencies
 from _running_tables import running_tables, table_errors
 from applications.gibbs import MarkovField, approximate_gibbs
@@ -44,7 +45,7 @@ SETS, OF_VARIABLES = 1600, 5
 
 @dataclass
 class Outcome:
-    """What came of one epsilon: at each budget the error; in each bin of p how often a variable became 1."""
+    """Errors by budget, times, and update frequencies by conditional probability, for one epsilon."""
 
     label: str
     errors: np.ndarray
@@ -57,7 +58,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
     parser.add_argument("--small", action="store_true", help="40 variables, a tenth of the budget")
     settings = parser.parse_args()
-    if settings.small:  # potentials as much stronger as makes up for their smaller number
+    if settings.small:  # stronger potentials compensate for their smaller number
         field, batch, sweeps, chains = MarkovField.simulate(40, scale=0.05, rng=1), 75, [10, 30, 100, 300], 4
     else:
         field, batch, sweeps, chains = MarkovField.simulate(100, rng=1), 500, [10, 30, 100, 300, 1000], 4
@@ -75,7 +76,7 @@ def main() -> None:
     outcomes = []
     for epsilon in EPSILONS:
         test = AusterityTest(epsilon, batch) if epsilon else BarkerTest()
-        approximate_gibbs(field, test=test, draws=1)  # load what is compiled, outside the time taken
+        approximate_gibbs(field, test=test, draws=1)  # compile before the time is measured
         began = time.process_time()
         draws = approximate_gibbs(field, test=test, chains=chains, budget=int(budgets[-1]), seed=4)
         seconds = (time.process_time() - began) / chains

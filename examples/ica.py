@@ -1,16 +1,16 @@
-"""Does a cheaper test of each move pay for independent component analysis? Risk at equal cost, on a manifold.
+"""Compare acceptance tests for independent component analysis, on the manifold of orthogonal matrices.
 
     python examples/ica.py [--output FOLDER] [--small]
 
-Four mixed sources are to be unmixed. After whitening, the unmixing matrix is orthogonal, and its posterior lives on the
-orthogonal matrices: random walks that turn the matrix draw from it. The exact test of a move reads all 5000 data, at
-small size 2000; the austerity test reads 500 at a time until it is sure, at each look to an error of epsilon.
+Four mixed sources are separated. After whitening, the unmixing matrix is orthogonal, and random walks on the orthogonal
+matrices draw from its posterior. The exact acceptance test reads all 5000 data points (2000 with `--small`); the
+austerity test reads 500 at a time until it is certain, up to an error of epsilon per stage.
 
-The quantity sought is the posterior mean of the Amari distance to the true unmixing matrix. You will see its risk, the
-mean squared error over ten chains against a long exact run, for a growing number of likelihood evaluations and for the
-processor time that they take. In time the exact test does better than in evaluations: it keeps the likelihood of the
-state where it stands, and reads all its data in one go. Cheap tests need more data than these to pay in time as well.
-The picture shows both.
+The quantity of interest is the posterior mean of the Amari distance to the true unmixing matrix. The script prints its
+risk, the mean squared error over ten chains compared with a long exact run, for increasing numbers of likelihood
+evaluations, and the processor time. Relative to evaluations, the exact test takes less time, because it stores the
+likelihood of the current state and reads the data contiguously: approximate tests save time only with more data. The
+plot shows the risk against evaluations and against time.
 
 References
 ----------
@@ -31,7 +31,7 @@ from matplotlib.figure import Figure
 from steinkit import plots
 from steinkit.samplers import AusterityTest, MetropolisTest
 
-sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # shared modules
 from _pictures import plot_risk
 from _running_means import Risk, long_run_mean, risk, running_means
 from applications.ica import IndependentComponents, amari_distance, orthogonal_mh
@@ -51,7 +51,7 @@ def main() -> None:
 
     rng = np.random.default_rng(1)
     sources = rng.laplace(size=(size, 4))
-    sources[:, 3] = rng.standard_normal(size)  # one may be normal
+    sources[:, 3] = rng.standard_normal(size)  # at most one source may be normal
     posterior = IndependentComponents.from_mixtures(sources @ MIXING.T)
 
     def distance(points: np.ndarray) -> np.ndarray:
@@ -60,7 +60,7 @@ def main() -> None:
     walk = {"proposal_scale": 1.5 / np.sqrt(size), "chains": CHAINS}
     long_run = orthogonal_mh(posterior, **walk, draws=long, burn_in=long // 4, seed=100)
     truth = long_run_mean(long_run.to_sample(), distance)
-    start = long_run.points[:, -1]  # what differs then is the test, not the way from the identity
+    start = long_run.points[:, -1]  # a common start, so that only the tests differ
     print(
         f"Amari distance to the true matrix: posterior mean {truth.value[0]:.4f} +- {truth.standard_error[0]:.4f} "
         "(long exact run)"
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def picture(risks: dict[str, Risk], seconds: dict[str, float]) -> Figure:
-    """Risk against the evaluations and against the time that they take."""
+    """Plot the risk against the evaluations and against processor time."""
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for k, (name, found) in enumerate(risks.items()):

@@ -1,19 +1,18 @@
-"""How many data does a step of iteratively reweighted least squares need? A test of its direction against all of them.
+"""Solve regressions by iteratively reweighted least squares on growing batches of data.
 
     python examples/irls.py [--output FOLDER] [--small]
 
-Two regressions with 10 coefficients on simulated data, by least absolute deviations and logistic, are solved by
-iteratively reweighted least squares (IRLS): on all the data in each iteration; on batches that grow until a step's
-direction passes a test, and from which the next iteration continues; and in the form in which the test was published,
-where each iteration begins anew with other data. Beside them stochastic gradient descent, with the best of a few
-schedules of its steps.
+Two regressions with 10 coefficients on simulated data, least absolute deviations and logistic, are solved by
+iteratively reweighted least squares (IRLS): with all data in each iteration; with batches that grow until the direction
+of a step passes a test, from which the next iteration continues; and in the published form of the test, where each
+iteration starts with new data. Stochastic gradient descent with the best of several step size schedules is included.
 
-You will see what each has read, in multiples of the data, when it is within 1 % and within 0.05 % of the solution, for
-100,000 data and at small size for 10,000. The growing batches save most at the beginning: as long as a step is long it
-is enough to know it roughly. Within 1 % they have read 5 to 36 % of what all the data take, at small size 30 to 60 %;
-within 0.05 % about half of it, but for least absolute deviations at small size, where nothing is saved. The published
-form does not find the solution of the logistic regression: its steps point the right way, but bring as much new noise
-as they mend.
+The script prints the data read, in multiples of the data set, until the error is within 1 % and within 0.05 % of the
+solution, for 100,000 data points (10,000 with `--small`). Growing batches save most in the first iterations, because
+the direction of a long step requires little data. Within 1 % they read 5 to 36 % of the data read by the full method
+(30 to 60 %); within 0.05 % about half, except for least absolute deviations with `--small`, where there is no saving.
+The published form does not find the solution of the logistic regression: its steps have the correct direction, but add
+as much noise as they remove.
 
 References
 ----------
@@ -31,13 +30,13 @@ from matplotlib.figure import Figure
 
 from steinkit.plots import look
 
-sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # shared modules
 from _annealed_descent import StochasticGradientResult, stochastic_gradient_descent
 from applications.irls import IRLSResult, batch_irls, sequential_irls
 
 DIM = 10
 LIMITS = (1e-2, 5e-4)
-MARKS = 15  # on a line
+MARKS = 15  # per line
 SCHEDULES = [(c_1, c_2, c_3) for c_1 in (0.1, 1.0, 10.0) for c_2 in (10.0, 100.0) for c_3 in (0.5, 0.7, 1.0)]
 TITLES = {"lad": "least absolute deviations", "logistic": "logistic regression"}
 
@@ -70,7 +69,7 @@ def main() -> None:
 
 
 def simulate(loss: str, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Data with standard normal features, an intercept, and Laplace noise or two classes."""
+    """Simulate standard normal features with an intercept, and Laplace noise or two classes."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((size, DIM))
     X[:, 0] = 1.0
@@ -81,8 +80,8 @@ def simulate(loss: str, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def solve(X: np.ndarray, y: np.ndarray, loss: str, reference: np.ndarray) -> dict[str, Result]:
-    """Runs of all the methods."""
-    sequential_irls(X[:1000], y[:1000], loss=loss, max_iterations=2)  # loads what it needs, outside the times
+    """Run all methods."""
+    sequential_irls(X[:1000], y[:1000], loss=loss, max_iterations=2)  # compile before the time is measured
     descents = [
         stochastic_gradient_descent(X, y, loss=loss, step_size=c_1, step_offset=c_2, decay=c_3, passes=20)
         for c_1, c_2, c_3 in SCHEDULES
@@ -100,19 +99,19 @@ def solve(X: np.ndarray, y: np.ndarray, loss: str, reference: np.ndarray) -> dic
 
 
 def errors(result: Result, reference: np.ndarray) -> np.ndarray:
-    """Largest error of a coefficient on the way, relative to the largest coefficient."""
+    """Return the largest error of a coefficient at each iteration, relative to the largest coefficient."""
     return np.abs(result.path - reference).max(axis=1) / np.abs(reference).max()
 
 
 def passes_until(result: Result, reference: np.ndarray, limit: float) -> str:
-    """Data read until the error is below the limit for good."""
+    """Return the data read until the error remains below the limit."""
     above = np.flatnonzero(errors(result, reference) >= limit)
     first = above[-1] + 1 if above.size else 0
     return f"{result.data_passes[first]:.2f}" if first < len(result.path) else "never"
 
 
 def picture(solved: dict[str, tuple[dict[str, Result], np.ndarray]]) -> Figure:
-    """Error against data read and against time, a row a regression."""
+    """Plot the error against data read and against time, one row per regression."""
     figure = Figure(figsize=(7.2, 7.4), layout="constrained")
     for (loss, (results, reference)), panels in zip(solved.items(), figure.subplots(2, 2, sharey=True), strict=True):
         by_data, by_time = panels

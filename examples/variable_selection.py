@@ -1,16 +1,17 @@
-"""Which features matter, and does a cheaper test of each jump find the same ones? Reversible-jump variable selection.
+"""Compare acceptance tests for reversible-jump variable selection.
 
     python examples/variable_selection.py [--output FOLDER] [--small]
 
-A logistic regression of 5000 data, at small size 2000, has twenty features, of which six have a coefficient, two of
-them a small one. Chains over the sets of features change coefficients, add features and drop them. The exact test of a
-move reads all the data; the austerity test reads 250 at a time until it is sure, at each look to an error of epsilon.
+A logistic regression of 5000 data points (2000 with `--small`) has twenty features. Six of them have a nonzero
+coefficient, two a small one. Chains over the sets of features change coefficients, and add and remove features. The
+exact acceptance test reads all data; the austerity test reads 250 at a time until it is certain, up to an error of
+epsilon per stage.
 
-You will see, at equal numbers of likelihood evaluations, the probability that each feature is in the model, and the
-risk of predictions: the mean squared error of the predictive probabilities of new data, against a long exact run. Cheap
-tests change models more often in a step, two and three times as often for the two epsilons, at small size 1.1 and 1.6
-times, and make mistakes that matter: now and then they let a feature go that belongs in the model, and it takes time to
-come back. The picture shows both.
+At equal numbers of likelihood evaluations, the script prints the probability that each feature is in the model, and the
+risk of predictions: the mean squared error of the predictive probabilities of new data, compared with a long exact run.
+Approximate tests change the model two and three times as often per step for the two epsilons (1.1 and 1.6 times with
+`--small`), and make errors that matter: they occasionally remove an important feature, which returns slowly. The plot
+shows both quantities.
 
 References
 ----------
@@ -31,7 +32,7 @@ from scipy.special import expit
 from steinkit.plots import look
 from steinkit.samplers import AusterityTest, Draws, MetropolisTest
 
-sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # shared modules
 from applications.variable_selection import SparseLogisticRegression, VariableSelection, select_variables
 
 EPSILONS = (0.0, 0.05, 0.1)
@@ -54,7 +55,7 @@ def main() -> None:
     scales = {"update_scale": 4.0 / np.sqrt(size), "birth_scale": 10.0 / np.sqrt(size)}
 
     reference = select_variables(posterior, chains=CHAINS, draws=long, burn_in=long // 4, seed=100, **scales)
-    start = reference.draws.points[:, -1]  # what differs then is the test, not the way to a good model
+    start = reference.draws.points[:, -1]  # a common start, so that only the tests differ
     points = reference.draws.points[:, :: max(1, CHAINS * long // 4000)].reshape(-1, len(COEFFICIENTS))
     truth = expit(new @ points.T).mean(axis=1)
 
@@ -87,7 +88,7 @@ def main() -> None:
 
 
 def simulate(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features with a correlation of 0.3 and responses that six of them explain."""
+    """Simulate features with correlation 0.3, and responses that depend on six of them."""
     rng = np.random.default_rng(4)
     features = np.sqrt(0.7) * rng.standard_normal((size, len(COEFFICIENTS))) + np.sqrt(0.3) * rng.standard_normal(
         (size, 1)
@@ -96,7 +97,7 @@ def simulate(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def risk(draws: Draws, budget: float, new: np.ndarray, truth: np.ndarray) -> float:
-    """Mean squared error, over chains and new data, of the predictive probability."""
+    """Return the mean squared error of the predictive probability over chains and new data."""
     errors = []
     for points, present, cost in zip(draws.points, draws.present, draws.cost, strict=True):
         used = points[present & (cost <= budget)]
@@ -106,15 +107,15 @@ def risk(draws: Draws, budget: float, new: np.ndarray, truth: np.ndarray) -> flo
 
 
 def picture(results: dict[str, VariableSelection], budgets: np.ndarray, risks: dict[str, np.ndarray]) -> Figure:
-    """Means and standard errors of the features' probabilities, and the risk of predictions against the budget."""
+    """Plot the inclusion probabilities with standard errors, and the risk of predictions against the budget."""
     figure = Figure(figsize=(7.2, 6.8), layout="constrained")
     above, below = figure.subplots(2, 1)
     numbers, width = np.arange(1, len(COEFFICIENTS) + 1), 0.8 / len(results)
     for k, (name, found) in enumerate(results.items()):
-        places = numbers + (k - (len(results) - 1) / 2) * width
+        positions = numbers + (k - (len(results) - 1) / 2) * width
         colour = look(k - 1).color if name in risks else "0.92"
-        above.bar(places, found.inclusion, width, color=colour, edgecolor="0.2", linewidth=0.4, label=name)
-        above.errorbar(places, found.inclusion, found.inclusion_error, fmt="none", ecolor="black", elinewidth=0.7)
+        above.bar(positions, found.inclusion, width, color=colour, edgecolor="0.2", linewidth=0.4, label=name)
+        above.errorbar(positions, found.inclusion, found.inclusion_error, fmt="none", ecolor="black", elinewidth=0.7)
     above.set(xlabel="feature (1 to 6 have a coefficient)", ylabel="probability of being in the model", xticks=numbers)
     above.set_title("Bayesian logistic regression: means and standard errors of ten chains", fontsize=10)
     above.legend()

@@ -1,6 +1,6 @@
-"""BlackJAX: the models of this folder as log densities of a pytree, sampled by NUTS and judged.
+"""BlackJAX: log densities of pytrees, sampled by NUTS.
 
-BlackJAX has no transforms of its own: what is positive, or a simplex, is written in unconstrained space with log |J|.
+BlackJAX has no transforms: positive parameters and simplexes are expressed in unconstrained space with log |J|.
 Run it with ``pip install 'steinkit[blackjax]'``.
 """
 
@@ -46,13 +46,13 @@ def logistic(x):
 
 
 def shares(x):
-    """Shares w of three kinds as log ratios to the last: |J| is the product of w, and the posterior Dirichlet."""
+    """Log density of probabilities w in log ratios to the last one; |J| is the product of w."""
     log_w = jax.nn.log_softmax(jnp.append(x["ratios"], 0.0))
     return (counts * log_w).sum() + log_w.sum()
 
 
 def shares_score(ratios):
-    """Score of the posterior Dirichlet(13, 31, 9) in log ratios to the last share, written by hand."""
+    """Compute the score of the posterior Dirichlet(13, 31, 9) in log ratios to the last probability."""
     w = np.exp(np.column_stack([ratios, np.zeros(len(ratios))]))
     w /= w.sum(axis=1, keepdims=True)
     alpha = COUNTS + 1.0
@@ -60,7 +60,7 @@ def shares_score(ratios):
 
 
 def run(logdensity, start, *, seed, draws, chains=4):
-    """States of NUTS, stacked over chains and then draws."""
+    """Run NUTS and return its states, stacked over chains and draws."""
     warm, key = jax.random.split(jax.random.key(seed))
     adaptation = blackjax.window_adaptation(blackjax.nuts, logdensity, target_acceptance_rate=0.95)
     (state, parameters), _ = adaptation.run(warm, start, num_steps=1000)
@@ -73,7 +73,7 @@ def run(logdensity, start, *, seed, draws, chains=4):
 
 
 def with_effects(states):
-    """The positions of the model that is not centred, with theta in place of z."""
+    """Return the positions of the non-centered model with theta instead of z."""
     mu, log_tau, z = (states.position[name] for name in ("mu", "log_tau", "z"))
     return {"mu": mu, "log_tau": log_tau, "theta": mu[..., None] + jnp.exp(log_tau)[..., None] * z}
 

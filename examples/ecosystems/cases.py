@@ -1,7 +1,7 @@
-"""What the scripts of this folder share: the models' data, their scores in closed form, and a table of verdicts.
+"""Shared data, closed-form scores, and a table of verdicts for the scripts of this folder.
 
-Every script writes the same models in its own package, samples them with it, and hands model and draws to steinkit in
-one line. The draws must pass; draws made under another prior, HalfNormal(1) instead of HalfCauchy(5) for tau, must not.
+Each script defines the same models in its own package, samples them, and passes model and draws to steinkit in one
+line. The draws must pass. Draws under another prior, HalfNormal(1) instead of HalfCauchy(5) for tau, must be rejected.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SCHOOLS = ("Choate", "Deerfield", "Andover", "Exeter", "Hotchkiss", "Lawrencevil
 EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 
-# of three kinds; with a uniform prior their shares have the posterior Dirichlet(13, 31, 9)
+# counts of three categories; with a uniform prior their probabilities have the posterior Dirichlet(13, 31, 9)
 COUNTS = np.array([12, 30, 8])
 
-LEVEL = 0.01  # below which draws are said not to come from the target
+LEVEL = 0.01  # p-value below which draws are rejected
 
 
 def centred_score(mu: np.ndarray, log_tau: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
-    """Score of eight schools, written by hand.
+    """Compute the score of the eight schools model in centered form.
 
     mu ~ N(0, 5^2), tau ~ HalfCauchy(5), theta ~ N(mu, tau^2), y ~ N(theta, sigma^2).
 
@@ -41,19 +41,19 @@ def centred_score(mu: np.ndarray, log_tau: np.ndarray, theta: np.ndarray) -> dic
     Returns
     -------
     dict of str to ndarray
-        Of "mu" and "log_tau", shape (n,), and "theta", shape (n, 8); log |J| = log tau included.
+        Scores of "mu" and "log_tau", shape (n,), and "theta", shape (n, 8), including log |J| = log tau.
     """
     tau2 = np.exp(2.0 * log_tau)
-    off = theta - mu[:, None]
+    deviation = theta - mu[:, None]
     return {
-        "mu": -mu / 25.0 + off.sum(axis=1) / tau2,
-        "log_tau": -2.0 * tau2 / (25.0 + tau2) + 1.0 - len(EFFECTS) + (off**2).sum(axis=1) / tau2,
-        "theta": -off / tau2[:, None] + (EFFECTS - theta) / ERRORS**2,
+        "mu": -mu / 25.0 + deviation.sum(axis=1) / tau2,
+        "log_tau": -2.0 * tau2 / (25.0 + tau2) + 1.0 - len(EFFECTS) + (deviation**2).sum(axis=1) / tau2,
+        "theta": -deviation / tau2[:, None] + (EFFECTS - theta) / ERRORS**2,
     }
 
 
 def non_centred_score(mu: np.ndarray, log_tau: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
-    """The same for theta = mu + tau z, z ~ N(0, 1): of "mu", "log_tau" and "z"."""
+    """Compute the score in non-centered form, theta = mu + tau z with z ~ N(0, 1)."""
     tau = np.exp(log_tau)
     pull = (EFFECTS - mu[:, None] - tau[:, None] * z) / ERRORS**2
     return {
@@ -64,27 +64,27 @@ def non_centred_score(mu: np.ndarray, log_tau: np.ndarray, z: np.ndarray) -> dic
 
 
 def logistic_data(n: int = 200, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Two covariates and a binary response, shapes (n, 2) and (n,), drawn from a logistic regression."""
+    """Simulate two covariates and a binary response, shapes (n, 2) and (n,), of a logistic regression."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 2))
     return X, (rng.random(n) < 1.0 / (1.0 + np.exp(-(0.5 + X @ [1.0, -1.5])))).astype(np.int64)
 
 
 def logistic_score(X: np.ndarray, y: np.ndarray, intercept: np.ndarray, beta: np.ndarray) -> dict[str, np.ndarray]:
-    """Score of logistic regression with N(0, 2.5^2) priors: of "intercept", shape (n,), and "beta", shape (n, 2)."""
+    """Compute the score of a logistic regression with N(0, 2.5^2) priors, in "intercept" (n,) and "beta" (n, 2)."""
     rest = y - 1.0 / (1.0 + np.exp(-(intercept[:, None] + beta @ X.T)))
     return {"intercept": -intercept / 6.25 + rest.sum(axis=1), "beta": -beta / 6.25 + rest @ X}
 
 
 @dataclass
 class Table:
-    """The verdicts of a script, printed line by line; `close` ends the program with 1 if one is not as it must be."""
+    """Verdicts of a script, printed line by line; `close` exits with code 1 if one is not as expected."""
 
     package: str
     wrong: list[str] = field(default_factory=list)
 
     def judge(self, case: str, target: sk.Target, sample: sk.Sample, *, right: bool = True) -> sk.Verdict:
-        """Say what the verdict is on draws that are right, or on draws that are not, and whether it is so."""
+        """Print the verdict of exact or biased draws, and compare it with the expected one."""
         verdict = sk.verdict(sample, target)
         good = (verdict.p >= LEVEL) == right
         if not good:
@@ -96,7 +96,7 @@ class Table:
         return verdict
 
     def agree(self, case: str, found: np.ndarray, by_hand: Mapping[str, np.ndarray], order: tuple[str, ...]) -> None:
-        """Compare scores with those written by hand, relative to the largest of each coordinate."""
+        """Compare scores with closed forms, relative to the largest score of each coordinate."""
         wanted = np.column_stack([by_hand[name] for name in order])
         error = float((np.abs(found - wanted).max(axis=0) / np.abs(wanted).max(axis=0)).max())
         if not error < 1e-8:
@@ -104,7 +104,7 @@ class Table:
         print(f"{case}: the score is that written by hand to {error:.1e}")
 
     def cost(self, case: str, target: sk.Target, points: np.ndarray) -> None:
-        """Time 1000 scores, the first call and the second."""
+        """Print the time of 1000 scores, for the first and the second call."""
         points = np.resize(points, (1000, points.shape[1]))
         times = []
         for _ in range(2):
@@ -114,14 +114,14 @@ class Table:
         print(f"{case}: 1000 scores take {times[1]:.2g} s (the first time {times[0]:.2g} s)")
 
     def close(self) -> None:
-        """Print the memory used; exit with 1 if a verdict was not as it must be."""
+        """Print the memory usage; exit with code 1 if a verdict was not as expected."""
         print(f"{self.package}: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB at most")
         if self.wrong:
             sys.exit(f"{self.package}: not as it must be: {'; '.join(self.wrong)}")
 
 
 def settings(description: str) -> argparse.Namespace:
-    """Read the options that all scripts have: ``--small`` for fewer draws."""
+    """Parse the common option of the scripts, ``--small`` for fewer draws."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--small", action="store_true", help="fewer draws")
     return parser.parse_args()

@@ -1,7 +1,7 @@
-"""Ensembles of emcee: log densities of NumPy arrays without gradients, the scores by central differences.
+"""emcee: log densities of NumPy arrays without gradients, with scores by central differences.
 
-emcee samples what it is given: tau as its logarithm with log |J| added by hand, or, in the last case, as it is, between
-the bounds of its prior.
+emcee samples a density as it is given: tau as its logarithm with log |J| added, or, in the last case, between the
+bounds of its prior.
 """
 
 import warnings
@@ -42,7 +42,7 @@ def logistic(x):
 
 
 def shares(x):
-    """Two of three shares, the third is the rest: 12, 30 and 8 counts; -inf off the triangle."""
+    """Log density of two of three probabilities for counts 12, 30 and 8; -inf outside the triangle."""
     rest = 1.0 - x.sum(axis=1)
     inside = (x > 0.0).all(axis=1) & (rest > 0.0)
     safe = np.where(inside[:, None], np.column_stack([x, rest]), 1.0)
@@ -50,7 +50,7 @@ def shares(x):
 
 
 def ensemble(log_density, start, steps, *, spread=1.0, walkers=40, seed=1, **options):
-    """An ensemble that has run, from walkers as wide apart as the posterior: from a tight ball it widens slowly."""
+    """Run an ensemble from walkers as dispersed as the posterior; from a small ball it expands slowly."""
     sampler = emcee.EnsembleSampler(walkers, len(start), log_density, vectorize=True, **options)
     sampler.random_state = np.random.MT19937(seed).state
     sampler.run_mcmc(start + spread * np.random.default_rng(seed).standard_normal((walkers, len(start))), steps)

@@ -1,4 +1,4 @@
-"""NumPyro: eight schools, a logistic regression and the shares of three kinds, sampled by NUTS and judged.
+"""NumPyro: eight schools, a logistic regression and a simplex, sampled by NUTS.
 
 Run it with ``pip install 'steinkit[numpyro]'``.
 """
@@ -40,7 +40,7 @@ def shares(counts):
 
 
 def shares_score(w):
-    """Score of the posterior Dirichlet(13, 31, 9) in the logits of stick breaking, written by hand."""
+    """Compute the score of the posterior Dirichlet(13, 31, 9) in logits of stick breaking."""
     alpha = COUNTS + 1.0
     first, second = w[:, 0], w[:, 1] / (1.0 - w[:, 0])  # independent: Beta(13, 40), Beta(31, 9), each with its |J|
     pairs = ((first, alpha[0], alpha[1:].sum()), (second, alpha[1], alpha[2]))
@@ -48,7 +48,7 @@ def shares_score(w):
 
 
 def run(model, *args, seed, draws, **kwargs):
-    """Four chains of NUTS, side by side."""
+    """Run four vectorized chains of NUTS."""
     kernel = NUTS(model, target_accept_prob=0.95)
     mcmc = MCMC(kernel, num_warmup=1000, num_samples=draws, num_chains=4, chain_method="vectorized", progress_bar=False)
     mcmc.run(jax.random.key(seed), *args, **kwargs)

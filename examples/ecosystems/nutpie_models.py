@@ -14,7 +14,7 @@ import steinkit as sk
 
 
 def traced(model, *, small, **options):
-    """What nutpie draws from a PyMC model."""
+    """Sample a PyMC model with nutpie."""
     compiled = nutpie.compile_pymc_model(model)
     options = {"chains": 2, "draws": 1000 if small else 4000, "seed": 1, "progress_bar": False, **options}
     return nutpie.sample(compiled, store_unconstrained=True, store_gradient=True, **options)

@@ -1,6 +1,6 @@
-"""Models of PyMC and what `pm.sample` drew: eight schools in both forms, and a logistic regression beside a simplex.
+"""PyMC: draws of `pm.sample` for eight schools in both forms, and a logistic regression with a simplex.
 
-PyMC compiles each model before it samples: in C, where it keeps what it compiled, or with Numba since version 6.
+PyMC compiles each model before it samples: in C, with a cache, or with Numba since version 6.
 """
 
 import logging
@@ -47,7 +47,7 @@ def regression_and_shares(X, y):
 
 
 def shares_score(w):
-    """Score of w ~ Dirichlet(counts + 1) in PyMC's coordinates, u_k = log w_k - mean of log w, k = 0, 1.
+    """Compute the score of w ~ Dirichlet(counts + 1) in u_k = log w_k - mean of log w, k = 0, 1, as in PyMC.
 
     The density in u is w_0^14 w_1^32 w_2^10 / (w_0 w_1 w_2) times |J|, proportional to w_0 w_1 w_2; and
     d log w_j / du_k = 1(j = k) - 1(j = 2) - (w_k - w_2).

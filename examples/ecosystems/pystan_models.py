@@ -1,6 +1,6 @@
-"""Models and fits of PyStan: eight schools in both forms, and a logistic regression beside a simplex.
+"""PyStan: fits of eight schools in both forms, and a logistic regression with a simplex.
 
-Stan compiles the two programs the first time, which takes some minutes; PyStan keeps them.
+Stan compiles the two programs on first use, which takes some minutes; PyStan caches them.
 """
 
 from pathlib import Path
@@ -50,7 +50,7 @@ def schools(*, centred, cauchy):
 
 
 def shares_score(w):
-    """Score of w ~ Dirichlet(counts + 1) in Stan's coordinates: sticks z broken one after the other, in logits."""
+    """Compute the score of w ~ Dirichlet(counts + 1) in logits of stick breaking, as in Stan."""
     alpha = COUNTS + 1.0
     z = np.column_stack([w[:, 0], w[:, 1] / (1.0 - w[:, 0])])
     return alpha[:2] - z * [alpha.sum(), alpha[1:].sum()]

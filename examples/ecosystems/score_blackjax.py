@@ -1,4 +1,4 @@
-"""Are these draws from the posterior? What BlackJAX's NUTS drew for a logistic regression, and what SGLD did."""
+"""Test draws of a logistic regression from BlackJAX's NUTS and SGLD."""
 
 import blackjax
 import jax
@@ -19,7 +19,7 @@ def logdensity(x):
     return prior + (y * logits - jnp.logaddexp(0.0, logits)).sum()
 
 
-# The sampler: the states of one chain, stacked over draws.
+# NUTS: the states of one chain, stacked over draws.
 start = {"intercept": jnp.array(0.0), "beta": jnp.zeros(2)}
 warm_up = blackjax.window_adaptation(blackjax.nuts, logdensity)
 (state, parameters), _ = warm_up.run(jax.random.key(1), start, num_steps=1000)
@@ -29,7 +29,7 @@ _, states = jax.lax.scan(lambda now, key: (nuts.step(key, now)[0],) * 2, state, 
 target, sample = sk.from_blackjax(logdensity, states, dims=("draw",))
 print(sk.verdict(sample, target).summary())
 
-# Langevin steps that are never corrected.
+# Langevin steps without a Metropolis correction.
 print("\n--- SGLD\n")
 sgld = blackjax.sgld(lambda x, _: jax.grad(logdensity)(x))
 _, positions = jax.lax.scan(lambda now, key: (sgld.step(key, now, None, 0.02),) * 2, state.position, keys)

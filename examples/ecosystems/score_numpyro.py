@@ -1,4 +1,4 @@
-"""Are these draws from the posterior? What NumPyro's NUTS drew for eight schools, and what a variational guide did."""
+"""Test draws of eight schools from NumPyro's NUTS, and from a variational guide."""
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +21,14 @@ def model(errors, effects):
         numpyro.sample("y", dist.Normal(mu + tau * z, errors), obs=effects)
 
 
-# The sampler.
+# NUTS.
 nuts = NUTS(model, target_accept_prob=0.95)
 mcmc = MCMC(nuts, num_warmup=1000, num_samples=1000, num_chains=4, chain_method="vectorized", progress_bar=False)
 mcmc.run(jax.random.key(1), errors, effects)
 target, sample = sk.from_numpyro(model, mcmc, errors, effects)
 print(sk.verdict(sample, target).summary())
 
-# A quick approximation of the same posterior.
+# A variational approximation of the posterior.
 print("\n--- AutoNormal\n")
 guide = AutoNormal(model)
 svi = SVI(model, guide, numpyro.optim.Adam(0.01), Trace_ELBO())

@@ -1,4 +1,4 @@
-"""Are these draws from the posterior? What nutpie drew for eight schools, and whether it serves under another prior."""
+"""Test draws of eight schools from nutpie, for the model and for another prior."""
 
 import nutpie
 import pymc as pm
@@ -18,13 +18,13 @@ def schools(prior_of_tau):
     return model
 
 
-# The sampler, which is asked to store where it was and the gradients there.
+# NUTS, with unconstrained draws and gradients stored.
 compiled = nutpie.compile_pymc_model(schools(pm.HalfCauchy))
 trace = nutpie.sample(compiled, draws=1000, chains=4, seed=1, store_unconstrained=True, store_gradient=True)
 target, sample = sk.from_nutpie(trace)
 print(sk.verdict(sample, target).summary())
 
-# The same draws for a model with a prior of lighter tails.
+# The same draws for a model with a lighter-tailed prior.
 print("\n--- Under another prior\n")
 target, sample = sk.from_pymc(schools(pm.HalfNormal), trace)
 print(sk.verdict(sample, target).summary())

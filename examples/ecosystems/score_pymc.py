@@ -1,4 +1,4 @@
-"""Are these draws from the posterior? What PyMC's sampler drew for eight schools, and what ADVI did."""
+"""Test draws of eight schools from PyMC's NUTS, and from ADVI."""
 
 import pymc as pm
 
@@ -13,13 +13,13 @@ with pm.Model() as model:
     z = pm.Normal("z", shape=8)
     pm.Normal("y", mu + tau * z, errors, observed=effects)
 
-# The sampler.
+# NUTS.
 with model:
     idata = pm.sample(1000, chains=4, cores=1, target_accept=0.95, random_seed=1, progressbar=False)
 target, sample = sk.from_pymc(model, idata)
 print(sk.verdict(sample, target).summary())
 
-# A quick approximation of the same posterior.
+# A variational approximation of the posterior.
 print("\n--- ADVI\n")
 with model:
     approximation = pm.fit(20_000, method="advi", random_seed=1, progressbar=False)

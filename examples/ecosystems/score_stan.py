@@ -1,4 +1,4 @@
-"""Are these draws from the posterior? What Stan's NUTS drew for eight schools, and draws kept from an older prior."""
+"""Test draws of eight schools from Stan's NUTS, and draws under an earlier prior."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ import steinkit as sk
 program = Path(__file__).with_name("eight_schools.stan").read_text()
 data = {"J": 8, "y": [28.0, 8, -3, 7, -1, 1, 18, 12], "sigma": [15.0, 10, 16, 11, 9, 11, 10, 18], "centred": 0}
 
-# The sampler.
+# NUTS.
 model = stan.build(program, data={**data, "cauchy": 1}, random_seed=1)
 fit = model.sample(num_chains=4, num_samples=1000, delta=0.95)
 target, sample = sk.from_pystan(fit)
 print(sk.verdict(sample, target).summary())
 
-# Draws kept from when the prior of tau was another, judged by the model as it is now.
+# Draws under an earlier prior of tau, tested against the current model.
 print("\n--- draws under an older prior\n")
 older = stan.build(program, data={**data, "cauchy": 0}, random_seed=1)
 _, sample = sk.from_pystan(older.sample(num_chains=4, num_samples=1000, delta=0.95))

@@ -1,7 +1,7 @@
-"""Log densities in PyTorch, and draws of a Hamiltonian Monte Carlo written in it, as tensors by name.
+"""PyTorch: log densities, and named tensors of draws from Hamiltonian Monte Carlo.
 
-PyTorch has no model object: the log density is a function of a dict of parameters, and `constraints` say which of them
-are transformed, by PyTorch's own bijections.
+PyTorch has no model object: the log density is a function of a dictionary of parameters, and `constraints` define the
+transforms, which are PyTorch's bijections.
 """
 
 import math
@@ -58,7 +58,7 @@ def shares(p):
 
 
 def hmc(log_density, start, constraints, *, step, draws, chains=20, leaps=16, seed=1):
-    """Draws of Hamiltonian Monte Carlo in free parameters, all chains at once; a tenth of them before is burn-in."""
+    """Run vectorized Hamiltonian Monte Carlo in unconstrained parameters, with a tenth of the draws as burn-in."""
     generator = torch.Generator().manual_seed(seed)
     maps = {name: biject_to(constraints.get(name, torch.distributions.constraints.real)) for name in start}
     free = {name: maps[name].inv(torch.as_tensor(value)) for name, value in start.items()}

@@ -1,6 +1,6 @@
-"""Traces of nutpie: eight schools in both forms and a logistic regression beside a simplex, without their models.
+"""nutpie: traces of eight schools in both forms, and of a logistic regression with a simplex, without the models.
 
-nutpie stores the draws in unconstrained space and the gradients there when it is asked to; no score is computed anew.
+nutpie stores unconstrained draws and gradients on request; no score is computed again.
 """
 
 import warnings

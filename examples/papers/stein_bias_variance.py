@@ -1,20 +1,23 @@
-"""When does an exact chain overtake an approximate one? Where they cross depends on the measure, and on the seed.
+"""Find the budgets at which an exact chain becomes more accurate than approximate ones.
 
     python examples/papers/stein_bias_variance.py [--full] [--jobs N] [-o DIR]
 
-The nodal posterior (logistic regression, 53 patients, d = 6) is sampled by random walks: exact (epsilon = 0), and with
-the austerity test, which reads the patients two at a time until it is sure to an error of epsilon a look. A chain of
-10^5 likelihood evaluations loses what the first 1000 paid for and is thinned to 1000 evenly spaced draws. Those within
-a budget are scored for budgets that grow: the cheap test moves more, and is biased.
+Random walks sample the nodal posterior (logistic regression, 53 patients, d = 6): an exact one (epsilon = 0), and those
+with the austerity test, which reads two patients at a time until it is certain up to an error of epsilon per stage. The
+states of the first 1000 of 10^5 likelihood evaluations are discarded, and the chain is thinned to 1000 evenly spaced
+draws. The discrepancy of the draws within a budget is computed for increasing budgets: approximate tests make more
+moves and are biased.
 
-The paper has one chain of each. You will see the medians of twenty and where they cross, with a bootstrap interval, by
-its measures: the graph Stein discrepancy, and the errors of predictions, means and second moments. By the sliced Stein
-discrepancy besides: in six dimensions that of the graph is near its ceiling, where samples are hardly ranked.
+The paper has one chain of each. The script reports the medians of twenty chains and the budgets at which they cross,
+with bootstrap intervals, by the paper's measures: the graph Stein discrepancy, and the errors of predictions, means and
+second moments. It also uses the sliced Stein discrepancy, because in six dimensions that of the graph is near its upper
+limit, where it hardly ranks samples.
 
-The errors are against long exact Langevin chains; that of the authors' code lacks the ratio of the proposals, and draws
-from nearly the square of the density. They are those of 200 chains of each. The error of a prediction is taken in three
-forms: divided by the 1-norm of the patient's covariates, as in the paper; the same of the logistic function of the
-mean, as in the authors' script; and undivided. The paper divides other errors by a constant, which moves no crossing.
+Errors are relative to long exact Langevin chains, because the Langevin chain of the authors' code omits the ratio of
+the proposals and draws from nearly the square of the density. They are medians over 200 chains. The error of a
+prediction has three forms: divided by the 1-norm of the patient's covariates, as in the paper; the same for the
+logistic function of the mean, as in the authors' script; and undivided. The paper divides other errors by a constant,
+which does not change the crossings.
 
 References
 ----------
@@ -38,14 +41,14 @@ from steinkit.curves import first_draws
 from steinkit.samplers import approximate_mh, mala
 
 EPSILONS = (0.0, 0.1, 0.2)
-BATCH, SCALE = 2, 0.1  # the proposals' variance is .01
+BATCH, SCALE = 2, 0.1  # proposals with variance .01
 BUDGET, BURN_IN, KEPT = 100_000, 1000, 1000
 SIZES = [*range(10, 401, 10), *range(420, 601, 20), *range(650, 1001, 50)]
 FEW = [10, 20, 50, 100, 200, 400, 1000]
 STEIN = {"graph": "graph Stein discrepancy", "sliced": "sliced Stein discrepancy"}
 PANELS = STEIN | {"paper's norm": "prediction error", "mean": "mean error", "second": "second moment error"}
 STUDIED = ("paper's norm", "logistic of the mean", "undivided", "mean", "second")
-STUDIES = 200  # chains of each whose errors are looked at besides
+STUDIES = 200  # chains for the errors
 CLAIMS = {
     "paper's norm": ("exact overtakes, prediction error", "the paper's norm"),
     "logistic of the mean": ("exact overtakes, prediction error", "logistic of the mean"),
@@ -56,14 +59,14 @@ CLAIMS = {
 
 
 def moments(points: np.ndarray) -> np.ndarray:
-    """Predictions for the patients, the coordinates and their products, shape (b, 53 + 6 + 36)."""
+    """Return predictions for the patients, coordinates and their products, shape (b, 53 + 6 + 36)."""
     features = sk.targets.LogisticRegression.nodal().data[0]  # 0 or 1, the intercept 1
     products = (points[:, :, None] * points[:, None, :]).reshape(len(points), -1)
     return np.concatenate([expit(points @ features.T), points, products], axis=1)
 
 
 def kept_draws(epsilon: float, seed: int) -> sk.Sample:
-    """The draws that are scored, with their cumulative cost."""
+    """Return the thinned draws with their cumulative cost."""
     target, start = sk.targets.LogisticRegression.nodal(), np.zeros(6)
     looks = {"epsilon": epsilon, "batch_size": BATCH}
     chain = approximate_mh(target, proposal_scale=SCALE, budget=BUDGET, start=start, seed=[seed], **looks).to_sample()
@@ -72,14 +75,14 @@ def kept_draws(epsilon: float, seed: int) -> sk.Sample:
 
 
 def scores(epsilon: float, seed: int, sizes: list[int]) -> dict[str, np.ndarray]:
-    """The Stein discrepancies within each budget, shape (k,)."""
+    """Compute the Stein discrepancies within each budget, shape (k,)."""
     target, sample = sk.targets.LogisticRegression.nodal(), kept_draws(epsilon, seed)
     budgets = evaluations(sizes)
     return {name: sk.curve(sample, target, budget=budgets, measure=name, units="raw").values for name in STEIN}
 
 
 def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: list[float]) -> dict[str, np.ndarray]:
-    """Errors of single chains within each budget, (seeds, k): of predictions in three forms, of means and of products.
+    """Compute errors of single chains within each budget, (seeds, k): predictions, means and products.
 
     In the paper's form a prediction's error is divided by the 1-norm of the patient's covariates. Their script has the
     logistic function of the mean, where the paper has the mean of the logistic function.
@@ -100,25 +103,25 @@ def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: li
 
 
 def share_of_ceiling(epsilon: float, seed: int, n: int) -> float:
-    """How near its ceiling the graph discrepancy of the first n draws is."""
+    """Return the saturation of the graph discrepancy of the first n draws."""
     target, sample = sk.targets.LogisticRegression.nodal(), kept_draws(epsilon, seed)
     return sk.graph_stein_discrepancy(first_draws(sample, n), target, units="raw").saturation
 
 
 def graph_of_right_draws(seed: int, n: int) -> float:
-    """The graph discrepancy of evenly spaced draws of a long exact chain: what a right sample of n draws has."""
+    """Compute the graph discrepancy of evenly spaced draws of a long exact chain."""
     target = sk.targets.LogisticRegression.nodal()
     run = mala(target, step_size=0.3, draws=100 * n, burn_in=500, start=np.zeros(6), seed=[seed])
     return sk.graph_stein_discrepancy(evenly_spaced(run.to_sample(), n), target, units="raw").value
 
 
 def evaluations(sizes: list[int]) -> np.ndarray:
-    """Likelihood evaluations that so many of the evenly spaced draws stand for."""
+    """Return the likelihood evaluations of a number of evenly spaced draws."""
     return BURN_IN + (BUDGET - BURN_IN) / KEPT * np.array(sizes, dtype=np.float64)
 
 
 def reference(chains: int, steps: int) -> dict[str, np.ndarray]:
-    """Means of `moments` under the posterior, by exact Langevin chains, and their standard errors."""
+    """Estimate the posterior means of `moments` by exact Langevin chains, with standard errors."""
     target = sk.targets.LogisticRegression.nodal()
     run = mala(target, step_size=0.3, chains=chains, draws=steps, burn_in=500, start=np.zeros(6), seed=1)
     found = long_run_mean(run.to_sample(), moments)
@@ -159,7 +162,7 @@ def main() -> None:
 
 
 def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], protocol: str = "") -> None:
-    """Whether the exact chain overtakes that of epsilon = .1, which led before, by the medians."""
+    """Return True if the median of the exact chain falls below that of epsilon = .1."""
     exact, cheap = curves[0.0], curves[0.1]
     found = crossing(exact, cheap)
     behind = float(np.mean(exact.median > cheap.median))
@@ -171,7 +174,7 @@ def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], pr
 
 
 def closing_remarks(experiment: Experiment, curves: dict) -> None:
-    """Say how near its ceiling the graph is, and how all samplers end."""
+    """Report the saturation of the graph discrepancy, and the final values of all samplers."""
     n = (100, KEPT)
     last = {name: ", ".join(f"{band.median[-1]:.3g}" for band in curves[name].values()) for name in STEIN}
     shares = experiment.cells(share_of_ceiling, [{"epsilon": e, "seed": 0, "n": k} for k in n for e in EPSILONS[:2]])
@@ -184,7 +187,7 @@ def closing_remarks(experiment: Experiment, curves: dict) -> None:
 
 
 def picture(curves: dict[str, dict[float, Bands]]) -> Figure:
-    """A panel a measure, the exact chain and the two cheap ones; a star where the exact one overtakes epsilon = .1."""
+    """Plot a panel per measure with all chains; a star marks the crossing of the exact chain and epsilon = .1."""
     fig, axes = figure(3, 2, height=8.6)
     panels = list(axes.flat)
     for ax, (name, title) in zip(panels, PANELS.items(), strict=False):

@@ -1,14 +1,14 @@
-"""How near are graph and classical Stein discrepancy and Wasserstein distance? Three measures of the same samples.
+"""Compare graph and classical Stein discrepancies and the Wasserstein distance of the same samples.
 
     python examples/papers/stein_discrepancies_compared.py [--full] [--jobs N] [-o DIR]
 
-Independent draws from Unif(0, 1) and N(0, 1) are scored with the Stein factors with which theory makes the Wasserstein
-distance a lower bound: (.5, .5, 1) and (1, 4, 2). All three numbers are certified brackets, so that the order of two of
-them is proved wherever their brackets do not overlap.
+The samples are independent draws from Unif(0, 1) and N(0, 1). The Stein factors are those with which the Wasserstein
+distance is a lower bound, (.5, .5, 1) and (1, 4, 2). All three values are certified brackets: the order of two of them
+is proved if their brackets do not overlap.
 
-You will see whether Wasserstein <= classical <= graph everywhere, how near the graph is to the classical discrepancy,
-whether both follow the ups and downs of the Wasserstein distance, and that for the uniform target the classical
-discrepancy *is* the Wasserstein distance.
+The script reports whether Wasserstein <= classical <= graph holds, the differences of graph and classical
+discrepancies, whether both follow the fluctuations of the Wasserstein distance, and that for the uniform target the
+classical discrepancy *equals* the Wasserstein distance.
 
 References
 ----------
@@ -30,7 +30,7 @@ MEASURES = ("graph", "classical", "Wasserstein")
 
 
 def brackets(target: str, seed: int, n: int) -> np.ndarray:
-    """Lower and upper bounds of the three measures of the first n draws, shape (3, 2)."""
+    """Return bounds of the three measures of the first n draws, shape (3, 2)."""
     rng = np.random.default_rng(seed)
     if target == "uniform":
         points, aim = rng.random(n), sk.targets.Uniform([0.0], [1.0])
@@ -45,7 +45,7 @@ def brackets(target: str, seed: int, n: int) -> np.ndarray:
 
 
 def of_midpoints(n: int) -> list[float]:
-    """Graph and classical discrepancy of the midpoints of n equal parts of [0, 1], with the factors of the uniform."""
+    """Return graph and classical discrepancy of the midpoints of n equal parts of [0, 1]."""
     points, aim = (np.arange(n) + 0.5) / n, sk.targets.Uniform([0.0], [1.0])
     graph = sk.graph_stein_discrepancy(points, aim, stein_factors=FACTORS["uniform"], units="raw")
     return [graph.value, sk.classical_stein_discrepancy(points, aim, stein_factors=FACTORS["uniform"]).value]
@@ -82,20 +82,20 @@ def main() -> None:
 
 
 def close(experiment: Experiment, claim: str, excess: np.ndarray, protocol: str) -> None:
-    """How far the graph discrepancy lies above the classical one."""
+    """Report the difference of the graph and the classical discrepancy."""
     said = f"{np.median(excess):.1%} above, at most {excess.max():.1%}"
     experiment.result(claim, protocol=protocol, median=float(np.median(excess)), said=said)
 
 
 def correlations(middle: np.ndarray) -> np.ndarray:
-    """Correlation of each Stein discrepancy with the Wasserstein distance about their trends in log n, shape (2,)."""
+    """Return the correlations of both Stein discrepancies with the Wasserstein distance after detrending in log n."""
     logs = np.log(middle)  # (seeds, sizes, 3)
     about = (logs - logs.mean(axis=0)).reshape(-1, 3)
     return np.corrcoef(about.T)[2, :2]
 
 
 def picture(sizes: list[int], middle: np.ndarray) -> Figure:
-    """A panel a target and seed, as in the paper."""
+    """Plot a panel per target and seed, as in the paper."""
     fig, axes = figure(len(FACTORS), len(SEEDS), height=4.6, sharex=True, sharey="row")
     for row, target, found in zip(axes, FACTORS, middle, strict=True):
         for ax, seed, values in zip(row, SEEDS, found, strict=True):

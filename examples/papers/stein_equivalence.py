@@ -1,14 +1,15 @@
-"""How much larger is the graph Stein discrepancy than the classical one? At most twice; and the spanner's hardly.
+"""Bound the ratios of graph and classical Stein discrepancies.
 
     python examples/papers/stein_equivalence.py [--full] [--jobs N] [-o DIR]
 
-Proposition 5 says that the complete graph's discrepancy is at least the classical one, and at most a constant times it;
-proposition 6 that a t-spanner's lies between the complete graph's and 2 t^2 times that. In one dimension the classical
-discrepancy can be computed, so that the first is put to independent draws, to the midpoints of Unif(0, 1), where the
-ratio is (2 n - 1) / n, and to draws of a shifted normal. The second is put to independent draws, to a mixture's mode
-left out, and to a grid, in two and three dimensions, with t = 2.
+By proposition 5 the discrepancy of the complete graph is at least the classical one, and at most a constant times the
+classical one. By proposition 6 that of a t-spanner is between the discrepancy of the complete graph and 2 t^2 times it.
+In one dimension the classical discrepancy can be computed. The first proposition is tested with independent draws, with
+the midpoints of Unif(0, 1), for which the ratio is (2 n - 1) / n, and with draws of a shifted normal distribution. The
+second is tested with independent draws, with a missing mode of a mixture, and with a grid, in two and three dimensions
+and with t = 2.
 
-All numbers are certified brackets: you will see the least and the largest ratio that they allow.
+All values are certified brackets: the script reports the smallest and the largest ratio that they allow.
 
 References
 ----------
@@ -28,7 +29,7 @@ MORE = ("normal", "half", "grid")
 
 
 def over_classical(sample: str, n: int) -> list[float]:
-    """Least and largest ratio of the complete graph's to the classical discrepancy that their brackets allow."""
+    """Return bounds of the ratio of the complete graph's to the classical discrepancy."""
     rng = np.random.default_rng(n)
     if sample in ("normal", "shifted"):
         points, target = rng.standard_normal(n) + (sample == "shifted"), sk.targets.Normal([0.0])
@@ -39,7 +40,7 @@ def over_classical(sample: str, n: int) -> list[float]:
 
 
 def over_complete(sample: str, dim: int, n: int) -> list[float]:
-    """The same of the 2-spanner and the complete graph."""
+    """Return bounds of the ratio of the 2-spanner's to the complete graph's discrepancy."""
     points = np.random.default_rng(n).standard_normal((n, dim))
     if sample == "half":
         points = np.abs(points)
@@ -52,7 +53,7 @@ def over_complete(sample: str, dim: int, n: int) -> list[float]:
 
 
 def ratios(one: object, other: object) -> list[float]:
-    """The ratio, and the largest that it can be by the brackets."""
+    """Return the ratio, and the largest value that the brackets allow."""
     return [one.value / other.value, one.upper / other.lower]
 
 
@@ -74,7 +75,7 @@ def main() -> None:
 
 
 def picture(sizes: tuple[int, ...], found: np.ndarray) -> Figure:
-    """Ratio to the classical discrepancy against n."""
+    """Plot the ratio to the classical discrepancy against n."""
     fig, ((ax,),) = figure(height=3.8)
     for color, sample, each in zip(COLOURS, ONE, found, strict=False):
         ax.plot(sizes, each[:, 0], "o-", color=color, label=sample)

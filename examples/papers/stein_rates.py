@@ -1,15 +1,15 @@
-"""How fast do i.i.d., Sobol and herding sequences converge? The discrepancy tells them apart.
+"""Compare the convergence rates of independent, Sobol and herding sequences.
 
     python examples/papers/stein_rates.py [--full] [--jobs N] [-o DIR]
 
-The first n points of three sequences on [0, 1] are scored against the uniform distribution by the complete graph Stein
-discrepancy, n = 1..200, and the slope of a line through the log-log plot is the rate. Independent draws converge like
-n^-1/2, Sobol's sequence like log(n)/n; of kernel herding only n^-1/2 was proved, and the paper found more.
+The complete graph Stein discrepancy of the first n points of three sequences on [0, 1] is computed for the uniform
+target, n = 1..200. The slope of a line in the log-log plot is the rate. Independent draws converge like n^-1/2, Sobol's
+sequence like log(n)/n. For kernel herding only n^-1/2 is proved, and the paper found a faster rate.
 
-The lines are fitted as in the authors' published code: that of the independent draws through the points of all
-sequences, which is the mean of their slopes, and that of Sobol's sequence, whose first point is the corner 0, through
-n = 1, 2, 4, ..., 128. Through all n it is flatter; the table says so. You will see the rates beside the paper's, and
-once more by the classical Stein discrepancy, which needs no graph.
+Lines are fitted as in the authors' code: that of the independent draws through the points of all sequences, which is
+the mean of their slopes, and that of Sobol's sequence, with the first point 0, through n = 1, 2, 4, ..., 128; through
+all n it is flatter, as the table shows. The script reports these rates and those of the paper, and the rates by the
+classical Stein discrepancy, which requires no graph.
 
 References
 ----------
@@ -35,7 +35,7 @@ MEASURES = {"graph": "complete graph", "classical": "classical"}
 
 
 def discrepancies(sequence: str, seed: int, measure: str, sizes: list[int]) -> np.ndarray:
-    """The measure of the first n points of a sequence for each of the sizes n, shape (k,)."""
+    """Compute the measure of the first n points of a sequence for each size n, shape (k,)."""
     target = sk.targets.Uniform([0.0], [1.0])
     if sequence == "iid":
         points = iid(target, draws=SIZE, seed=[seed]).points[0]
@@ -85,13 +85,13 @@ def main() -> None:
 
 
 def straight(band: Bands) -> Found:
-    """The rate of one deterministic sequence; its interval says how straight the line is."""
+    """Return the rate of a deterministic sequence, with an interval from the fit of the line."""
     rate = band.rate()
     return Found(rate.rate, *rate.rate_interval)
 
 
 def picture(found: dict[tuple[str, str], Bands]) -> Figure:
-    """A line a sequence, with the band of the i.i.d. ones; classical values as circles."""
+    """Plot a line per sequence with the band of the independent ones; circles are classical values."""
     fig, ((ax,),) = figure(height=4.6)
     for color, sequence in zip(COLOURS, SEQUENCES, strict=False):
         graph, classical = found["graph", sequence], found["classical", sequence]

@@ -1,21 +1,21 @@
-"""Which step size should SGLD take? Effective sample size chooses too large a one, the Stein discrepancy does not.
+"""Select the step size of SGLD by effective sample size and by the Stein discrepancy.
 
     python examples/papers/stein_sgld_step_size.py [--full] [--jobs N] [-o DIR]
 
-Stochastic gradient Langevin dynamics with minibatches of 5 draws 1000 points of the posterior of a mixture, which has
-two modes, from a random start, with eight step sizes. Of each, the median over seeds of the effective sample size and
-of the graph Stein discrepancy is a criterion for choosing it.
+Stochastic gradient Langevin dynamics (SGLD) with minibatches of 5 draws 1000 points of the posterior of a mixture with
+two modes, from a random start, with eight step sizes. The criteria for the selection are the medians over seeds of the
+effective sample size and of the graph Stein discrepancy.
 
-You will see both choices, and how often they would be the same from other seeds (a bootstrap over the seeds, the same
-for all steps). The authors' published code takes the mean over coordinates of effective sizes from an autoregressive
-spectrum; a user of today the smallest of rank-normalised ones. Both are here. The code takes the mean over coordinates
-of the discrepancy, too, in place of the sum: half the number, and the same choice.
+The script reports both selections, and their frequencies with other seeds (a bootstrap over the seeds, which are the
+same for all step sizes). The authors' code uses the mean over coordinates of effective sizes from an autoregressive
+spectrum; the current standard is the smallest of rank-normalized ones. Both are included. The code also uses the mean
+over coordinates of the discrepancy instead of the sum, which is half as large and gives the same selection.
 
-Then what the paper says of its pictures, in numbers: what share of the draws lies outside the region that holds 99 % of
-the posterior, how far they are spread, and their Wasserstein distance to the posterior, over both modes.
+The script then evaluates the paper's statements on its plots: the fraction of draws outside the region that contains
+99 % of the posterior, the spread of the draws, and their Wasserstein distance to the posterior over both modes.
 
-The pictures below show the paper's three step sizes, and draws of an exact random walk beside them: red where there are
-too many draws, blue where there are too few.
+The plots show the three step sizes of the paper, and draws of an exact random walk: red where there are too many draws,
+blue where there are too few.
 
 References
 ----------
@@ -42,17 +42,17 @@ from steinkit.samplers import rwmh, sgld
 
 STEP_SIZES = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2)
 BATCH, DRAWS = 5, 1000
-TOO_SMALL, CHOSEN, TOO_LARGE = 5e-5, 5e-3, 5e-2  # of the paper's figure
+TOO_SMALL, CHOSEN, TOO_LARGE = 5e-5, 5e-3, 5e-2  # step sizes of the figure
 SHOWN_SEED = 7  # the authors' representative sample
 REPEATS = 2000
 OTHER_DATA, OTHER_SEEDS = 20, 20
 CRITERIA = ("graph", "smallest_ess", "authors_ess", "outside", "spread", "wasserstein")
-HELD = 0.99  # of the posterior inside the region
+HELD = 0.99  # posterior probability of the region
 DIRECTIONS, EXACT = 12, 20_000
 
 
 def criteria(step_size: float, seeds: list[int]) -> dict[str, list[float]]:
-    """What may choose a step size, and how the draws compare with the posterior, for the chain of each seed."""
+    """Return the criteria, and comparisons of the draws with the posterior, for the chain of each seed."""
     found: dict[str, list[float]] = {name: [] for name in CRITERIA}
     target, right = sk.targets.MixturePosterior(), posterior()
     angles = np.pi * np.arange(DIRECTIONS) / DIRECTIONS
@@ -71,14 +71,14 @@ def criteria(step_size: float, seeds: list[int]) -> dict[str, list[float]]:
 
 
 def chain(step_size: float, seed: int) -> np.ndarray:
-    """Draws from a standard normal start, a new permutation of the data each sweep, shape (DRAWS, 2)."""
+    """Run SGLD from a standard normal start, with a new permutation of the data per sweep, shape (DRAWS, 2)."""
     start = np.random.default_rng(seed).standard_normal(2)
     target = sk.targets.MixturePosterior()
     return sgld(target, step_size=step_size, batch_size=BATCH, draws=DRAWS, seed=[seed], start=start).points[0]
 
 
 def chosen_for_other_data(data: int, seeds: list[int]) -> float:
-    """The step size that the authors' effective size chooses where the 100 data are simulated anew."""
+    """Return the step size selected by the authors' effective size for newly simulated data."""
     target = sk.targets.MixturePosterior.simulate(100, rng=data)
     starts = np.random.default_rng(data).standard_normal((len(seeds), 2))
     medians = []
@@ -89,13 +89,13 @@ def chosen_for_other_data(data: int, seeds: list[int]) -> float:
 
 
 def autoregressive_ess(x: np.ndarray) -> float:
-    """Effective size n var / f(0), f the spectrum of the Yule-Walker fit with the least AIC, as R's coda has it."""
+    """Compute the effective size n var / f(0) from the Yule-Walker spectrum f with the smallest AIC, as in coda."""
     n, centred = len(x), x - x.mean()
     largest = min(n - 1, int(10.0 * np.log10(n)))
     covariance = np.array([centred[: n - k] @ centred[k:] for k in range(largest + 1)]) / n
     best, effective, coefficients, noise = np.inf, float(n), np.empty(0), covariance[0]
     for order in range(largest + 1):
-        if order:  # Levinson and Durbin
+        if order:  # Levinson-Durbin recursion
             partial = (covariance[order] - coefficients @ covariance[order - 1 : 0 : -1]) / noise
             coefficients = np.append(coefficients - partial * coefficients[::-1], partial)
             noise *= 1.0 - partial**2
@@ -108,7 +108,7 @@ def autoregressive_ess(x: np.ndarray) -> float:
 
 @functools.cache
 def posterior() -> dict[str, np.ndarray]:
-    """Independent draws from the posterior on a grid, and the log density at the edge of its 99 % region."""
+    """Draw from the posterior on a grid, and return the log density at the boundary of its 99 % region."""
     x, y = np.arange(-4.0, 5.0, 0.02), np.arange(-6.0, 6.0, 0.02)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     log_density = sk.targets.MixturePosterior().log_density(grid)
@@ -141,7 +141,7 @@ def main() -> None:
 
 
 def choice(experiment: Experiment, claim: str, band: Bands, best: Callable[..., Any], protocol: str = "") -> None:
-    """The step size that the medians choose, and what bootstrap repeats of the seeds choose."""
+    """Return the step size selected by the medians, and those selected by bootstrap samples of the seeds."""
     rows = np.random.default_rng(0).integers(len(band.replicates), size=(REPEATS, len(band.replicates)))
     repeats = best(np.median(band.replicates[rows], axis=1), axis=1)  # rows: the same seeds for all steps
     shares = {step: float(np.mean(repeats == k)) for k, step in enumerate(STEP_SIZES) if (repeats == k).any()}
@@ -151,7 +151,7 @@ def choice(experiment: Experiment, claim: str, band: Bands, best: Callable[..., 
 
 
 def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> None:
-    """Judge what the paper says of its three pictures."""
+    """Evaluate the paper's statements on its three plots."""
 
     def of(name: str, step: float) -> Found:
         return Found.range(values[name].replicates[:, STEP_SIZES.index(step)])
@@ -170,7 +170,7 @@ def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> Non
 
 
 def picture(values: dict[str, Bands]) -> Figure:
-    """Both criteria against the step size; draws of three step sizes and of an exact chain over the posterior."""
+    """Plot both criteria against the step size, and draws of three step sizes and of an exact chain."""
     fig, (top, *below) = figure(3, 2, height=9.0)
     plot_bands(values["graph"], top[0], color=COLOURS[0])
     plot_bands(values["smallest_ess"], top[1], label="rank-normalised", color=COLOURS[1])

@@ -1,15 +1,15 @@
-"""Is a Student's t told from a Gaussian of its variance? The discrepancy levels out, and h shows where they differ.
+"""Compare the discrepancies of a Gaussian and a Student's t sample of the same variance.
 
     python examples/papers/stein_simple_example.py [--full] [--jobs N] [-o DIR]
 
-Independent draws from N(0, 1), and from Student's t with 10 degrees of freedom scaled to the same variance, are scored
-against N(0, 1). The discrepancy of the first falls with n; that of the second must level out: the Stein function
-g(x) = sin x alone, which every Stein set of this target holds, has a mean of h = T_P g under the t that is not 0, below
-which the discrepancy cannot stay.
+The target is N(0, 1), and the samples are independent draws from N(0, 1) and from Student's t distribution with 10
+degrees of freedom, scaled to the same variance. The discrepancy of the first decreases with n. That of the second has a
+positive limit: the Stein function g(x) = sin x, which belongs to every Stein set of this target, gives an h = T_P g
+with a nonzero mean under the t distribution, which is a lower bound.
 
-You will see the rate of the Gaussian sample. The paper has that of one sequence: it is held against the range of the
-rates of single sequences here. Then what the t sample levels out at, and where its test function h is large: in the
-tails. The sizes are those of the authors' published code, which fits the line through all of them.
+The script reports the rate of the Gaussian sample. The paper has the rate of one sequence, which is compared with the
+range of the rates of single sequences. The script also reports the limit for the t sample, and the regions where its
+test function h is large, the tails. The sizes are those of the authors' code, which fits the line through all of them.
 
 References
 ----------
@@ -30,12 +30,12 @@ import steinkit as sk
 
 DEGREES = 10.0
 SAMPLES = {"gaussian": "Gaussian", "student": "scaled Student's t"}
-DRAWN = 400  # points of a function in the picture
+DRAWN = 400  # points of a plotted function
 TAIL, CENTRE = 3.0, 1.5
 
 
 def draws(sample: str, seed: int, n: int) -> np.ndarray:
-    """The first n draws of a sequence, shape (n,)."""
+    """Return the first n draws of a sequence, shape (n,)."""
     rng = np.random.default_rng(seed)
     if sample == "gaussian":
         return rng.standard_normal(n)
@@ -43,13 +43,13 @@ def draws(sample: str, seed: int, n: int) -> np.ndarray:
 
 
 def discrepancies(sample: str, seed: int, sizes: list[int]) -> np.ndarray:
-    """Complete graph Stein discrepancy of the first n draws for each of the sizes, shape (k,)."""
+    """Compute the complete graph Stein discrepancy of the first n draws for each size, shape (k,)."""
     target = sk.targets.Normal([0.0])
     return sk.curve(draws(sample, seed, sizes[-1]), target, n=sizes, measure="graph", units="raw").values
 
 
 def functions(sample: str, seed: int, n: int) -> dict[str, object]:
-    """Optimal g and h at some of the points, and how large h is in the tails beside its largest in the centre."""
+    """Return optimal g and h at some points, and the ratio of h in the tails to its maximum in the center."""
     found = sk.graph_stein_discrepancy(draws(sample, seed, n), sk.targets.Normal([0.0]), units="raw")
     order = np.argsort(found.sample.points[:, 0])
     x, g, h = found.sample.points[order, 0], found.g[order, 0], found.test_function[order]
@@ -59,7 +59,7 @@ def functions(sample: str, seed: int, n: int) -> dict[str, object]:
 
 
 def limit() -> float:
-    """Mean of h = cos x - x sin x under the scaled t: no sample of it can stay below this."""
+    """Compute the mean of h = cos x - x sin x under the scaled t distribution, a lower bound of the limit."""
     scaled = student_t(DEGREES, scale=np.sqrt((DEGREES - 2.0) / DEGREES))
     return abs(2.0 * quad(lambda x: (np.cos(x) - x * np.sin(x)) * scaled.pdf(x), 0.0, 60.0, limit=500)[0])
 
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def picture(curves: dict, shapes: dict, lengths: tuple[int, ...]) -> Figure:
-    """The discrepancy against n; g and h of both samples at the largest n."""
+    """Plot the discrepancy against n, and g and h of both samples at the largest n."""
     fig, ((top, g), (other, h)) = figure(2, 2, height=6.0)
     for color, (sample, name) in zip(COLOURS, SAMPLES.items(), strict=False):
         plot_bands(curves[sample], top, label=name, color=color)
@@ -106,7 +106,7 @@ def picture(curves: dict, shapes: dict, lengths: tuple[int, ...]) -> Figure:
     h.set(xlabel="x", title=f"h, n = {lengths[-1]:,}")
     other.set(xlabel="x", title="h of the t, as n grows")
     top.legend()
-    other.set_ylim(top=1.6 * other.get_ylim()[1])  # the legend above the curves
+    other.set_ylim(top=1.6 * other.get_ylim()[1])  # space for the legend
     other.legend(loc="upper center")
     return fig
 

@@ -1,15 +1,15 @@
-"""How long does a discrepancy take now? The paper's timings of spanners and linear programs beside those here.
+"""Compare the paper's timings of spanners and linear programs with those of steinkit.
 
     python examples/papers/stein_timings.py [--full] [--jobs N] [-o DIR]
 
-The paper states what its spanners and its linear programs took with one core of a processor of 2013: for 1000 draws of
+The paper reports the times of its spanners and linear programs with one core of a processor of 2013: for 1000 draws of
 SGLD from the mixture posterior, for up to 1000 draws of random-walk Metropolis from the nodal posterior, and for 200
-points of the uniform distribution. Here they are solved with one thread, from draws made in the same way, to the
-tolerances that are the defaults; the brackets are certified.
+points of the uniform distribution. The script solves them with one thread for draws from the same samplers, to the
+default tolerances and with certified brackets.
 
-The problems are of the paper's size with --full and without. You will see both times; a row agrees if it is no longer
-here. Times are wall time, the least of three, after a first run that loads the compiled code. Machines differ, and an
-older one may be slower by some times.
+The problems have the paper's size with and without --full. The script reports both times; a row agrees if steinkit is
+not slower. Times are wall times, the smallest of three, after a first run that loads the compiled code. They depend on
+the machine.
 
 References
 ----------
@@ -32,7 +32,7 @@ REPEATS = 3
 
 
 def seconds(problem: str, n: int) -> dict[str, float]:
-    """Seconds for the spanner, and for the programs of all coordinates over their number."""
+    """Return the seconds of the spanner, and those of the linear programs per coordinate."""
     if problem.startswith("uniform"):
         target = sk.targets.Uniform([0.0], [1.0])
         sample = iid(target, draws=n).to_sample()
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def picture(found: list[dict[str, float]], printed: dict[tuple[str, str], float]) -> Figure:
-    """Bars of both, the paper's pale."""
+    """Plot bars of both; those of the paper are pale."""
     fig, ((ax,),) = figure(height=3.6)
     here = [found[list(PROBLEMS).index(problem)][part] for problem, part in printed]
     places = np.arange(len(here))

@@ -1,15 +1,15 @@
-"""What do sequential tests of a move get wrong, and which is best? Errors are foreseen, and cancel; designs use that.
+"""Predict the errors of sequential acceptance tests, and compare designs.
 
     python examples/papers/austerity_designs.py [--full] [--jobs N] [-o DIR]
 
-The austerity test is a random walk that ends where it leaves a strip. Its errors and the data it reads follow from that
-walk without simulation; so does the bias of the acceptance probability, in which errors cancel over the uniform number
-of the step. Designs choose the batch and epsilon: on average over the moves of a trial run, the same with the batch
-fixed at 600 data, or so that no move whatever is misjudged more often.
+The austerity test is a random walk that ends when it leaves a strip. Its errors and data usage follow from this walk
+without simulation, and so does the bias of the acceptance probability, for which errors cancel over the uniform number
+of the step. Designs select the batch size and epsilon: on average over the moves of a trial run, with a fixed batch of
+600 data points, or for the worst case over all moves.
 
-You will see errors and data read of the walk beside those of tests on the data of one move; how much of the error
-cancels; and, for the moves of independent component analysis, what designs made with 100 moves do on 100 new ones.
-The sources are made up: the recordings of the paper cannot be had.
+The script reports errors and data usage of the walk and of tests on the data of one move; the cancellation of errors;
+and, for moves of independent component analysis, the errors on 100 new moves of designs made with 100 moves. The
+sources are simulated, because the recordings of the paper are not available.
 
 References
 ----------
@@ -40,7 +40,7 @@ DESIGNS = {"average": "average", "fixed": f"average, m = {HEURISTIC}", "worst": 
 
 
 def tests_on_data(epsilon: float, size: int, tests: int) -> dict[str, Any]:
-    """Share of wrong decisions and of data read by t tests of a move and of its reverse, at each standardised mean."""
+    """Return error frequencies and data usage of t tests of a move and its reverse, at each standardized mean."""
     rng = np.random.default_rng(0)
     posterior, state = mixed_sources(size, 2), np.eye(4).reshape(1, -1)
     walk = StiefelWalk(1.5 / np.sqrt(size))
@@ -72,7 +72,7 @@ def tests_on_data(epsilon: float, size: int, tests: int) -> dict[str, Any]:
 
 
 def designs(size: int, target: float, seed: int) -> dict[str, Any]:
-    """What each design, made for a target error with 100 moves, does on 100 new ones."""
+    """Return the errors and data usage on 100 new moves of designs made with 100 moves."""
     trial, new = (_moves(size, seed + k) for k in range(2))
     made = {
         "average": average_design(trial, target),
@@ -87,7 +87,7 @@ def designs(size: int, target: float, seed: int) -> dict[str, Any]:
 
 
 def cancelled(size: int, seed: int) -> dict[str, Any]:
-    """Exact acceptance probability, bias and error of each move by a coarse test."""
+    """Return the exact acceptance probability, bias and error of each move for a coarse test."""
     found = acceptance_bias(_moves(size, seed), first_fraction=FRACTION, epsilon=COARSE)
     return {"probability": found.probability, "bias": found.bias, "error": found.error}
 
@@ -142,7 +142,7 @@ def main() -> None:
 
 
 def claim_tests(experiment: Experiment, simulated: list[dict]) -> None:
-    """Errors and data read by the theory of a normal walk beside simulation, in units of what is allowed for."""
+    """Compare errors and data usage by theory and simulation, relative to their tolerances."""
     walks = [operating_characteristics(MEANS, first_fraction=FRACTION, epsilon=e) for e in EPSILONS]
 
     def apart(key: str, error: str, foreseen: list[np.ndarray], wider: float) -> tuple[float, float]:
@@ -166,7 +166,7 @@ def claim_tests(experiment: Experiment, simulated: list[dict]) -> None:
 
 
 def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[tuple[str, str], np.ndarray]) -> None:
-    """What figure 6 shows."""
+    """Report the comparison of figure 6."""
     targets = np.array(asked)[:, None]
     for name, claim in {"average": "design, average", "worst": "design, worst case"}.items():
         experiment.result(claim, Found.range((found[name, "error"] / targets).ravel()))
@@ -177,7 +177,7 @@ def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[
 
 
 def picture(simulated: list, targets: tuple[float, ...], shown: dict, worst: float, found: dict) -> Figure:
-    """Errors of tests by theory and simulation; what cancels; errors and data of the designs."""
+    """Plot errors by theory and simulation, their cancellation, and errors and data usage of the designs."""
     fig, ((error, cancel), (reached, read)) = figure(2, 2, height=6.4)
     for color, epsilon, each in zip(COLOURS, EPSILONS, simulated, strict=False):
         fine = np.linspace(0.0, MEANS[-1], 61)

@@ -1,19 +1,20 @@
-"""Does a Gibbs sampler gain when its updates read a share of the terms? By terms read at first; by time it does not.
+"""Compare Gibbs samplers that read a part of the terms of each update.
 
     python examples/papers/austerity_gibbs.py [--full] [--jobs N] [-o DIR]
 
-A Markov random field has 100 binary variables and a potential for each three of them, log psi ~ N(0, .02). We take .02
-for the standard deviation: were it the variance, conditional probabilities would lie next to 0 or 1. An exact update of
-a variable sums 4,851 terms; the austerity test reads 500 at a time until it is sure, at each look to an error of
-epsilon, on which side of its threshold the sum will fall. At small size there are 40 variables, 741 terms and batches
-of 75, and potentials so much stronger that updates are as uncertain as there.
+A Markov random field has 100 binary variables and a potential for each triple of variables, log psi ~ N(0, .02). Here
+.02 is the standard deviation; as a variance it would give conditional probabilities near 0 or 1. An exact update of a
+variable adds up 4,851 terms. The austerity test reads 500 at a time until the side of its threshold is certain, up to
+an error of epsilon per stage. At small size there are 40 variables, 741 terms, batches of 75, and stronger potentials,
+so that updates have the same uncertainty.
 
-You will see how often a variable becomes 1 where its exact conditional probability is p, beside what the theory of the
-test foresees; and the error of the joint probabilities of five variables, averaged over 1,600 sets of five, against
-those of long exact chains, by terms read and by processor time.
+The script reports the frequency with which a variable becomes 1 against its exact conditional probability p, compared
+with the theory of the test; and the error of the joint probabilities of five variables, averaged over 1,600 sets of
+five and compared with long exact chains, by terms read and by processor time.
 
-How many sweeps the paper's 1,000 seconds were is not said; --full gives a chain the terms of 5,000 exact ones.
-The threshold that the paper prints, log u / log(1 - u), is taken as log(u / (1 - u)), which is what its update means.
+The paper does not state the number of sweeps in its 1,000 seconds; with --full a chain reads the terms of 5,000 exact
+sweeps. The threshold printed in the paper, log u / log(1 - u), is replaced by log(u / (1 - u)), which its update
+implies.
 
 References
 ----------
@@ -53,18 +54,18 @@ INNER = slice(1, -1)  # in the outermost bins p runs over many log odds
 
 @functools.cache
 def field_of(dim: int, scale: float) -> MarkovField:
-    """The field; made once for the cells of a process."""
+    """Return the field, cached for the cells of a process."""
     return MarkovField.simulate(dim, scale=scale, rng=1)
 
 
 def sets_of(dim: int) -> np.ndarray:
-    """The sets of variables whose joint probabilities are judged, (sets, 5)."""
+    """Return the sets of variables with joint probabilities to compare, (sets, 5)."""
     rng = np.random.default_rng(2)
     return np.array([rng.choice(dim, OF_VARIABLES, replace=False) for _ in range(SETS)])
 
 
 def long_runs(dim: int, scale: float, draws: int, seeds: list[int]) -> dict[str, Any]:
-    """Joint probabilities by exact chains, and their mean squared standard error."""
+    """Estimate joint probabilities by exact chains, with their mean squared standard error."""
     run = approximate_gibbs(field_of(dim, scale), test=BarkerTest(), seed=seeds, draws=draws, burn_in=draws // 10)
     means = running_tables(run.to_sample(), sets_of(dim), n=[draws]).means[:, -1]
     return {"tables": means.mean(axis=0).round(7), "floor": float(means.var(axis=0, ddof=1).mean() / len(seeds))}
@@ -81,7 +82,7 @@ def chains(
     truth: list[float],
     floor: float,
 ) -> dict[str, Any]:
-    """Errors of chains at the terms that so many exact sweeps read; what their updates did; what they took."""
+    """Return errors of chains at the terms of numbers of exact sweeps, update frequencies, and costs."""
     field, test = field_of(dim, scale), AusterityTest(epsilon, batch) if epsilon else BarkerTest()
     approximate_gibbs(field, test=test, draws=1)  # load what is compiled, outside the time taken
     exact_sweep = field.dim * field.size
@@ -106,7 +107,7 @@ def chains(
 
 
 def foreseen(p: Any, dim: int, scale: float, batch: int, epsilon: float) -> np.ndarray:
-    """Bias that the theory of the test foresees of updates with these probabilities."""
+    """Return the theoretical bias of updates with these probabilities."""
     field = field_of(dim, scale)
     deviation = float(field.terms.differences.std())
     options = {"deviation": deviation, "size": field.size, "batch_size": batch, "epsilon": epsilon}
@@ -149,7 +150,7 @@ def main() -> None:
 
 
 def judge_updates(experiment: Experiment, found: list[dict]) -> None:
-    """Figure 14: updates against their exact probability."""
+    """Evaluate figure 14: updates against their exact probability."""
     halves = np.array([_halves(each) for each in found[1:]])  # (epsilons, small and large p, excess and its error)
     towards, error = np.column_stack([halves[:, 0, 0], -halves[:, 1, 0]]), 2.0 * halves[:, :, 1]
     experiment.result(
@@ -164,7 +165,7 @@ def judge_updates(experiment: Experiment, found: list[dict]) -> None:
 
 
 def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands]) -> None:
-    """Figure 15: joint probabilities against what they cost."""
+    """Evaluate figure 15: errors of joint probabilities against costs."""
     seconds = [each["seconds"] for each in found]
     common = max(seconds) * errors[0].against[0] / errors[0].against[-1]
     at_first = {
@@ -190,12 +191,12 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
 
 
 def student(found: Bands) -> float:
-    """Standard errors either side of a mean of so few chains that hold it 95 % of the time."""
+    """Return the half width of a 95 % interval for a mean of few chains, in standard errors."""
     return float(student_t.ppf(0.975, len(found.replicates) - 1))
 
 
 def _halves(each: dict) -> list[tuple[float, float]]:
-    """Mean of share - p, and its standard error, of updates with p below a half and above."""
+    """Return the mean of frequency - p and its standard error, for p below and above a half."""
     updates, below = np.array(each["updates"], dtype=float), EDGES[1:] < 0.5 + 1e-9
     excess, error = (np.array(each[name], dtype=float) for name in ("excess", "error"))
     found = []
@@ -206,7 +207,7 @@ def _halves(each: dict) -> list[tuple[float, float]]:
 
 
 def _at(found: Bands, share: float) -> np.ndarray:
-    """Error of each chain at a share of the budget, by interpolation of logarithms."""
+    """Interpolate the error of each chain at a fraction of the budget, in logarithms."""
     grid, place = np.log(found.against), np.log(share * found.against[-1])
     return np.array([np.exp(np.interp(place, grid, np.log(row))) for row in found.replicates])
 
@@ -226,7 +227,7 @@ def _listed(values: Any) -> str:
 
 
 def picture(found: list[dict], errors: list[Bands], p: np.ndarray, lines: list[np.ndarray]) -> Figure:
-    """Figure 14, as it is and less the diagonal; figure 15, by terms and by time."""
+    """Plot figure 14, with and without the diagonal, and figure 15 by terms and by time."""
     fig, ((share, excess), (by_terms, by_time)) = figure(2, 2, height=6.8)
     colours = ("#000000", COLOURS[5], *COLOURS[:4], COLOURS[6])
     for color, epsilon, each, judged, line in zip(colours, EPSILONS, found, errors, lines, strict=True):

@@ -1,22 +1,22 @@
-"""Do cheap tests of moves lower the risk of independent component analysis? From a cold start; later it cannot be told.
+"""Measure the risk of independent component analysis with approximate acceptance tests.
 
     python examples/papers/austerity_ica.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Four mixed sources, two of them normal, are to be unmixed. After whitening the unmixing matrix is orthogonal, and random
-walks on the orthogonal matrices draw from its posterior. Each move is judged by the austerity test, which reads 500
-data at a time until it is sure, at each look to an error of epsilon; 0 is the exact test. The risk is the mean squared
-error over ten chains of the mean Amari distance to the true matrix. Exact chains, which read data in order of memory
-and so three to six times faster, are run on six times as many.
+Four mixed sources, two of them normal, are separated. After whitening, the unmixing matrix is orthogonal, and random
+walks on the orthogonal matrices draw from its posterior. The austerity test reads 500 data points at a time until its
+decision is certain, up to an error of epsilon per stage; 0 is the exact test. The risk is the mean squared error over
+ten chains of the mean Amari distance to the true matrix. Exact chains read data contiguously, three to six times
+faster, and use six times as many.
 
-The data do not tell two normal sources from a rotation of them. That angle is nearly free, and the distance depends on
-little else; the walk, whose step suits the other five planes, is slow there. The long exact runs that the risk is held
-against therefore turn that plane by larger steps than the others: an exact sampler of the same posterior.
+The data do not distinguish two normal sources from a rotation of them. This angle is nearly unrestricted and dominates
+the distance; the walk, with a step for the other five planes, explores it slowly. The long exact reference runs
+therefore rotate this plane by larger steps: they are an exact sampler of the same posterior.
 
-Chains begin with draws of the long runs, so that what differs is the test, and once more at the identity. FILE is a WAV
-file of two channels, music and noise, which are mixed with two normal sources; without it two sources are made up.
+Chains start at draws of the long runs, so that only the tests differ, and also at the identity. FILE is a WAV file with
+two channels, music and noise, which are mixed with two normal sources; without it two sources are simulated.
 
-You will see the risk by data read and by processor time, the parts of it, and the share of the data that tests read; in
-the full run also on 1.95 million data, the paper's number.
+The script reports the risk by data read and by processor time, its components, and the data usage of tests, with --full
+also for 1.95 million data points, as in the paper.
 
 References
 ----------
@@ -52,19 +52,19 @@ PAPER_SIZE, PAPER_SECONDS, PAPER_LONG_RUN = 1_950_000, 6400.0, 100_000
 
 @functools.cache
 def problem(data: str, size: int) -> tuple[IndependentComponents, np.ndarray]:
-    """The posterior, and the orthogonal matrix nearest to the true one, row after row, shape (16,)."""
+    """Return the posterior, and the orthogonal matrix nearest to the true one by rows, shape (16,)."""
     posterior = mixed_sources(size, NORMAL, data)
     left, _, right = np.linalg.svd(true_unmixing() @ np.linalg.inv(posterior.whitening))
     return posterior, (left @ right).ravel()
 
 
 def distances(posterior: IndependentComponents, points: np.ndarray) -> np.ndarray:
-    """Amari distance of each draw to the true matrix."""
+    """Compute the Amari distance of each draw to the true matrix."""
     return amari_distance(posterior.unmixing_matrices(points), true_unmixing())
 
 
 def long_runs(data: str, size: int, draws: int) -> dict[str, Any]:
-    """Mean Amari distance by exact chains that turn the plane of the normal sources by larger steps; where they end."""
+    """Estimate the mean Amari distance by exact chains with larger steps in the plane of the normal sources."""
     posterior, true = problem(data, size)
     steps = np.full(6, STEP / np.sqrt(size))  # planes (1, 2), (1, 3), ..., (3, 4) of the sources
     steps[-1] = NORMAL_STEP * size**-0.25
@@ -101,7 +101,7 @@ def long_runs(data: str, size: int, draws: int) -> dict[str, Any]:
 
 
 def walks(data: str, size: int, epsilon: float, steps: int, start: Any, shares: list[float]) -> dict[str, Any]:
-    """Running means of ten chains at shares of the budget of so many exact steps; what they read and took."""
+    """Return running means of ten chains at fractions of a budget of exact steps, and their costs."""
     posterior, _ = problem(data, size)
     options: dict[str, Any] = {"proposal_scale": STEP / np.sqrt(size), "start": np.array(start), "chains": CHAINS}
     options["test"] = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
@@ -123,7 +123,7 @@ def walks(data: str, size: int, epsilon: float, steps: int, start: Any, shares: 
 
 
 def at_paper_size(data: str, epsilon: float, steps: int) -> dict[str, Any]:
-    """Share of the paper's number of data that a test reads, and seconds that a step takes, by two short chains."""
+    """Return the data usage and seconds per step for the paper's number of data, by two short chains."""
     posterior, true = problem(data, PAPER_SIZE)
     test = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
     scale, began = STEP / np.sqrt(PAPER_SIZE), time.process_time()
@@ -176,7 +176,7 @@ def main() -> None:
 
 
 def claim_risks(experiment: Experiment, protocol: str, found: list[dict], risks: list[Risk]) -> None:
-    """Which epsilon has the lowest risk, by data and by time."""
+    """Report the epsilon with the lowest risk, by data and by time."""
     seconds = [each["seconds"] for each in found]
     claims = {by: f"ica, by {by}" for by in ("data", "time")}
     claim_lowest(experiment, EPSILONS, risks, seconds, claims, protocol=protocol)
@@ -189,7 +189,7 @@ def claim_risks(experiment: Experiment, protocol: str, found: list[dict], risks:
 
 
 def claim_parts(experiment: Experiment, risks: list[Risk]) -> None:
-    """Whether bias or variance is the larger part of each risk at the end, by more than two standard errors."""
+    """Report whether bias or variance dominates each final risk, by more than two standard errors."""
     bias, error, spread = np.transpose([_parts(each) for each in risks])
     more_variance, more_bias = spread - bias > error, bias - spread > error
     words = np.where(more_bias, "bias", np.where(more_variance, "variance", "either"))
@@ -205,7 +205,7 @@ def claim_parts(experiment: Experiment, risks: list[Risk]) -> None:
 
 
 def remark_on(experiment: Experiment, truth: dict, found: list[dict], risks: list[Risk], large: list[dict]) -> None:
-    """Why chains are slow, and what the paper's size would cost."""
+    """Report the reason for slow mixing, and the cost for the paper's size."""
     longest = float(np.mean(found[-1]["draws"], axis=0)[-1])
     steps = longest * float(risks[-1].variance[-1]) / truth["spread"] ** 2
     experiment.remark(
@@ -225,14 +225,14 @@ def _running(each: dict) -> RunningMeans:
 
 
 def _parts(each: Risk) -> tuple[float, float, float]:
-    """Bias at the end with two standard errors, the truth's included, and standard deviation of a chain's mean."""
+    """Return the final bias with two standard errors, and the standard deviation of the mean of a chain."""
     variance = float(each.variance[-1])
     square = max(float(each.squared_bias[-1]) + variance / CHAINS, 0.0)  # of the mean error, which is what is unbiased
     return float(np.sqrt(square)), 2.0 * float(np.sqrt(variance / CHAINS + each.floor)), float(np.sqrt(variance))
 
 
 def picture(by_start: dict, risks_by_start: dict, large: list[dict], size: int) -> Figure:
-    """Risk by data read and by time, its parts at the end, and the data that tests read."""
+    """Plot the risk by data read and by time, its final components, and the data usage of tests."""
     fig, axes = figure(3, 2, height=9.4)
     for (by_data, by_time), (protocol, each) in zip(axes, risks_by_start.items(), strict=False):
         plain, seconds = [replace(one, floor=0.0) for one in each], [one["seconds"] for one in by_start[protocol]]

@@ -1,16 +1,16 @@
-"""Do the austerity test's theorems hold where both sides can be computed? They do, with room to spare.
+"""Test the theorems of the austerity test on chains with few states.
 
     python examples/papers/austerity_theory.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Theorem 1 bounds the distance between the posterior and the stationary distribution of chains whose moves are judged by
-the austerity test, theorem 4 that of a Gibbs sampler. Both are put to chains with few states, whose transition matrices
-are written down: a random walk on 41 points of a line, and a field of 6 binary variables. The probability with which
-the test accepts is taken from its theory, as a function of the exact probability; the contraction eta is the largest
-total variation distance between two rows of the exact matrix, or of a power of it, the chain of so many steps.
+Theorem 1 bounds the distance between the posterior and the stationary distribution of chains with the austerity test,
+and theorem 4 that of a Gibbs sampler. Both are evaluated for chains with explicit transition matrices: a random walk on
+41 points of a line, and a field of 6 binary variables. The acceptance probability of the test is a function of the
+exact probability, from its theory. The contraction eta is the largest total variation distance between two rows of the
+exact matrix, or of a power of it, for several steps.
 
-Figure 7 resamples the log likelihood ratios of a move between two parameters of the posterior of 7 v 9, and sets the t
-statistics beside Student's distribution and the normal one. FILE is MNIST's training images; without it data are made
-up, and that figure is not judged.
+Figure 7 resamples the log likelihood ratios of a move between two parameters of the posterior of 7 v 9, and compares
+the t statistics with Student's t and the normal distribution. FILE contains MNIST's training images; without it data
+are simulated, and this figure is not evaluated.
 
 References
 ----------
@@ -38,7 +38,7 @@ SAMPLES = (50, 500, 5000)
 
 
 def of_walk(epsilon: float) -> dict[str, float]:
-    """Distance of the stationary distribution, and theorem 1's bound, of a walk on a line; moves have one spread."""
+    """Return the distance of the stationary distribution of a walk on a line, and the bound of theorem 1."""
     x = np.linspace(-SPREAD, SPREAD, STATES)
     log_ratio = -0.5 * (x[None, :] ** 2 - x[:, None] ** 2)
     proposal = np.where(np.abs(np.subtract.outer(np.arange(STATES), np.arange(STATES))) <= 25, 1.0, 0.0)
@@ -49,7 +49,7 @@ def of_walk(epsilon: float) -> dict[str, float]:
 
 
 def of_field(epsilon: float) -> dict[str, float]:
-    """The same of theorem 4, for a sweep over the variables of a random field; the bound is summed over the updates."""
+    """Return the distance for a sweep of a random field, and the bound of theorem 4, a sum over the updates."""
     rng = np.random.default_rng(0)
     couplings = np.triu(0.4 * rng.standard_normal((VARIABLES, VARIABLES)), 1)
     couplings += couplings.T
@@ -69,7 +69,7 @@ def of_field(epsilon: float) -> dict[str, float]:
 
 
 def accepted(log_ratio: np.ndarray, thresholds: np.ndarray, epsilon: float) -> np.ndarray:
-    """Probability that the test finds a sum above its threshold, the mean over the uniform number of the step."""
+    """Return the probability of a decision above the threshold, averaged over the uniform number of the step."""
     grid = np.linspace(0.0, 8.0, 321)
     error = operating_characteristics(grid, first_fraction=FRACTION, epsilon=epsilon).error
     mean = (log_ratio[..., None] - thresholds) / DEVIATION
@@ -78,12 +78,12 @@ def accepted(log_ratio: np.ndarray, thresholds: np.ndarray, epsilon: float) -> n
 
 
 def with_rejections(moves: np.ndarray) -> np.ndarray:
-    """A transition matrix from the probabilities of its moves."""
+    """Build a transition matrix from the probabilities of its moves."""
     return moves + np.diag(1.0 - moves.sum(axis=1))
 
 
 def distances(exact: np.ndarray, cheap: np.ndarray, one_step: float) -> dict[str, float]:
-    """Total variation between the stationary distributions, and the least of the theorem's bounds over 1..40 steps."""
+    """Return the total variation of the stationary distributions, and the smallest bound over 1..40 steps."""
     pi, other = (stationary(each) for each in (exact, cheap))
     bounds, power = [], np.eye(len(exact))
     for steps in range(1, STEPS + 1):
@@ -97,13 +97,13 @@ def distances(exact: np.ndarray, cheap: np.ndarray, one_step: float) -> dict[str
 
 
 def stationary(matrix: np.ndarray) -> np.ndarray:
-    """The distribution that a transition matrix leaves as it is."""
+    """Return the stationary distribution of a transition matrix."""
     system = np.vstack([matrix.T - np.eye(len(matrix)), np.ones(len(matrix))])
     return np.asarray(np.linalg.lstsq(system, np.append(np.zeros(len(matrix)), 1.0), rcond=None)[0])
 
 
 def resampled(data: str, n: int, repeats: int) -> dict[str, object]:
-    """t statistics of n of the log likelihood ratios of a move, their mean removed, without replacement."""
+    """Compute t statistics of n centered log likelihood ratios of a move, drawn without replacement."""
     posterior, _ = problem(data, 50)
     rng, mode = np.random.default_rng(n), _mode(posterior)
     moved = mode + (0.01 if data else 0.03) * rng.standard_normal(posterior.dim)
@@ -141,7 +141,7 @@ def main() -> None:
 
 
 def picture(found: dict[str, dict], statistics: list[dict]) -> Figure:
-    """Distances and bounds against epsilon; quantiles of t statistics against those of the normal distribution."""
+    """Plot distances and bounds against epsilon, and quantiles of t statistics against normal ones."""
     fig, axes = figure(1, 3, height=3.6)
     for ax, (claim, each) in zip(axes[0], found.items(), strict=False):
         ax.plot(EPSILONS, each["bound"], "s--", color=COLOURS[1], label="bound")

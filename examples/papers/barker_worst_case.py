@@ -1,19 +1,18 @@
-"""Can a test that must be sure of Metropolis's decision be cheap? Not always: a share of its decisions reads all data.
+"""Measure how often exact minibatch tests of Metropolis decisions read all data.
 
     python examples/papers/barker_worst_case.py [--full] [--jobs N] [-o DIR]
 
-Lemma 1: for the mean of normal data, with a flat prior and proposals as wide as the posterior, there is a probability c
-that does not depend on the number of data N, with which the austerity and the concentration test read all of them; the
-proof finds c = .0085. Here states are drawn from the posterior, moves from the proposal, and each is judged once.
+Lemma 1: for the mean of normal data, with a flat prior and proposals as wide as the posterior, the austerity and the
+concentration test read all N data points with a probability of at least c, which does not depend on N; the proof gives
+c = .0085. Here states are drawn from the posterior, moves from the proposal, and each move is tested once.
 
-You will see that the concentration test nearly always reads everything. The austerity test reads about half of the
-data on average; but the share of its decisions that reads *all* of them, which the lemma is about, falls like (m /
-N)^1/2 if the batches of m data do not grow with N: at its last look but one the mean is known but for a standard
-error that is smaller by this factor. So the lemma's point stands, a large share of the data at every N, but not its
-words; its proof leaves that factor out. If m grows in proportion to N, it holds. Nor does Barker's minibatch test
-escape at temperature 1: few of its decisions read everything, but for moves this wide it must read the share z^2 / (1
-+ z^2) of the data, z a standard normal number, a third on average. Its batches are small where the temperature is
-high or the moves are short.
+The concentration test nearly always reads all data. The austerity test reads about half of the data on average. The
+fraction of its decisions that read *all* data, to which the lemma refers, decreases like (m / N)^1/2 if the batch size
+m does not grow with N: at the last stage but one the standard error of the mean is smaller by this factor. The lemma's
+conclusion holds, a large data usage at every N, but not its statement; the proof omits this factor. If m is
+proportional to N, the lemma holds. Barker's minibatch test has the same limitation at temperature 1: few of its
+decisions read all data, but for moves of this size it must read the fraction z^2 / (1 + z^2), with z a standard normal
+number, a third on average. Its batches are small if the temperature is high or the moves are short.
 
 References
 ----------
@@ -40,7 +39,7 @@ PROPORTIONAL = "austerity, m = N / 100"
 
 
 def data_read(test: str, size: int, moves: int, batch: int = 100) -> np.ndarray:
-    """Share of the data read by each of so many decisions, (moves,)."""
+    """Return the fraction of the data read by each decision, (moves,)."""
     target = sk.targets.GaussianMean.simulate(size, MEAN, prior_variance=np.inf, rng=1)
     tests = {
         "austerity": lambda: AusterityTest(0.005, batch),
@@ -97,13 +96,13 @@ def main() -> None:
 
 
 def events_of_the_proof() -> tuple[float, float, float]:
-    """Probabilities of its three events."""
+    """Return the probabilities of the three events of the proof."""
     step = float(ndtr(1.0) - ndtr(0.5))
     return 2.0 * step, step, math.exp(-1.125) - math.exp(-2.0)
 
 
 def slope_of(shares: dict[int, Found]) -> Found:
-    """Exponent between the least and the largest N, with two standard errors of the two shares."""
+    """Return the exponent between the smallest and the largest N, with two standard errors."""
     (small, first), *_, (large, last) = shares.items()
     span = math.log(large / small)
     value = math.log(last.value / first.value) / span
@@ -112,7 +111,7 @@ def slope_of(shares: dict[int, Found]) -> Found:
 
 
 def picture(read: dict[tuple[str, int], np.ndarray], sizes: list[int]) -> Figure:
-    """Share of decisions that read such a share of the data or more, at the largest N; and that read all, against N."""
+    """Plot the tail of the data usage at the largest N, and the frequency of reading all data against N."""
     fig, ((tail, everything),) = figure(1, 2, height=4.0)
     for color, (test, name) in zip(COLOURS, NAMES.items(), strict=False):
         ordered = np.sort(read[test, sizes[-1]])

@@ -1,4 +1,4 @@
-"""The file of an experiment's cells: an SQLite database to which every finished one is committed at once."""
+"""SQLite database of the finished cells of an experiment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steinkit.errors import InputError, OutputError, UsageError
 
 
 class CellFile:
-    """Cells by their names, in a file that no other process uses meanwhile.
+    """Cells by name, in a file locked against other processes.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class CellFile:
         self._database.close()
 
     def append(self, name: str, record: dict[str, Any]) -> None:
-        """Keep a cell for good: it is on the disk when this returns."""
+        """Store a cell; it is on disk when this returns."""
         try:
             text = json.dumps(record, allow_nan=False)
             self._database.execute("INSERT OR REPLACE INTO cells VALUES (?, ?)", (name, text))

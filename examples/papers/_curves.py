@@ -1,8 +1,8 @@
-"""What the experiments do with curves and draws: where one curve passes another, and samples made of one size.
+"""Crossings of curves, and samples of a common size.
 
-Of two samplers that trade bias for speed the cheap one leads at first and the exact one at last. Where their medians
-cross is found on the logarithm of the budget; the bootstrap draws the seeds of both anew, each with its whole curve,
-and tells the interval of the crossing and in what share of the repeats there is one.
+Of two samplers with different bias and speed, the biased one is more accurate at first, and the exact one at last. The
+crossing of their medians is computed on the logarithm of the budget. The bootstrap resamples the seeds of both, each
+with its whole curve, and gives an interval of the crossing and the frequency of a crossing.
 
 References
 ----------
@@ -25,7 +25,7 @@ from steinkit.errors import UsageError
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where the median of one curve passes below that of another, to stay there.
+    """Point at which the median of one curve falls below that of another permanently.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Crossing:
 
 
 def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None = 0) -> Crossing:
-    """Find where one curve overtakes another: where its median falls below the other's for good.
+    """Find the point at which the median of one curve falls below that of another permanently.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None
 
 
 def _crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.ndarray:
-    """The last crossing from above to below of each pair of curves, shape (pairs,); NaN where there is none."""
+    """Return the last downward crossing of each pair of curves, shape (pairs,); NaN if there is none."""
     logarithmic = bool((late > 0.0).all() and (early > 0.0).all() and (against > 0.0).all())
     gap = np.log(late / early) if logarithmic else late - early
     x = np.log(against) if logarithmic else against
@@ -90,7 +90,7 @@ def _crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.n
 
 
 def evenly_spaced(sample: Sample, n: int) -> Sample:
-    """N draws at even distances over all chains laid end to end, the first and the last among them.
+    """Select n evenly spaced draws over all chains in order, including the first and the last.
 
     So samples of different lengths, as the same budget buys of different samplers, become samples of one size.
 

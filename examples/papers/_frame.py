@@ -1,12 +1,12 @@
-"""What the scripts of this folder share: options, cells that are kept, claims that are judged, a figure, a document.
+"""Shared infrastructure of the scripts: options, cached cells, claims, figures and documents.
 
-An experiment is made of cells: calls of a function of the script with a few numbers and words, such as one seed with
-one setting. Each is kept as soon as it is finished, in FOLDER/NAME.cells.sqlite, so that the same command goes on
-where an interrupted one stopped, and answers at once when all is there. What a cell returns must be what JSON can hold,
-arrays included; NaN becomes None. A cell is computed again if the code that its function depends on (`_cell_code`),
-what it is called with, or steinkit's version has changed. A folder holds an experiment at one size: another is refused.
+An experiment consists of cells: calls of a function of the script with a few numbers and words, such as one seed with
+one setting. Each cell is stored when it is finished, in FOLDER/NAME.cells.sqlite, so that the same command continues an
+interrupted run, and returns immediately if all cells exist. The values of cells must be serializable as JSON, including
+arrays; NaN becomes None. A cell is computed again if the code that its function depends on (`_cell_code`), its
+arguments, or steinkit's version has changed. A folder holds an experiment at one size; other sizes are refused.
 
-A claim of the paper stands in the ledger (`_ledger`), with the criterion by which it is judged.
+The ledger (`_ledger`) contains the claims of the papers, with the criteria of their evaluation.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _WRAP = 110
 
 
 class Experiment:
-    """One run of a script: its options, its cells, its results.
+    """Run of a script: options, cells and results.
 
     Parameters
     ----------
@@ -104,24 +104,24 @@ class Experiment:
 
     @property
     def command(self) -> str:
-        """What to type."""
+        """Command line of the run."""
         data = "" if self.data is None else " --data FILE"
         return f"python examples/papers/{self.name}.py{data}{self.full * ' --full'}"
 
     def settings(self, **settings: Any) -> None:
-        """Note settings that a reader of the document wants to know: sizes, seeds, step sizes."""
+        """Record settings in the document: sizes, seeds, step sizes."""
         self._settings |= {name: _plain(value) for name, value in settings.items()}
 
     def numbers(self, **numbers: Any) -> None:
-        """Note numbers for the document: what the figure draws."""
+        """Record the numbers of the figure in the document."""
         self._numbers |= {name: _plain(value) for name, value in numbers.items()}
 
     def remark(self, text: str) -> None:
-        """Say something on the terminal and in the document: why a figure is not met, what could not be run."""
+        """Print a remark, and record it in the document."""
         self.remarks.append(text)
 
     def cells(self, function: Callable[..., Any], cells: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """Values of a function of the script at each cell, in their order; those that are kept are not run again.
+        """Return the values of a function of the script at each cell in order; stored ones are not computed again.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class Experiment:
         return [records[digest(self._described(function, cell))]["found"]["value"] for cell in cells]
 
     def _compute(self, function: Callable[..., Any], described: Mapping[str, Any], store: CellFile, done: int) -> None:
-        """Compute cells, in this process or others, and keep each as it is finished."""
+        """Compute cells in this or other processes, and store each when it is finished."""
         jobs = None if self.jobs == 1 or len(described) <= 1 else self.jobs
         called = function if jobs is None else _Called(str(self._script), function.__name__)
         tasks = {name: (called, each["arguments"]) for name, each in described.items()}
@@ -164,7 +164,7 @@ class Experiment:
     def result(
         self, claim: str, here: Found | float | None = None, *, protocol: str = "", said: str = "", **numbers: Any
     ) -> None:
-        """Set what is found beside a claim of the ledger.
+        """Compare a result with a claim of the ledger.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class Experiment:
         print(f"Numbers: {path}" + (f"\nFigure: {picture}" if picture else ""))
 
     def _verdict(self, result: Mapping[str, Any]) -> str:
-        """Of one protocol; none where the run is too small or the data are not the paper's."""
+        """Return the results of one protocol; none if the run is too small or has other data."""
         row = replace(self.ledger[result["claim"]], protocols=(result["protocol"],))
         return verdict(row, [result]).removesuffix(f" under {result['protocol']}") if result["judged"] else "not judged"
 
@@ -265,7 +265,7 @@ class Experiment:
         return parser.parse_args()
 
     def _require_same(self) -> None:
-        """Refuse a folder that holds this experiment at another size, or with other data."""
+        """Raise an error if the folder holds this experiment at another size, or with other data."""
         wanted = {
             "experiment": self.name,
             "size": "full" if self.full else "small",
@@ -283,13 +283,13 @@ class Experiment:
 
 
 def figure(rows: int = 1, columns: int = 1, *, height: float = 4.2, **shared: Any) -> tuple[Figure, Any]:
-    """A figure of the width that all have, readable at 400 pixels, and its axes in an array (rows, columns)."""
+    """Create a figure of the common width, legible at 400 pixels, with axes (rows, columns)."""
     made = Figure(figsize=(_WIDTH, height), layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False, **shared)
 
 
 def main_of(main: Callable[[], None]) -> None:
-    """Run a script, and end it as the command line does: no traceback for what its user can mend."""
+    """Run a script with the error handling of the command line, without tracebacks for user errors."""
     try:
         with mpl.rc_context(STYLE):
             main()
@@ -303,7 +303,7 @@ def main_of(main: Callable[[], None]) -> None:
 
 @functools.cache
 def commit() -> str:
-    """The commit that is checked out, with a plus where files have changed since; "unknown" outside a checkout."""
+    """Return the current commit, with a plus if files have changed; "unknown" outside a repository."""
     here = Path(__file__).resolve().parent
     try:
         name = subprocess.run(
@@ -319,7 +319,7 @@ def commit() -> str:
 
 
 def digest_of_file(path: Path) -> str:
-    """Hash of a file's contents."""
+    """Return the hash of a file."""
     try:
         return digest(path.read_bytes().hex())
     except OSError as error:
@@ -328,7 +328,7 @@ def digest_of_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Called:
-    """A function of a script for other processes, which load the script: caches of its helpers cannot be sent."""
+    """Function of a script for other processes, which load the script; its caches cannot be pickled."""
 
     script: str
     function: str
@@ -339,7 +339,7 @@ class _Called:
 
 @functools.cache
 def _loaded(script: str) -> ModuleType:
-    """A script as a module of this process; its main function is not run."""
+    """Import a script as a module, without running its main function."""
     spec = spec_from_file_location(Path(script).stem, script)
     assert spec is not None
     assert spec.loader is not None
@@ -349,7 +349,7 @@ def _loaded(script: str) -> ModuleType:
 
 
 def _compute(shared: None, function: Callable[..., Any], cell: Mapping[str, Any]) -> list[tuple[Any, float]]:
-    """One cell in one thread: its value as JSON keeps it, and its processor seconds."""
+    """Compute one cell in one thread, and return its JSON value and processor seconds."""
     began = time.process_time()
     try:
         with threadpool_limits(1), warnings.catch_warnings():
@@ -363,7 +363,7 @@ def _compute(shared: None, function: Callable[..., Any], cell: Mapping[str, Any]
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON keeps it."""
+    """Convert a value to JSON types."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Risks of several tests: as cells keep them, which of them is the lowest, and their picture by data and by time."""
+"""Risks of several tests: storage in cells, comparison, and plots by data and by time."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ LEVEL = 0.95
 
 
 def kept(found: Risk) -> dict[str, Any]:
-    """A risk as a cell returns it."""
+    """Convert a risk to the value of a cell."""
     names = ("against", "value", "interval", "squared_bias", "variance", "floor")
     return {name: getattr(found, name) for name in names}
 
 
 def restored(document: Mapping[str, Any]) -> Risk:
-    """The risk that a cell returned."""
+    """Convert the value of a cell to a risk."""
     names = ("against", "value", "interval", "squared_bias", "variance")
     arrays = {name: np.array(document[name], dtype=float) for name in names}
     return Risk(**arrays, floor=document["floor"], level=LEVEL)
 
 
 def at(found: Risk, place: float) -> tuple[float, float, float]:
-    """A risk and its interval at a budget within its grid, by straight lines between logarithms."""
+    """Interpolate a risk and its interval at a budget, linearly in logarithms."""
     columns = (found.value, found.interval[:, 0], found.interval[:, 1])
     logs = (np.interp(np.log(place), np.log(found.against), np.log(column)) for column in columns)
     value, low, high = (float(np.exp(each)) for each in logs)
@@ -36,7 +36,7 @@ def at(found: Risk, place: float) -> tuple[float, float, float]:
 
 
 def compared(risks: Sequence[Risk], seconds: Sequence[float]) -> dict[str, list[tuple[float, float, float]]]:
-    """Risks with their intervals after the same data, and after the same time, the least that any took."""
+    """Return risks with intervals at equal data and at equal time, the smallest of all."""
     least, common = min(each.against[-1] for each in risks), min(seconds)
     return {
         "data": [at(each, least) for each in risks],
@@ -53,7 +53,7 @@ def claim_lowest(
     *,
     protocol: str = "",
 ) -> None:
-    """Set what is found beside claims on which of several risks is the lowest, by "data" or by "time".
+    """Compare the lowest of several risks with the claims, by "data" or by "time".
 
     The first risk is that of the exact test.
     """
@@ -74,7 +74,7 @@ def claim_lowest(
 def draw(
     by_data: Any, by_time: Any, risks: Sequence[Risk], seconds: Sequence[float], labels: Sequence[str], colours: Any
 ) -> None:
-    """Draw risks against the data that a chain has read, and against the seconds that it has taken.
+    """Plot risks against the data read by a chain, and against its seconds.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Joint probabilities of sets of binary variables: how often each of their values was drawn, chain by chain.
+"""Running joint probabilities of sets of binary variables, chain by chain.
 
-The distribution of many binary variables is too large to be written down; the joint probabilities of a few of them at a
-time are not. The average L1 distance between two such lists of probabilities, over many sets of variables,
+The distribution of many binary variables is too large to tabulate, but the joint probabilities of a few of them are
+not. The average L1 distance between two such tables over many sets of variables,
 
     (1 / M) sum over sets s of sum over values v of |p(x_s = v) - q(x_s = v)|,
 
-tells how far two distributions are apart; it is at most 2.
+measures the difference of two distributions; it is at most 2.
 
 References
 ----------
@@ -36,7 +36,7 @@ def running_tables(
     budget: Iterable[float] | None = None,
     n: Iterable[int] | None = None,
 ) -> RunningMeans:
-    """Shares of the draws with each value of sets of binary variables, up to a cost, or of the first n.
+    """Compute frequencies of the values of sets of binary variables, up to a cost or for the first n draws.
 
     The means are those that `running_means` gives of the indicators of all values; they are counted, which is faster by
     far and holds no indicator in memory.
@@ -77,7 +77,7 @@ def running_tables(
 
 
 def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Floats:
-    """Average L1 distance between tables of `running_tables` and the true ones.
+    """Compute the average L1 distance between tables of `running_tables` and the true ones.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Float
 
 
 def _shares(sample: Sample, rows: Integers, counts: Integers, columns: Integers) -> Floats:
-    """Shares of the values of each set among so many first draws of a chain, (m, M 2^k)."""
+    """Return frequencies of the values of each set for initial parts of a chain, (m, M 2^k)."""
     rows = rows[: counts[-1]]
     weights = np.ones(len(rows)) if sample.weights is None else sample.weights[rows]
     segment = np.searchsorted(counts, np.arange(len(rows)), side="right")  # the first count that a draw is within
@@ -126,7 +126,7 @@ def _shares(sample: Sample, rows: Integers, counts: Integers, columns: Integers)
 
 
 def _columns(sets: ArrayLike, dim: int) -> Integers:
-    """Columns of each set, (M, k)."""
+    """Return the columns of each set, (M, k)."""
     columns = np.asarray(sets)
     if columns.ndim != 2 or not columns.size or columns.dtype.kind not in "iu" or columns.shape[1] > _MOST_VARIABLES:
         raise UsageError(

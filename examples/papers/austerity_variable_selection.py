@@ -1,23 +1,24 @@
-"""Do cheap tests of jumps find the same features as exact ones, and sooner? They lose features that belong there.
+"""Compare acceptance tests for reversible-jump variable selection.
 
     python examples/papers/austerity_variable_selection.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-A logistic regression says who sees no doctor in a year; which of 33 features it has is unknown. Chains begin with one
-feature, and change coefficients, add features and drop them. Each move is judged by the austerity test, which reads 500
-data at a time until it is sure, at each look to an error of epsilon; 0 is the exact test. The risk is the mean squared
-error of the predictive probability of 1000 years that were set aside, against long exact runs.
+A logistic regression predicts who sees no doctor in a year, with an unknown subset of 33 features. Chains start with
+one feature, and change coefficients, add features and remove them. The austerity test reads 500 data points at a time
+until its decision is certain, up to an error of epsilon per stage; 0 is the exact test. The risk is the mean squared
+error of the predictive probability for 1000 held-out years, relative to long exact runs.
 
-The paper's data, 130,065 collisions of MiniBooNE with 50 features, cannot be shipped. These are of the RAND Health
-Insurance Experiment (examples/data), 20,186 person-years of some 5,900 persons: one person's years stand among training
-and test data, as if they were independent. Births are wider by the root of the ratio of the numbers of data, and the
-width of updates is chosen for half of them to be accepted. Exact chains, whose data take less time, read six times as
-many.
+The paper's data, 130,065 collisions of MiniBooNE with 50 features, cannot be distributed. The data here are from the
+RAND Health Insurance Experiment (examples/data), 20,186 person-years of about 5,900 persons: years of one person are
+among training and test data, as if they were independent. Births have a larger scale, by the root of the ratio of the
+data sizes, and the scale of updates gives an acceptance rate of a half. Exact chains, which take less time per data
+point, read six times as many.
 
-You will see the risk by data read and by processor time, also of made-up data as many as the paper's; how often each
-feature is in the model; and how large models become from one feature and from all. Cheap tests lose features that exact
-ones nearly always have. The prior takes some 25 off what a feature adds to the log likelihood, a sum over all data, but
-nothing off the spread of its terms: deaths that exact tests hardly ever accept come to lie two standard deviations of
-such a sum from acceptance, and a test that sees a part of the data accepts up to one in fifteen, at epsilon .05.
+The script reports the risk by data read and by processor time, also for simulated data of the paper's size; the
+inclusion probability of each feature; and the size of models from one feature and from all. Approximate tests lose
+features that exact ones nearly always include. The prior reduces the contribution of a feature to the log likelihood, a
+sum over all data, by about 25, but does not change the spread of its terms. Deaths that exact tests hardly ever accept
+are then two standard deviations of such a sum from acceptance, and a test that reads a part of the data accepts up to
+one in fifteen of them, at epsilon .05.
 
 References
 ----------
@@ -60,7 +61,7 @@ EXPLAINED = 0.05  # epsilon at which the loss of features is looked into
 
 @functools.cache
 def problem(data: str, size: int) -> tuple[SparseLogisticRegression, np.ndarray, np.ndarray]:
-    """The posterior of so many training data, and features and responses of the test data."""
+    """Return the posterior of the training data, and features and responses of the test data."""
     if data == VISITS:
         features, responses, names = doctor_visits()
     elif data == "made up":
@@ -78,7 +79,7 @@ def problem(data: str, size: int) -> tuple[SparseLogisticRegression, np.ndarray,
 
 
 def _made_up(size: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """As many features as the paper has, with a correlation of .3; 13 matter, and 28 % of the responses are 1."""
+    """Simulate the paper's number of features, correlated by .3, 13 of them relevant, with 28 % responses of 1."""
     rng = np.random.default_rng(3)
     dim = len(MADE_UP) - 1
     features = np.sqrt(0.7) * rng.standard_normal((size, dim)) + np.sqrt(0.3) * rng.standard_normal((size, 1))
@@ -88,7 +89,7 @@ def _made_up(size: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
 
 
 def long_runs(data: str, size: int, chains: int, draws: int, from_all: bool) -> dict[str, Any]:
-    """Exact chains from one feature, or from all: predictive means, models, and acceptance at first and at last."""
+    """Run exact chains from one feature or from all: predictive means, models, and acceptance rates."""
     posterior, tests, responses = problem(data, size)
     start = _mode(posterior) if from_all else None
     found = select_variables(posterior, **_moves(size), chains=chains, draws=draws, seed=100, start=start)
@@ -107,7 +108,7 @@ def long_runs(data: str, size: int, chains: int, draws: int, from_all: bool) -> 
 def jumps(
     data: str, size: int, chains: int, epsilon: float, steps: int, truth: Any, shares: list[float]
 ) -> dict[str, Any]:
-    """Chains from one feature for the data that so many exact steps read: risk, what was read, and models."""
+    """Run chains from one feature with the data of a number of exact steps: risk, costs, and models."""
     posterior, tests, _ = problem(data, size)
     test = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
     run = functools.partial(select_variables, posterior, **_moves(size), test=test, chains=chains)
@@ -129,7 +130,7 @@ def jumps(
 def balances(
     data: str, size: int, chains: int, epsilon: float, chain_epsilon: float, steps: int, states: int
 ) -> list[dict[str, float]]:
-    """Of each feature, what its deaths and births by a test of epsilon come to, at states of chains of another."""
+    """Return the acceptance of deaths and births of each feature by a test, at states of other chains."""
     posterior, _, _ = problem(data, size)
     test = AusterityTest(chain_epsilon, BATCH) if chain_epsilon else MetropolisTest()
     found = select_variables(posterior, **_moves(size), test=test, chains=chains, draws=steps, seed=200)
@@ -144,7 +145,7 @@ def _moves(size: int) -> dict[str, float]:
 
 
 def _mode(posterior: SparseLogisticRegression) -> np.ndarray:
-    """The mode of the likelihood with all features times N(0, 1) for each coefficient, by Newton's method."""
+    """Compute the mode with all features and N(0, 1) priors by Newton's method."""
     x, signs = posterior.data
     theta = np.zeros(posterior.dim)
     for _ in range(25):
@@ -155,14 +156,14 @@ def _mode(posterior: SparseLogisticRegression) -> np.ndarray:
 
 
 def _inclusion(found: VariableSelection) -> dict[str, np.ndarray]:
-    """How often each feature is in the model in the later half of each chain, (chains, D)."""
+    """Return the inclusion frequency of each feature in the second half of each chain, (chains, D)."""
     lengths = found.draws.present.sum(axis=1)
     halves = [each[n // 2 : n] for each, n in zip(found.included, lengths, strict=True)]
     return {"inclusion": np.array([half.mean(axis=0) for half in halves])}
 
 
 def _acceptance(found: VariableSelection) -> dict[str, np.ndarray]:
-    """Rates of each chain: a model that changed is a jump accepted; any other acceptance, an update's."""
+    """Return the rates of accepted jumps (changes of the model) and accepted updates of each chain."""
     assert found.draws.accepted is not None
     changed = (found.included[:, 1:] != found.included[:, :-1]).any(axis=2)
     updated = found.draws.accepted[:, 1:] & ~changed
@@ -224,14 +225,14 @@ def main() -> None:
 
 
 def _budget(epsilon: float, steps: int, shares: list[float]) -> dict[str, Any]:
-    """Exact steps whose data a chain reads, and at which shares of them its risk is told."""
+    """Return the budget in exact steps, and the fractions at which the risk is reported."""
     if epsilon:
         return {"steps": steps, "shares": shares}
     return {"steps": LONGER * steps, "shares": [share / LONGER for share in shares[:-1]] + [1.0 / LONGER, 0.5, 1.0]}
 
 
 def results_of_models(experiment: Experiment, truth: dict, from_all: dict, found: list[dict]) -> None:
-    """How often moves are accepted, and which models are found."""
+    """Report acceptance rates and models."""
     experiment.result("selection, updates", Found.mean(truth["updates"]))
     for when in ("first", "last"):
         experiment.result(f"selection, jumps at {when}", 100.0 * float(np.mean(truth[f"jumps_{when}"])))
@@ -250,7 +251,7 @@ def results_of_models(experiment: Experiment, truth: dict, from_all: dict, found
 
 
 def remark_on_lost(experiment: Experiment, truth: dict, found: dict, balanced: list[list[dict]]) -> None:
-    """Why cheap tests lose features that belong in the model with certainty."""
+    """Report the reason for the loss of features by approximate tests."""
     exact, cheap = (np.mean(each["inclusion"], axis=0) for each in (truth, found))
     at_exact = {name: np.array([each[name] for each in balanced[0]], dtype=float) for name in balanced[0][0]}
     certain = np.flatnonzero(exact > CERTAIN)
@@ -269,21 +270,21 @@ def remark_on_lost(experiment: Experiment, truth: dict, found: dict, balanced: l
 
 
 def _differing(shares: np.ndarray, exact: np.ndarray) -> tuple[int, float]:
-    """How many features' probabilities differ beyond their errors, and the largest difference of all."""
+    """Report the number of significantly different inclusion probabilities, and the largest difference."""
     gap = np.abs(shares.mean(axis=0) - exact.mean(axis=0))
     error = np.sqrt(shares.var(axis=0, ddof=1) / len(shares) + exact.var(axis=0, ddof=1) / len(exact))
     return int(np.sum((gap > 3.0 * error) & (gap > 0.05))), float(gap.max())
 
 
 def results_of_risks(experiment: Experiment, found: list[dict], protocol: str) -> None:
-    """Whether a cheap test has the lowest risk, by data and by time."""
+    """Report whether an approximate test has the lowest risk, by data and by time."""
     risks, seconds = [restored(each) for each in found], [each["seconds"] for each in found]
     claims = {by: f"selection, risk by {by}" for by in ("data", "time")}
     claim_lowest(experiment, EPSILONS, risks, seconds, claims, protocol=protocol)
 
 
 def picture(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) -> Figure:
-    """Risk by data read and by time, of the real data and of made-up ones; below, features of the real ones' models."""
+    """Plot the risk by data and by time for real and simulated data, and the features of the models."""
     fig, axes = figure(3, 2, height=9.6)
     colours = ("#000000", *COLOURS[:3])
     for (by_data, by_time), (data, found) in zip(axes, panels.items(), strict=False):

@@ -1,19 +1,19 @@
-"""How near to Barker's rule does a minibatch test come? Its correction distribution decides: nearer than the paper's.
+"""Reproduce the accuracy of correction distributions for Barker's minibatch test.
 
     python examples/papers/barker_correction.py [--full] [--jobs N] [-o DIR]
 
-Barker's test needs logistic noise, a minibatch brings normal noise of standard deviation sigma; a correction
-distribution makes one of the other, up to an error that is the largest difference of two distribution functions. The
-paper finds it on a grid of 2 N + 1 atoms in [-20, 20] by ridge regression, cuts negative weights off, and tabulates the
-error for N = 2000 and 4000, sigma = .8 to 1.1 and five penalties. Here the same is done, as in the authors' published
-code: the weights that are left are not made to sum to one. The library solves the minimax problem itself instead.
+Barker's test requires logistic noise, and a minibatch has normal noise with standard deviation sigma. A correction
+distribution converts one into the other, up to an error: the largest difference of two distribution functions. The
+paper computes it on a grid of 2 N + 1 atoms in [-20, 20] by ridge regression, sets negative weights to zero, and
+tabulates the error for N = 2000 and 4000, sigma = .8 to 1.1 and five penalties. The script follows the authors' code,
+which does not normalize the remaining weights. steinkit solves the minimax problem instead.
 
-The ridge problem depends on penalty and grid by lambda / N^2 alone, once the grid resolves the normal: the small run
-does with a grid of 500 atoms a side, the full run with one of 2000. At sigma = .8 the smallest penalties hang on
-rounding errors as well: the full run solves them on the paper's own grid of 4000, with its sums in several orders. You
-will see 37 of the 40 errors reproduced to the last digit (36 in the small run), and errors of the library's law that
-are smaller by orders of magnitude. The other three, at N = 4000 and sigma = 1.1, are not what the authors' published
-program prints: the full run takes its steps one by one.
+The ridge problem depends on penalty and grid only through lambda / N^2 if the grid resolves the normal distribution:
+the small run uses a grid of 500 atoms per side, the full run one of 2000. At sigma = .8 the smallest penalties depend
+on rounding errors: the full run uses the paper's grid of 4000, with sums in several orders. 37 of the 40 errors are
+reproduced to the last digit (36 in the small run); the errors of steinkit's distribution are smaller by orders of
+magnitude. The other three, at N = 4000 and sigma = 1.1, differ from the output of the authors' program, of which the
+full run repeats each step.
 
 References
 ----------
@@ -43,7 +43,7 @@ SIGMAS = (0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 
 
 def ridge_errors(sigma: float, steps: int, penalties: list[float]) -> list[dict[str, float]]:
-    """Errors of the ridge regression with so many atoms a side, as the paper has them and after normalisation."""
+    """Return the errors of the ridge regression, as in the paper and after normalization."""
     atoms, x = (np.linspace(-end, end, 2 * round(end / END * steps) + 1) for end in (END, 2.0 * END))
     matrix, logistic = ndtr((x[:, None] - atoms) / sigma), expit(x)
     gram, right = matrix.T @ matrix, matrix.T @ logistic
@@ -57,7 +57,7 @@ def ridge_errors(sigma: float, steps: int, penalties: list[float]) -> list[dict[
 
 
 def errors_by_order(sigma: float, steps: int, penalty: float, orders: int) -> list[float]:
-    """Errors of the same ridge regression with the sums of its normal equations taken in several orders."""
+    """Return the errors of the ridge regression with sums of its normal equations in several orders."""
     atoms, x = (np.linspace(-end, end, 2 * round(end / END * steps) + 1) for end in (END, 2.0 * END))
     rng, found = np.random.default_rng(0), []
     for k in range(orders):
@@ -71,14 +71,14 @@ def errors_by_order(sigma: float, steps: int, penalty: float, orders: int) -> li
 
 
 def of_another_order(errors: list[float]) -> Found:
-    """What the errors of some orders of the sums say of the paper's: their mean, and where 95 % of others lie."""
+    """Return the mean of errors over orders of summation, with a 95 % prediction interval."""
     count, mean, sd = len(errors), float(np.mean(errors)), float(np.std(errors, ddof=1))
     reach = float(stdtrit(count - 1, 0.975)) * sd * np.sqrt(1.0 + 1.0 / count)
     return Found(mean, mean - reach, mean + reach)
 
 
 def minimax_error(sigma: float) -> float:
-    """Error of the library's law."""
+    """Return the error of steinkit's correction distribution."""
     return correction_distribution(sigma).error
 
 
@@ -126,14 +126,14 @@ def main() -> None:
 
 
 def claim_of(N: int, sigma: float, penalty: float) -> str:
-    """The ledger's name of an entry of a table."""
+    """Return the name of an entry of a table in the ledger."""
     if (sigma, penalty) == FIRST_VERSION:
         return f"first version, table 1, sigma = {sigma:g}, lambda = {penalty:g}"
     return f"table 3, N = {N}, sigma = {sigma:g}, lambda = {penalty:g}"
 
 
 def results(experiment: Experiment, errors: dict, by_order: dict) -> None:
-    """The entries of the tables.
+    """Return the entries of the tables.
 
     Intervals are half a per cent either way, more than grids of 500 and 2000 atoms a side differ by; or, on the paper's
     own grid with the sums in several orders, where 95 % of others lie: of the weights that ought to be nothing rounding
@@ -150,7 +150,7 @@ def results(experiment: Experiment, errors: dict, by_order: dict) -> None:
 
 
 def picture(errors: dict, minimax: dict[float, float], printed: dict, best: dict[float, float]) -> Figure:
-    """Error against penalty for N = 4000, the paper's as circles; and the minimax law's error against sigma."""
+    """Plot the error against the penalty for N = 4000 with the paper's, and the minimax error against sigma."""
     fig, ((ridge, law),) = figure(1, 2, height=3.8)
     for color, sigma in zip(COLOURS, SIGMAS_OF_TABLE, strict=False):
         ours = [errors[4000, sigma, penalty]["error"] for penalty in PENALTIES]

@@ -1,17 +1,16 @@
-"""How many data does a decision read when there are a million? Less than two hundred, if noise is put to use.
+"""Measure the data usage of acceptance tests for a million data points.
 
     python examples/papers/barker_mixture.py [--full] [--jobs N] [-o DIR]
 
-Random walks explore the posterior of the mixture of Gaussians of Welling and Teh from a million data, at a temperature
-that leaves it as wide as that of a hundred. Each move is judged by one of four tests: exact Metropolis; the austerity
-test; the concentration test; Barker's test on a minibatch. The paper draws the points and the data read by a decision,
-and tabulates their means over ten runs, and how well the points fill the bins of the posterior.
+Random walks sample the posterior of Welling and Teh's Gaussian mixture for a million data points, at a temperature for
+which it is as wide as that of a hundred. The acceptance tests are exact Metropolis, the austerity test, the
+concentration test, and Barker's test on a minibatch. The paper plots the draws and the data read per decision, and
+tabulates their means over ten runs and the fit of the draws to the bins of the posterior.
 
-You will see that Barker's test reads as few data as the paper says, or fewer. The authors' published code leaves the
-prior out, stops where the mean is five standard errors from zero, and aims at sigma = .9; its concentration test grows
-by a factor of 2 where the paper says 1.5, has another bound than the one that is proved for samples without
-replacement, and never reads all the data. It is run like this, too, and Barker's test with one change at a time.
-The small run has 100,000 data and shorter chains.
+Barker's test reads at most as many data points as in the paper. The authors' code omits the prior, stops if the mean is
+five standard errors from zero, and uses sigma = .9. Its concentration test grows by a factor of 2 instead of 1.5, uses
+a different bound than the one proved for samples without replacement, and never reads all data. The script includes
+this variant, and Barker's test with one change at a time. The small run has 100,000 data points and shorter chains.
 
 References
 ----------
@@ -63,14 +62,14 @@ FINE = 4000  # cells that the data are counted in, to sum a smooth function over
 
 @functools.cache
 def posterior(size: int, flat: bool = False) -> sk.Posterior:
-    """Of simulated data, under the paper's prior or as good as none."""
+    """Return the posterior of simulated data, with the paper's prior or a nearly flat one."""
     if flat:
         return sk.targets.MixturePosterior.simulate(size, prior_variances=(FLAT, FLAT), rng=1)
     return sk.targets.MixturePosterior.simulate(size, rng=1)
 
 
 def acceptance_test(name: str) -> object:
-    """One of the tests, with the paper's settings."""
+    """Return a test with the paper's settings."""
     return {
         "exact": lambda: MetropolisTest(),
         "austerity": lambda: AusterityTest(0.005, 100),
@@ -86,7 +85,7 @@ def acceptance_test(name: str) -> object:
 
 @functools.cache
 def bin_masses(size: int) -> np.ndarray:
-    """Posterior probability of each bin, (42, 57): the mean of three by three points of it."""
+    """Return the posterior probability of each bin, (42, 57), from three by three points per bin."""
     target = posterior(size)
     counts, edges = np.histogram(target.data[0], FINE)
     y = 0.5 * (edges[1:] + edges[:-1])
@@ -101,7 +100,7 @@ def bin_masses(size: int) -> np.ndarray:
 
 
 def fit_of(points: np.ndarray, masses: np.ndarray) -> tuple[float, float]:
-    """Equation 23 and the chi-squared statistic of a chain's points, as the authors' script has them."""
+    """Compute equation 23 and the chi-squared statistic of the points of a chain, as in the authors' script."""
     clipped = np.clip(points, LOW, HIGH)
     where = np.rint((clipped - LOW) / BIN).astype(int)
     seen = np.zeros(BINS)
@@ -113,7 +112,7 @@ def fit_of(points: np.ndarray, masses: np.ndarray) -> tuple[float, float]:
 
 
 def trials(test: str, size: int, draws: int, chains: int) -> dict[str, object]:
-    """Independent chains with a test: data read, points, fit to the posterior's bins."""
+    """Run independent chains with a test: data read, points, fit to the bins of the posterior."""
     found = metropolis_hastings(
         posterior(size, test in PUBLISHED),
         proposal=RandomWalk(SCALE),
@@ -136,7 +135,7 @@ def trials(test: str, size: int, draws: int, chains: int) -> dict[str, object]:
 
 
 def changed(size: int, draws: int, chains: int, flat: bool, sigma: float, early: bool) -> list[float]:
-    """Mean data read by Barker's test with some of the changes of the authors' code, of each chain."""
+    """Return the mean data read by Barker's test with changes of the authors' code, for each chain."""
     test = (PublishedBarkerTest if early else MinibatchBarkerTest)(50, sigma=sigma)
     found = metropolis_hastings(
         posterior(size, flat),
@@ -197,7 +196,7 @@ PROTOCOLS = {
 
 
 def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
-    """How many data decisions read, and how well the points fill the bins of the posterior."""
+    """Report the data per decision, and the fit of the points to the bins of the posterior."""
     for test, (name, protocol) in PROTOCOLS.items():
         experiment.result(f"mixture, {name}", Found.mean(found[test]["mean"]), protocol=protocol)
         if test != "concentration 2":
@@ -237,7 +236,7 @@ def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
 
 
 def picture(found: dict[str, dict], size: int) -> Figure:
-    """Points of one chain of each test over the posterior; and the share of decisions that read so much or more."""
+    """Plot the points of one chain per test over the posterior, and the tail of the data per decision."""
     fig, axes = figure(2, 3, height=5.6)
     masses = bin_masses(size)
     centres = [low + BIN * np.arange(n) for low, n in zip(LOW, BINS, strict=True)]

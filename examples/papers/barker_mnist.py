@@ -1,20 +1,21 @@
-"""Can logistic regression be learnt by random walks on minibatches? Barker's test soon does it on 120 data a step.
+"""Train logistic regression by random walks with minibatch acceptance tests.
 
     python examples/papers/barker_mnist.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Handwritten ones and sevens are told apart by logistic regression on the 784 pixels, under a flat prior, at temperature
-100. Random walks are judged by Barker's minibatch test, the austerity test and the concentration test; their states are
-used for classification. The paper does not say where chains start: here they do at zero, and once more at uniform
-numbers in [0, 1], as in the authors' code. Until they are at the mode, in the first thousand steps, Barker's test reads
-more data from there. Tests are run as in that code, too.
+Logistic regression on 784 pixels distinguishes handwritten ones and sevens, with a flat prior and at temperature 100.
+Random walks use Barker's minibatch test, the austerity test and the concentration test; their states are used for
+classification. The paper does not state the start of the chains: here it is zero, and also uniform numbers in [0, 1] as
+in the authors' code. From the latter, Barker's test reads more data until the chains are at the mode, in the first
+thousand steps. Tests with the settings of that code are included.
 
-The first version of the paper ran at temperature 1000. Its experiment on step sizes used 100,000 images of infinite
-MNIST; MNIST's 13,007 at temperature 13 have the same number of data over temperature. A last run starts at temperature
-100 and goes on at 1 after 400 steps; the paper does not say how much shorter the steps are then: here .01 for .05.
+The first version of the paper used temperature 1000. Its experiment on step sizes used 100,000 images of infinite
+MNIST; MNIST's 13,007 at temperature 13 have the same ratio of data to temperature. Another run starts at temperature
+100 and continues at 1 after 400 steps; the paper does not state the reduced step size, which is .01 instead of .05
+here.
 
-Without FILE the data are made up: two overlapping clouds of that shape, which show that the script runs; nothing is
-judged. "Covariance .05 I" in the paper is a standard deviation of .05 in its code. You will see the data read by a
-decision, and the accuracy on test data against the data read.
+Without FILE the data are simulated, two overlapping clouds of the same shape, and no claim is evaluated. "Covariance
+.05 I" in the paper is a standard deviation of .05 in its code. The script reports the data per decision, and the
+accuracy on test data against the data read.
 
 References
 ----------
@@ -78,7 +79,7 @@ TEMPERATURE, SCALE, COLD_SCALE, HOT_STEPS = 100.0, 0.05, 0.01, 400
 
 @functools.cache
 def digits(data: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels in [0, 1] and whether it is a seven, of training and test data; made up where no file is given."""
+    """Return pixels in [0, 1] and labels of training and test data, simulated if there is no file."""
     if data is None:
         rng = np.random.default_rng(1)
         sevens = [rng.random(n) < 0.5 for n in (3000, 1000)]
@@ -90,19 +91,19 @@ def digits(data: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
 
 @functools.cache
 def posterior(data: str | None) -> sk.Posterior:
-    """Of the coefficients, under a flat prior."""
+    """Return the posterior of the coefficients with a flat prior."""
     x, y, _, _ = digits(data)
     return sk.targets.LogisticRegression(x, y, prior_variance=np.inf)
 
 
 def accuracies(data: str | None, points: np.ndarray) -> np.ndarray:
-    """Share of the test data that states (..., 784) classify rightly, (...)."""
+    """Return the accuracy of states (..., 784) on the test data, (...)."""
     _, _, x, y = digits(data)
     return np.mean((points @ x.T > 0.0) == y, axis=-1)
 
 
 def starts(start: str, chains: int) -> np.ndarray:
-    """Where chains start, (chains, 784): at zero, or at uniform numbers in [0, 1] as in the authors' code."""
+    """Return the start of chains, (chains, 784): zero, or uniform in [0, 1] as in the authors' code."""
     return np.zeros((chains, 784)) if start == "zero" else np.random.default_rng(2).random((chains, 784))
 
 
@@ -115,7 +116,7 @@ def trials(
     temperature: float = TEMPERATURE,
     scale: float = SCALE,
 ) -> dict[str, object]:
-    """Data read and accuracy of independent chains."""
+    """Return data read and accuracy of independent chains."""
     tests = {
         "barker": lambda: MinibatchBarkerTest(100),
         "barker theirs": lambda: PublishedBarkerTest(100),
@@ -147,7 +148,7 @@ def trials(
 
 
 def annealed(data: str | None, draws: int, chains: int) -> dict[str, object]:
-    """Accuracy before and after the temperature drops."""
+    """Return the accuracy before and after the change of temperature."""
     hot = barker_mh(
         posterior(data),
         proposal_scale=SCALE,
@@ -242,19 +243,19 @@ def main() -> None:
 
 
 def data_until(found: dict[str, Any], level: float | None) -> float:
-    """Data read before the chains' mean test accuracy is at a level, or .005 below their ends'; all, if never."""
+    """Return the data read until the mean test accuracy reaches a level, or .005 below its final value."""
     wanted = np.mean(found["end"]) - 0.005 if level is None else level
     reached = np.flatnonzero(np.mean(found["accuracy"], axis=0) >= wanted)
     return float(found["cost"][reached[0] if len(reached) else -1])
 
 
 def student_mean(values: list[float]) -> Found:
-    """Mean of a few chains, with the interval of Student's distribution."""
+    """Return the mean of a few chains with Student's t interval."""
     return Found.mean(values, errors=float(stdtrit(len(values) - 1, 0.975)))
 
 
 def picture(found: dict[str, dict], cooled: dict) -> Figure:
-    """Accuracy against the data read; the annealed run; the share of decisions that read so much or more."""
+    """Plot accuracy against data read, the annealed run, and the tail of the data per decision."""
     fig, ((curve, anneal), (tail, legend)) = figure(2, 2, height=5.6)
     for color, (test, name) in zip(COLOURS, NAMES.items(), strict=False):
         accuracy = np.array(found[test]["accuracy"])

@@ -1,15 +1,15 @@
-"""Which claims of the papers hold? The page of all experiments, from the ledger and the results; and all full runs.
+"""Write the page of all experiments from the ledger and the results, and run all experiments.
 
     python examples/papers/index.py [DIR ...] [--run] [--data SCRIPT=FILE ...] [--jobs N] [--small-too] [--check]
 
---run runs every experiment at full size into DIR (steinkit-papers if none is given), goes on where it was interrupted,
-takes the results over and writes the page: one command for all, two to three hours of a processor. --data gives a
-script its file, as in --data barker_mnist=train-images-idx3-ubyte.gz; those whose data are not given run without.
+--run runs every experiment at full size into DIR (default: steinkit-papers), continues where it was interrupted,
+imports the results and writes the page, in two to three hours of processor time. --data gives a script its file, as in
+--data barker_mnist=train-images-idx3-ubyte.gz; scripts without data run without.
 
-Given folders, the index takes over the documents and figures in them, into results/ beside this file; a full run takes
-the place of a small one, a small one that of a full one only with --small-too. Then it writes README.md beside this
-file, and a picture a paper. --check writes nothing, and fails if the page is not up to date, if a result stands without
-a row of the ledger, or if a criterion was changed after its result.
+With folders, the index imports their documents and figures into results/ in this folder. Full runs replace small ones;
+small runs replace full ones only with --small-too. Then it writes README.md in this folder, and a plot per paper.
+--check writes no files, and fails if the page is not up to date, if a result has no row in the ledger, or if a
+criterion was changed after its result.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def run_all(folder: Path, data: Mapping[str, str], jobs: int) -> None:
-    """Run all experiments at full size, one after the other; one that fails does not stop the others."""
+    """Run all experiments at full size in order; failures do not stop the others."""
     for script in sorted(HERE.glob("[a-z]*.py")):
         if script.stem != "index":
             given = ["--data", data[script.stem]] if script.stem in data else []
@@ -91,7 +91,7 @@ def run_all(folder: Path, data: Mapping[str, str], jobs: int) -> None:
 
 
 def take_over(folder: Path, small_too: bool) -> None:
-    """Copy documents and their figures, full runs in the place of small ones."""
+    """Copy documents and figures; full runs replace small ones."""
     RESULTS.mkdir(exist_ok=True)
     for path in sorted(folder.glob("*.json")):
         document, before = read(path), RESULTS / path.name
@@ -104,13 +104,13 @@ def take_over(folder: Path, small_too: bool) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A document."""
+    """Read a document."""
     found: dict[str, Any] = parse_json(path.read_bytes(), str(path))
     return found
 
 
 def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Results without a row, results whose criterion is another now, and rows that say too little."""
+    """List results without a row, results with an outdated criterion, and incomplete rows."""
     rows, found = ledger(), []
     for document in documents:
         for each in document["results"]:
@@ -130,7 +130,7 @@ def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def by_claim(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Results that may be judged, by their claims."""
+    """Return the valid results by claim."""
     found: dict[str, list[dict[str, Any]]] = {}
     for document in documents:
         for each in document["results"]:
@@ -140,7 +140,7 @@ def by_claim(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str,
 
 
 def page(documents: Sequence[Mapping[str, Any]]) -> str:
-    """The page of all documents, by paper."""
+    """Format the page of all documents, by paper."""
     rows, results = ledger(), by_claim(documents)
     said = {row.id: verdict(row, results.get(row.id, [])) for row in rows.values()}
     total = sum(document["seconds"] for document in documents)
@@ -176,7 +176,7 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
 
 
 def of_run(document: Mapping[str, Any], alike: bool = False) -> list[str]:
-    """The command of an experiment, its time, its remarks and its figure; size and commit where runs are not alike."""
+    """Format command, time, remarks and figure of an experiment; size and commit if runs differ."""
     command, commits = document["command"].split("/")[-1], "; " + ", ".join(document["commits"])
     command, commits = (command.removesuffix(" --full"), "") if alike else (command, commits)
     made = f"`{command}` ({duration(document['seconds'])}{commits})"
@@ -186,7 +186,7 @@ def of_run(document: Mapping[str, Any], alike: bool = False) -> list[str]:
 
 
 def of_samplers(document: Mapping[str, Any]) -> list[str]:
-    """The run of all samplers, and what is said of each at the least and the largest budget."""
+    """Format the run of all samplers, and the results at the smallest and the largest budget."""
     parts = [*of_run(document), SAMPLERS, ""]
     parts += ["|posterior|evaluations|sampler|worth|bias|true error|reliable|", "|---" * 7 + "|"]
     names = document["numbers"]["names"]
@@ -206,7 +206,7 @@ def of_samplers(document: Mapping[str, Any]) -> list[str]:
 
 
 def line(row: Row, results: Sequence[Mapping[str, Any]], said: str) -> str:
-    """One claim."""
+    """Format one claim."""
     told = {each["protocol"]: each["said"] for each in results}
     protocols = [each for each in row.protocols if told]
     here = "; ".join(f"{each}: {told.get(each, NOT_RUN)}" if each else told[each] for each in protocols)
@@ -217,7 +217,7 @@ def line(row: Row, results: Sequence[Mapping[str, Any]], said: str) -> str:
 def lines_of_group(
     group: str, rows: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], said: Mapping[str, str]
 ) -> list[str]:
-    """One line for a table, and one for each of its entries that does not hold."""
+    """Format a line per table, and one for each entry that does not hold."""
     states = Counter(said[row.id] for row in rows)
     if len(states) == 1:
         return [f"|{group}: {len(rows)} numbers|{rows[0].where}|||{next(iter(states))}|"]
@@ -227,25 +227,25 @@ def lines_of_group(
 
 
 def folded(title: str, texts: Sequence[str]) -> str:
-    """Remarks that a reader opens."""
+    """Format collapsible remarks."""
     inside = "\n".join(f"<p>{text}</p>" for text in texts)
     return f"<details><summary>{title}</summary>\n{inside}\n</details>\n" if texts else ""
 
 
 def counted(verdicts: Any) -> str:
-    """How many claims hold, and how many do not."""
+    """Count the claims that hold and those that do not."""
     counts = Counter(f"{HOLDS} under" if said.startswith(f"{HOLDS} under") else said for said in verdicts)
     words = {HOLDS: "hold", f"{HOLDS} under": "under a protocol", FAILS: "do not", OPEN: "open", NOT_RUN: "not run"}
     return ", ".join(f"{counts[said]} {text}" for said, text in words.items() if counts[said])
 
 
 def picture_name(paper: str) -> str:
-    """File of a paper's picture."""
+    """Return the file of the plot of a paper."""
     return "".join(each if each.isalnum() else "_" for each in paper.lower()).strip("_") + ".png"
 
 
 def pictures(documents: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
-    """A picture a paper: the numbers found here as multiples of those printed; none where there are only a few."""
+    """Plot the results as multiples of the printed numbers, per paper, unless there are too few."""
     rows, results, made = ledger(), by_claim(documents), {}
     with mpl.rc_context(STYLE):
         for paper in papers():
@@ -257,13 +257,13 @@ def pictures(documents: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
 def in_picture(
     own: Sequence[Row], results: Mapping[str, list[dict[str, Any]]]
 ) -> list[tuple[Row, list[dict[str, Any]]]]:
-    """A paper's printed numbers that have a result; none where they are too few for a picture."""
+    """Return the printed numbers of a paper with results; empty if there are too few for a plot."""
     found = [(row, results[row.id]) for row in own if row.number and not row.holds and row.id in results]
     return found if len(found) >= FEW else []
 
 
 def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
-    """What is found as a multiple of what is printed, in the printed one's error; arrows where it is off the axis."""
+    """Draw results as multiples of printed numbers with errors; arrows mark values outside the axis."""
     fig = Figure(figsize=(6.4, 1.4 + 0.2 * len(found)), layout="constrained")
     ax = fig.subplots()
     names = dict.fromkeys(one["protocol"] for row, each in found for one in each if len(row.protocols) > 1)
@@ -304,7 +304,7 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, minutes or hours, to two digits."""
+    """Format a time in seconds, minutes or hours, to two digits."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= 2.0 * size:
             return f"{float(f'{seconds / size:.2g}'):g} {unit}"

@@ -81,7 +81,7 @@ BURN_IN = 0.1
 def run(
     name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list
 ) -> tuple[sk.Draws, float]:
-    """Chains of one setting, side by side, up to the largest budget, and the seconds of a processor they took."""
+    """Run vectorized chains of one setting up to the largest budget, and return their processor seconds."""
     found, batch, known = posterior(name, data), POSTERIORS[name][1], truth(name, data)
     options = dict(TRIALS[sampler][setting])
     move, heat = options.pop("move"), HOT if name == "mixture" else 1.0
@@ -112,19 +112,19 @@ def run(
 
 
 def worth_by_kernel(points: np.ndarray, name: str, data: str | None) -> float:
-    """Independent draws that would be as far off, by the kernel Stein discrepancy in the posterior's own units."""
+    """Return the equivalent number of independent draws by the kernel Stein discrepancy in posterior units."""
     found, known = target(name, data), truth(name, data)
     discrepancy = sk.kernel_stein_discrepancy(points, found, units=known["sd"]).value
     return float(known["kernel"] / discrepancy**2)
 
 
 def worth_by_moments(errors: list[float]) -> float:
-    """Independent draws that would be as far off, by the mean over chains of their squared errors of moments."""
+    """Return the equivalent number of independent draws by the mean squared error of moments over chains."""
     return float(1.0 / np.mean(errors))
 
 
 def moments_error(points: np.ndarray, name: str, data: str | None) -> float:
-    """Mean over coordinates of the squared errors of mean and square: n independent draws have 1 / n on average."""
+    """Return the mean squared error of means and squares over coordinates: 1 / n for n independent draws."""
     known = truth(name, data)
     z = (points - known["mean"]) / known["sd"]
     means, squares = z.mean(axis=0) ** 2, ((z**2).mean(axis=0) - 1.0) ** 2 / (known["kurtosis"] - 1.0)
@@ -132,7 +132,7 @@ def moments_error(points: np.ndarray, name: str, data: str | None) -> float:
 
 
 def judged(points: np.ndarray, name: str, data: str | None) -> dict:
-    """Verdict, bias as it is said and as it is, worth and errors of moments, of the draws of one chain."""
+    """Return verdict, estimated and true bias, equivalent draws and errors of moments of one chain."""
     known = truth(name, data)
     off, stretched = (points.mean(axis=0) - known["mean"]) / known["sd"], points.std(axis=0) / known["sd"]
     p, enough, bias, margin, reliable = 1.0, False, np.nan, np.nan, 0.0
@@ -158,7 +158,7 @@ def judged(points: np.ndarray, name: str, data: str | None) -> dict:
 
 
 def parts(draws: sk.Draws, budgets: list, kept: int) -> list[list[np.ndarray]]:
-    """Evenly spaced draws of each chain that each budget pays for, if any, without the first tenth of it."""
+    """Return evenly spaced draws of each chain within each budget, without its first tenth."""
     found = []
     for budget in budgets:
         chains = []
@@ -173,7 +173,7 @@ def parts(draws: sk.Draws, budgets: list, kept: int) -> list[list[np.ndarray]]:
 
 
 def trial(name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list) -> list:
-    """Worth of chains at each budget, the less of the two; 0 where a chain ran away, or none had a draw."""
+    """Return the smaller number of equivalent draws at each budget; 0 if a chain diverged or has no draws."""
     try:
         draws, _ = run(name, data, sampler, setting, budgets, kept, seeds)
         return [
@@ -190,7 +190,7 @@ def trial(name: str, data: str | None, sampler: str, setting: int, budgets: list
 
 
 def final(name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list) -> dict:
-    """What the chains of one setting are worth at each budget, seconds an evaluation, and data a decision."""
+    """Return equivalent draws at each budget, seconds per evaluation, and data per decision of one setting."""
     draws, seconds = run(name, data, sampler, setting, budgets, kept, seeds)
     read = draws.mean_batch_size
     return {
@@ -244,12 +244,12 @@ def main() -> None:
 
 
 def distinct(settings: list[int]) -> list[int]:
-    """Each setting once."""
+    """Return the distinct settings."""
     return [setting for k, setting in enumerate(settings) if setting not in settings[:k]]
 
 
 def lines(key: tuple[str, str], chosen: list[int], runs: list, budgets: list[int]) -> dict[str, list]:
-    """What the chosen settings gave at each budget: worths, medians of the chains, the verdict of most; or nothing."""
+    """Return the results of the selected settings at each budget, or None."""
     found: dict[str, list] = {}
     for k, (setting, budget) in enumerate(zip(chosen, budgets, strict=True)):
         result = next(r for c, r in runs if (c["name"], c["sampler"]) == key and c["setting"] == setting)
@@ -280,7 +280,7 @@ def lines(key: tuple[str, str], chosen: list[int], runs: list, budgets: list[int
 
 
 def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int]], made_up: bool) -> None:
-    """The worthiest sampler at the smallest and largest budget of each posterior."""
+    """Report the best sampler at the smallest and largest budget of each posterior."""
     for name, k in product(budgets, (0, -1)):
         found = [{"name": NAMES[s], **{column: of[k] for column, of in results[name, s].items()}} for s in NAMES]
         ranked = sorted((each for each in found if each["worth"] > 0.0), key=lambda each: -each["worth"])
@@ -292,7 +292,7 @@ def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int
 
 
 def remarks(experiment: Experiment, sizes: dict[str, float], kept: int, made_up: bool) -> None:
-    """What the worth of draws is, how exact the moments are that it is measured by, and what the run leaves out."""
+    """Report the definition of equivalent draws, the accuracy of the reference moments, and omissions."""
     if made_up:
         experiment.remark("7 v 9 was replaced by made-up data of the same shape: give --data for MNIST.")
     experiment.remark(
@@ -318,7 +318,7 @@ def remarks(experiment: Experiment, sizes: dict[str, float], kept: int, made_up:
 
 
 def picture(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figure:
-    """What draws are worth against evaluations and against seconds, a row a posterior."""
+    """Plot equivalent draws against evaluations and seconds, one row per posterior."""
     fig, axes = figure(len(budgets), 2, height=2.5 * len(budgets) + 1.0, sharey="row")
     for row, (name, costs) in zip(axes, budgets.items(), strict=True):
         for color, sampler in zip(COLOURS, NAMES, strict=False):

@@ -1,15 +1,15 @@
-"""Do tests of its direction speed up iteratively reweighted least squares? They do, if they allow for noise.
+"""Solve regressions by iteratively reweighted least squares with tests of the step direction.
 
     python examples/papers/sequential_irls.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Regression by least absolute deviations and logistic regression are solved on all data in each iteration; on batches
-that grow by a thousandth of the data until a step's direction passes a test at 1 %, as published; in this library's
-form, which carries a batch on and allows for its noise; and by stochastic gradient descent with the best of several
-schedules. The published test looks first at a thousandth of the data here, and at 8,100, which were a thousandth of the
-paper's eight million digits. Without FILE the data are made up, ten coefficients; FILE is the Million Song data or
-MNIST, whose images are reduced to 50 principal components to tell a 3 from all others.
+Regression by least absolute deviations and logistic regression are solved with all data in each iteration; with batches
+that grow by a thousandth of the data until the direction of a step passes a test at 1 %, as published; with the variant
+of this package, which keeps a batch and allows for its noise; and by stochastic gradient descent with the best of
+several schedules. The published test starts with a thousandth of the data here, and also with 8,100, a thousandth of
+the paper's eight million digits. Without FILE the data are simulated with ten coefficients. FILE is the Million Song
+data set or MNIST, with images reduced to 50 principal components to distinguish a 3 from the other digits.
 
-You will see the loss on test data, above that of the solution, by how often the data have been read.
+The script reports the loss on test data relative to that of the solution, by passes over the data.
 
 References
 ----------
@@ -64,7 +64,7 @@ def solve(loss: str, method: str, size: int, first: int, data: str) -> dict[str,
 
 
 def _data(loss: str, size: int, data: str) -> tuple[np.ndarray, ...]:
-    """Training and test data: of a file, or with normal features, an intercept, and Laplace noise or two classes."""
+    """Return training and test data of a file, or simulated with normal features and an intercept."""
     if data and loss == "lad":
         X, y, X_test, y_test = million_song(data)
         return X, y - y.mean(), X_test, y_test - y.mean()
@@ -81,7 +81,7 @@ def _data(loss: str, size: int, data: str) -> tuple[np.ndarray, ...]:
 
 
 def _loss(loss: str, X: np.ndarray, y: np.ndarray, path: np.ndarray) -> np.ndarray:
-    """Mean absolute error, or minus the mean log likelihood, of each row of coefficients."""
+    """Return the mean absolute error, or minus the mean log likelihood, of each row of coefficients."""
     eta = X @ np.asarray(path).T
     if loss == "lad":
         return np.abs(y[:, None] - eta).mean(axis=0)
@@ -127,14 +127,14 @@ def main() -> None:
 
 
 def passes_until_near(each: dict[str, Any]) -> float:
-    """How often the data were read until the excess stays below the limit; infinite if it never does."""
+    """Return the passes until the excess remains below the limit; infinite if it never does."""
     above = np.flatnonzero(np.array(each["excess"]) >= NEAR)
     first = int(above[-1]) + 1 if above.size else 0
     return float(each["passes"][first]) if first < len(each["excess"]) else float("inf")
 
 
 def picture(found: dict[tuple[str, str, int], dict], losses: tuple[str, ...], looks: dict) -> Figure:
-    """Excess test loss against data read."""
+    """Plot the excess test loss against data read."""
     fig, ((*panels,),) = figure(1, len(losses), height=4.6, sharey=True)
     for ax, loss in zip(panels, losses, strict=True):
         drawn = [(m, looks[loss][0], name, "-") for m, name in METHODS.items()]

@@ -1,16 +1,16 @@
-"""Do cheap tests of moves lower the risk of logistic regression on MNIST? They read less, but take longer to read it.
+"""Measure the risk of logistic regression on MNIST with approximate acceptance tests.
 
     python examples/papers/sequential_mnist_7v9.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Random walks draw from the posterior of a logistic regression that tells the digit 7 from 9 by 50 principal components.
-Each move is judged by the austerity test, which reads 500 data at a time until it is sure, at each look to an error of
-epsilon; 0 is the exact test. The risk is the mean squared error of the predictive probability of each test image,
-against long exact runs of the Langevin algorithm.
+Random walks draw from the posterior of a logistic regression that distinguishes the digits 7 and 9 by 50 principal
+components. The austerity test reads 500 data points at a time until its decision is certain, up to an error of epsilon
+per stage; 0 is the exact test. The risk is the mean squared error of the predictive probability of each test image,
+relative to long exact runs of the Langevin algorithm.
 
-Chains begin at zero, as where the paper says that exact chains have not burnt in; and, once more, with draws of the
-long runs, so that what differs is the test. Without FILE data of the same kind are made up, and nothing is judged.
+Chains start at zero, where according to the paper exact chains have not burnt in; and also at draws of the long runs,
+so that only the tests differ. Without FILE data of the same kind are simulated, and no claim is evaluated.
 
-You will see the share of the data read and of decisions that are wrong, and the risk by data read and by time.
+The script reports the data usage, the frequency of incorrect decisions, and the risk by data read and by time.
 
 References
 ----------
@@ -43,7 +43,7 @@ MADE_UP = {"size": 6000, "tests": 200, "dim": 10}
 
 @functools.cache
 def problem(data: str, components: int) -> tuple[LogisticRegression, np.ndarray]:
-    """The posterior, and the features of the test images, (tests, components); made up if there is no file."""
+    """Return the posterior, and the features of the test images, (tests, components); simulated without a file."""
     if not data:
         rng = np.random.default_rng(0)
         x = rng.standard_normal((MADE_UP["size"] + MADE_UP["tests"], MADE_UP["dim"]))
@@ -60,7 +60,7 @@ def problem(data: str, components: int) -> tuple[LogisticRegression, np.ndarray]
 
 
 def long_runs(data: str, components: int, step: float, draws: int) -> dict[str, Any]:
-    """Predictive means by exact Langevin chains, their standard errors, and where ten chains ended."""
+    """Estimate predictive means by exact Langevin chains, with standard errors and final states."""
     posterior, tests = problem(data, components)
     start = _mode(posterior)
     found = mala(posterior, step_size=step, chains=10, draws=draws, burn_in=draws // 4, seed=100, start=start)
@@ -75,7 +75,7 @@ def long_runs(data: str, components: int, step: float, draws: int) -> dict[str, 
 
 
 def burn_in(data: str, components: int, scale: float, epsilon: float, steps: int, level: float) -> dict[str, Any]:
-    """Data read, in exact steps, and seconds before each of ten chains from zero reaches a level of the log density."""
+    """Return the costs until each of ten chains from zero reaches a level of the log density."""
     posterior, _ = problem(data, components)
     options: dict[str, Any] = {"proposal_scale": scale, "epsilon": epsilon, "start": np.zeros(posterior.dim)}
     options |= {"batch_size": BATCH} if epsilon else {}
@@ -93,7 +93,7 @@ def burn_in(data: str, components: int, scale: float, epsilon: float, steps: int
 def walks(
     data: str, components: int, scale: float, epsilon: float, steps: int, truth: Any, start: Any, shares: list[float]
 ) -> dict[str, Any]:
-    """Running means' errors of ten chains at shares of the budget of so many exact steps; what they read and took."""
+    """Return errors of running means of ten chains at fractions of a budget of exact steps, and their costs."""
     posterior, tests = problem(data, components)
     options: dict[str, Any] = {"proposal_scale": scale, "epsilon": epsilon, "start": np.array(start)}
     options |= {"batch_size": BATCH} if epsilon else {}
@@ -117,7 +117,7 @@ def walks(
 
 
 def decisions(data: str, components: int, scale: float, start: Any, seed: int) -> dict[str, list[float]]:
-    """Per cent of wrong decisions and of data read that theory foresees for 200 exact moves, for each epsilon."""
+    """Return predicted percentages of incorrect decisions and data read for 200 exact moves, by epsilon."""
     posterior, _ = problem(data, components)
     moves = trial_run(posterior, proposal=RandomWalk(scale), draws=200, thin=2, seed=seed, start=np.array(start[:1]))
     fraction = BATCH / posterior.size
@@ -126,7 +126,7 @@ def decisions(data: str, components: int, scale: float, start: Any, seed: int) -
 
 
 def _mode(posterior: LogisticRegression) -> np.ndarray:
-    """The posterior mode, by Newton's method."""
+    """Compute the posterior mode by Newton's method."""
     x, signs = posterior.data
     theta = np.zeros(posterior.dim)
     for _ in range(25):
@@ -171,7 +171,7 @@ def main() -> None:
 
 
 def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, burns: list[dict]) -> None:
-    """What the papers say of their figures."""
+    """Evaluate the papers' statements on their figures."""
     stationary = found["from the posterior"]
     experiment.result("7v9, acceptance", Found.mean(stationary[0]["accepted"]))
     read = [100.0 * float(np.mean(each["read"])) for each in stationary]
@@ -193,7 +193,7 @@ def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, bu
 
 
 def picture(found: dict, risks: dict, foreseen: dict) -> Figure:
-    """Data used and wrong decisions against epsilon; risk by data read and by time, from both starts."""
+    """Plot data usage and incorrect decisions against epsilon, and the risk by data read and by time."""
     fig, axes = figure(3, 2, height=8.6)
     used, wrong = axes[0]
     used.plot(EPSILONS, [100.0 * np.mean(each["read"]) for each in found["from the posterior"]], "o-", color=COLOURS[0])

@@ -1,14 +1,15 @@
-"""Do Langevin moves on minibatches need a test? Beside a steep slope they do, and a cheap one will do.
+"""Show that Langevin moves on minibatches need an acceptance test near a steep slope.
 
     python examples/papers/sequential_sgld_pitfall.py [--full] [--jobs N] [-o DIR]
 
-The posterior of one regression coefficient under a Laplace prior has its mode next to a kink, left of which the density
-falls steeply. Uncorrected Langevin moves that fall in there are thrown far out to the right by the gradient, and take
-long to find back. A Metropolis-Hastings test rejects them: the exact one, or the austerity test, whose epsilon of 1/2
-decides after the first 500 of 10,000 data.
+The posterior of a regression coefficient under a Laplace prior has its mode next to a kink, left of which the density
+decreases steeply. There the gradient moves uncorrected Langevin chains far to the right, from where they return slowly.
+A Metropolis-Hastings test rejects these moves: the exact one, or the austerity test with epsilon 1/2, which decides
+after the first 500 of 10,000 data points.
 
-You will see the Kolmogorov distance of the draws from the exact posterior, whose distribution function is known, and
-the share of the data that a test reads. Chains begin with exact draws, so that what is off is what the sampler does.
+The script reports the Kolmogorov distance of the draws from the exact posterior, which has a known distribution
+function, and the data usage of the tests. Chains start at exact draws, so that the distance measures the bias of the
+sampler.
 
 References
 ----------
@@ -34,7 +35,7 @@ LEVELS = np.linspace(0.005, 0.995, 199)  # probabilities at whose quantiles dist
 
 
 def chains(method: str, first_seed: int, count: int, draws: int) -> dict[str, Any]:
-    """A group of chains: its distribution function at quantiles of the posterior, draws in bins, mean share of data."""
+    """Return the distribution function of a group of chains at posterior quantiles, a histogram, and data usage."""
     posterior = sk.targets.LassoRegression.toy()
     options: dict[str, Any] = {
         "step_size": STEP_SIZE,
@@ -92,7 +93,7 @@ def main() -> None:
 
 
 def claim_distances(experiment: Experiment, below: dict[str, np.ndarray]) -> None:
-    """What is said of histograms: severe without a test, with one almost that of the posterior."""
+    """Evaluate the statements on histograms with and without a test."""
     claims = {"uncorrected": "severe", "exact test": "exact", "epsilon .1": "tenth", "epsilon .5": "half"}
     for method, claim in claims.items():
         other = below["exact test"] if claim == "tenth" else np.broadcast_to(LEVELS, below[method].shape)
@@ -101,7 +102,7 @@ def claim_distances(experiment: Experiment, below: dict[str, np.ndarray]) -> Non
 
 
 def distance(below: np.ndarray, other: np.ndarray | None = None) -> Found:
-    """Largest difference of the groups' mean distribution functions, with two standard errors by the jackknife."""
+    """Return the largest difference of mean distribution functions, with two jackknife standard errors."""
     difference = below - (LEVELS if other is None else other)
     groups = len(difference)
     value = float(np.abs(difference.mean(axis=0)).max())
@@ -111,7 +112,7 @@ def distance(below: np.ndarray, other: np.ndarray | None = None) -> Found:
 
 
 def picture(exact: np.ndarray, histograms: dict[str, np.ndarray]) -> Figure:
-    """Histograms of the draws of each method over the exact posterior."""
+    """Plot histograms of the draws of each method over the exact posterior."""
     fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
     width = np.diff(EDGES)
     for color, ax, (method, values) in zip(COLOURS, axes.ravel(), histograms.items(), strict=False):

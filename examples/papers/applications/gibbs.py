@@ -1,4 +1,4 @@
-"""Gibbs sampling of a Markov random field, exact or by tests that read a share of the terms.
+"""Gibbs sampling of a Markov random field, with exact or approximate updates.
 
 A sweep updates the variables one after the other. Variable i becomes 1 if a uniform number u < P(x_i = 1 | x_-i), that
 is, with the N terms l of its log odds (see `MarkovField`), if
@@ -63,7 +63,7 @@ _SHUFFLE_SEED = 20140621
 
 @takes_run_options
 def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack[RunKeywords]) -> Draws:
-    """Gibbs sampler of a Markov random field, whose updates may read minibatches.
+    """Sample a Markov random field by Gibbs updates, which may read minibatches of terms.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack
 
 
 def _run(sampler: Sweeps, states: States, recorder: Recorder, options: RunOptions, first_batch: int) -> None:
-    """Sweep through all chains that are not finished, and record."""
+    """Run and record sweeps of all unfinished chains."""
     from steinkit.runtime.compilation import announced_compilation
 
     chains, step = np.arange(options.chains), 0
@@ -141,7 +141,7 @@ def _run(sampler: Sweeps, states: States, recorder: Recorder, options: RunOption
 
 
 class Sweeps:
-    """Sweeps by an acceptance test.
+    """Gibbs sweeps with an acceptance test.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Sweeps:
         self._judge = (rule or test, test.first_batch(field.size), test.constant_bound or 0.0)
 
     def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
-        """Update all variables of these chains, (n, D), in place; return the terms that each has read, (n,)."""
+        """Update all variables of these chains, (n, D), in place; return the number of terms read, (n,)."""
         levels, noise = (each.take(chains, steps) for each in (self._levels, self._normals))
         seeds = np.zeros(levels.shape)  # of the orders in which terms are read: where all are, it does not matter
         if self._orders is not None:
@@ -176,7 +176,7 @@ class Sweeps:
 
 
 def _start_states(field: MarkovField, options: RunOptions) -> States:
-    """First state of each chain, (chains, D)."""
+    """Return the first state of each chain, (chains, D)."""
     given = np.zeros(field.dim) if options.start is None else np.asarray(options.start)
     if given.shape not in {(field.dim,), (options.chains, field.dim)}:
         raise InputError(
@@ -187,7 +187,7 @@ def _start_states(field: MarkovField, options: RunOptions) -> States:
 
 
 def _require_usable(field: MarkovField, test: AcceptanceTest) -> None:
-    """Raise UsageError for what is no field, no test, or a test that Gibbs sampling cannot serve."""
+    """Raise UsageError if the field or the test is not valid for Gibbs sampling."""
     if not isinstance(field, MarkovField):
         raise UsageError(f"approximate_gibbs samples a MarkovField; received {type(field).__name__}")
     if isinstance(test, type) or not hasattr(test, "decide"):
@@ -200,7 +200,7 @@ def _require_usable(field: MarkovField, test: AcceptanceTest) -> None:
 
 
 class FieldTerms(NamedTuple):
-    """Terms of the log odds of each variable, in an order that is random and always the same.
+    """Terms of the log odds of each variable, in a fixed random order.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ class MarkovField(Brief):
 
     @classmethod
     def simulate(cls, dim: int, *, scale: float = 0.02, rng: int | np.random.Generator | None = 0) -> MarkovField:
-        """Field whose log potentials are independent normal numbers.
+        """Simulate a field with independent normal log potentials.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class MarkovField(Brief):
         return (self.dim - 1) * (self.dim - 2) // 2
 
     def log_weight(self, states: ArrayLike) -> Floats:
-        """Log probability of each state, but for a constant.
+        """Compute the log probability of each state up to a constant.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class MarkovField(Brief):
         return np.array([tables[triple, x[i], x[j], x[k]].sum() for x in as_states(states, self.dim)])
 
     def log_odds(self, variable: int, states: ArrayLike) -> Floats:
-        """Log odds of one variable given all others, from all N terms.
+        """Compute the log odds of one variable given all others, from all N terms.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class MarkovField(Brief):
         return found
 
     def conditional(self, variable: int, states: ArrayLike) -> Floats:
-        """Probability of one variable to be 1 given all others.
+        """Compute the probability that one variable is 1 given all others.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class MarkovField(Brief):
         return np.asarray(expit(self.log_odds(variable, states)), dtype=np.float64)
 
     def probabilities(self) -> Floats:
-        """Probabilities of all 2^D states.
+        """Compute the probabilities of all 2^D states.
 
         Returns
         -------
@@ -391,7 +391,7 @@ class MarkovField(Brief):
 
     @cached_property
     def terms(self) -> FieldTerms:
-        """Terms of the log odds of each variable, laid out to be read one after the other."""
+        """Return the terms of the log odds of each variable, contiguous in reading order."""
         i, pairs, differences = [], [], []
         for axis in range(3):
             others = [a for a in range(3) if a != axis]
@@ -413,12 +413,12 @@ class MarkovField(Brief):
 
     @cached_property
     def _triples(self) -> NDArray[np.int64]:
-        """All i < j < k, shape (triples, 3)."""
+        """Return all i < j < k, shape (triples, 3)."""
         return np.array(list(combinations(range(_dim_of(np.shape(self.log_potentials)[0])), 3)))
 
 
 def as_states(states: ArrayLike, dim: int) -> States:
-    """``states`` as an array (n, dim) of zeros and ones.
+    """Convert ``states`` to an array (n, dim) of zeros and ones.
 
     Raises
     ------
@@ -436,12 +436,12 @@ def as_states(states: ArrayLike, dim: int) -> States:
 
 
 def _triples(dim: int) -> int:
-    """Number of triples of ``dim`` variables."""
+    """Return the number of triples of ``dim`` variables."""
     return dim * (dim - 1) * (dim - 2) // 6
 
 
 def _dim_of(triples: int) -> int:
-    """Number of variables with so many triples, or the next larger one; at least 3."""
+    """Return the smallest number of variables, at least 3, with this number of triples."""
     dim: int = max(3, round((6.0 * triples) ** (1.0 / 3.0)))
     while _triples(dim) < triples:
         dim += 1

@@ -1,4 +1,4 @@
-"""The compiled loops of Gibbs sampling in a Markov random field.
+"""Compiled kernels of Gibbs sampling in a Markov random field.
 
 A test reads the N terms of a variable in strides: place k is that of term (origin + stride k) mod N, with a random
 origin and a random stride that has no divisor in common with N. The places are read in blocks of B, block m being
@@ -29,21 +29,21 @@ _S32 = np.uint64(32)
 
 @array_kernel
 def term(differences: Floats, pairs: NDArray[np.uint16], state: NDArray[np.uint8], place: int) -> float:
-    """Term at a place of the order of one variable, (N, 4), (N, 2) and (D,)."""
+    """Compute the term at a position in the order of one variable, (N, 4), (N, 2) and (D,)."""
     found: float = differences[place, 2 * state[pairs[place, 0]] + state[pairs[place, 1]]]
     return found
 
 
 @array_kernel
 def random_below(seed: Any, bound: int) -> tuple[Any, Any]:
-    """Next seed, and a random whole number below ``bound`` (the generator SplitMix64, Steele, Lea and Flood 2014)."""
+    """Return the next seed and a random integer below ``bound`` (SplitMix64; Steele, Lea and Flood 2014)."""
     bits = random_bits(seed, 0)
     return seed + STRIDE, np.int64(((bits >> _S32) * np.uint64(bound)) >> _S32)
 
 
 @array_kernel
 def random_stride(seed: Any, size: int) -> tuple[Any, Any]:
-    """Next seed, and a random whole number below ``size`` that has no divisor in common with it."""
+    """Return the next seed and a random integer below ``size`` that is coprime to it."""
     while True:
         seed, stride = random_below(seed, size)
         divisor, rest = size, stride
@@ -55,7 +55,7 @@ def random_stride(seed: Any, size: int) -> tuple[Any, Any]:
 
 @array_kernel
 def shuffle_on(order: Integers, seed: Any, first: int, end: int) -> Any:
-    """Draw the blocks at places first to end of an order, of those not drawn before; return the next seed."""
+    """Draw new blocks for positions first to end of an order; return the next seed."""
     for k in range(first, end):
         seed, further = random_below(seed, len(order) - k)
         order[k], order[k + further] = order[k + further], order[k]
@@ -64,7 +64,7 @@ def shuffle_on(order: Integers, seed: Any, first: int, end: int) -> Any:
 
 @array_kernel
 def block_length(size: int) -> int:
-    """Length B of the blocks in which N terms are read."""
+    """Return the block length B for N terms."""
     return max(1, min(32, size // 128))
 
 
@@ -80,7 +80,7 @@ def sums(
     end: int,
     shift: float,
 ) -> tuple[float, float]:
-    """Sums of l - shift, and of its squares, over the terms from ``first`` to ``end`` in the order of reading."""
+    """Sum l - shift and its squares over the terms ``first`` to ``end`` in reading order."""
     size = len(pairs)
     length = block_length(size)
     total = squares = 0.0
@@ -103,7 +103,7 @@ def sums(
 
 @array_kernel
 def log_odds(differences: Floats, pairs: NDArray[np.uint16], states: NDArray[np.uint8], out: Floats) -> None:
-    """Sums of all terms of one variable, at states (n, D), into ``out`` (n,)."""
+    """Add up all terms of one variable at states (n, D) into ``out`` (n,)."""
     for row in range(len(states)):
         total = 0.0
         for p in range(len(pairs)):
@@ -111,9 +111,9 @@ def log_odds(differences: Floats, pairs: NDArray[np.uint16], states: NDArray[np.
         out[row] = total
 
 
-def judged(judge: Any, stage: Stage) -> Any:
-    """Return whether a test decides and accepts, and the next size, by its method or by its compiled rule."""
-    return judge.decide(stage)[:3]
+def judged(judge: Any, look: Look) -> Any:
+    """Apply an acceptance test: return its decision, and the number of data that it requests."""
+    return judge.decide(look)[:3]
 
 
 @overload(judged, strict=False)
@@ -132,7 +132,7 @@ def sweep_in_python(
     bound: float,
     read: Integers,
 ) -> None:
-    """Update all variables of each chain in turn, by an acceptance test; `sweep` is the same, compiled.
+    """Update all variables of each chain with an acceptance test; `sweep` is the compiled version.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ _FACTORS = 500
 
 
 class IndependentComponents(Posterior):
-    """Posterior of the orthogonal unmixing matrix W of whitened data; a point is W, row after row.
+    """Posterior of the orthogonal unmixing matrix W of whitened data; a point is W by rows.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class IndependentComponents(Posterior):
 
     @classmethod
     def from_mixtures(cls, mixtures: ArrayLike) -> IndependentComponents:
-        """Whiten mixtures, with the symmetric root of their covariance, and make the posterior of what results.
+        """Whiten mixtures with the symmetric root of their covariance, and return the posterior.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class IndependentComponents(Posterior):
         return posterior
 
     def unmixing_matrices(self, points: ArrayLike) -> Floats:
-        """Matrices that unmix the mixtures themselves, W @ whitening.
+        """Return the unmixing matrices of the original mixtures, W @ whitening.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class IndependentComponents(Posterior):
 
     @staticmethod
     def _grad_log_likelihood(theta: Floats, data: Floats) -> Floats:
-        """Gradient in R^(D^2); its part along the manifold is what a Langevin step there would need."""
+        """Compute the gradient in R^(D^2); Langevin steps require its tangential component."""
         return np.asarray((-np.tanh(0.5 * (data @ _as_matrices(theta).T)).T @ data).ravel(), dtype=np.float64)
 
     def _score_over_data(self, points: Floats) -> NoReturn:
@@ -189,7 +189,7 @@ class IndependentComponents(Posterior):
 
 
 def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
-    """Amari distance of unmixing matrices: how far one is from the other up to order, signs and scales of the rows.
+    """Compute the Amari distance of unmixing matrices, up to order, signs and scales of the rows.
 
     With P = first second^-1,
 
@@ -237,7 +237,7 @@ def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
 
 
 def _log_densities(sources: Floats) -> Floats:
-    """Log densities of the data: minus the sum over sources of 2 log(2 cosh(z / 2)), (..., D, b) -> (..., b).
+    """Compute minus the sum over sources of 2 log(2 cosh(z / 2)), (..., D, b) -> (..., b).
 
     2 log(2 cosh(z / 2)) = |z| + 2 log(1 + exp(-|z|)); one logarithm serves the product of many such factors.
     """
@@ -254,7 +254,7 @@ def _log_densities(sources: Floats) -> Floats:
 
 
 def _as_matrices(points: Floats) -> Floats:
-    """(..., D^2) -> (..., D, D)."""
+    """Reshape (..., D^2) -> (..., D, D)."""
     D = math.isqrt(points.shape[-1])
     return points.reshape(*points.shape[:-1], D, D)
 
@@ -275,7 +275,7 @@ def orthogonal_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Metropolis-Hastings on orthogonal matrices, with any acceptance test.
+    """Sample orthogonal matrices by Metropolis-Hastings with any acceptance test.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def orthogonal_mh(
 
 @dataclass(frozen=True)
 class StiefelWalk(Proposal):
-    """Symmetric moves on the orthogonal matrices: a state is W, row after row.
+    """Symmetric random walk on the orthogonal matrices; a state is W by rows.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ class StiefelWalk(Proposal):
         positive(self.proposal_scale, "proposal_scale")
 
     def noise_width(self, dim: int) -> int:
-        """One number for each of the D (D - 1) / 2 planes.
+        """Draw one number for each of the D (D - 1) / 2 planes.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class StiefelWalk(Proposal):
         return D * (D - 1) // 2
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """Q W, on the manifold; the ratio is zero.
+        """Propose Q W, on the manifold; the log proposal ratio is zero.
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ class StiefelWalk(Proposal):
 
 
 def _side(dim: int) -> int:
-    """D of matrices of D^2 entries."""
+    """Return D for matrices with D^2 entries."""
     D = math.isqrt(dim)
     if dim != D * D or D < 2:
         raise UsageError(f"a walk on orthogonal matrices needs D^2 coordinates, D at least 2; received {dim}")

@@ -1,4 +1,4 @@
-"""Iteratively reweighted least squares (IRLS) on batches that grow until their direction can be trusted.
+"""Iteratively reweighted least squares (IRLS) on batches that grow until their direction is reliable.
 
 IRLS moves from theta_t to theta_{t+1} = theta_t + d_N, the solution of a least squares problem whose rows depend on
 theta_t (see below). Far from the solution a rough step will do. So the step d_n of n of the N data, drawn without
@@ -98,7 +98,7 @@ _LARGEST = 1e100
 
 
 class WorkingRows(NamedTuple):
-    """Rows of the least squares problem that a batch of data contributes.
+    """Rows of the least squares problem of a batch of data.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class WorkingRows(NamedTuple):
 
 
 class Advance(NamedTuple):
-    """Where a step leads.
+    """State after a step.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Advance(NamedTuple):
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss, for the responses it was made for.
+    """Loss for given responses.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class Loss:
 
 
 def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
-    """Loss of the given name.
+    """Return the loss with this name.
 
     Parameters
     ----------
@@ -232,12 +232,12 @@ def _advance_logistic(theta: Floats, step: Floats, X: Floats, y: Floats) -> Adva
 
 
 def _margins(eta: Floats, y: Floats) -> Floats:
-    """x_i'theta, positive on the side of the datum's class."""
+    """Compute the margins x_i'theta, positive if a data point is classified correctly."""
     return np.where(y > 0.0, eta, -eta)
 
 
 def _separates(theta: Floats, margins: Floats) -> bool:
-    """Whether theta, with these margins, leaves no datum on the wrong side."""
+    """Return True if theta separates the classes, by these margins."""
     return bool(theta.any() and (margins >= -_ROUNDING * np.abs(margins).max()).all())
 
 
@@ -248,7 +248,7 @@ def _mean_loss_of(margins: Floats) -> float:
 
 
 def regression_data(features: ArrayLike, responses: ArrayLike) -> tuple[Floats, Floats]:
-    """X, shape (N, D), and y, shape (N,), as floating point numbers.
+    """Convert X, shape (N, D), and y, shape (N,), to floating point numbers.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def regression_data(features: ArrayLike, responses: ArrayLike) -> tuple[Floats, 
 
 
 def start_vector(start: ArrayLike | None, dim: int) -> Floats:
-    """First coefficients, shape (D,): as given, or zeros.
+    """Return the initial coefficients, shape (D,): as given, or zeros.
 
     Raises
     ------
@@ -286,7 +286,7 @@ def start_vector(start: ArrayLike | None, dim: int) -> Floats:
 
 
 def as_reals(values: ArrayLike, name: str) -> Floats:
-    """``values`` as an array of floating point numbers.
+    """Convert ``values`` to an array of floating point numbers.
 
     Raises
     ------
@@ -318,7 +318,7 @@ _ROUNDING_ERRORS = 64.0
 
 
 class NormalEquations:
-    """The normal equations of a batch, which grows by `add`.
+    """Normal equations of a batch, which grows by `add`.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ class NormalEquations:
             self._blocks.append(block)
 
     def solve(self) -> tuple[Floats, Floats] | None:
-        """Step d_n and A_n^-1; None if the columns of this batch are dependent."""
+        """Return the step d_n and A_n^-1; None if the columns of this batch are dependent."""
         scale, values, vectors = self._spectrum()
         if values[0] <= _ROUNDING_ERRORS * len(values) * np.finfo(np.float64).eps:
             return None
@@ -358,7 +358,7 @@ class NormalEquations:
         return roots @ (roots.T @ self._gradient), roots @ roots.T
 
     def covariance(self, step: Floats, inverse: Floats) -> Floats:
-        """Sigma, by the sandwich if the rows were kept."""
+        """Return Sigma, by the sandwich formula if the rows were kept."""
         n, N, D = self.seen, self.size, len(step)
         correction = (1.0 - (n - 1.0) / (N - 1.0)) / (n - D)
         if self._blocks is None:
@@ -370,7 +370,7 @@ class NormalEquations:
         return np.asarray(inverse @ middle @ inverse * (n * correction))
 
     def dependence(self) -> InputError:
-        """Error that names the dependent columns, for a batch that `solve` could not solve."""
+        """Return an error with the names of the dependent columns, if `solve` failed."""
         part = np.abs(self._spectrum()[2][:, 0])
         columns = ", ".join(str(j) for j in np.flatnonzero(part > 1e-3 * part.max()))
         return InputError(
@@ -379,7 +379,7 @@ class NormalEquations:
         )
 
     def _spectrum(self) -> tuple[Floats, Floats, Floats]:
-        """Lengths of the columns, and eigenvalues and eigenvectors of the Gram matrix of columns of length one."""
+        """Return the norms of the columns, and the eigendecomposition of the Gram matrix of normalized columns."""
         lengths = np.sqrt(np.diag(self._gram))
         scale = np.where(lengths > 0.0, lengths, 1.0)
         values, vectors = np.linalg.eigh(self._gram / np.outer(scale, scale))
@@ -387,7 +387,7 @@ class NormalEquations:
 
 
 def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debias: bool = True) -> float:
-    """Estimate the probability that a batch's step is more than 90 degrees off the step of all the data.
+    """Estimate the probability that the steps of a batch and of all data differ by more than 90 degrees.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ _BLOCK = 65536
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IRLSResult(Brief):
-    """Where IRLS went, and what it read.
+    """Path of IRLS, and the data read.
 
     Attributes
     ----------
@@ -492,7 +492,7 @@ def sequential_irls(
     start: ArrayLike | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> IRLSResult:
-    """Least absolute deviations or logistic regression, by IRLS on growing batches.
+    """Fit least absolute deviations or logistic regression by IRLS on growing batches.
 
     Parameters
     ----------
@@ -601,7 +601,7 @@ def batch_irls(
     max_passes: float | None = None,
     start: ArrayLike | None = None,
 ) -> IRLSResult:
-    """Least absolute deviations or logistic regression, by IRLS on all the data in each iteration.
+    """Fit least absolute deviations or logistic regression by IRLS with all data in each iteration.
 
     Parameters
     ----------
@@ -638,7 +638,7 @@ def batch_irls(
 
 
 def _not_converged(loss: Loss, X: Floats, start: Floats, theta: Floats, step: Floats, seen: int) -> str:
-    """Say so; or refuse to give an answer that is worse than the start."""
+    """Warn of missing convergence, or raise an error if the answer is worse than the start."""
     at_start, at_end = (loss.mean(point, X, loss.responses) for point in (start, theta))
     if not at_end <= at_start:
         raise InputError(
@@ -676,7 +676,7 @@ class _Batches:
                 self.X, self.y = self.X[self.order], self.y[self.order]
 
     def step(self, theta: Floats) -> tuple[Floats, int, float, float]:
-        """A step from theta, the number of data it was computed from, its delta, and the share of it to take."""
+        """Return a step from theta, its number of data, its delta, and the fraction of it to take."""
         N, D = self.X.shape
         system, n = NormalEquations(N, D, keep_rows=self.sandwich), self.begin
         if self.renew and self.behind + n > N:  # too few data are left for the first look
@@ -708,7 +708,7 @@ class _Batches:
         return solution[0], N, 0.0, self.loss.advance(theta, solution[0], self.X, self.y).share
 
     def _take(self, seen: int, wanted: int) -> tuple[Floats, Floats]:
-        """Data ``seen`` to ``wanted`` of this iteration: those of the last one, or behind them, round and round."""
+        """Return data ``seen`` to ``wanted`` of this iteration, in cyclic order after those of the last one."""
         if not self.renew:
             return self.X[seen:wanted], self.y[seen:wanted]
         chosen = self.order[np.arange(self.behind + seen, self.behind + wanted) % len(self.order)]

@@ -73,7 +73,7 @@ def select_variables(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> VariableSelection:
-    """Reversible-jump chains over the sets of features of a logistic regression.
+    """Run reversible-jump chains over the sets of features of a logistic regression.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def select_variables(
 
 @dataclass(frozen=True, eq=False)
 class VariableSelection:
-    """What chains over models say of the features.
+    """Inclusion of features in chains over models.
 
     Parameters
     ----------
@@ -155,19 +155,19 @@ class VariableSelection:
 
     @property
     def included(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Whether a feature is in the model of a draw, shape (chains, draws, D); False beyond a chain's end."""
+        """True if a feature is in the model of a draw, shape (chains, draws, D); False beyond the end of a chain."""
         return np.asarray((self.draws.points != 0.0) & self.draws.present[:, :, None])
 
     @property
     def chain_inclusion(self) -> Floats:
-        """Share of the draws of each chain whose models have each feature, shape (chains, D); NaN without draws."""
+        """Inclusion frequency of each feature in each chain, shape (chains, D); NaN without draws."""
         counts = self.draws.present.sum(axis=1)[:, None]
         sums = self.included.sum(axis=1).astype(np.float64)
         return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
     @property
     def inclusion(self) -> Floats:
-        """Probability that each feature is in the model, the mean over the chains, shape (D,)."""
+        """Inclusion probability of each feature, averaged over the chains, shape (D,)."""
         return np.asarray(np.nanmean(self.chain_inclusion, axis=0))
 
     @property
@@ -183,27 +183,27 @@ class VariableSelection:
 
     @property
     def sizes(self) -> Floats:
-        """Share of the draws whose models have 0, 1, ..., D features, shape (D + 1,)."""
+        """Frequency of models with 0, 1, ..., D features, shape (D + 1,)."""
         k = self.included.sum(axis=2)[self.draws.present]
         return np.bincount(k, minlength=self.draws.points.shape[2] + 1) / len(k)
 
     @property
     def models(self) -> dict[tuple[int, ...], float]:
-        """Share of the draws in each model visited, by the numbers of its features, the most frequent first."""
+        """Frequency of each visited model, by the numbers of its features, in descending order."""
         found, counts = np.unique(self.included[self.draws.present], axis=0, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         return {tuple(np.flatnonzero(found[i]).tolist()): float(counts[i] / counts.sum()) for i in order}
 
     @property
     def model_changes(self) -> Floats:
-        """Share of the draws of each chain whose model is not that of the draw before, shape (chains,)."""
+        """Frequency of changes of the model between draws of each chain, shape (chains,)."""
         present = self.draws.present[:, 1:]
         changed = (self.included[:, 1:] != self.included[:, :-1]).any(axis=2) & present
         return np.asarray(changed.sum(axis=1) / np.maximum(present.sum(axis=1), 1))
 
 
 def _steepest_feature(posterior: SparseLogisticRegression, size: float) -> Floats:
-    """One coefficient of the given size, where the likelihood rises fastest from 0; the others 0, shape (D,)."""
+    """Return coefficients with one of this size, where the likelihood increases fastest from 0, shape (D,)."""
     slopes = posterior.grad_log_likelihood(np.zeros(posterior.data[0].shape[1]), *posterior.data)
     j = int(np.abs(slopes).argmax())
     start = np.zeros(len(slopes))

@@ -33,7 +33,7 @@ def autoregressive(rng, phi, shape):
 
 
 @pytest.mark.parametrize("lengths", [(120,), (60, 60), (17, 3, 100)])
-def test_equals_a_loop(lengths):
+def test_times_match_a_loop(lengths):
     rng = np.random.default_rng(3)
     ends = np.cumsum(lengths)
     chains = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
@@ -55,7 +55,7 @@ def test_sums_of_products_and_transforms_agree(monkeypatch):
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
-def test_autoregressive_chains_have_the_time_that_theory_gives(phi):
+def test_times_of_autoregressive_chains(phi):
     values = autoregressive(np.random.default_rng(5), phi, (20, 20_000))
     values -= values.mean(axis=1, keepdims=True)
     times = integrated_autocorrelation_times(values, [slice(0, 20_000)])
@@ -63,12 +63,12 @@ def test_autoregressive_chains_have_the_time_that_theory_gives(phi):
     assert abs(times.mean() - theory) < 0.06 * theory  # 20 chains: standard error below 2 %, Geyer's cut adds 1 or 2
 
 
-def test_chains_that_disagree_have_a_long_time():
+def test_inconsistent_chains_have_a_long_time():
     rng = np.random.default_rng(6)
     values = np.concatenate([rng.standard_normal((1, 500)) - 3.0, rng.standard_normal((1, 500)) + 3.0], axis=1)
     values -= values.mean()
     assert integrated_autocorrelation_times(values, [slice(0, 500), slice(500, 1000)])[0] > 100.0
 
 
-def test_a_constant_has_no_autocorrelation():
+def test_constants():
     assert integrated_autocorrelation_times(np.zeros((2, 50)), [slice(0, 50)]).tolist() == [1.0, 1.0]

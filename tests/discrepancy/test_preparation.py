@@ -9,7 +9,7 @@ from steinkit.scored_sample import ScoredSample, prepared_once
 MEASURES = [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.sliced_stein_discrepancy]
 
 
-def test_stored_scores_that_contradict_each_other_do_not_matter_beside_a_target():
+def test_target_takes_precedence_over_inconsistent_stored_scores():
     sample = sk.Sample([0.0, 0.0, 1.0], scores=[1.0, 2.0, 3.0])
     given = {"scores": None, "weights": None, "bounds": None}
     with pytest.raises(sk.InputError, match="the same point"):
@@ -17,7 +17,7 @@ def test_stored_scores_that_contradict_each_other_do_not_matter_beside_a_target(
     assert ScoredSample.of(sample, sk.targets.Normal(0.0), **given).scores.tolist() == [[0.0], [-1.0]]
 
 
-def test_in_a_block_for_several_measures_a_sample_is_prepared_once_and_nothing_else_is_taken_for_it():
+def test_samples_are_prepared_once_in_a_block():
     asked = []
 
     def score(x):
@@ -53,7 +53,7 @@ def test_in_a_block_for_several_measures_a_sample_is_prepared_once_and_nothing_e
 @pytest.mark.parametrize(
     "measure", [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.classical_stein_discrepancy]
 )
-def test_numbers_out_of_range_are_refused_at_the_entry(measure, wrong):
+def test_numbers_out_of_range_are_refused(measure, wrong):
     given = {"draws": [[0.0], [1.0]], "scores": [[1.0], [0.0]]} | wrong
     with pytest.raises(sk.InputError, match="rescale"):
         measure(given.pop("draws"), **given)

@@ -32,7 +32,7 @@ def bounded(seed=1, n=200):
     return x, np.column_stack([2.0 / x[:, 0] - 1.0, -x[:, 1:]])
 
 
-def judged(measure, x, scores, bounds=None, shape=None):
+def results_of(measure, x, scores, bounds=None, shape=None):
     """What a measure in the draws' own units says, as numbers."""
     given = x if shape is None else x.reshape(*shape, x.shape[1])
     settings = {"scores": scores, "bounds": bounds}
@@ -73,19 +73,19 @@ MEASURES = ["graph", "ksd", "ksd test", "sliced", "sliced test", "moments", "thi
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("case", ["plain", "bounded", "chains"])
-def test_rescaling_coordinates_changes_nothing(measure, case):
+def test_results_are_invariant_to_rescaling(measure, case):
     n = 60 if measure == "graph" else 400
     x, scores = bounded(n=n) if case == "bounded" else biased(n=n)
     bounds, shape = (BOUNDS if case == "bounded" else None), ((4, n // 4) if case == "chains" else None)
-    once = judged(measure, x, scores, bounds, shape)
-    exact = judged(measure, x * POWERS, scores / POWERS, bounds, shape)
+    once = results_of(measure, x, scores, bounds, shape)
+    exact = results_of(measure, x * POWERS, scores / POWERS, bounds, shape)
     assert exact == once
-    rounded = judged(measure, x * OTHERS, scores / OTHERS, bounds, shape)
+    rounded = results_of(measure, x * OTHERS, scores / OTHERS, bounds, shape)
     assert rounded == pytest.approx(once, rel=1e-6, abs=1e-12 if measure == "sliced" else 0)
 
 
 @pytest.mark.parametrize("measure", ["classical", "wasserstein"])
-def test_rescaling_one_coordinate_changes_nothing(measure):
+def test_one_dimensional_results_are_invariant_to_rescaling(measure):
     x = 1.2 * normal(2, 100)
 
     def value(scale):
@@ -101,7 +101,7 @@ def test_rescaling_one_coordinate_changes_nothing(measure):
 
 
 @pytest.mark.parametrize("case", ["plain", "bounded"])
-def test_the_graph_in_units_is_the_raw_graph_of_scaled_data(case):
+def test_graph_discrepancy_in_units_matches_scaled_data(case):
     """With z = (x - m) / S, g_x = S g_z and d_k g_x,j = S_j d_k g_z,j / S_k, so that h is the same."""
     x, scores = bounded(n=80) if case == "bounded" else biased(n=80)
     box, scale = (BOUNDS if case == "bounded" else None), np.array([0.5, 3.0, 0.04])
@@ -124,7 +124,7 @@ def test_the_graph_in_units_is_the_raw_graph_of_scaled_data(case):
     assert along == pytest.approx(hand.grad_g, rel=1e-3, abs=1e-3)
 
 
-def test_an_operator_in_units_is_the_same_diffusion():
+def test_operator_in_units_matches_scaled_diffusion():
     """Of z = (x - m) / S the covariance is S^-1 a S^-1 and the divergence S^-1 div a, both at x = m + S z."""
     x, scores = biased(n=60, dim=2)
     scale = np.array([0.5, 4.0])
@@ -158,7 +158,7 @@ def test_an_operator_in_units_is_the_same_diffusion():
 
 
 @pytest.mark.parametrize("case", ["plain", "bounded"])
-def test_the_kernel_in_units_is_the_raw_kernel_of_scaled_data(case):
+def test_kernel_discrepancy_in_units_matches_scaled_data(case):
     x, scores = bounded(n=50) if case == "bounded" else biased(n=50)
     box, scale = (BOUNDS if case == "bounded" else None), np.array([0.5, 3.0, 0.04])
     settings = {"kernel": sk.IMQ(0.7), "bounds": box}
@@ -171,7 +171,7 @@ def test_the_kernel_in_units_is_the_raw_kernel_of_scaled_data(case):
     assert test.units.scale.tolist() == scale.tolist()
 
 
-def test_the_classical_discrepancy_in_units_is_that_of_scaled_data():
+def test_classical_discrepancy_in_units_matches_scaled_data():
     x = 1.3 * normal(3, 80)
     found = sk.classical_stein_discrepancy(x, scores=-x, units=[0.25])
     hand = sk.classical_stein_discrepancy(4.0 * (x - x.mean()), scores=-0.25 * x)
@@ -180,14 +180,14 @@ def test_the_classical_discrepancy_in_units_is_that_of_scaled_data():
     assert np.abs(found.g).max() <= 0.25 * (1.0 + 1e-12)
 
 
-def test_a_distance_in_units_is_divided_by_them():
+def test_wasserstein_distance_is_divided_by_units():
     x, y = normal(4, 40), normal(5, 50) + 0.3
     raw, scaled = sk.wasserstein_distance(x, y), sk.wasserstein_distance(x, y, units=[0.25])
     assert (scaled.lower, scaled.upper) == pytest.approx((4.0 * raw.lower, 4.0 * raw.upper), rel=1e-12)
     assert scaled.lower <= 4.0 * raw.value <= scaled.upper
 
 
-def test_raw_units_are_the_default_of_what_a_paper_defines():
+def test_raw_units_are_the_default_of_published_discrepancies():
     x, scores = biased(n=40)
     for measure in (sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy):
         bare, raw = measure(x, scores=scores), measure(x, scores=scores, units="raw")
@@ -198,7 +198,7 @@ def test_raw_units_are_the_default_of_what_a_paper_defines():
     assert prepared.in_units("raw") is prepared
 
 
-def test_points_that_units_make_equal_share_their_scores():
+def test_points_that_are_equal_in_units_are_merged():
     """Next to 0 a step of 1e-20 is one; next to a mean of 1 it is none."""
     x = np.array([[0.0], [1e-20], [1.0], [3.0]])
     scores, weights = np.array([[3.0], [6.0], [0.0], [-1.0]]), [0.2, 0.1, 0.3, 0.4]
@@ -215,7 +215,7 @@ def test_points_that_units_make_equal_share_their_scores():
     assert found.sample.weights @ found.test_function == pytest.approx(found.lower)
 
 
-def test_units_are_written_and_read():
+def test_units_round_trip_through_documents():
     sample = sk.Sample(normal(0, (50, 2)), names=("mu", "tau"))
     own = sk.Units.of("own", sample.distinct())
     document = json.loads(json.dumps(own.document))
@@ -244,21 +244,21 @@ def test_units_are_written_and_read():
         ({"scale": {"mu": 1.0, "rho": 2.0}}, sk.InputError, "got units of mu, rho"),
     ],
 )
-def test_what_are_no_units_is_refused(units, error, said):
+def test_invalid_units_are_refused(units, error, said):
     x = sk.Sample(normal(0, (20, 2)), names=("mu", "tau"))
     with pytest.raises(error) as caught:
         sk.kernel_stein_discrepancy(x, scores=-x.points, units=units)
     assert said in str(caught.value)
 
 
-def test_names_that_are_no_words_are_refused_with_both_lists():
+def test_unknown_names_are_refused():
     x = np.random.default_rng(0).standard_normal((20, 2))
     for names in ({1: 1.0, 2: 1.0}, {1: 1.0, "x2": 1.0}):
         with pytest.raises(sk.InputError, match="got units of 1, "):
             sk.graph_stein_discrepancy(x, scores=-x, units={"scale": names})
 
 
-def test_a_coordinate_that_never_changes_has_no_unit_of_its_own():
+def test_constant_coordinates_are_refused():
     x = np.column_stack([normal(0, 20), np.full(20, 0.1)])
     with pytest.raises(sk.InputError, match="x2 is the same in all draws"):
         sk.kernel_stein_discrepancy(x, scores=-x, units="own")
@@ -268,13 +268,7 @@ def test_a_coordinate_that_never_changes_has_no_unit_of_its_own():
         sk.kernel_stein_discrepancy(still, scores=-still, units="own")
 
 
-def test_scores_that_overflow_in_units_are_refused():
-    x = normal(0, (20, 1))
-    with pytest.raises(sk.InputError, match="rescale"):
-        sk.kernel_stein_discrepancy(x, scores=1e200 * x, units=[1e200])
-
-
-def test_one_scale_for_samples_to_be_compared():
+def test_common_units():
     pilot = sk.Sample(0.5 * normal(0, (400, 2)), names=("mu", "tau")).distinct()
     target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.0], [0.0, 9.0]])
     for asked in (None, "own", "reference"):
@@ -299,7 +293,7 @@ def test_one_scale_for_samples_to_be_compared():
         sk.common_units("reference", pilot, sk.targets.Normal(0.0, dim=3))
 
 
-def test_what_overflows_in_units_is_refused_without_a_warning():
+def test_overflow_in_units_is_refused():
     draws = np.array([[1e200], [-1e200], [3e199]])
     units = sk.Units.of([1e-200], sk.as_sample(draws).distinct())
     with pytest.raises(sk.InputError, match="rescale"):
@@ -317,7 +311,7 @@ def test_what_overflows_in_units_is_refused_without_a_warning():
 
 @pytest.mark.parametrize("unit", [1e-160, 1e-155, 1e155, 1e160, 1e170])
 @pytest.mark.parametrize("dim", [1, 2])
-def test_operators_whose_coefficients_are_no_doubles_in_units_are_refused(unit, dim):
+def test_overflowing_operators_in_units_are_refused(unit, dim):
     """Squares of units overflow, or vanish, where the units do not."""
     draws = normal(0, (20, dim))
     operator = sk.RiemannianLangevin(lambda x: np.broadcast_to(np.eye(dim), (len(x), dim, dim)), lambda x: 0.0 * x)
@@ -326,18 +320,8 @@ def test_operators_whose_coefficients_are_no_doubles_in_units_are_refused(unit, 
             measure(draws, scores=-draws, operator=operator, units=[unit] * dim)
 
 
-def test_operators_in_the_largest_and_smallest_units_are_measured():
-    draws = normal(0, (20, 1))
-    operator = sk.RiemannianLangevin(lambda x: np.ones((len(x), 1, 1)), lambda x: 0.0 * x)
-    for unit in (1e-45, 1e45):
-        found = sk.graph_stein_discrepancy(draws, scores=-draws, operator=operator, units=[unit])
-        assert 0.0 < found.lower <= found.upper < np.inf
-        assert 0.0 <= found.saturation <= 1.0
-        assert np.isfinite(found.test_function).all()
-
-
 @pytest.mark.parametrize(("a", "b"), [(49, 51), (13, 29)])
-def test_scores_that_cancel_within_a_point_that_units_make_leave_their_mean(a, b):
+def test_scores_that_cancel_within_merged_points(a, b):
     """The mean of a draws with b times a score and b with -a times it is zero, however large that is."""
     scores, weights = np.array([1e10 * b, -1e10 * a, 0.0, 0.0]), [a, b, a + b, a + b]
     found = sk.graph_stein_discrepancy(np.array([0.0, 1e-20, 1.0, 2.0]), scores=scores, weights=weights, units=[0.5])
@@ -345,7 +329,7 @@ def test_scores_that_cancel_within_a_point_that_units_make_leave_their_mean(a, b
     assert max(found.lower, right.lower) <= min(found.upper, right.upper)
 
 
-def test_units_go_to_the_coordinates_of_their_names():
+def test_units_are_matched_by_name():
     units = Units("given", np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]), ("a", "b", "c"))
     turned = Units.of(units, sk.Sample(np.eye(3), names=("b", "c", "a")).distinct())
     assert turned.names == ("b", "c", "a")
@@ -353,14 +337,14 @@ def test_units_go_to_the_coordinates_of_their_names():
     assert turned.scale.tolist() == [20.0, 30.0, 10.0]
 
 
-def test_the_origin_is_the_lower_bound_or_else_the_upper_one():
+def test_origin_is_at_a_bound():
     units = Units("given", np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), ("a", "b", "c", "d"))
     bounds = np.array([[-np.inf, 5.0], [0.0, np.inf], [-np.inf, np.inf], [2.0, 9.0]])
     assert units.from_bounds(bounds).centre.tolist() == [5.0, 0.0, 3.0, 2.0]
     assert units.from_bounds(None) is units
 
 
-def test_own_units_are_weighted_as_the_draws_are():
+def test_own_units_use_weights():
     rng = np.random.default_rng(0)
     x, weights = rng.standard_normal((50, 2)), rng.random(50)
     own = Units.of("own", sk.Sample(np.concatenate([x, x[:7]]), weights=np.r_[weights, weights[:7]]).distinct())

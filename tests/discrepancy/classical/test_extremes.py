@@ -5,7 +5,6 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.bracket import outwards
-from steinkit.discrepancy.classical_bounds import _gap_maximum
 from steinkit.errors import CrossedBracketError
 
 SIZES = np.array([1.0, 1.0, 1.0, 1e-9, 1e-50, 1e-90, 1e50, 1e90, 1e-310])
@@ -51,13 +50,6 @@ def test_results_or_steinkit_errors_without_numpy_warnings(seed):
     except (sk.InputError, sk.UsageError, sk.SolverError):
         return
     assert 0.0 <= result.lower <= result.upper
-
-
-def test_gap_maximum_is_homogeneous():
-    A, B, C = np.array([0.3, -1.0]), np.array([1.0, 0.2]), np.array([[0.5, 0.0], [0.1, 2.0]])
-    np.testing.assert_array_equal(
-        _gap_maximum(*(np.ldexp(each, -900) for each in (A, B, C))), np.ldexp(_gap_maximum(A, B, C), -900)
-    )
 
 
 def test_brackets_that_underflow_are_rounded_outwards():

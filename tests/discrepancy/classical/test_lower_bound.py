@@ -14,7 +14,6 @@ from support.exact_classical import (
     excess_in_gap,
     fractions,
     gap_lengths,
-    random_answer,
     random_classical,
 )
 
@@ -62,75 +61,6 @@ def test_function_of_answers_of_any_size(support, value, slope, factors):
         program, answer = random_classical(seed, support=support, n=7, factors=factors)
         sizes = {"value": value, "slope": slope, "bend": bend, "turn": turn}
         assert_exact(program, replace(answer, **{k: size * getattr(answer, k) for k, size in sizes.items()}))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_values_close_to_both_bounds(seed):
-    """At a distance of 2^-40 from both bounds the values are small."""
-    rng = np.random.default_rng(seed)
-    points = np.array([2.0**-40, *np.sort(rng.random(6)), 1.0 - 2.0**-40])
-    program = ClassicalProgram(points, np.full(8, 1 / 8), np.ones(8), SteinFactors(1.0, 1.0, 1.0), (0.0, 1.0))
-    assert_exact(program, random_answer(program, rng))
-
-
-def excesses(program, value, slope, answer, scale):
-    """Return the largest excess over a restriction in each component of a multiple of a function."""
-    component = np.repeat(np.arange(len(program.starts) - 1), np.diff(program.starts))
-    worst = [Fraction(-1)] * (len(program.starts) - 1)
-    scales = [exact(scale[first]) for first in program.starts[:-1]]
-    value, slope = fractions(value), fractions(slope)
-    bend, turn = fractions(answer.bend), fractions(answer.turn)
-    turn[len(program.inner) :] = [Fraction(0)] * len(program.ends)
-    for i, k in enumerate(component):
-        worst[k] = max(worst[k], excess_at_point(program, scales[k] * value[i], scales[k] * slope[i]))
-    left = [*program.inner.tolist(), *(end[0] for end in program.ends)]
-    right = [*(program.inner + 1).tolist(), *(end[0] for end in program.ends)]
-    for gap, length in enumerate(gap_lengths(program)):
-        k = component[left[gap]]
-        if length:
-            mean = (slope[left[gap]] + slope[right[gap]]) / 2
-            found = (scales[k] * each for each in (mean, bend[gap], turn[gap]))
-            worst[k] = max(worst[k], excess_in_gap(program, *found, length))
-    return worst
-
-
-def assert_largest(program, value, slope, answer):
-    """Assert that the multiples are admissible, and that larger multiples below 1 are not."""
-    scale = module._largest_multiples(program, value, slope, answer.bend, answer.turn)
-    worst, beyond = (excesses(program, value, slope, answer, multiple * scale) for multiple in (1.0, 1.0 + 1e-11))
-    assert max(worst) <= 0
-    assert ((np.array(beyond) > 0) | (scale[program.starts[:-1]] > 1.0 - 1e-15)).all()
-
-
-def stretched(program, rng):
-    """Return the program with points so far apart that slopes are restricted, and values are not."""
-    c, n = program.factors, len(program.points)
-    length = 3.0 * c.gradient / c.smoothness
-    points = np.cumsum(length * rng.uniform(0.7, 1.0, n))
-    ends = [points[0] - length / 3.0, points[-1] + length / 3.0]
-    bounds = tuple(np.where(np.isfinite(program.bounds), ends, program.bounds).tolist())
-    factors = SteinFactors(100.0 * c.gradient**2 / c.smoothness, c.gradient, c.smoothness)
-    return ClassicalProgram(points, program.weights, program.scores, factors, bounds)
-
-
-@pytest.mark.parametrize("kind", ["value", "slope", "bend", "turn", "mean", "all"])
-@pytest.mark.parametrize("seed", range(6))
-def test_multiples_are_the_largest_admissible_ones(seed, kind):
-    """One of the quantities dominates; `mean` has steep slopes and long gaps."""
-    rng = np.random.default_rng(seed)
-    program, answer = random_classical(seed, n=6, extent=None if kind == "all" else 1.0, support=SUPPORTS[seed % 4])
-    n, gaps, c = len(program.points), len(program.lengths), program.factors
-    size = {name: 1.0 if kind in (name, "all") else 1e-3 for name in ("value", "slope", "bend", "turn")}
-    if kind == "mean":
-        size["slope"], program = 1.0, stretched(program, rng)
-        gaps, c = len(program.lengths), program.factors
-
-    def normal(name, unit, count):
-        return size[name] * unit * rng.standard_normal(count)
-
-    value, slope = normal("value", c.value, n), normal("slope", program.steepest, n)
-    bend, turn = normal("bend", 1.0, gaps), normal("turn", 1.0, gaps)
-    assert_largest(program, value, slope, replace(answer, bend=bend, turn=turn))
 
 
 def worth(program, value, slope):

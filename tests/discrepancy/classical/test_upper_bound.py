@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.exact_classical import SUPPORTS, dual_value, random_classical
 
-from steinkit.discrepancy.classical_bounds import _gap_maximum, prove, upper_bound
+from steinkit.discrepancy.classical_bounds import prove, upper_bound
 from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
@@ -135,28 +135,3 @@ def test_rounding_of_large_contributions_of_gaps(seed):
     for sizes in ((1.0, 0.0, 0.0), (1.0, 2.0**20, 0.0), (0.0, 0.0, 1.0), (2.0**-20, 0.0, 1.0)):
         cut = 2.0**30 * sizes[2] * np.abs(rng.normal(size=(2, 2)))
         assert_proved(program, sizes[0] * 2.0**30 * rng.normal(size=2), sizes[1] * 2.0**30 * rng.normal(size=2), cut)
-
-
-@pytest.mark.parametrize("size", [0.0, 0.5, 1.0, 3.0])
-def test_gap_maximum_of_one_variable(size):
-    """|u| <= 1/2, |v| <= 1, and t <= 1/sqrt(2), because the other envelope requires u >= -1/2."""
-    amounts, nothing = np.array([size, -size]), np.zeros((2, 2))
-    with np.errstate(invalid="ignore"):
-        np.testing.assert_allclose(_gap_maximum(amounts, nothing[0], nothing), size / 2.0, rtol=1e-14)
-        np.testing.assert_allclose(_gap_maximum(nothing[0], amounts, nothing), size, rtol=1e-14)
-        for cut in (np.diag([size, size]), np.diag([size, size])[::-1]):
-            np.testing.assert_allclose(_gap_maximum(nothing[0], nothing[0], cut), size / np.sqrt(2.0), rtol=1e-14)
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("seed", range(4))
-def test_tension_of_a_bound_acts_on_its_component(seed, side):
-    """A bound restricts one of two components."""
-    rng = np.random.default_rng(seed)
-    points = np.concatenate([np.cumsum(rng.uniform(0.1, 0.5, 4)), 100.0 + np.cumsum(rng.uniform(0.1, 0.5, 4))])
-    bounds = (float(points[0]) - 0.3, np.inf) if side == "left" else (-np.inf, float(points[-1]) + 0.3)
-    weights, scores = rng.dirichlet(np.ones(8)), rng.uniform(1.0, 3.0, 8)
-    program = ClassicalProgram(points, weights, scores, SteinFactors(1.0, 1.0, 1.0), bounds)
-    assert len(program.starts) == 3
-    lower, upper, _, _ = prove(program, solve_cone(program))
-    assert 0.0 < lower <= upper <= lower * (1.0 + 1e-6)

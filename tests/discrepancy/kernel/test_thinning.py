@@ -121,15 +121,6 @@ def test_bounds_are_used():
     np.testing.assert_array_equal(again.points, thinned.points)
 
 
-def test_identity_covariance_gives_the_same_selection():
-    points = np.random.default_rng(2).standard_normal((100, 2))
-    identity = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like)
-    without, same = (
-        sk.thin(points, m=9, scores=-points, units="raw", operator=operator) for operator in (None, identity)
-    )
-    np.testing.assert_array_equal(without.draw, same.draw)
-
-
 def test_draws_of_weight_zero_are_not_selected():
     points = np.array([[0.0], [3.0], [4.0]])
     thinned = sk.thin(sk.Sample(points, weights=[0.0, 1.0, 1.0], scores=-points), m=5)

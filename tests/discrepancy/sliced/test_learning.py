@@ -1,7 +1,5 @@
 """Functions learned for the sliced test compared with those of `solve_slice`; ties, other solvers, deadlines."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
@@ -57,17 +55,6 @@ def assert_same(learnt, expected):
 def test_functions_match_those_of_solve_slice(kind):
     draws = half(kind=kind)
     assert_same(by(draws), one_by_one(draws))
-
-
-def test_weights_along_a_direction_in_double_double():
-    draws = half(n=50)
-    share = np.random.default_rng(4).dirichlet(np.ones(50))
-    u, _, weights, low = Half(draws.points, draws.scores, share).along(DIRECTIONS[2])
-    own = np.argsort(draws.points @ DIRECTIONS[2])
-    total = sum(map(Fraction, share))
-    assert len(u) == 50
-    for found, beyond, exact in zip(weights, low, share[own], strict=True):
-        assert abs(Fraction(found) + Fraction(beyond) - Fraction(exact) / total) < 2.0**-95 * found
 
 
 def test_functions_match_on_bounded_supports():

@@ -1,4 +1,4 @@
-"""Integrated autocorrelation times against a loop, against those that theory gives, and by both ways of summing."""
+"""Integrated autocorrelation times compared with a loop and with theory, by both algorithms."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from steinkit.autocorrelation import integrated_autocorrelation_times
 
 
 def loop(values, chains):
-    """Geyer's initial monotone sequence, a lag at a time."""
+    """Compute Geyer's initial monotone sequence lag by lag."""
     correlations = []
     for lag in range(max(len(chain) for chain in chains)):
         total = sum(values[chain[t]] * values[chain[t + lag]] for chain in chains for t in range(len(chain) - lag))
@@ -23,7 +23,7 @@ def loop(values, chains):
 
 
 def autoregressive(rng, phi, shape):
-    """AR(1) chains in their stationary distribution, along the last axis."""
+    """Return stationary AR(1) chains along the last axis."""
     noise = rng.standard_normal(shape) * np.sqrt(1.0 - phi**2)
     chains = np.empty(shape)
     chains[..., 0] = rng.standard_normal(shape[:-1])

@@ -1,4 +1,4 @@
-"""What every Stein discrepancy refuses before it begins."""
+"""Checks of samples that are common to all Stein discrepancies."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Units: nothing that judges depends on them, raw ones are the definition, others the definition on scaled data."""
+"""Units: invariance of results to rescaling, and agreement with scaled data."""
 
 import json
 
@@ -19,7 +19,7 @@ def normal(seed, shape):
 
 
 def biased(seed=0, n=200, dim=3):
-    """Draws of a correlated normal target that are shifted and too wide; and scores."""
+    """Return shifted and too wide draws of a correlated normal target, with scores."""
     covariance = 0.5 * np.eye(dim) + 0.5
     x = normal(seed, (n, dim)) @ np.linalg.cholesky(covariance).T
     x = 1.2 * x + 0.4
@@ -27,13 +27,13 @@ def biased(seed=0, n=200, dim=3):
 
 
 def bounded(seed=1, n=200):
-    """Gamma(3) beside two normal coordinates: density x^2 exp(-x); too wide."""
+    """Return too wide draws of a gamma(3) and two normal coordinates, with scores."""
     x = np.column_stack([np.random.default_rng(seed).gamma(3.0, 1.5, n), normal(seed, (n, 2))])
     return x, np.column_stack([2.0 / x[:, 0] - 1.0, -x[:, 1:]])
 
 
 def results_of(measure, x, scores, bounds=None, shape=None):
-    """What a measure in the draws' own units says, as numbers."""
+    """Return the numbers of a measure in the draws' own units."""
     given = x if shape is None else x.reshape(*shape, x.shape[1])
     settings = {"scores": scores, "bounds": bounds}
     if measure == "graph":
@@ -102,7 +102,7 @@ def test_one_dimensional_results_are_invariant_to_rescaling(measure):
 
 @pytest.mark.parametrize("case", ["plain", "bounded"])
 def test_graph_discrepancy_in_units_matches_scaled_data(case):
-    """With z = (x - m) / S, g_x = S g_z and d_k g_x,j = S_j d_k g_z,j / S_k, so that h is the same."""
+    """With z = (x - m) / S, g_x = S g_z and d_k g_x,j = S_j d_k g_z,j / S_k, and h is equal."""
     x, scores = bounded(n=80) if case == "bounded" else biased(n=80)
     box, scale = (BOUNDS if case == "bounded" else None), np.array([0.5, 3.0, 0.04])
     centre = np.array([0.0 if case == "bounded" else x[:, 0].mean(), *x[:, 1:].mean(axis=0)])
@@ -125,7 +125,7 @@ def test_graph_discrepancy_in_units_matches_scaled_data(case):
 
 
 def test_operator_in_units_matches_scaled_diffusion():
-    """Of z = (x - m) / S the covariance is S^-1 a S^-1 and the divergence S^-1 div a, both at x = m + S z."""
+    """For z = (x - m) / S the covariance is S^-1 a S^-1 and the divergence S^-1 div a at x = m + S z."""
     x, scores = biased(n=60, dim=2)
     scale = np.array([0.5, 4.0])
     centre = x.mean(axis=0)
@@ -199,7 +199,7 @@ def test_raw_units_are_the_default_of_published_discrepancies():
 
 
 def test_points_that_are_equal_in_units_are_merged():
-    """Next to 0 a step of 1e-20 is one; next to a mean of 1 it is none."""
+    """A difference of 1e-20 is representable near 0, but not near a mean of 1."""
     x = np.array([[0.0], [1e-20], [1.0], [3.0]])
     scores, weights = np.array([[3.0], [6.0], [0.0], [-1.0]]), [0.2, 0.1, 0.3, 0.4]
     prepared = ScoredSample.of(x, scores=scores, weights=weights).in_units([2.0])
@@ -312,7 +312,7 @@ def test_overflow_in_units_is_refused():
 @pytest.mark.parametrize("unit", [1e-160, 1e-155, 1e155, 1e160, 1e170])
 @pytest.mark.parametrize("dim", [1, 2])
 def test_overflowing_operators_in_units_are_refused(unit, dim):
-    """Squares of units overflow, or vanish, where the units do not."""
+    """Squares of units overflow or underflow."""
     draws = normal(0, (20, dim))
     operator = sk.RiemannianLangevin(lambda x: np.broadcast_to(np.eye(dim), (len(x), dim, dim)), lambda x: 0.0 * x)
     for measure in (sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy):
@@ -322,7 +322,7 @@ def test_overflowing_operators_in_units_are_refused(unit, dim):
 
 @pytest.mark.parametrize(("a", "b"), [(49, 51), (13, 29)])
 def test_scores_that_cancel_within_merged_points(a, b):
-    """The mean of a draws with b times a score and b with -a times it is zero, however large that is."""
+    """The mean score of a draws with score b and b draws with score -a is zero."""
     scores, weights = np.array([1e10 * b, -1e10 * a, 0.0, 0.0]), [a, b, a + b, a + b]
     found = sk.graph_stein_discrepancy(np.array([0.0, 1e-20, 1.0, 2.0]), scores=scores, weights=weights, units=[0.5])
     right = sk.graph_stein_discrepancy(np.array([0.0, 1.0, 2.0]), scores=np.zeros(3), units=found.units)

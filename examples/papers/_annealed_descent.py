@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with annealed steps: the baseline that reads one datum a step.
+"""Stochastic gradient descent with annealed steps: a baseline that reads one data point per step.
 
     theta_{t+1} = theta_t - C_1 (C_2 + t)^-C_3 grad loss_i(theta_t),        t = 0, 1, ...,
 
@@ -28,7 +28,7 @@ from steinkit.sample import Floats, Integers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StochasticGradientResult(Brief):
-    """Where stochastic gradient descent went.
+    """Path of stochastic gradient descent.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def stochastic_gradient_descent(
     start: ArrayLike | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> StochasticGradientResult:
-    """Least absolute deviations or logistic regression, by stochastic gradient descent.
+    """Fit least absolute deviations or logistic regression by stochastic gradient descent.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _descend(
     decay: float,
     steps_taken: int,
 ) -> None:
-    """Step once for each datum in the order given, in place.
+    """Make one step per data point in the given order, in place.
 
     Parameters
     ----------

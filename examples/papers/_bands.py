@@ -1,8 +1,8 @@
-r"""Curves of several seeds side by side: median and quantile bands at every size.
+r"""Median and quantile bands of the curves of several seeds.
 
-A band holds what one more seed would show; the interval of the median, far narrower with many seeds, how well the
-typical curve is known. The first is right for "does this sampler reach that value", the second for "is this sampler
-better than that one".
+A band contains the curve of another seed. The interval of the median, which is much narrower with many seeds, measures
+the accuracy of the typical curve. The band answers whether a sampler reaches a value, the interval whether one sampler
+is better than another.
 
 References
 ----------
@@ -26,7 +26,7 @@ from steinkit.target import Seed
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """A curve of each of several seeds, and what they have in common.
+    """Curves of several seeds with their bands.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class Bands:
     level: float
 
     def rate(self, *, tail_from: float = 0.0, rng: Seed = 0) -> Rate:
-        """Slope of log median on log `against` from a size on, with its bootstrap interval over the seeds."""
+        """Return the slope of log median on log `against` from a size, with its bootstrap interval."""
         return fit_rate(self.replicates, self.against, self.against >= tail_from, level=self.level, rng=rng)
 
     def single_rates(self, *, tail_from: float = 0.0) -> Floats:
-        """The rate of every seed's own curve, shape (seeds,): what a paper that shows one sequence could have found."""
+        """Rates of the curves of single seeds, shape (seeds,), for comparison with a paper that shows one sequence."""
         tail = self.against >= tail_from
         return np.array([fit_rate(row[None], self.against, tail).rate for row in self.replicates])
 
@@ -73,7 +73,7 @@ def bands(
     level: float = 0.95,
     rng: Seed = 0,
 ) -> Bands:
-    """Median and quantile bands over seeds of their curves.
+    """Compute median and quantile bands of curves over seeds.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""What a cell's function is known by: its own code and whatever of the scripts' code it uses, and nothing else.
+"""Hash of the code that the function of a cell depends on.
 
-So a row, a picture or a docstring may change without a cell being computed again. Names that a function uses are looked
-up in its file: functions, classes and constants there are followed, and so is what comes from files in the script's
-folder and in folders inside it. What packages do is known by steinkit's version, which is part of a cell as well.
+Claims, plots and docstrings may change without a new computation of cells. Names that a function uses are looked up in
+its file: functions, classes and constants are followed there, and in files of the script's folder and its subfolders.
+Packages are identified by steinkit's version, which is part of a cell, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steinkit.sweeps.identity import digest
 
 
 def cell_code(function: Callable[..., Any]) -> str:
-    """Hash of the code that a function of a script's top level depends on.
+    """Return the hash of the code that a top-level function of a script depends on.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def cell_code(function: Callable[..., Any]) -> str:
 
 
 def _top_level(file: Path) -> dict[str, ast.stmt]:
-    """What a file defines under each name, docstrings left out."""
+    """Return the definitions of a file by name, without docstrings."""
     return _named(file.read_text(encoding="utf-8"))
 
 

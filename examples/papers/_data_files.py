@@ -1,4 +1,4 @@
-"""The papers' real data from the files in which they are to be had: converters, one a data set.
+"""Converters of the papers' data from their public files.
 
 None of them comes with steinkit. Where they are, and on what terms, in November 2026:
 
@@ -34,7 +34,7 @@ SONGS_TRAINING = 463_715  # the first of the songs; the others are for tests
 
 
 def two_digits(path: str, zero: int, one: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels in [0, 1] and whether it is the second digit, of training and test images of two digits.
+    """Return pixels in [0, 1] and labels of training and test images of two digits.
 
     `path` is the file of MNIST's training images, or an .npz with X_train, y_train, X_test, y_test of these digits,
     whose labels may be 0 and 1 as well.
@@ -51,7 +51,7 @@ def two_digits(path: str, zero: int, one: int) -> tuple[np.ndarray, np.ndarray, 
 
 
 def mnist(path: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Images (n, 784 or 28, 28) and labels (n,), of the training set and the test set."""
+    """Return images (n, 784 or 28, 28) and labels (n,) of the training set and the test set."""
     if path.endswith(".npz"):
         try:
             with np.load(path) as file:
@@ -74,7 +74,7 @@ def mnist(path: str) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def idx(path: Path) -> np.ndarray:
-    """What a file in the format of MNIST holds: unsigned bytes of any shape; mapped, not read, if it is not packed."""
+    """Read a file in the format of MNIST, unsigned bytes of any shape; memory-mapped if it is not compressed."""
     packed = path.suffix == ".gz"
     try:
         with gzip.open(path) if packed else open(path, "rb") as file:
@@ -90,7 +90,7 @@ def idx(path: Path) -> np.ndarray:
 
 
 def principal_components(training: np.ndarray, test: np.ndarray, components: int) -> tuple[np.ndarray, np.ndarray]:
-    """Standardised pixels, those that vary, turned to their first principal components; of training and test images."""
+    """Return the first principal components of standardized pixels of training and test images."""
     training, test = (each.reshape(len(each), -1) for each in (training, test))
     blocks = range(0, len(training), _BLOCK)
     count, total = len(training), sum(training[k : k + _BLOCK].sum(axis=0, dtype=np.float64) for k in blocks)
@@ -110,7 +110,7 @@ def principal_components(training: np.ndarray, test: np.ndarray, components: int
 
 
 def miniboone(path: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features (n, 50) of events, and whether each is an electron neutrino: the first of the file are."""
+    """Return features (n, 50) of events, and labels: the first events of the file are electron neutrinos."""
     try:
         with _opened(path) as file:
             signal, background = (int(each) for each in file.readline().split())
@@ -125,7 +125,7 @@ def miniboone(path: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def million_song(path: str, training: int = SONGS_TRAINING) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Standardised features with a column of ones and years of release, of the first songs and of the others."""
+    """Return standardized features with a column of ones, and years, of the first songs and of the others."""
     try:
         with _opened(path) as file:
             table = np.loadtxt(file, delimiter=",", ndmin=2)
@@ -142,7 +142,7 @@ def million_song(path: str, training: int = SONGS_TRAINING) -> tuple[np.ndarray,
 
 
 def recordings(path: str) -> np.ndarray:
-    """The two channels of a WAV file, standardised, shape (n, 2)."""
+    """Return the two standardized channels of a WAV file, shape (n, 2)."""
     from scipy.io import wavfile
 
     try:
@@ -164,7 +164,7 @@ def _opened(path: str):
 
 
 def _either(path: Path) -> Path:
-    """A file, or the same packed or unpacked."""
+    """Find a file, compressed or not."""
     plain = path.with_suffix("") if path.suffix == ".gz" else path
     return next((each for each in (plain, plain.with_name(plain.name + ".gz")) if each.exists()), path)
 

@@ -16,7 +16,7 @@ _AS_THEY_ARE = "time idp lpi fmde tookphys black female child educdec mhi disea 
 
 
 def doctor_visits() -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Features (N, D), the first a column of ones; responses (N,); names of the features. In the order of the file."""
+    """Return features (N, D), the first a column of ones, responses (N,), and names, in the order of the file."""
     with gzip.open(Path(__file__).resolve().parents[1] / "data" / _FILE, "rt", encoding="utf-8") as file:
         names = file.readline().strip().split(",")
         columns = dict(zip(names, np.loadtxt(file, delimiter=",").T, strict=True))

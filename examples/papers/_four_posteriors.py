@@ -1,4 +1,4 @@
-"""The four posteriors that samplers are judged on, and what is known of each: moments, scales, nearly exact draws."""
+"""Four posteriors for the comparison of samplers, with moments, scales and nearly exact draws."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEAR = 5000  # points that the posterior's moments are taken from
 
 @functools.cache
 def posterior(name: str, data: str | None) -> sk.Posterior:
-    """One of the four."""
+    """Posterior with its reference values."""
     if name == "mixture":
         return sk.targets.MixturePosterior.simulate(DATA, rng=1)
     if name == "nodal":
@@ -44,13 +44,13 @@ def posterior(name: str, data: str | None) -> sk.Posterior:
 
 @functools.cache
 def target(name: str, data: str | None) -> sk.Posterior:
-    """What is sampled: the posterior, at its temperature."""
+    """Return the posterior at its temperature."""
     return posterior(name, data).tempered(HOT) if name == "mixture" else posterior(name, data)
 
 
 @functools.cache
 def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
-    """Mean, sd, principal scale, Stein kernel's mean, draws: by a grid, or weighted Student's t draws."""
+    """Return moments, scales and draws, by a grid or by weighted Student's t draws."""
     found, rng = target(name, data), np.random.default_rng(2)
     if name == "mixture":
         points = np.stack(np.meshgrid(np.linspace(-2, 3, 61), np.linspace(-3, 3, 61)), axis=-1).reshape(-1, 2)
@@ -85,10 +85,10 @@ def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
 
 
 def reference(name: str, data: str | None) -> float:
-    """Effective size of the weighted draws that the posterior's moments are taken from; infinite for a grid."""
+    """Effective size of the weighted draws for the posterior moments; infinite for a grid."""
     return np.inf if name == "mixture" else float(truth(name, data)["weight"])
 
 
 def posterior_size(name: str) -> int:
-    """Number of data, that of MNIST 7 v 9 also where they are made up."""
+    """Number of data; that of MNIST 7 v 9 also for simulated data."""
     return {"mixture": DATA, "nodal": 53}.get(name, 12_214)

@@ -1,4 +1,4 @@
-"""What single updates of a Gibbs sampler do: how often a variable becomes 1 where its exact probability is p.
+"""Frequencies of single Gibbs updates against their exact probabilities p.
 
 `update_frequencies` counts it in the draws of a chain. `update_bias` foresees it for the austerity test. With the log
 odds L = log(p / (1 - p)), the mean of all N terms is L / N, and the threshold of a uniform number u is log(u / (1 - u))
@@ -40,7 +40,7 @@ _LONGEST = 36.0  # log odds beyond which the logistic density is nought
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UpdateFrequencies(Brief):
-    """How often variables became 1, in bins of their exact probability to.
+    """Frequencies of updates to 1, in bins of their exact probability.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class UpdateFrequencies(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UpdateBias(Brief):
-    """What the austerity test is foreseen to do at updates with such log odds.
+    """Theoretical bias and data usage of the austerity test at given log odds.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class UpdateBias(Brief):
 
 
 def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | None = None) -> UpdateFrequencies:
-    """Count how often the updates of `approximate_gibbs` gave 1, against their exact probability.
+    """Count the updates of `approximate_gibbs` to 1, by their exact probability.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
 def update_bias(
     log_odds: ArrayLike, *, deviation: float, size: int, batch_size: int, epsilon: float, alpha: float = 0.5
 ) -> UpdateBias:
-    """Bias and data use of updates by the austerity test, from the theory of its random walk.
+    """Compute bias and data usage of updates by the austerity test, from the theory of its random walk.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The ledger of what the papers claim, and how each claim is judged: files in `ledger/`, one a paper.
+"""Ledger of the papers' claims with their criteria: files in `ledger/`, one per paper.
 
 A row states a claim, where the paper makes it, the number it prints or its words, and a criterion, which is written
 before the run and by which code decides. Results carry the hash of the criterion they were judged by, so that neither a
@@ -34,7 +34,7 @@ _FUNCTIONS = {"min": np.min, "max": np.max, "all": np.all, "any": np.any, "abs":
 
 @dataclass(frozen=True)
 class Found:
-    """A number found here, with the interval that Monte Carlo error leaves it; none where it has no such error."""
+    """Result with its Monte Carlo interval, if it has Monte Carlo error."""
 
     value: float
     low: float
@@ -42,19 +42,19 @@ class Found:
 
     @classmethod
     def exactly(cls, value: float) -> Found:
-        """A number without Monte Carlo error."""
+        """Create a result without Monte Carlo error."""
         return cls(float(value), float(value), float(value))
 
     @classmethod
     def mean(cls, values: Any, errors: float = 2.0) -> Found:
-        """Mean of independent values, and so many standard errors on either side."""
+        """Create a result from the mean of independent values, with an interval in standard errors."""
         array = np.asarray(values, dtype=np.float64)
         reach = errors * array.std(ddof=1) / np.sqrt(array.size)
         return cls(float(array.mean()), float(array.mean() - reach), float(array.mean() + reach))
 
     @classmethod
     def range(cls, values: Any, inside: float = 0.95) -> Found:
-        """Median of independent values, and the quantiles between which such a share lies: what one run may find."""
+        """Create a result from the median of independent values, with a prediction interval of one run."""
         low, middle, high = np.quantile(values, [0.5 * (1.0 - inside), 0.5, 0.5 * (1.0 + inside)])
         return cls(float(middle), float(low), float(high))
 
@@ -73,7 +73,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Row:
-    """A claim of a paper.
+    """Claim of a paper.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Row:
 
     @property
     def number(self) -> float | None:
-        """What is printed, if it is a number."""
+        """Printed number, if there is one."""
         try:
             return float(self.printed)
         except ValueError:
@@ -128,11 +128,11 @@ class Row:
 
     @property
     def criterion(self) -> str:
-        """Hash of all that decides."""
+        """Hash of the criterion."""
         return digest([self.printed, self.error, self.holds, self.fails])
 
     def judged(self, found: Mapping[str, Any]) -> bool | None:
-        """Whether the claim holds by what one protocol found; None where that cannot be told."""
+        """Return True if the claim holds by the results of one protocol; None if it is undecided."""
         names = _FUNCTIONS | {"printed": self.number}
         names |= {name: np.array(each, dtype=float) if isinstance(each, list) else each for name, each in found.items()}
 
@@ -152,7 +152,7 @@ class Row:
 
 
 def ledger() -> dict[str, Row]:
-    """All rows by their names, in the order of the files."""
+    """Read all rows by name, in the order of the files."""
     rows: dict[str, Row] = {}
     for path in sorted(FOLDER.glob("*.toml")):
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -166,13 +166,13 @@ def ledger() -> dict[str, Row]:
 
 
 def papers() -> dict[str, dict[str, Any]]:
-    """What the ledger says of each paper: title, version, errata."""
+    """Read title, version and errata of each paper."""
     found = (tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.toml")))
     return {document["paper"]: {key: value for key, value in document.items() if key != "row"} for document in found}
 
 
 def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
-    """A claim's verdict from the results of its protocols."""
+    """Return the verdict of a claim from the results of its protocols."""
     said = {each["protocol"]: row.judged(each["found"]) for each in results}
     states = [said[protocol] for protocol in row.protocols if protocol in said]
     if not states:
@@ -185,7 +185,7 @@ def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _spread(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row, or the rows of a table: `table` gives a printed number for each value that `{}` in id and claim takes."""
+    """Return a row, or the rows of a table with a printed number for each value of `{}` in id and claim."""
     entry = entry | ({"protocols": tuple(entry["protocols"])} if "protocols" in entry else {})
     table = entry.pop("table", None)
     if table is None:

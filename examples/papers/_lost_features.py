@@ -1,4 +1,4 @@
-"""How often a feature is in the model where its deaths and births, each judged by a sequential test, are in balance."""
+"""Stationary inclusion probability of a feature with births and deaths by a sequential test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steinkit.samplers import TrialRun, acceptance_bias
 def balance(
     posterior: SparseLogisticRegression, moves: JumpMoves, states: np.ndarray, feature: int, epsilon: float, batch: int
 ) -> dict[str, float]:
-    """Of a feature, at states (n, D) of a chain: what its deaths and births, were they proposed, would come to.
+    """Compute the acceptance of deaths and births of a feature at states (n, D) of a chain.
 
     The share of states with the feature is b / (b + d), with b and d the probabilities that a move is an accepted birth
     where it is missing, or its accepted death where it is not. Where no state lacks it, births are those into states
@@ -48,7 +48,7 @@ def balance(
 def _trial(
     posterior: SparseLogisticRegression, states: np.ndarray, proposals: np.ndarray, ratio: np.ndarray
 ) -> TrialRun:
-    """What a sequential test of these moves depends on."""
+    """Return the quantities that determine a sequential test of these moves."""
     differences = np.array(
         [
             posterior.log_likelihood(proposal, *posterior.data) - posterior.log_likelihood(state, *posterior.data)

@@ -1,4 +1,4 @@
-"""Mixed sources for the experiments of independent component analysis, in the place of recordings that nobody has.
+"""Simulated mixed sources for independent component analysis, in place of the paper's recordings.
 
 The paper mixed a piece of classical music, street noise and two Gaussian sources. Here the first two are independent
 draws from distributions with heavy tails, as sound has them.
@@ -16,7 +16,7 @@ _MIXING = [[1.0, 0.5, -0.3, 0.2], [0.2, 1.0, 0.5, -0.4], [-0.4, 0.3, 1.0, 0.6], 
 
 
 def mixed_sources(size: int, normal: int, data: str = "") -> IndependentComponents:
-    """Posterior of the unmixing matrix of four mixed sources, of which so many are normal (at most two).
+    """Return the posterior of the unmixing matrix of four mixed sources, at most two of them normal.
 
     The other two are the first samples of recordings, if there is a file of them.
     """
@@ -33,5 +33,5 @@ def mixed_sources(size: int, normal: int, data: str = "") -> IndependentComponen
 
 
 def true_unmixing() -> np.ndarray:
-    """The matrix that undoes the mixing, shape (4, 4)."""
+    """Return the inverse of the mixing matrix, shape (4, 4)."""
     return np.linalg.inv(np.array(_MIXING))

@@ -1,4 +1,4 @@
-"""Pictures of seeds side by side: their curves as a median with its band, and the risk of what they estimate."""
+"""Plots of several seeds: median curves with bands, and risks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def plot_risk(
     linestyle: str = "-",
     unit: float = 1.0,
 ) -> Axes:
-    """Plot a risk with its interval on logarithmic axes, and the floor below which it says nothing.
+    """Plot a risk with its interval and its floor on logarithmic axes.
 
     Parameters
     ----------

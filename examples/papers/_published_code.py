@@ -1,4 +1,4 @@
-"""What the published code of Seita et al. does where it is not what their paper says: acceptance tests, and a program.
+"""Acceptance tests and a program of Seita et al. where their code differs from their paper.
 
 The code, github.com/DanielTakeshi/New_MH_Test, differs from the paper in more than its tests: it leaves the prior of
 the mixture out, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. Tests,
@@ -21,7 +21,7 @@ from steinkit.samplers import ConcentrationTest, MinibatchBarkerTest
 
 @dataclass(frozen=True)
 class PublishedBarkerTest(MinibatchBarkerTest):
-    """Minibatch Barker test at sigma = .9 that also decides if the mean is five standard errors from zero."""
+    """Barker test that also decides if the mean is five standard errors from zero, with sigma = .9."""
 
     sigma: float = 0.9
 
@@ -34,7 +34,7 @@ class PublishedBarkerTest(MinibatchBarkerTest):
 
 
 class PublishedConcentrationTest(ConcentrationTest):
-    """Concentration test with the bound for draws with replacement, and 3 in place of 5.
+    """Concentration test with the bound for draws with replacement, 3 instead of 5, and a shifted first stage.
 
     The first stage is counted as the second. If the next stage would read all data, the test decides, whatever the
     bound. (Their standard deviation is that of all data; here, it is that of the data read so far.)
@@ -50,7 +50,7 @@ class PublishedConcentrationTest(ConcentrationTest):
 
 
 def correction_error(sigma: float, steps: int, penalty: float, end: float) -> float:
-    """The error that their program genNormToLog finds, by its steps: the inverse of the normal equations, then the cut.
+    """Compute the error of their program genNormToLog by its steps.
 
     The inverse is LAPACK's getri, as theirs: by gesv, which NumPy calls, its rounding errors are larger than what is
     sought. What they iterate after that changes negative weights only, which are cut off.

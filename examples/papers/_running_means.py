@@ -1,4 +1,4 @@
-r"""Running means of what a sampler estimates, and their risk against a long exact run.
+r"""Running means of the estimates of a sampler, and their risk relative to a long exact run.
 
 For chains c = 1..K of a sampler, a quantity f and a budget b, the running mean :math:`\hat f_c(b)` is that of the draws
 that chain c has made by the cost b. Its risk is
@@ -45,7 +45,7 @@ _BOOTSTRAP = 2000
 
 @dataclass(frozen=True, eq=False)
 class RunningMeans:
-    """Means of the draws up to each budget, chain by chain.
+    """Means of the draws up to each budget, by chain.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Risk:
 
 @dataclass(frozen=True, eq=False)
 class LongRunMean:
-    """Means of a long run, to hold others against.
+    """Means of a long run, as a reference.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ def running_means(
     budget: Iterable[float] | None = None,
     n: Iterable[int] | None = None,
 ) -> RunningMeans:
-    """Means of the draws that each chain has made by a cost, or of its first n.
+    """Compute means of the draws of each chain up to a cost, or of its first n draws.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def risk(
     level: float = 0.95,
     rng: Seed = 0,
 ) -> Risk:
-    """Mean squared error of running means over their chains.
+    """Compute the mean squared error of running means over their chains.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def risk(
 
 
 def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRunMean:
-    """Means over long chains, with standard errors by batch means.
+    """Compute means over long chains, with standard errors by batch means.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRun
 
 
 def _sums(sample: Sample, rows: Integers, bounds: Integers, quantity: Quantity | None) -> tuple[Floats, Floats]:
-    """Weighted sums of a quantity, (m, k), and of the weights, (m,), between neighbouring bounds of a chain's rows."""
+    """Return weighted sums of a quantity, (m, k), and of the weights, (m,), between bounds of the rows of a chain."""
     weights = np.ones(len(rows)) if sample.weights is None else sample.weights[rows]
     totals = np.zeros(len(bounds) - 1)
     sums = np.zeros((len(totals), _values(sample.points[rows[:1]], quantity).shape[1]))

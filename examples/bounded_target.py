@@ -96,7 +96,7 @@ def picture(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference:
     right = max(result.sample.points[:, 0].max() for result in shown.values()) + 0.2
     for ax, (name, result) in zip(panels, shown.items(), strict=True):
         outside(ax, right)
-        sk.plots.draws(result, ax, reference=reference, colorbar=False)
+        sk.plots.draws(result, ax, reference=reference, legend=False)
         edges = (result.sample.points[:, :, None] == BOUNDS).any(axis=(1, 2))
         share = edges @ result.sample.weights
         ax.set_title(f"{name}: {result.value:.2g} with bounds\n{share:.0%} of the draws on an edge", fontsize=10)

@@ -85,7 +85,7 @@ def picture(
     lower, upper = everything.min(axis=0) - 0.3, everything.max(axis=0) + 0.3
     for ax, (name, result) in zip(panels, results.items(), strict=True):
         contours(ax, target, lower, upper)
-        sk.plots.draws(result, ax, reference=reference, colorbar=False)
+        sk.plots.draws(result, ax, reference=reference, legend=False)
         ratio = result.value / reference.median
         ax.set_title(f"{name}\ndiscrepancy {result.value:.3g},\n{ratio:.2g} times i.i.d. draws", fontsize=10)
         ax.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]))

@@ -105,7 +105,7 @@ def picture(
     panels = below.subplots(1, 3, sharex=True, sharey=True)
     reference = sk.reference_discrepancy(target, len(chains["chosen"].points), 5, **common)
     for ax, (name, score) in zip(panels, scores.items(), strict=True):
-        draws_with_density(score, target, ax, reference=reference, colorbar=False)
+        draws_with_density(score, target, ax, reference=reference, legend=False)
         ax.set(xlim=(-3.5, 4.5), ylim=(-4.5, 4.5))
         below_0 = np.mean(chains[name].points[:, 1] < 0.0)
         ax.set_title(

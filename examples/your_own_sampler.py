@@ -105,8 +105,8 @@ def picture(
     figure = Figure(figsize=(5.6, 7.2), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(2, 3))
     comparison(compared, above)
-    draws_with_density(wrong, target, below, reference=reference, colorbar=False)
-    below.set_title(f"with the slip\n{below.get_title()}", fontsize=10)
+    draws_with_density(wrong, target, below, reference=reference)
+    below.set_title("with the slip", fontsize=10)
     figure.suptitle("Gibbs samplers of a normal mean and precision", fontsize=11)
     return figure
 

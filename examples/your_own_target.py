@@ -98,7 +98,7 @@ def picture(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Referenc
     for ax, (name, result) in zip(panels, results.items(), strict=True):
         band = 2.0 * WIDTH
         ax.fill_between(curve, curve**2 - 1.0 - band, curve**2 - 1.0 + band, color="0.9", zorder=0)
-        sk.plots.draws(result, ax, reference=reference, colorbar=False)
+        sk.plots.draws(result, ax, reference=reference, legend=False)
         ratio = result.value / reference.median
         ax.set_title(f"{name}: {result.value:.3g}\n{ratio:.2g} times that of i.i.d. draws", fontsize=10)
         ax.label_outer()

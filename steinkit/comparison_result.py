@@ -13,7 +13,7 @@ from steinkit.errors import SteinkitError, reservations
 from steinkit.measurement import Measurement, Reference, Term
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
-from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column
+from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column, running_text
 from steinkit.sample import Sample
 from steinkit.text import (
     Table,
@@ -22,6 +22,7 @@ from steinkit.text import (
     filled,
     listed,
     one_line,
+    ratio,
     rounded_outwards,
     sentence,
     units_label,
@@ -32,43 +33,43 @@ if TYPE_CHECKING:
     from steinkit.diagnosis.verdict_result import Verdict
     from steinkit.units import Units
 
-_MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
 _MAY_BE_USED, _GOOD = "Can they be used?", "Is the best one good?"
-_LEFT = ("rank", "sample", "worst coordinate", "verdict", "what is wrong", "quantity")
-_SCORED_ALONE = {
-    "reference": " `steinkit score` gives the same number with --units reference, and by default one in a file's own.",
-    "pilot": " `steinkit score` measures a file in its own, which gives another number.",
-}
-_SCALE = (
-    "The independent samples come from the target itself, each with as many draws as a sample is worth by its ESS, or "
-    "as it has where they could be independent: their median, and the range of them all."
+_LEFT = (
+    "rank",
+    "sample",
+    "worst coordinate",
+    "verdict",
+    "what is wrong",
+    "quantity",
+    "proved between",
+    "found between",
 )
-_SCALE_OF_RUN = "The blocks of the long run are worth as much as the samples by their ESS: their median and range."
+_SCALE = (
+    "Independent samples and blocks of a long run have the effective size of a sample. The table shows their median."
+)
 _UNKNOWN = (
-    "No independent samples from the target were measured beside them: the order says which is better, not whether any "
-    "is good."
+    "No exact samples were measured for comparison: the ranking shows which sample is better, not whether any is good."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedSample:
-    """What was found of one of the samples compared.
+    """Results of one of the compared samples.
 
     Attributes
     ----------
     name : str
     sample : Sample, optional
-        None where the draws are no sample.
+        None if the draws could not be read.
     measurements : mapping of str to Measurement
-        By the measures that could be taken.
+        Results by measure.
     errors : mapping of str to SteinkitError
-        Why the others could not.
+        Errors of the other measures.
     verdict : Verdict or None
-        None where none was asked for, or could be had.
     unjudged : str or None
-        Why none could be had.
+        Reason of a missing verdict; None if no verdict was requested.
     effective : int or None
-        Independent draws that right samples to compare with have; None where none were wanted.
+        Effective size of the exact samples for comparison; None without them.
     """
 
     name: str
@@ -81,32 +82,32 @@ class ComparedSample:
 
     @property
     def draws(self) -> int:
-        """How many there are; 0 of what is no sample."""
+        """Number of draws; 0 if these could not be read."""
         return 0 if self.sample is None else len(self.sample)
 
     @property
     def size(self) -> int:
-        """Independent draws of the right samples to compare with."""
+        """Effective size of exact samples for comparison."""
         return self.effective or self.draws
 
     @property
     def reasons(self) -> str:
-        """Why measures could not be taken."""
+        """Reasons of the missing measures."""
         return "; ".join(f"{measure}: {error}" for measure, error in self.errors.items())
 
 
 class Standing(NamedTuple):
-    """Where a sample stands by a measure.
+    """Rank of a sample by a measure.
 
     Parameters
     ----------
     name : str
     rank : str
-        With "=" where several share it; empty for a sample that was measured and is not put in order.
+        Rank, with "=" for ties; empty for a measured sample that is not ranked.
     measurement : Measurement
     draws : int
     reference : Reference or None
-        The independent samples that have as many effective draws.
+        Values of exact samples of the same effective size.
     """
 
     name: str
@@ -118,25 +119,32 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """Samples measured alike, and their order.
+    """Samples with their measures and verdicts, and their ranking.
 
     Attributes
     ----------
     samples : tuple of ComparedSample
-        In the order given.
+        Results in the order given.
     measures : tuple of str
-        Their names, in the order asked for.
+        Names of the measures.
     ranking : mapping of str to tuple of tuple of str
-        For each measure groups of sample names, best first; those within a group are tied. A sample that could not be
-        measured, whose effective size is not defined, or whose value is at its ceiling, is in none.
+        For each measure groups of sample names, best first; those of a group are tied. A sample is missing if it could
+        not be measured, its effective size is not defined, or its value is at the maximum of the measure.
     references : mapping of str to tuple of Reference
-        For each measure what right samples score, one entry for each effective size that samples have.
+        For each measure the values of exact samples, by effective size.
     units : Units or None
-        The one scale of all samples; None where no measure has units.
+        Common scale of all samples; None if no measure has units.
     warnings : tuple of str
-        What a reader should know before the order.
+        Limitations of the ranking.
     origin : Origin or None
-        Where a command line made it.
+        Command that made the comparison, if any.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> found = sk.compare({"a": [0.0, 1.0, -1.0], "b": [4.0, 5.0, 6.0]}, sk.targets.Normal([0.0]), measures="ksd")
+    >>> found.rank("b", "ksd")
+    2
     """
 
     samples: tuple[ComparedSample, ...]
@@ -148,19 +156,19 @@ class Comparison(Result):
     origin: Origin | None = None
 
     def rank(self, name: str, measure: str) -> int | None:
-        """Rank of a sample by a measure.
+        """Return the rank of a sample by a measure.
 
         Parameters
         ----------
         name : str
-            Of the sample.
+            Name of the sample.
         measure : str
             One of `measures`.
 
         Returns
         -------
         int or None
-            One more than the samples proved better; None where `ranking` does not have the sample.
+            One more than the number of better samples; None if the sample is not ranked.
 
         Raises
         ------
@@ -175,12 +183,12 @@ class Comparison(Result):
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """List what ``steinkit compare --json`` prints.
+        """Return the comparison as ``steinkit compare --json`` prints it.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         return {
             "samples": [self._entry(each) for each in self.samples],
@@ -241,44 +249,36 @@ class Comparison(Result):
         """State which sample ranks first, and whether it is biased."""
         first = find_measure(self.measures[0])
         best: Sequence[str] = next(iter(self.ranking[first.name]), ())
-        judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
-        wrong = [name for name in best if name in judged and judged[name].is_biased]
-        if wrong:
-            return f"{self._first(first)}, but {listed(wrong)} {'is' if len(wrong) == 1 else 'are'} biased"
-        if best and all(name in judged and judged[name].enough_draws for name in best):
-            return f"{self._first(first)}; no bias is seen in {'it' if len(best) == 1 else 'them'}"
+        verdicts = [each.verdict for each in self.samples if each.name in best and each.verdict is not None]
+        biased = [each.name for each in self.samples if each.name in best and each.verdict and each.verdict.is_biased]
+        if biased:
+            return f"{self._first(first)}, but {listed(biased)} {'is' if len(biased) == 1 else 'are'} biased"
+        if best and len(verdicts) == len(best) and all(each.enough_draws for each in verdicts):
+            return f"{self._first(first)}; no bias was found in {'it' if len(best) == 1 else 'them'}"
         return self._first(first)
 
     def statements(self) -> tuple[Statement, ...]:
         """State the verdicts, the ranking by every measure, the accuracy of the best sample, failures and limits."""
-        judged = [each for each in self.samples if each.verdict is not None]
-        found = [
-            Statement("number", _MAY_BE_USED, f"{each.name}: {each.verdict.sentence}")
-            for each in judged
-            if each.verdict is not None
-        ]
-        found += [Statement("number", _MAY_BE_USED, said) for said in self._unjudged]
-        found += [Statement("limits", "What was not tested?", self._untested)] if judged else []
+        verdicts = {each.name: each.verdict for each in self.samples if each.verdict is not None}
+        found = [Statement("number", _MAY_BE_USED, f"{name}: {each.sentence}") for name, each in verdicts.items()]
+        found += [Statement("limits", _MAY_BE_USED, text) for text in self._unjudged]
+        found += [Statement("limits", "What was not tested?", self._untested)] if verdicts else []
         good: list[Statement] = []
         for measure in map(find_measure, self.measures):
-            known = self.standings(measure.name)
-            if not known:
+            if not (known := self.standings(measure.name)):
                 continue
-            found.append(Statement("number", _which(measure), f"{self._first(measure)}."))
+            found += [Statement("number", _which(measure), f"{self._first(measure)}."), *self._order(measure)]
             if self.references.get(measure.name) and known[0].rank:
                 good.append(Statement("comparison", _GOOD, self._against(measure, known[0])))
-            for each in self._order(measure):
-                if each.question != _GOOD:
-                    found.append(each)
-                elif each not in good:  # it is the same for every measure
-                    good.append(each)
-        if not any(self.references.values()) and not judged:
+        if any(self.references.values()):
+            good.append(Statement("method", _GOOD, _SCALE, True))
+        elif not verdicts:
             good.append(Statement("limits", _GOOD, _UNKNOWN))
         failed = [f"{each.name} was not measured: {each.reasons}" for each in self.samples if each.errors]
         return (
             *found,
             *good,
-            *(Statement("limits", "Did anything fail?", each) for each in failed or ["No: every sample was measured."]),
+            *(Statement("limits", "Did anything fail?", each) for each in failed),
             Statement("limits", "What does this not prove?", UNVISITED),
         )
 
@@ -307,11 +307,9 @@ class Comparison(Result):
             taken = each.measurement
             ends = {proof: " and ".join(rounded_outwards(taken.lower, taken.upper))} if proof else {}
             row = {"rank": each.rank or "-", "sample": each.name, "draws": str(each.draws), "value": taken.shown}
-            rows.append(row | ends | _by_coordinate(known, taken.terms))
+            rows.append(row | ends | _worst_coordinate(known, taken.terms))
         for reference in self.references.get(measure, ()):
-            n = len(reference.lower)
-            what = f"{count(n, 'block')} of the long run" if reference.run else count(n, "independent sample")
-            row = {"sample": f"({what})", "draws": str(reference.n), "value": compact(reference.median)}
+            row = {"sample": f"({reference.source})", "draws": str(reference.n), "value": compact(reference.median)}
             rows.append(row | {proof: "{:.4g} and {:.4g}".format(*reference.range)})
         first = ("rank", "sample", "draws", "value", *([proof] if proof else []))
         columns = tuple(dict.fromkeys((*first, *(name for row in rows for name in row))))
@@ -325,38 +323,27 @@ class Comparison(Result):
         return ("samples", names), *((("units", units),) if units else ()), *super().facts()
 
     def summary(self, *, everything: bool = False) -> str:
-        """Report which samples may be used, and how they rank by each measure.
+        """Report which samples may be used, and their ranking by each measure.
 
         Parameters
         ----------
         everything : bool
-            The biases of all quantities, not of the worst ten.
+            True to list the biases of all quantities, instead of the ten largest.
 
         Returns
         -------
         str
-            Of several lines, as ``steinkit compare`` prints it.
+            Text as ``steinkit compare`` prints it.
         """
-        blocks = [] if self.origin is None else [one_line(self.subject)]
-        if (judged := self._verdicts) is not None:
-            blocks.append("\n".join([judged.caption, *judged.lines(_LEFT), "", filled(self._untested)]))
-        if (sizes := self._biases(None if everything else WORST)) is not None:
-            blocks.append("\n".join([sizes.caption, *sizes.lines(_LEFT)]))
-        blocks += [filled(said) for said in self._unjudged]
-        for measure in map(find_measure, self.measures):
-            table = self.table(measure.name)
-            lines = [table.caption, *table.lines((*_LEFT, bracket_column(measure.claim)), names="sample")]
-            lines = lines if table.rows else [f"{measure.title}: no sample could be measured"]
-            said = " ".join(each.text for each in self._order(measure))
-            lines += ["", filled(said)] if said else []
-            for each in self.samples:
-                error = each.errors.get(measure.name)
-                lines += [] if error is None else [filled(f"{each.name} was not measured: {error}")]
-            blocks.append("\n".join(lines))
-        if self.units is not None:
-            alone = _SCORED_ALONE.get(self.units.kind, "")
-            blocks.append(filled(f"{units_sentence(self.units.document)}{alone}"))
-        return "\n\n".join(blocks)
+        tables = [self._verdicts, self._biases(None if everything else WORST), *map(self.table, self.measures)]
+        shown = [
+            "\n".join([each.caption, *each.lines(_LEFT, names="sample" if "rank" in each.columns else None)])
+            for each in tables
+            if each is not None and each.rows
+        ]
+        text = running_text([each for each in self.statements() if each.kind != "number" and each.text != UNVISITED])
+        units = "" if self.units is None else filled(units_sentence(self.units.document))
+        return "\n\n".join(filter(None, [one_line(self.subject), *shown, text, units]))
 
     @property
     def _verdicts(self) -> Table | None:
@@ -365,53 +352,50 @@ class Comparison(Result):
         return verdicts_table(verdicts) if any(verdicts.values()) else None
 
     def _biases(self, most: int | None) -> Table | None:
-        """How far means and standard deviations of the samples are off, by their verdicts; None if none is known."""
+        """Table of the biases of the judged samples; None if none is known."""
         judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
         known = {name: each.bias for name, each in judged.items() if each.bias and each.enough_draws}
         return compared_biases(known, most)
 
     @property
     def _unjudged(self) -> list[str]:
-        """The samples without a verdict, and why they have none."""
+        """Samples without a verdict, and the reasons."""
         return [f"{each.name}: {unjudged_sentence(each.unjudged)}" for each in self.samples if each.unjudged]
 
     @property
     def _untested(self) -> str:
         """Sentence on the meaning of the ESS, and on aspects that were not tested."""
         verdict = next(each.verdict for each in self.samples if each.verdict is not None)
-        return f"ESS says how well the chains mix, and is blind to bias. {verdict.untested_sentence}"
+        return f"ESS measures how well the chains mix, and does not detect bias. {verdict.untested_sentence}"
 
     def _order(self, measure: Measure) -> list[Statement]:
-        """State what the ranking by a measure proves."""
+        """State the meaning of the ranking by a measure."""
         which, groups = _which(measure), self.ranking[measure.name]
-        known = self.standings(measure.name)
-        reasons = {each.name: each.measurement.unranked for each in known if each.measurement.unranked}
-        joined = "their brackets overlap" if measure.has_bracket else "they are equal, or within their margins"
+        taken = {
+            each.name: each.measurements[measure.name] for each in self.samples if measure.name in each.measurements
+        }
+        reasons = {name: each.unranked for name, each in taken.items() if each.unranked}
+        tied = "their brackets overlap" if measure.has_bracket else "they are equal, or within their margins"
         found = [
-            Statement("comparison", which, f"{listed(group, of='more')} cannot be told apart: {joined}.", True)
+            Statement("comparison", which, f"{listed(group, of='more')} cannot be distinguished: {tied}.", True)
             for group in groups
             if len(group) > 1
         ]
         if reasons:
-            names = list(reasons)
-            of_whom = f" (said of {names[0]})" if len(names) > 1 else ""
-            alone = " The others are ranked among themselves." if groups else ""
-            refused = f"It cannot rank {listed(names)}: {reasons[names[0]]}{of_whom}.{alone}"
-            found.append(Statement("limits", which, refused, True))
+            text = f"It cannot rank {listed(list(reasons))}: {next(iter(reasons.values()))}."
+            found.append(Statement("limits", which, text, True))
         if len(groups) > 1 and measure.has_bracket:
-            proved = (
-                f"Of two samples of different rank the difference is {measure.claim}, for these draws: how far their "
-                "samplers differ takes several samples of each to say."
+            text = (
+                f"The difference of samples with different ranks is {measure.claim}, for these draws; to compare "
+                "their samplers, compare several samples of each."
             )
-            found.append(Statement("comparison", which, proved, True))
+            found.append(Statement("comparison", which, text, True))
         if measure.needs == "draws":
-            blind = (
-                f"{sentence(measure.title)} is an estimate and blind to bias: it does not know the target, so that its "
-                "order is one of mixing, not of quality."
+            text = (
+                f"{sentence(measure.title)} is an estimate and does not depend on the target, so this is a ranking by "
+                "mixing, not by quality: it does not detect bias."
             )
-            found.append(Statement("limits", which, blind, True))
-        if references := self.references.get(measure.name):
-            found.append(Statement("method", _GOOD, _SCALE_OF_RUN if references[0].run else _SCALE, True))
+            found.append(Statement("limits", which, text, True))
         return found
 
     def _first(self, measure: Measure) -> str:
@@ -429,13 +413,13 @@ class Comparison(Result):
         return f"{best[0]} is {measure.better} than {whom} by {title}"
 
     def _against(self, measure: Measure, best: Standing) -> str:
-        """Compare the best sample with reference samples of its size."""
+        """Compare the best sample with exact samples of its size."""
         reference, taken = best.reference or self.references[measure.name][0], best.measurement
         lowest, highest = map(compact, reference.range)
-        beside = f"{reference.samples().rstrip(',')}{reference.times_median(taken.value)}"
+        times = f", {ratio(taken.value / reference.median)} times their median" if reference.median > 0.0 else ""
         return (
             f"By {measure.title}, {best.name} has {taken.shown}, {reference.place(taken.lower, taken.upper)} "
-            f"the range {lowest} to {highest} of {beside}."
+            f"the range {lowest} to {highest} of {reference.described}{times}."
         )
 
     def __repr__(self) -> str:
@@ -452,10 +436,8 @@ def _which(measure: Measure) -> str:
     return f"Which sample, by {measure.title}?"
 
 
-def _by_coordinate(measure: Measure, terms: Sequence[Term]) -> dict[str, str]:
-    """Return cells with the values by coordinate, or with the worst one if there are many."""
-    if 2 <= len(terms) <= _MOST_COLUMNS:
-        return {f"[{each.name}]": compact(each.value) for each in terms}
+def _worst_coordinate(measure: Measure, terms: Sequence[Term]) -> dict[str, str]:
+    """Return a cell with the worst coordinate and its value, if there are several."""
     known = [each for each in terms if each.value == each.value]
     if len(terms) < 2 or not known:
         return {}

@@ -1,4 +1,4 @@
-"""Base classes of the measures' results, and reference values of exact samples to compare them with."""
+"""Base classes of the results of measures, and the values of exact samples for comparison."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ import numpy as np
 
 from steinkit.result import Brief, Claim, Result, Statement, cautioned, claimed, running_text
 from steinkit.sample import DistinctSample, Floats
-from steinkit.text import Table, compact, count, ordinal, ratio, rounded_outwards, sentence, within
-
-Place = Literal["above", "below", "within"]
+from steinkit.text import Table, count, ordinal, ratio, rounded_outwards, sentence, within
 
 CERTIFIED_BETWEEN = "certified between"
 """Heading of a column of brackets that a certificate proves."""
 
-_NAMED_COORDINATES = 5
 _DESCRIBED_COORDINATES = 3
-_NO_SHARES = "exact draws differ by coordinate, too"
 _LARGEST, _SMALLEST = "the largest", "the smallest"
 _NOISE = "Exact samples score as high, so the following may be sampling noise."
 _NOISE_UNKNOWN = "Scores of exact samples are not known, so the following may be sampling noise."
@@ -103,13 +99,19 @@ class Reference(Brief):
         """Effective sample size of each sample."""
         return self.n if self.effective is None else self.effective
 
+    @property
+    def source(self) -> str:
+        """Number and kind of the samples: "5 independent samples", or "12 blocks of" a run."""
+        n = len(self.lower)
+        return f"{count(n, 'block')} of {self.run}" if self.run else count(n, "independent sample")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the reference as in JSON.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         brackets = zip(self.values.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
         medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()
@@ -122,20 +124,17 @@ class Reference(Brief):
             "coordinates": medians,
         }
 
-    def place(self, lower: float, upper: float) -> Place:
-        """Locate a bracket: "above" or "below" the brackets of all samples, or "within" their range.
+    def place(self, lower: float, upper: float) -> Literal["above", "below", "within"]:
+        """Locate a bracket relative to the range of the samples.
 
         Parameters
         ----------
-        lower : float
-            Lower end of the bracket.
-        upper : float
-            Upper end of the bracket.
+        lower, upper : float
+            The bracket.
 
         Returns
         -------
         {"above", "below", "within"}
-            The place.
         """
         lowest, highest = self.range
         if lower > highest:
@@ -147,10 +146,8 @@ class Reference(Brief):
 
         Parameters
         ----------
-        lower : float
-            Lower end of the bracket.
-        upper : float
-            Upper end of the bracket.
+        lower, upper : float
+            The bracket.
 
         Returns
         -------
@@ -163,70 +160,39 @@ class Reference(Brief):
         return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
 
     def times(self, values: Sequence[float]) -> list[float] | None:
-        """Divide values by coordinate by the medians of the samples; None if these are not known.
+        """Divide values by coordinate by the medians of the samples.
 
         Parameters
         ----------
         values : sequence of float
-            One value per coordinate, and the total.
+            One value per coordinate.
 
         Returns
         -------
         list of float or None
-            The ratios.
+            The ratios; None if the samples have no values by coordinate.
         """
         if self.coordinates is None or self.coordinates.shape[1] != len(values):
             return None
         medians = np.median(self.coordinates, axis=0).tolist()
         return [value / each if each > 0.0 else 1.0 for value, each in zip(values, medians, strict=True)]
 
-    def times_median(self, value: float) -> str:
-        """Return a clause on the ratio of a value to the median; empty if that is not positive (U-statistics).
-
-        Parameters
-        ----------
-        value : float
-            Value of the tested sample.
-
-        Returns
-        -------
-        str
-            The clause.
-        """
-        return f", at {ratio(value / self.median)} times their median" if self.median > 0.0 else ""
-
-    def samples(self, draws: int | None = None) -> str:
-        """Describe the samples in a sentence; with the number of draws tested also why they have fewer.
-
-        Parameters
-        ----------
-        draws : int, optional
-            Number of draws tested.
-
-        Returns
-        -------
-        str
-            The beginning of a sentence.
-        """
+    @property
+    def described(self) -> str:
+        """Number, size and source of the samples."""
         if self.run:
-            blocks = count(len(self.lower), "block")
-            return f"{blocks} of {self.n} draws of {self.run}, worth {self.worth} independent ones each,"
-        why = "" if draws is None or self.worth >= draws else ", as many as this sample is worth by its ESS,"
-        return f"{count(len(self.lower), 'independent sample')} of {count(self.n, 'draw')} from the target{why}"
+            return f"{self.source}, of {count(self.n, 'draw')} and ESS {self.worth} each"
+        return f"{self.source} of {count(self.n, 'draw')} from the target"
 
-    def beside(self, value: float, lower: float, upper: float, draws: int, caution: str = "") -> str:
-        """Report the samples' values and the rank of a tested sample among them.
-
-        A rank is not a verdict: one of six exact samples ranks the largest of six, and most slowly mixing chains do.
+    def beside(self, value: float, lower: float, upper: float, caution: str = "") -> str:
+        """Report the values of the samples, and the rank of a tested sample among them.
 
         Parameters
         ----------
         value, lower, upper : float
-            Of the tested sample.
-        draws : int
-            Number of its draws.
+            Value and bracket of the tested sample.
         caution : str
-            Added if it ranks the smallest.
+            Clause for a sample that ranks the smallest.
 
         Returns
         -------
@@ -234,18 +200,18 @@ class Reference(Brief):
             Two sentences.
         """
         n, (lowest, highest) = len(self.lower), self.range
-        theirs = f"{lowest:.4g} to {highest:.4g}, median {self.median:.4g}."
-        said = f"{sentence(self.samples(draws))} {'scores' if n == 1 else 'score'} {theirs}"
+        message = f"{sentence(self.described)}: {lowest:.4g} to {highest:.4g}, median {self.median:.4g}."
         if n == 1:
-            return said
+            return message
         rank = self.rank(lower, upper)
-        chance = f"; one exact sample in {n + 1} is so by chance" if rank == _LARGEST else ""
+        chance = f"; by chance, one exact sample in {n + 1} is the largest" if rank == _LARGEST else ""
+        times = f", {ratio(value / self.median)} times the median" if self.median > 0.0 else ""
         end = f"{chance}{caution if rank == _SMALLEST else ''}"
-        return f"{said} This sample is {rank} of the {n + 1} together{self.times_median(value)}{end}."
+        return f"{message} This sample is {rank} of all {n + 1}{times}{end}."
 
 
 class Measurement(Result):
-    """Result of a measure on a sample.
+    """Value of a measure on a sample.
 
     Attributes
     ----------
@@ -343,13 +309,14 @@ class Measurement(Result):
         str
             Paragraphs, with a blank line between them.
         """
-        said = [each for each in self.statements(reference) if each.kind != "method"]  # seconds differ each time
-        return running_text([*said, *cautioned(self.warnings)])
+        statements = [each for each in self.statements(reference) if each.kind != "method"]  # seconds vary
+        text = running_text([*statements, *cautioned(self.warnings)])
+        return "\n\n".join([text, *(table.text() for table in self.tables(reference))])
 
     def _method(self, *, continues: bool = False) -> list[Statement]:
         """State the wall time."""
-        said = f"Seconds: {self._spent}."
-        return [Statement("method", "How was it computed?", said, continues)] if self._spent else []
+        text = f"Seconds: {self._spent}."
+        return [Statement("method", "How was it computed?", text, continues)] if self._spent else []
 
     @property
     def _spent(self) -> str:
@@ -378,13 +345,13 @@ class BracketResult(Measurement):
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the value, its proof, its rank among exact samples and its meaning; see `Measurement.statements`."""
         title = self.full_title
-        what, asked = f"What is its {title}?", f"What does the {title} say?"
+        value, meaning = f"What is the {title}?", f"What does the {title} show?"
         number = f"The {title} is {self.shown}, {claimed(self.claims, self.lower, self.upper)}."
-        found = [Statement("number", what, number)]
+        found = [Statement("number", value, number)]
         if reference is not None:
-            found.append(Statement("comparison", what, self._beside(reference), continues=True))
-        found += [Statement("number", asked, said, continues=True) for said in self._more()]
-        found += [Statement("limits", asked, self.meaning, continues=True)] if self.meaning else []
+            found.append(Statement("comparison", value, self._beside(reference), continues=True))
+        found += [Statement("number", meaning, each, continues=True) for each in self._more()]
+        found += [Statement("limits", meaning, self.meaning, continues=True)] if self.meaning else []
         return (*found, *self._method(continues=True))
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
@@ -396,9 +363,9 @@ class BracketResult(Measurement):
         rows = []
         for k in (-1, *self._heaviest(reference)):
             each = total if k < 0 else self.terms[k]
-            beside = [] if times is None else [ratio(times[k])]
+            ratios = [] if times is None else [ratio(times[k])]
             proof = " and ".join(rounded_outwards(each.lower, each.upper))
-            rows.append((each.name, self._in_table(each), *beside, proof))
+            rows.append((each.name, self._in_table(each), *ratios, proof))
         columns = ("coordinate", "discrepancy", *([] if times is None else ["times expected"]), CERTIFIED_BETWEEN)
         return (Table(f"{sentence(self.title)} by coordinate", columns, tuple(rows), marked=0),)
 
@@ -410,8 +377,7 @@ class BracketResult(Measurement):
         return []
 
     def _beside(self, reference: Reference) -> str:
-        draws = len(self.sample.inverse)
-        return reference.beside(self.value, self.lower, self.upper, draws, self.smallest_is_no_proof)
+        return reference.beside(self.value, self.lower, self.upper, self.smallest_is_no_proof)
 
     def _times(self, reference: Reference | None) -> list[float] | None:
         """Divide each term, and then the total, by the medians of exact samples; None if these are not known."""
@@ -422,8 +388,8 @@ class BracketResult(Measurement):
 
     def _heaviest(self, reference: Reference | None) -> list[int]:
         """Order terms by size, relative to exact samples if there is a reference."""
-        carried = self._times(reference) or [each.value for each in self.terms]
-        return sorted(range(len(self.terms)), key=lambda j: -carried[j])
+        sizes = self._times(reference) or [each.value for each in self.terms]
+        return sorted(range(len(self.terms)), key=lambda j: -sizes[j])
 
     def _where(
         self,
@@ -434,37 +400,27 @@ class BracketResult(Measurement):
         *,
         is_certain: bool = False,
     ) -> str:
-        """Report the contribution of each coordinate, and the direction of the error in the largest ones.
+        """Report the direction of the error in the coordinates that contribute most.
 
         Parameters
         ----------
         reference : Reference or None
         is_biased : bool
+            True if a verdict rejects the sample.
         hints : sequence of str
             Direction of the error by coordinate; empty if unknown.
         unclear : str
-            Sentence used if the largest ones have no hints.
+            Sentence used if the largest contributions have no hints.
         is_certain : bool
             True if chance is ruled out.
         """
-        times, order, said = self._times(reference), self._heaviest(reference), []
-        if len(order) > 1:
-            each = [
-                f"{self.terms[j].name} {compact(self.terms[j].value)}"
-                + ("" if times is None else f" ({ratio(times[j])} times)")
-                for j in order
-            ]
-            more = len(order) - _NAMED_COORDINATES
-            named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
-            beside = _NO_SHARES if times is None else "times the median of exact samples"
-            said.append(f"Coordinate by coordinate ({beside}): {named}.")
-        seen = [f"In {self.terms[j].name}, {hints[j]}." for j in order[:_DESCRIBED_COORDINATES] if hints[j]]
-        said += seen or ([unclear] if unclear else [])
-        caution = "" if is_certain else self._caution_for_noise(reference, is_biased)
-        return " ".join([*([caution] if said and caution else []), *said])
-
-    def _caution_for_noise(self, reference: Reference | None, is_biased: bool) -> str:
-        """Warn of noise, unless exact samples certainly score less, or a verdict rejects the sample."""
+        order = self._heaviest(reference)
+        directions = [f"In {self.terms[j].name}, {hints[j]}." for j in order[:_DESCRIBED_COORDINATES] if hints[j]]
+        message = directions or ([unclear] if unclear else [])
+        if not message or is_certain:
+            return " ".join(message)
         if reference is None or len(reference.lower) < 2:
-            return "" if is_biased else _NOISE_UNKNOWN
-        return "" if reference.place(self.lower, self.upper) == "above" else _NOISE
+            caution = [] if is_biased else [_NOISE_UNKNOWN]
+        else:
+            caution = [] if reference.place(self.lower, self.upper) == "above" else [_NOISE]
+        return " ".join([*caution, *message])

@@ -1,4 +1,4 @@
-"""Comparison of samples: ranks that brackets prove, failures that end nothing, references, words."""
+"""Comparison of samples: ranks by brackets, failures, references, units and verdicts."""
 
 import itertools
 import json
@@ -22,26 +22,21 @@ def points():
 
 
 class TestRankGroups:
-    def test_overlap_joins_and_touching_is_overlap(self):
+    def test_brackets_with_a_common_end_overlap(self):
         assert rank_groups({"c": (5, 6), "b": (2, 4), "a": (1, 2)}) == (("a", "b"), ("c",))
 
     def test_a_chain_of_overlaps_is_one_tie(self):
-        """The ends of the chain do not overlap; a rank between them could not be proved for the middle."""
         assert rank_groups({"a": (1, 2), "b": (1.9, 3), "c": (2.5, 4), "d": (5, 6)}) == (("a", "b", "c"), ("d",))
 
-    def test_a_wide_bracket_ties_all_within(self):
+    def test_a_wide_bracket_ties_all_that_it_contains(self):
         assert rank_groups({"a": (1, 1), "wide": (0, 10), "b": (9, 9)}) == (("a", "wide", "b"),)
 
     def test_larger_is_better(self):
         ranks = rank_groups({"a": (10, 10), "b": (20, 20), "c": (20, 20)}, smaller_is_better=False)
         assert [set(group) for group in ranks] == [{"b", "c"}, {"a"}]
 
-    def test_nothing(self):
-        assert rank_groups({}) == ()
-
     @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5)), min_size=1, max_size=12), st.booleans())
     def test_groups_are_the_components_of_overlap(self, drawn, smaller):
-        """Against components grown pair by pair."""
         brackets = {f"s{k}": (float(low), float(low + width)) for k, (low, width) in enumerate(drawn)}
         component = {name: {name} for name in brackets}
         for a, (low_a, up_a) in brackets.items():
@@ -59,42 +54,40 @@ class TestRankGroups:
 
 
 class TestCompare:
-    def test_ranks_by_what_each_scores_alone(self, points):
-        samples = {"wide": 1.5 * points, "right": points, "again": points.copy()}
+    def test_ranks_by_the_separate_measures(self, points):
+        samples = {"wide": 1.5 * points, "exact": points, "again": points.copy()}
         found = compare(samples, NORMAL)
-        assert found.ranking == {"graph": (("right", "again"), ("wide",))}
+        assert found.ranking == {"graph": (("exact", "again"), ("wide",))}
         assert [found.rank(name, "graph") for name in samples] == [3, 1, 1]
         for each in found.samples:
             alone = sk.graph_stein_discrepancy(samples[each.name], NORMAL, units=found.units)
             assert (each.measurements["graph"].lower, each.measurements["graph"].upper) == (alone.lower, alone.upper)
 
-    def test_brackets_that_overlap_tie_what_narrow_ones_tell_apart(self, points):
+    def test_wide_brackets_tie_samples_that_narrow_ones_rank(self, points):
         samples = {"a": points, "b": 1.02 * points}
         narrow = compare(samples, NORMAL)
         wide = compare(samples, NORMAL, solver="first_order", tolerance=0.09)
         assert [len(group) for group in narrow.ranking["graph"]] == [1, 1]
         assert [len(group) for group in wide.ranking["graph"]] == [2]
-        assert "a and b cannot be told apart" in wide.summary()
         assert "1=" in wide.summary()
 
-    def test_one_bad_sample_does_not_end_it(self, points):
-        samples = {"nan": [[math.nan, 0.0]], "three": np.zeros((5, 3)), "right": points}
+    def test_an_invalid_sample_is_reported(self, points):
+        samples = {"nan": [[math.nan, 0.0]], "three": np.zeros((5, 3)), "exact": points}
         found = compare(samples, NORMAL, measures=("graph", "ess"))
-        assert found.ranking["graph"] == (("right",),)
-        nan, three, right = found.samples
+        assert found.ranking["graph"] == (("exact",),)
+        nan, three, exact = found.samples
         assert "nan" in str(nan.errors["graph"])
         assert set(nan.errors) == {"graph", "ess"}
         assert "2 parameters" in str(three.errors["graph"])
         assert set(three.measurements) == {"ess"}
-        assert right.errors == {}
-        assert compare({"three": np.zeros((5, 3)), "right": points}, NORMAL).samples[0].unjudged is None
-        assert "nan was not measured: points: row 1" in found.summary()
+        assert exact.errors == {}
+        assert compare({"three": np.zeros((5, 3)), "exact": points}, NORMAL).samples[0].unjudged is None
         entries = found.to_dict()["samples"]
         assert [entry["error"] is None for entry in entries] == [False, False, True]
         assert [entry["draws"] for entry in entries] == [None, 5, 200]
         assert "graph" not in entries[1]["rank"]
 
-    def test_no_answer_for_one_is_reported(self, points, monkeypatch):
+    def test_a_missing_certificate_is_reported(self, points, monkeypatch):
         compute = sk.graph_stein_discrepancy
 
         def sometimes(sample, *args, **kwargs):
@@ -103,61 +96,55 @@ class TestCompare:
             return compute(sample, *args, **kwargs)
 
         monkeypatch.setattr("steinkit.discrepancy.graph.discrepancy.graph_stein_discrepancy", sometimes)
-        found = compare({"far": points + 100.0, "right": points}, NORMAL)
+        found = compare({"far": points + 100.0, "exact": points}, NORMAL)
         assert isinstance(found.samples[0].errors["graph"], SolverError)
         assert found.rank("far", "graph") is None
-        assert found.rank("right", "graph") == 1
+        assert found.rank("exact", "graph") == 1
 
-    def test_effective_size_ranks_large_first_and_leaves_out_what_has_none(self):
+    def test_effective_sizes_rank_descending_and_undefined_ones_are_omitted(self):
         rng = np.random.default_rng(1)
         steps = np.cumsum(rng.standard_normal(200))
         found = compare({"walk": steps, "free": rng.standard_normal(200), "still": np.zeros(200)}, measures="ess")
         assert found.ranking["ess"] == (("free",), ("walk",))
         assert found.rank("still", "ess") is None
-        assert "blind to bias" in found.summary()
         assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["samples"][2]["rank"] == {}
 
-    def test_independent_samples_give_the_scale(self, points):
+    def test_references_have_the_sizes_of_the_samples(self, points):
         found = compare({"a": points, "b": points[:40], "c": points[:40] + 1.0}, NORMAL, reference=3, rng=5)
         assert [each.n for each in found.references["graph"]] == [40, 200]
         alone = sk.reference_discrepancy(NORMAL, 200, 3, rng=5, tolerance=1e-3, units=found.units)
         assert found.references["graph"][1].median == pytest.approx(alone.median, rel=1e-3)
-        assert "(3 independent samples)" in found.summary()
         assert found.to_dict()["reference"]["graph"][0]["draws"] == 40
         small, large = found.references["graph"]
         assert large.median < small.median
 
-    def test_slow_chains_stand_beside_samples_of_their_effective_size(self, points):
+    def test_slow_chains_have_a_reference_of_their_effective_size(self, points):
         found = compare({"slow": np.repeat(points, 5, axis=0)}, NORMAL, measures="ksd", reference=3, rng=5)
         (reference,) = found.references["ksd"]
         assert found.samples[0].effective == reference.n < 400  # 200 draws, five times each
-        entry, said = found.to_dict()["reference"]["ksd"][0], found.to_dict()["samples"][0]
+        entry, document = found.to_dict()["reference"]["ksd"][0], found.to_dict()["samples"][0]
         assert (entry["draws"], entry["effective_draws"], entry["run"]) == (reference.n, reference.n, None)
-        assert (said["draws"], said["effective_draws"]) == (1000, reference.n)
+        assert (document["draws"], document["effective_draws"]) == (1000, reference.n)
 
-    def test_a_long_run_serves_in_place_of_independent_samples(self, points):
+    def test_blocks_of_a_long_run_replace_independent_samples(self, points):
         run = np.random.default_rng(3).standard_normal((1000, 2))
         found = compare({"a": points}, sk.Target(lambda x: -x, dim=2), measures="ksd", reference_draws=run)
         (reference,) = found.references["ksd"]
         assert len(reference.values) == 1000 // reference.n
         assert 200 <= reference.n < 400
         assert found.to_dict()["reference"]["ksd"][0]["run"] == "the long run"
-        assert "blocks of the long run)" in found.summary()
-        with pytest.raises(UsageError, match="leave out one of the two"):
+        with pytest.raises(UsageError, match="exclude each other"):
             compare({"a": points}, NORMAL, measures="ksd", reference_draws=run, reference=2)
 
-    def test_a_run_too_short_for_a_sample_costs_nothing_else(self, points):
+    def test_a_long_run_that_is_too_short_is_a_warning(self, points):
         found = compare({"a": points}, NORMAL, measures="ksd", reference_draws=points[:60])
         assert found.ranking["ksd"] == (("a",),)
         assert found.references == {}
-        assert any("fewer than the 200 of the sample: give a longer run" in note for note in found.warnings)
+        assert any("200" in note for note in found.warnings)
 
-    def test_samples_of_different_sizes_are_compared_with_a_warning(self, points):
+    def test_different_sizes_are_a_warning(self, points):
         found = compare({"a": points, "b": points[:40]}, NORMAL, measures=("ksd",))
-        assert found.warnings == (
-            "the samples have 40 to 200 draws, and every measure depends on their number as well as their quality; "
-            "to compare samplers, compare the first 40 draws of each",
-        )
+        assert "40 to 200 draws" in found.warnings[0]
         assert compare({"a": points, "b": points + 1.0}, NORMAL, measures=("ksd",)).warnings == ()
 
     def test_warnings_name_their_sample(self, points):
@@ -170,13 +157,12 @@ class TestCompare:
         assert found.rank("stored", "graph") == 1
         assert "scores=" in str(found.samples[1].errors["graph"])
 
-    def test_many_coordinates_show_the_worst(self):
+    def test_the_table_has_the_worst_coordinate(self):
         rng = np.random.default_rng(2)
         draws = rng.standard_normal((30, 7))
         draws[:, 4] += 3.0
         found = compare({"a": draws}, sk.targets.Normal(dim=7), tolerance=0.05)
-        assert "worst coordinate" in found.summary()
-        assert "x5 " in found.summary()
+        assert found.table("sliced").rows[0][-1].startswith("x5 ")
 
     def test_the_same_seed_gives_the_same_document(self, points):
         def document():
@@ -187,7 +173,7 @@ class TestCompare:
 
         assert document() == document()
 
-    def test_the_document_is_the_contract(self, points):
+    def test_keys_of_the_document(self, points):
         document = compare({"a": points}, NORMAL, measures=("graph", "ess"), reference=2).to_dict()
         assert list(document) == ["samples", "ranking", "reference", "units", "warnings", "version"]
         assert list(document["samples"][0]) == [
@@ -219,16 +205,16 @@ LINE = np.random.default_rng(11).standard_normal(80)
 
 
 class TestUnits:
-    """One scale for all samples, or a sample that is too wide would be measured with a longer stick."""
+    """All samples have one scale: in its own units, a sample that is too wide would score lower."""
 
-    def test_are_the_targets_where_it_can_be_drawn_from(self):
+    def test_are_those_of_a_target_with_a_sampler(self):
         target = sk.targets.Normal([0.0], covariance=400.0)
         found = compare({"a": 20.0 * LINE, "b": 10.0 * LINE}, target)
         assert found.units.kind == "reference"
         assert found.units.scale == pytest.approx([20.0], rel=0.03)  # of 10,000 draws: .007
         assert found.to_dict()["units"] == {"kind": "reference", "scale": {"x1": found.units.scale[0]}}
 
-    def test_are_the_first_samples_where_it_cannot(self):
+    def test_are_those_of_the_first_sample_otherwise(self):
         target = sk.Target(score=lambda x: -x / 400.0, dim=1)
         found = compare({"a": 10.0 * LINE, "b": 20.0 * LINE}, target, measures=("graph", "moments"))
         assert found.units.kind == "pilot"
@@ -236,16 +222,16 @@ class TestUnits:
         assert all(each.measurements["graph"].units.scale == found.units.scale for each in found.samples)
         assert found.ranking["graph"][0] == found.ranking["moments"][0] == ("b",)
 
-    def test_a_sample_that_stands_still_gives_none(self):
+    def test_are_not_those_of_constant_draws(self):
         target = sk.Target(score=lambda x: -x, dim=1)
         found = compare({"still": np.zeros(20), "moving": LINE}, target)
         assert found.units.scale == pytest.approx([LINE.std()])
-        with pytest.warns(sk.SteinkitWarning, match="x1 is the same in all draws"):
+        with pytest.warns(sk.SteinkitWarning, match="x1"):
             raw = compare({"still": np.zeros(20)}, target, verdict=False)
         assert raw.units.kind == "raw"
-        assert "x1 is the same in all draws" in raw.warnings[0]
+        assert "x1" in raw.warnings[0]
 
-    def test_given_ones_are_taken(self):
+    def test_may_be_given(self):
         found = compare({"a": LINE}, sk.targets.Normal([0.0]), units=[2.0])
         assert found.to_dict()["units"] == {"kind": "given", "scale": {"x1": 2.0}}
         raw = compare({"a": LINE}, sk.targets.Normal([0.0]), units="raw")
@@ -254,7 +240,7 @@ class TestUnits:
             == sk.graph_stein_discrepancy(LINE, sk.targets.Normal([0.0])).lower
         )
 
-    def test_ess_has_none(self):
+    def test_are_not_defined_for_ess(self):
         assert compare({"a": LINE}, measures="ess").to_dict()["units"] is None
 
 
@@ -266,56 +252,54 @@ class TestRefusals:
             ({"measures": ()}, "no measure"),
             ({"reference": -1}, "reference .* got -1"),
             ({"solver": "nosuch"}, "nosuch"),
-            ({"reference": 2, "bounds": (-9.0, 9.0)}, "cut off by bounds"),
+            ({"reference": 2, "bounds": (-9.0, 9.0)}, "with other bounds"),
         ],
     )
-    def test_wrong_settings_are_refused(self, points, settings, message):
+    def test_invalid_settings(self, points, settings, message):
         with pytest.raises(UsageError, match=message):
             compare({"a": points, "b": points}, NORMAL, **settings)
 
-    def test_no_sample_and_no_mapping_are_refused(self, points):
-        with pytest.raises(UsageError, match="no sample"):
+    def test_samples_must_be_a_mapping_with_samples(self, points):
+        with pytest.raises(UsageError, match="got none"):
             compare({}, NORMAL)
-        with pytest.raises(UsageError, match="mapping"):
+        with pytest.raises(UsageError, match="got list"):
             compare([points], NORMAL)
 
-    def test_bounds_that_are_the_targets_own_leave_its_reference(self):
+    def test_own_bounds_of_the_target_allow_a_reference(self):
         found = compare({"a": np.linspace(0.1, 0.9, 20)}, sk.targets.Uniform(), bounds=(0.0, 1.0), reference=2)
         assert len(found.references["graph"]) == 1
 
-    def test_a_reference_needs_a_target_that_can_be_drawn_from(self, points):
-        with pytest.raises(UsageError, match="stored scores cannot be drawn from"):
+    def test_a_reference_needs_a_target_with_a_sampler(self, points):
+        with pytest.raises(UsageError, match="stored scores"):
             compare({"a": sk.Sample(points, scores=-points)}, reference=2)
 
 
 class TestVerdicts:
-    def test_every_sample_is_judged_as_if_alone(self):
+    def test_every_sample_is_judged_separately(self):
         points = np.random.default_rng(4).standard_normal((400, 2))
-        found = compare({"wide": 1.5 * points, "right": points}, NORMAL, measures="ksd", matters=0.2, rng=3)
-        wide, right = found.samples
+        found = compare({"wide": 1.5 * points, "exact": points}, NORMAL, measures="ksd", matters=0.2, rng=3)
+        wide, exact = found.samples
         alone = sk.verdict(1.5 * points, NORMAL, matters=0.2, rng=3)
         assert wide.verdict.to_dict() == alone.to_dict()
-        assert (wide.verdict.is_biased, right.verdict.is_biased) == (True, False)
+        assert (wide.verdict.is_biased, exact.verdict.is_biased) == (True, False)
         assert found.to_dict()["samples"][0]["verdict"] == alone.to_dict()
 
-    def test_a_sample_that_cannot_be_judged_costs_nothing_else(self, points):
-        found = compare({"few": points[:5], "right": points}, NORMAL, measures="graph")
+    def test_a_sample_without_a_verdict_has_the_reason(self, points):
+        found = compare({"few": points[:5], "exact": points}, NORMAL, measures="graph")
         assert found.samples[0].verdict is None
         assert [each.measurements["graph"].value > 0.0 for each in found.samples] == [True, True]
-        assert any(note.startswith("few: there is no verdict: ") for note in found.warnings)
+        assert any(note.startswith("few: there is no verdict") for note in found.warnings)
         assert [bool(each["unjudged"]) for each in found.to_dict()["samples"]] == [True, False]
-        assert "\n\nfew: There is no verdict: " in found.summary()
-        assert "few: There is no verdict" in compare({"few": points[:5]}, NORMAL, measures="graph").summary()
 
-    def test_none_is_made_where_none_is_wanted_or_possible(self, points):
+    def test_there_is_none_on_request_or_without_scores(self, points):
         assert compare({"a": points}, NORMAL, measures="ksd", verdict=False).samples[0].verdict is None
         blind = compare({"a": points}, measures="ess")
         assert blind.samples[0].verdict is None
         assert blind.warnings == ()
 
-    def test_bounds_are_those_of_the_settings(self):
+    def test_use_the_bounds_of_the_settings(self):
         x = np.abs(np.random.default_rng(5).standard_normal((800, 1)))
         half = sk.Target(score=lambda x: -x)
-        right = compare({"a": x}, half, measures="ksd", bounds=(0.0, np.inf)).samples[0].verdict
-        assert not right.is_biased
+        exact = compare({"a": x}, half, measures="ksd", bounds=(0.0, np.inf)).samples[0].verdict
+        assert not exact.is_biased
         assert compare({"a": x}, half, measures="ksd").samples[0].verdict.is_biased

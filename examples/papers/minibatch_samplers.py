@@ -51,7 +51,6 @@ from matplotlib.ticker import LogFormatterMathtext, NullFormatter
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.curves import within_budget
 from steinkit.errors import InputError
 from steinkit.plots.axes import logarithmic
 
@@ -166,7 +165,7 @@ def parts(draws: sk.Draws, budgets: list, kept: int) -> list[list[np.ndarray]]:
             late = there & (cost > BURN_IN * budget)
             if cost[there].min() > budget:  # finding the mode alone takes more
                 continue
-            sample = within_budget(sk.Sample(points=points[late], cost=cost[late]), budget)
+            sample = sk.Sample(points=points[late], cost=cost[late])[np.flatnonzero(cost[late] <= budget)]
             chains.append(evenly_spaced(sample, min(kept, len(sample))).points)
         found.append(chains)
     return found

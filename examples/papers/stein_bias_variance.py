@@ -77,8 +77,10 @@ def kept_draws(epsilon: float, seed: int) -> sk.Sample:
 def scores(epsilon: float, seed: int, sizes: list[int]) -> dict[str, np.ndarray]:
     """Compute the Stein discrepancies within each budget, shape (k,)."""
     target, sample = sk.targets.LogisticRegression.nodal(), kept_draws(epsilon, seed)
-    budgets = evaluations(sizes)
-    return {name: sk.curve(sample, target, budget=budgets, measure=name, units="raw").values for name in STEIN}
+    assert sample.cost is not None
+    paid = [int(np.searchsorted(sample.cost, budget, side="right")) for budget in evaluations(sizes)]
+    found = {name: sk.curve(sample, target, n=paid, measure=name, units="raw") for name in STEIN}
+    return {name: each.values[np.searchsorted(each.n, paid)] for name, each in found.items()}
 
 
 def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: list[float]) -> dict[str, np.ndarray]:

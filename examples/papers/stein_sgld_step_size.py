@@ -193,7 +193,7 @@ def picture(values: dict[str, Bands]) -> Figure:
     right = sk.reference_discrepancy(target, n=DRAWS, repeats=5, tolerance=1e-2)
     for ax, (name, points) in zip(np.concatenate(below), shown.items(), strict=True):
         scored = sk.graph_stein_discrepancy(points, target, units="raw", tolerance=1e-2)
-        plots.draws_with_density(scored, target, ax, reference=right, limit=2.5, colorbar=False)
+        plots.draws_with_density(scored, target, ax, reference=right, legend=False)
         ax.set(xlim=(-3.5, 4.5), ylim=(-5.0, 5.0))
         ax.set_title(f"{name}: {scored.value:.2g}", fontsize=12)
     return fig

@@ -97,7 +97,6 @@ _GRID = shared.Parsed(lambda text: [*map(float, text.strip(",").split(","))], "n
 @option_group(
     "Curve",
     option("--n", type=_GRID, metavar="N,N...", show_default="12 from 10 to all", help="Numbers of draws."),
-    option("--budget", type=_GRID, metavar="B,B...", help="Budgets instead, in units of the column cost."),
     shared.seed_option,
 )
 @option_group("Measures", shared.measure_option, shared.measure_options())
@@ -109,8 +108,8 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     \b
     steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
     \f
-    The curve of several FILEs, replicates of one sampler, is their median. The first n draws of K chains are the first
-    n/K of each chain, and a budget is divided in the same way.
+    Several FILEs are replicates of one sampler: the curve is their median. The first n draws of K chains are the first
+    n/K of each.
     """
     request = Request(files, options)
     if len(request.measures) > 1:
@@ -122,7 +121,6 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
             [*task.samples.values()],
             task.target,
             n=options["n"],
-            budget=options["budget"],
             measure=measure.name,
             rng=options["seed"],
             progress=on_terminal(),

@@ -149,13 +149,9 @@ measure_option = option(
 """``--measure``."""
 
 
-def measure_options(*, of_solver: bool = False, of_one_sample: bool = False) -> Decorator:
+def measure_options(*, of_solver: bool = False) -> Decorator:
     """Declare settings of the measures, those of solvers or the others."""
-    chosen = [
-        name
-        for name, each in all_options().items()
-        if each.help and each.of_solver == of_solver and each.of_one_sample <= of_one_sample
-    ]
+    chosen = [name for name, each in all_options().items() if each.help and each.of_solver == of_solver]
     return setting_options(*chosen, names_measures=True)
 
 
@@ -169,9 +165,7 @@ def _setting_option(name: str, names_measures: bool) -> Decorator:
     text = setting.help() if callable(setting.help) else setting.help
     kind: Any = _TYPES.get(name) or (setting.read if isinstance(setting.read, type) else Parsed(setting.read))
     how: dict[str, Any] = {"type": kind, "metavar": setting.metavar}
-    if setting.switched_on is not None:
-        how = {"flag_value": setting.switched_on, "type": type(setting.switched_on), "show_default": False}
-    elif setting.choices is not None:
+    if setting.choices is not None:
         how = {"type": click.Choice(setting.choices()), "metavar": "NAME"}
         text = f"{text}: {alternatives(setting.choices())}"
     if setting.default_text:

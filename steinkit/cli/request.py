@@ -230,11 +230,9 @@ class Request(NamedTarget):
     def _settings(self, sample: Sample) -> dict[str, Any]:
         """Return the measures' settings, with bounds of the sample's parameters."""
         found: dict[str, Any] = {"progress": on_terminal()}
-        for name, setting in all_options().items():
+        for name in all_options():
             if name in self.given:
                 found |= {name: self.given[name]}
-            if setting.implies:
-                found |= setting.implies.get(self.given[name], {})
         found["bounds"] = bounds_for(found["bounds"], sample)
         if found["operator"] is not None:
             from steinkit.discrepancy.operators import RiemannianLangevin

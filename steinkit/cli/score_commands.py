@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @shared.command()
 @shared.sample_options
-@option_group("Measures", shared.measure_option, shared.measure_options(of_one_sample=True))
+@option_group("Measures", shared.measure_option, shared.measure_options())
 @option_group("Solver", shared.measure_options(of_solver=True))
 @option_group("Verdict", shared.verdict_options, shared.fail_options)
 @option_group("Reference samples", shared.reference_options)

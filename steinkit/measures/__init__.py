@@ -1,262 +1,203 @@
-"""The measures of a sample by their names, under one signature: what `score`, `compare`, `curve` and `sweep` take.
+"""The measures of a sample by name, with one signature, for `score`, `compare`, `curve` and `sweep`.
 
     graph         graph Stein discrepancy          any dimension    certified bracket
     sliced        sliced graph Stein discrepancy   any dimension    certified bracket
     moments       moment Stein discrepancy         any dimension    an estimate, with a p-value
+    bias          bias of means and sds            any dimension    an estimate
     classical     classical Stein discrepancy      one dimension    certified bracket
     wasserstein   Wasserstein-1 distance           one dimension    bracket, needs the target's cdf
     ksd           kernel Stein discrepancy         any dimension    closed form, bracket of rounding
-    ess           effective sample size            any dimension    blind to bias; needs no target
+    ess           effective sample size            any dimension    an estimate; needs no target
 
-All but the last are distances of the sample from its target: smaller is better. Effective sample size counts the
-independent draws that would estimate as well *the distribution the chains converge to*, whatever that is.
-
-A measure is an object that holds all that is known of it: what it can be told, its command-line options included, what
-it claims, and the function that takes it.
+All but the last are distances of the sample from its target: smaller is better. The effective sample size is the number
+of independent draws with the same precision. It does not detect bias, because it does not depend on the target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from steinkit.errors import UsageError, require_known
 from steinkit.measurement import Measurement
-from steinkit.measures.options import Measure, Option, shared, units_of_one
+from steinkit.measures.options import Measure, Option, imported, shared, units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
 from steinkit.text import listed
 
-_BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
 _BRACKET = ("bounds", "units", "tolerance", "max_seconds")
 
 
-def _solver_choices() -> str:
-    from steinkit.discrepancy.graph.solvers import solver_choices
-
-    return solver_choices()
-
-
-GRAPH = Measure(
-    "graph",
-    "graph Stein discrepancy",
-    "discrepancy.graph.discrepancy.graph_stein_discrepancy",
-    shared(*_BRACKET, "stein_factors")
-    | {
-        "dilation": Option(default=2.0, metavar="T", help="Stretch of the spanner, above 1"),
-        "graph": Option(default="spanner", choices=lambda: ("spanner", "complete"), help="Pairs of draws"),
-        "solver": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_solver_choices),
-    }
-    | shared("operator", "n_jobs", "progress"),
-    reuses_scores=True,
-    has_picture=True,
-)
-
-SLICED = Measure(
-    "sliced",
-    "sliced graph Stein discrepancy",
-    "discrepancy.sliced.sliced_stein_discrepancy",
-    shared(*_BRACKET, "stein_factors"),
-    reuses_scores=True,
-    has_picture=True,
-)
-
-MOMENTS = Measure(
-    "moments",
-    "moment Stein discrepancy",
-    "discrepancy.moments.moment_stein_discrepancy",
-    shared("bounds", "units", "max_seconds"),
-    fixed={"by_chain": True},
-    claim="estimated",
-    reuses_scores=True,
-    has_picture=True,
-)
-
-
-BIAS = Measure(
-    "bias",
-    "bias of means and standard deviations",
-    "diagnosis.bias.estimate.estimate_bias",
-    shared("bounds", "max_seconds"),
-    fixed={"method": "regression"},
-    claim="estimated",
-    reuses_scores=True,
-)
-
-CLASSICAL = Measure(
-    "classical",
-    "classical Stein discrepancy",
-    "discrepancy.classical.classical_stein_discrepancy",
-    shared(*_BRACKET, "stein_factors"),
-    max_dim=1,
-)
-
-WASSERSTEIN = Measure(
-    "wasserstein",
-    "Wasserstein distance",
-    "discrepancy.wasserstein.wasserstein_distance",
-    shared("units", "tolerance", "max_seconds"),
-    claim="found",
-    needs="target",
-    max_dim=1,
-    refuses={
-        "bounds": "measure wasserstein reads the target from its cdf, which bounds do not cut off; leave out one of "
-        "the two"
-    },
-)
-
-
-def _kernel_names() -> tuple[str, ...]:
-    from steinkit.discrepancy.kernel.base_kernels import kernel_names
-
-    return kernel_names()
-
-
-def _kernel(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    """The discrepancy, and the p-value of its test where bootstrap samples are asked for."""
+def _kernel(
+    sample: Sample,
+    target: Target | None,
+    *,
+    kernel: Any,
+    kernel_scale: float | None = None,
+    statistic: Any,
+    **settings: Any,
+) -> Measurement:
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
-    from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
-    from steinkit.discrepancy.kernel.ksd import BootstrapTest, kernel_stein_discrepancy
+    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
 
-    given = dict(settings)
-    given["kernel"] = scaled_kernel(given["kernel"], given.pop("kernel_scale"))
-    form = {name: given.pop(name) for name in ("statistic", "squared")}
-    bootstrap, seed = given.pop("bootstrap"), given.pop("seed")
-    result = kernel_stein_discrepancy(sample, target, **form, **given)
-    if bootstrap:
-        test = kernel_stein_test(sample, target, n_bootstrap=bootstrap, rng=seed, **given)
-        result = replace(result, test=BootstrapTest(test.p_value, test.flip_probability, bootstrap))
-    return result
+    settings |= {"statistic": statistic, "squared": statistic == "u"}  # a U-statistic can be negative
+    return kernel_stein_discrepancy(sample, target, kernel=scaled_kernel(kernel, kernel_scale), **settings)
 
 
-KSD = Measure(
-    "ksd",
-    "kernel Stein discrepancy",
-    _kernel,
-    shared("bounds", "units", "operator")
-    | {
-        "kernel": Option(
-            default="imq",
-            choices=_kernel_names,
-            help="Base kernel",
-            may_be_object=True,
-            recorded=lambda value: value if isinstance(value, str) else repr(value),
-        ),
-        "kernel_scale": Option(metavar="SCALE", default_text="the kernel's own", help="Kernel scale, in these units"),
-        "statistic": Option(
-            default="v",
-            choices=lambda: ("v", "u"),
-            implies={"u": {"squared": True}},
-            help="Statistic",
-        ),
-        "squared": Option(default=False, read=bool),
-        "bootstrap": Option(
-            default=0,
-            read=int,
-            flag="p-value",
-            switched_on=_BOOTSTRAP,
-            of_one_sample=True,
-            help=f"Also test the draws, with {_BOOTSTRAP} bootstrap samples",
-        ),
-        "seed": Option(default=0, read=int, of_one_sample=True),
-    }
-    | shared("max_seconds", "n_jobs"),
-    reuses_scores=True,
-)
-
-
-def _ess(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+def _ess(sample: Sample, target: Target | None) -> Measurement:
     from steinkit.chains import chain_diagnostics
 
     return chain_diagnostics(sample)
 
 
-ESS = Measure(
-    "ess",
-    "effective sample size",
-    _ess,
-    smaller_is_better=False,
-    claim="estimated",
-    needs="draws",
+_ALL = (
+    Measure(
+        "graph",
+        "graph Stein discrepancy",
+        imported("discrepancy.graph.discrepancy.graph_stein_discrepancy"),
+        shared(*_BRACKET, "stein_factors")
+        | {
+            "dilation": Option(default=2.0, metavar="T", help="Stretch of the spanner, above 1"),
+            "graph": Option(default="spanner", choices=lambda: ("spanner", "complete"), help="Pairs of draws"),
+            "solver": Option(
+                default="auto",
+                read=str,
+                of_solver=True,
+                metavar="NAME",
+                help=imported("discrepancy.graph.solvers.solver_choices"),
+            ),
+        }
+        | shared("operator", "n_jobs", "progress"),
+        has_picture=True,
+    ),
+    Measure(
+        "sliced",
+        "sliced graph Stein discrepancy",
+        imported("discrepancy.sliced.sliced_stein_discrepancy"),
+        shared(*_BRACKET, "stein_factors"),
+        has_picture=True,
+    ),
+    Measure(
+        "moments",
+        "moment Stein discrepancy",
+        partial(imported("discrepancy.moments.moment_stein_discrepancy"), by_chain=True),
+        shared("bounds", "units", "max_seconds"),
+        claim="estimated",
+        has_picture=True,
+    ),
+    Measure(
+        "bias",
+        "bias of means and standard deviations",
+        partial(imported("diagnosis.bias.estimate.estimate_bias"), method="regression"),
+        shared("bounds", "max_seconds"),
+        claim="estimated",
+    ),
+    Measure(
+        "classical",
+        "classical Stein discrepancy",
+        imported("discrepancy.classical.classical_stein_discrepancy"),
+        shared(*_BRACKET, "stein_factors"),
+    ),
+    Measure(
+        "wasserstein",
+        "Wasserstein distance",
+        imported("discrepancy.wasserstein.wasserstein_distance"),
+        shared("units", "tolerance", "max_seconds"),
+        claim="found",
+        needs="target",
+        refuses={"bounds": "measure wasserstein uses the cdf of the target, which ignores bounds; omit one of the two"},
+    ),
+    Measure(
+        "ksd",
+        "kernel Stein discrepancy",
+        _kernel,
+        shared("bounds", "units", "operator")
+        | {
+            "kernel": Option(
+                default="imq",
+                choices=imported("discrepancy.kernel.base_kernels.kernel_names"),
+                help="Base kernel",
+                may_be_object=True,
+                recorded=lambda value: value if isinstance(value, str) else repr(value),
+            ),
+            "kernel_scale": Option(
+                metavar="SCALE", default_text="the kernel's own", help="Kernel scale, in these units"
+            ),
+            "statistic": Option(default="v", choices=lambda: ("v", "u"), help="Statistic; u is squared"),
+        }
+        | shared("max_seconds", "n_jobs"),
+    ),
+    Measure("ess", "effective sample size", _ess, smaller_is_better=False, claim="estimated", needs="draws"),
 )
-
-
-_SATURATES_FROM = 3  # dimensions
-_MEASURES = {measure.name: measure for measure in (GRAPH, SLICED, MOMENTS, BIAS, CLASSICAL, WASSERSTEIN, KSD, ESS)}
+_MEASURES = {measure.name: measure for measure in _ALL}
 
 
 def measure_names() -> tuple[str, ...]:
-    """Names of the measures."""
+    """Return the names of the measures."""
     return tuple(_MEASURES)
 
 
 def find_measure(name: str) -> Measure:
-    """The measure of this name.
+    """Return the measure of a name.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If the name is not known.
     """
     require_known([name], _MEASURES, "no measure named", "the measures")
     return _MEASURES[name]
 
 
 def default_measure(dim: int, *, operator: object = None) -> str:
-    """The measure to take of samples where nobody names one.
+    """Return the name of the default measure in a dimension.
 
-    Up to two dimensions the graph Stein discrepancy, which sees most. Above it saturates at sizes that people have, and
-    then prefers samples that are too narrow; the sliced one does not. It knows the Langevin operator only, though: with
-    another operator it is the graph's again.
+    In one and two dimensions it is the graph Stein discrepancy, which detects most. In higher dimensions that
+    discrepancy saturates at common sample sizes, and then prefers samples that are too narrow; the sliced one does not.
+    With an operator other than Langevin's it is the graph Stein discrepancy again.
     """
-    return GRAPH.name if dim < _SATURATES_FROM or operator is not None else SLICED.name
+    return "graph" if dim <= 2 or operator is not None else "sliced"
 
 
 def all_options() -> dict[str, Option]:
-    """The settings of all measures by their names; those that measures share stand at the first."""
-    return {name: option for measure in _MEASURES.values() for name, option in measure.options.items()}
+    """Return the options of all measures by name."""
+    return {name: option for measure in _ALL for name, option in measure.options.items()}
 
 
 def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
-    """Refuse settings that nobody reads.
+    """Require that one of the chosen measures reads each setting.
 
     Parameters
     ----------
     settings : mapping
-        Settings by their names.
+        Settings by name.
     measures : sequence of str
-        The measures that are to be taken.
+        Names of the chosen measures.
 
     Raises
     ------
     UsageError
-        If no measure has such a setting, or none of those to be taken; the message names those that have.
+        If none of these measures has a setting.
     """
-    require_settings(settings)
+    _require_settings(settings)
     chosen = [find_measure(name) for name in measures]
     for name in settings:
         if not any(name in measure.options or name in measure.refused for measure in chosen):
             takers = takers_of(name)
             raise UsageError(
-                f"{name} is a setting of {listed(takers, most=len(takers))}, and the measures are "
-                f"{', '.join(measures)}; leave it out, or measure {' or '.join(takers)} as well"
+                f"{name} is a setting of {listed(takers, most=len(takers))}, got measures {', '.join(measures)}; omit "
+                f"it, or add {' or '.join(takers)}"
             )
 
 
-def require_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that no measure has.
-
-    Raises
-    ------
-    UsageError
-        If there is one; the message names those there are.
-    """
+def _require_settings(settings: Mapping[str, Any]) -> None:
     require_known(settings, all_options(), "no measure has a setting", "the settings")
 
 
 def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings that values depend on, as JSON keeps them; of an operator a record holds the fingerprint instead."""
+    """Return all settings that affect values, as JSON stores them; a record replaces an operator by its fingerprint."""
     return {
         name: option.recorded(settings.get(name, option.default))
         for name, option in all_options().items()
@@ -265,8 +206,8 @@ def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def takers_of(setting: str) -> tuple[str, ...]:
-    """Names of the measures that have a setting."""
-    return tuple(name for name, measure in _MEASURES.items() if setting in measure.options)
+    """Return the names of the measures that have a setting."""
+    return tuple(measure.name for measure in _ALL if setting in measure.options)
 
 
 def take_measure(
@@ -276,7 +217,7 @@ def take_measure(
     settings: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Measurement:
-    """Take one measure of a sample.
+    """Measure a sample.
 
     Parameters
     ----------
@@ -284,24 +225,31 @@ def take_measure(
         One of `measure_names`.
     sample : Sample
     target : Target, optional
-        Not needed for ess, nor where the sample stores scores, but by wasserstein.
+        Target distribution; not needed for "ess", or if the sample stores scores and the measure is not "wasserstein".
     settings : mapping, optional
-        Settings by their names, which may be of several measures: the measure reads its own.
+        Settings by name, possibly of several measures.
     **changes
-        Settings that differ.
+        Settings that replace those of `settings`.
 
     Raises
     ------
     UsageError, InputError, SolverError
-        As the measure's own function does.
+        As the function of the measure does.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from steinkit.measures import take_measure
+    >>> take_measure("ksd", sk.Sample([0.0, 1.0, -1.0]), sk.targets.Normal([0.0])).measure
+    'ksd'
     """
     measure = find_measure(name)
     if measure.needs == "target" and target is None:
-        raise UsageError(f"measure {name} needs a target; stored scores are not enough for it")
+        raise UsageError(f"measure {name} needs a target, got stored scores only")
     given = {**(settings or {}), **changes}
-    require_settings(given)
+    _require_settings(given)
     notes: tuple[str, ...] = ()
     if "units" in measure.options:
         given["units"], notes = units_of_one(sample, target, given)
-    found = measure.take(sample, target, measure.settings_from(given))
+    found = measure.take(sample, target, given)
     return replace(found, warnings=(*found.warnings, *notes)) if notes else found  # type: ignore[type-var]

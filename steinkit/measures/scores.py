@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from steinkit import __version__
 from steinkit.diagnosis.verdict_text import WORST, unjudged_sentence, verdict_blocks
 from steinkit.measurement import CERTIFIED_BETWEEN, Measurement, Reference
-from steinkit.result import ESTIMATE, Origin, Result, Statement, running_text
+from steinkit.result import Origin, Result, Statement, running_text
 from steinkit.sample import Sample
-from steinkit.text import Table, count, filled, one_line, rounded_outwards, sentence, units_label, units_sentence
+from steinkit.text import Table, count, filled, one_line, sentence, units_label, units_sentence
 
 if TYPE_CHECKING:
     from steinkit.diagnosis.verdict_result import Verdict
     from steinkit.units import Units
 
-_ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
+_LEFT = ("coordinate", CERTIFIED_BETWEEN)
 _MAY_BE_USED = "Can these draws be used?"
 _BARE = (
     "A single value cannot tell: it decreases with the number of draws, and its level depends on the target. Compare "
@@ -31,22 +31,22 @@ _CHANCE = (
 
 @dataclass(frozen=True, eq=False)
 class Scores(Result):
-    """Measures of a sample and its verdict.
+    """Measures of a sample, and its verdict.
 
     Attributes
     ----------
     sample : Sample
-        Under the names that the measures gave its coordinates: the target's, where nobody named them.
+        The sample, with the names of the target if it had none.
     measurements : tuple of Measurement
     references : mapping of str to Reference
-        By the measures that independent samples were scored by.
+        Values of exact samples, by measure.
     verdict : Verdict or None
-        None where none was asked for, or could be had.
     unjudged : str or None
-        Why none could be had, which a warning says, too.
+        Reason of a missing verdict; None if no verdict was requested.
     warnings : tuple of str
+        Limitations of the results.
     origin : Origin or None
-        Where a command line made it.
+        Command that made the result, if any.
     """
 
     sample: Sample
@@ -72,12 +72,12 @@ class Scores(Result):
         return self.references.get(each.measure)
 
     def to_dict(self) -> dict[str, Any]:
-        """List what was measured; the reference is that of the first measure that has one.
+        """Return the scores as in JSON; "reference" is that of the first measure that has one.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         references = {name: reference.to_dict() for name, reference in self.references.items()}
         return {
@@ -107,15 +107,22 @@ class Scores(Result):
 
     def statements(self) -> tuple[Statement, ...]:
         """State the verdict and every measure; without a reference or verdict also a caution."""
-        said = [*self._judged, *(said for each in self.measurements for said in self._said(each))]
-        if self.verdict is None and not any(each.kind == "comparison" for each in said):
-            said.append(Statement("comparison", "Is that good?", _BARE))
-        return tuple(said)
+        found: list[Statement] = []
+        if self.verdict is not None:
+            found += self.verdict.statements()
+            if not self.verdict.is_biased:
+                found.append(Statement("limits", "Why do the measures report a discrepancy?", _CHANCE))
+        elif self.unjudged:
+            found.append(Statement("number", _MAY_BE_USED, unjudged_sentence(self.unjudged)))
+        found += [each for measured in self.measurements for each in self._statements(measured)]
+        if self.verdict is None and not any(each.kind == "comparison" for each in found):
+            found.append(Statement("comparison", "Is the value small?", _BARE))
+        return tuple(found)
 
     def tables(self) -> tuple[Table, ...]:
-        """List the biases, all measures, and each measure by coordinate."""
+        """List the biases, and each measure by coordinate."""
         biases = () if self.verdict is None else self.verdict.tables()
-        return (*biases, self._side_by_side, *(table for each in self.measurements for table in self._tables(each)))
+        return (*biases, *(table for each in self.measurements for table in self._tables(each)))
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List the sample, its units and its origin."""
@@ -131,61 +138,34 @@ class Scores(Result):
         Parameters
         ----------
         everything : bool
-            All faults, tests and limits, how each number was computed, and all parameters: not the worst ten only.
+            True to include all findings, tests and limits, the computation of each number, and all parameters instead
+            of the ten worst.
 
         Returns
         -------
         str
-            Of several lines, as ``steinkit score`` prints it.
+            Text as ``steinkit score`` prints it.
         """
-        blocks = [
-            one_line(self.subject or "The sample"),
-            *verdict_blocks(self.verdict, self.unjudged, everything=everything),
-        ]
+        blocks = [one_line(self.subject or "The sample")]
+        blocks += verdict_blocks(self.verdict, self.unjudged, everything=everything)
         if self.verdict is not None and not everything:
             blocks.append(filled(self.verdict.untested_sentence))
         elif self.verdict is not None and not self.verdict.is_biased:
             blocks.append(filled(_CHANCE))
         if self.units is not None:
             blocks.append(filled(units_sentence(self.units.document)))
-        if len(self.measurements) > 1:
-            blocks.append(self._side_by_side.text(_ON_THE_LEFT))
-        left_out = set() if everything else {"draws", "method"} | ({"limits"} if self.verdict else set())
+        omitted = set() if everything else {"draws", "method"} | ({"limits"} if self.verdict else set())
         for each in self.measurements:
-            blocks.append(running_text([said for said in self._said(each) if said.kind not in left_out]))
-            blocks += [table.text(_ON_THE_LEFT, None if everything else WORST) for table in self._tables(each)]
+            blocks.append(running_text([text for text in self._statements(each) if text.kind not in omitted]))
+            blocks += [table.text(_LEFT, None if everything else WORST) for table in self._tables(each)]
         return "\n\n".join(blocks)
 
-    def _said(self, each: Measurement) -> tuple[Statement, ...]:
+    def _statements(self, each: Measurement) -> tuple[Statement, ...]:
         is_biased = self.verdict is not None and self.verdict.is_biased
         return each.statements(self.reference(each), is_biased=is_biased)
 
     def _tables(self, each: Measurement) -> tuple[Table, ...]:
         return each.tables(self.reference(each))
-
-    @property
-    def _judged(self) -> list[Statement]:
-        """Statements on the verdict, or on the reason why there is none."""
-        if self.verdict is None:
-            return [Statement("number", _MAY_BE_USED, unjudged_sentence(self.unjudged))] if self.unjudged else []
-        said = [*self.verdict.statements()]
-        if self.verdict.is_biased:
-            return said
-        return [*said, Statement("limits", "What do the measures say, then?", _CHANCE)]
-
-    @property
-    def _side_by_side(self) -> Table:
-        """Table of all measures."""
-        rows = []
-        for each in self.measurements:
-            proof, reference = ESTIMATE, self.reference(each)
-            if each.claims != "estimated":
-                proof = " and ".join(rounded_outwards(each.lower, each.upper))
-            others = "" if reference is None else "{:.4g} to {:.4g}".format(*reference.range)
-            row = (each.full_title, each.shown, proof, others)
-            rows.append(row if self.references else row[:3])
-        columns = ("measure", "value", "between", *(["independent samples"] if self.references else []))
-        return Table("Measures of the sample", columns, tuple(rows))
 
 
 def sample_document(sample: Sample) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Several measures of one sample, of independent samples where they are wanted, and the verdict beside them."""
+"""Score a sample: its measures, those of exact samples, and its verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
 from steinkit.measurement import Measurement
-from steinkit.measures import all_options, take_measure
+from steinkit.measures import take_measure
 from steinkit.measures.options import Measure
 from steinkit.measures.scores import Scores
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.reference import LongRun, Reference
 
 LEVEL = 0.01
-"""The p-value from which draws are said not to come from the target, where nobody names another."""
-_REFERENCE_TOLERANCE = 1e-3  # independent samples differ among themselves by far more
+"""Default level: a verdict rejects samples with a smaller p-value."""
+_REFERENCE_TOLERANCE = 1e-3  # the values of exact samples vary by far more
 
 
 class Judgement(NamedTuple):
-    """What came of judging a sample.
+    """The verdict on a sample, or the reason why there is none.
 
     Attributes
     ----------
     verdict : Verdict or None
     unjudged : str or None
-        Why there is none, where one was asked for.
+        Reason of a missing verdict; None if no verdict was requested.
     notes : tuple of str
-        What a reader should know of either.
+        Warnings on either.
     """
 
     verdict: Verdict | None = None
@@ -47,18 +47,18 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Judging:
-    """How samples are judged.
+    """Options of the verdicts on samples.
 
     Attributes
     ----------
     level : float
-        The p-value from which draws are said not to come from the target.
+        Level of the test.
     matters : float, optional
-        Size in standard units of moments that matter, if that is asked.
+        Smallest bias that matters, in standard units.
     looks : int
-        How often a growing run is looked at.
+        Number of analyses of a growing run.
     score_batch : int, optional
-        Data read for the score of each draw, where it shall not be all.
+        Data points per score; by default all.
     """
 
     level: float = LEVEL
@@ -72,15 +72,15 @@ class Judging:
         require_sensible(self.level, self.matters, self.looks)
 
     def judge(self, sample: Sample, target: Target | None, settings: Mapping[str, Any], *, rng: Seed) -> Judgement:
-        """The verdict on a sample and what its reader should know, or why there is none.
+        """Return the verdict on a sample, or the reason why there is none.
 
         Parameters
         ----------
         sample : Sample
         target : Target, optional
-            Without it, and without scores in the sample, nobody asks for a verdict and none is missed.
+            Target distribution. Without it, and without stored scores, there is no verdict, and no warning.
         settings : mapping
-            Of measures; "bounds" are those of the support.
+            Settings of the measures; "bounds" apply to the verdict, too.
         rng : int, numpy.random.Generator or None
         """
         from steinkit.diagnosis.verdict import verdict
@@ -89,13 +89,13 @@ class Judging:
             return Judgement()
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the verdict's warnings too
+                warnings.simplefilter("ignore", SteinkitWarning)  # the verdict repeats them
                 found = verdict(sample, target, bounds=settings.get("bounds"), rng=rng, **vars(self))
         except SteinkitError as error:
-            why = str(error)
+            reason = str(error)
             if isinstance(error, SolverError) and math.isfinite(seconds_left()):
-                why = "time ran out before the draws were judged: allow more (max_seconds, --max-seconds), or thin them"
-            return Judgement(None, why, (Caution(f"there is no verdict: {why}"),))
+                reason = "the time limit was too short; increase max_seconds (--max-seconds), or thin the draws"
+            return Judgement(None, reason, (Caution(f"there is no verdict: {reason}"),))
         return Judgement(found, None, found.warnings if found.enough_draws else ())
 
 
@@ -110,7 +110,7 @@ def score_sample(
     judging: Judging | None = None,
     rng: Seed = 0,
 ) -> Scores:
-    """Take measures of a sample, then of independent samples, and judge it; what fails then costs nothing else.
+    """Measure a sample and exact samples, and judge it; a failure of the latter two is a warning.
 
     Parameters
     ----------
@@ -118,16 +118,15 @@ def score_sample(
     target : Target, optional
     measures : sequence of Measure
     settings : mapping
-        Of all the measures, by their names. Of "max_seconds" each of them has a share, as have references and verdict.
+        Settings by name. The measures, references and the verdict share "max_seconds".
     repeats : int
-        How many independent samples to measure, of the sample's effective size; the target must be one that can be
-        drawn from.
+        Number of independent samples to measure, of the sample's effective size.
     run : LongRun, optional
-        A long run of the user's own whose blocks are measured instead.
+        Exact run whose blocks are measured instead.
     judging : Judging, optional
-        How to judge it; by default there is no verdict.
+        Options of the verdict; by default there is none.
     rng : int, numpy.random.Generator or None
-        Seed of the independent samples, and of the verdict.
+        Random seed of the independent samples and of the verdict.
 
     Raises
     ------
@@ -138,28 +137,44 @@ def score_sample(
 
     references: dict[str, Reference] = {}
     size = effective_size(sample) if repeats or run else 0
-    compared = [measure for measure in measures if measure.has_bracket] if repeats or run else []
+    compared = [measure.name for measure in measures if measure.has_bracket] if repeats or run else []
     shares = Shares(len(measures) + len(compared) + (judging is not None))
     progress = settings.get("progress", False)
     with time_limit(settings.get("max_seconds")), watched(progress), warnings.catch_warnings():
-        leave_to_results()  # what they say is in the results' warnings too
+        leave_to_results()
         taken: dict[str, Measurement] = {}
         for measure in measures:
             with shares.one():
                 taken[measure.name] = take_measure(measure.name, sample, target, settings)
         notes = [note for each in taken.values() for note in each.warnings]
-        given: dict[str, Any] = {"run": run, "rng": rng, "settings": settings, "progress": progress}
-        for name in (measure.name for measure in compared):
+        for name in compared:
             try:
                 with shares.one():
-                    references[name] = measured_reference([taken[name]], target, size, repeats, **given)
-            except SolverError as error:  # the sample's own answer stands
+                    references[name] = measured_reference(
+                        [taken[name]], target, size, repeats, run=run, rng=rng, settings=settings, progress=progress
+                    )
+            except SolverError as error:
                 notes.append(f"the reference samples were not scored: {error}")
         judgement = Judgement() if judging is None else judging.judge(sample, target, settings, rng=rng)
     points = (getattr(each, "sample", None) for each in taken.values())
     names = next((each.names for each in points if each is not None), sample.names)
-    found, unjudged, said = judgement
-    return Scores(replace(sample, names=names), tuple(taken.values()), references, found, unjudged, (*notes, *said))
+    found, unjudged, doubts = judgement
+    return Scores(replace(sample, names=names), tuple(taken.values()), references, found, unjudged, (*notes, *doubts))
+
+
+def require_sampler(target: Target | None, settings: Mapping[str, Any]) -> Target:
+    """Return the target if exact samples can be drawn from it within the bounds.
+
+    Raises
+    ------
+    UsageError
+        If it has no sampler, or the bounds are not its own.
+    """
+    truncated = settings.get("bounds") is not None and target is not None and target.bounds is None
+    if target is None or not target.can_sample or truncated:
+        got = "stored scores" if target is None else f"{target.label}{' with other bounds' if truncated else ''}"
+        raise UsageError(f"a reference needs a target with a sampler, or reference_draws; got {got}")
+    return target
 
 
 def measured_reference(
@@ -173,21 +188,21 @@ def measured_reference(
     settings: Mapping[str, Any],
     progress: bool,
 ) -> Reference:
-    """Measure right samples like those measured, as exactly as their spread deserves.
+    """Measure exact samples like those measured.
 
     Parameters
     ----------
     measured : sequence of Measurement
-        Of one measure; none of the samples drawn is measured more exactly than the least exact of these.
+        Results of one measure. The tolerance is the largest of theirs, and at least 1e-3.
     target : Target, optional
-        Needed for samples drawn.
+        Target distribution; not needed with a run.
     n, repeats : int
-        Independent draws that a sample is worth, and samples drawn.
+        Effective size, and number of independent samples.
     run : LongRun, optional
-        Whose blocks are measured instead.
+        Exact run whose blocks are measured instead.
     rng : int, numpy.random.Generator or None
     settings : mapping
-        Those of the measurements.
+        Settings of the measurements.
     progress : bool
 
     Raises
@@ -197,16 +212,13 @@ def measured_reference(
     """
     from steinkit.discrepancy.reference import reference_discrepancy
 
-    options = all_options()
-    alike = {name: value for name, value in settings.items() if not options[name].of_one_sample}
     reached = [getattr(each, "tolerance", 0.0) for each in measured]
-    alike |= {"tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
+    alike = {**settings, "tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     units = getattr(measured[0], "units", None)
-    if units is not None:  # independent samples are in their own beside a sample in its own
+    if units is not None:  # if a sample is measured in its own units, so are the exact ones
         alike["units"] = "own" if units.kind == "own" else units
     take = partial(take_measure, measured[0].measure, settings=alike)
     if run is not None:
         return run.reference(target, n, progress=progress, discrepancy=take)
-    if target is None:
-        raise UsageError("stored scores cannot be drawn from, so there is no reference; give a target, or a long run")
-    return reference_discrepancy(target, n, repeats, rng=rng, progress=progress, discrepancy=take)
+    source = require_sampler(target, settings)
+    return reference_discrepancy(source, n, repeats, rng=rng, progress=progress, discrepancy=take)

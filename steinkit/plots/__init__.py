@@ -1,7 +1,7 @@
-"""Pictures: where a sample is wrong, settings and samples side by side, and falling discrepancies.
+"""Figures of results: draws and their test functions, biases, comparisons, curves and sweeps.
 
-Each function draws on the Axes given, or on new ones, and returns the Axes; `picture` arranges
-several on a Figure.
+Most functions draw on the Axes given, or on those of a new pyplot figure, and return the Axes. `picture` and `biases`
+return a Figure.
 """
 
 import lazy_loader

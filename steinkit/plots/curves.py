@@ -1,4 +1,4 @@
-"""Pictures of curves with their rates, and of samples by rank. No message hangs on a colour alone."""
+"""Figures of curves with their rates, and of the ranking of samples."""
 
 from __future__ import annotations
 
@@ -10,163 +10,148 @@ import numpy as np
 from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
 from steinkit.errors import printable
-from steinkit.measurement import Reference
 from steinkit.measures import find_measure
-from steinkit.plots.axes import axes_or_new, logarithmic, open_frame, told_apart
+from steinkit.plots.axes import BLUE, DARK, GRAY, RED, axes_or_new, in_style, legend_below, logarithmic, wrapped
 from steinkit.text import compact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LINE, _FIT, _GUIDE = "#0072B2", "#D55E00", "0.45"
-_GUIDE_SLOPE = -0.5  # of independent draws
-_GUIDED = "slope of independent draws"  # what marks the guide
-_VISIBLE = 0.005  # relative width from which a bracket can be seen
+_RATE = -0.5  # of independent draws
+_GUIDE = "rate of independent draws (-0.5)"
+_DECADES = 20.0  # ratio of the limits from which the axis is logarithmic
 
 
+@in_style
 def curve(
     result: Curve,
     ax: Axes | None = None,
     *,
     label: str | None = None,
-    color: str = _LINE,
+    color: str = BLUE,
     marker: str = "o",
 ) -> Axes:
-    """Plot the measure against the number of draws (or the cost) on logarithmic axes, with the line of the rate.
+    """Plot a measure against the number of draws, with its fitted rate, on logarithmic axes.
 
-    A dotted line through the first value falls as n^-1/2, as a discrepancy of independent draws does. The brackets
-    are drawn where they are wide enough to be seen, the bootstrap interval of replicates as a band.
+    A dotted line through the first value shows the rate n^-1/2 of independent draws. Vertical lines are certified
+    brackets, and a band is the bootstrap interval over replicates.
 
     Parameters
     ----------
     result : Curve
-        From `steinkit.curve`.
+        Result of `steinkit.curve`.
     ax : matplotlib Axes, optional
-        Where to draw, and several curves can share them; Axes of a new figure of pyplot if not given.
+        Axes for the curve, which several curves may share; by default those of a new pyplot figure.
     label : str, optional
-        Name of the curve in the legend; its rate is added.
+        Name of the curve in the legend, which adds its rate; by default the title of the measure.
     color, marker : str
-        Of several curves, those of :func:`steinkit.plots.look`.
+        Color and marker of the curve; see `steinkit.plots.look`.
 
     Returns
     -------
     matplotlib Axes
-        Those given, or the new ones.
+        The Axes drawn on.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> draws = sk.targets.Normal([0.0]).sample(200, 0)
+    >>> result = sk.curve(draws, sk.targets.Normal([0.0]), measure="ksd")
+    >>> sk.plots.curve(result, Figure().add_subplot()).get_xlabel()
+    'draws'
     """
     ax, measure = axes_or_new(ax), find_measure(result.measure)
-    x = result.n if result.budget is None or result.cost is None else result.cost
-    values, lower, upper, has_rate = result.values, result.lower, result.upper, math.isfinite(result.rate)
+    x, values, lower, upper = result.n, result.values, result.lower, result.upper
+    has_rate = math.isfinite(result.rate)
     name = measure.title if label is None else printable(label)
-    known = f", rate {result.rate:.2f}" if has_rate else ""
-    ax.plot(x, values, color=color, marker=marker, markersize=4, label=f"{name}{known}")
+    ax.plot(
+        x,
+        values,
+        color=color,
+        marker=marker,
+        markersize=4,
+        label=f"{name}, rate {result.rate:.2f}" if has_rate else name,
+    )
     if result.interval is not None:
-        low, high = result.interval.T
-        ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0.0)
-    positive = bool((values[np.isfinite(values)] > 0.0).all())
-    guided = any(line.get_gid() == _GUIDED for line in ax.lines)  # one is enough where curves share the Axes
-    if positive and measure.smaller_is_better and not guided and np.isfinite(values).any():
-        first = int(np.isfinite(values).argmax())
-        falling = values[first] * (x[first:] / x[first]) ** _GUIDE_SLOPE
-        ax.plot(x[first:], falling, color=_GUIDE, linestyle=":", linewidth=1.2, label="slope -1/2", gid=_GUIDED)
-    wide = upper - lower > _VISIBLE * np.abs(upper)
-    if wide.any():
-        ax.vlines(x[wide], lower[wide], upper[wide], color=color, linewidth=2.5, alpha=0.6)
+        ax.fill_between(x, *result.interval.T, color=color, alpha=0.2, linewidth=0.0)
+    ax.vlines(x, lower, upper, color=color, linewidth=2.5, alpha=0.6)
+    finite = np.flatnonzero(np.isfinite(values))
+    positive = bool((values[finite] > 0.0).all())
+    if positive and len(finite) and measure.smaller_is_better and _GUIDE not in [each.get_label() for each in ax.lines]:
+        falling = values[finite[0]] * (x[finite[0] :] / x[finite[0]]) ** _RATE
+        ax.plot(x[finite[0] :], falling, color=DARK, linestyle=":", linewidth=1.2, label=_GUIDE)
     if has_rate:
         tail = x[result.tail]
-        centre = np.exp(np.log(values[result.tail]).mean() - result.rate * np.log(tail).mean())
-        ax.plot(tail, centre * tail**result.rate, color=_FIT if label is None else color, linestyle="--", linewidth=1.2)
+        center = np.exp(np.log(values[result.tail]).mean() - result.rate * np.log(tail).mean())
+        fitted = RED if label is None else color
+        ax.plot(tail, center * tail**result.rate, color=fitted, linestyle="--", linewidth=1.2)
     logarithmic(ax, "xy" if positive else "x")
-    ax.set_xlabel("draws" if result.budget is None else "cost of the draws")
+    ax.set_xlabel("draws")
     ax.set_ylabel(measure.title)
-    ax.legend(fontsize=8, framealpha=0.9)
+    legend_below(ax)
     return ax
 
 
-_RANK_LINE, _UNRANKED, _OTHERS = "#0072B2", "0.5", "0.45"
-_BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7}  # of a number
-_DECADES = 20.0  # ratio of the ends from which the axis is logarithmic
-_NOT_RANKED = "(not ranked)"
-_LONGEST_NAME = 24  # letters of a line
-
-
+@in_style
 def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | None = None) -> Axes:
-    """Plot samples by rank: a mark at the value, the certified bracket, and the range of independent samples as a band.
+    """Plot samples by rank, with certified brackets and the range of independent samples.
 
-    Where the samples differ in size, each has the band of independent samples as many as its own draws.
-
-    Samples that the measure does not rank follow as grey rings. The axis is logarithmic where values span decades.
+    Samples that the measure does not rank are the last ones, drawn as gray rings.
 
     Parameters
     ----------
     result : Comparison
-        From `compare`.
+        Result of `steinkit.compare`.
     ax : matplotlib Axes, optional
-        Where to draw; Axes of a new figure of pyplot if not given.
+        Axes to draw on; by default those of a new pyplot figure.
     measure : str, optional
-        One of those compared by; the first if not given.
+        Measure of the ranking; by default the first one of the comparison.
 
     Returns
     -------
     matplotlib Axes
-        Those given, or the new ones.
+        The Axes drawn on.
 
     Raises
     ------
     UsageError
-        If there is no measure of this name.
+        If the measure is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> draws = np.linspace(-2.0, 2.0, 40)
+    >>> result = sk.compare({"a": draws, "b": draws + 1.0}, sk.targets.Normal([0.0]), measures="ksd")
+    >>> ax = sk.plots.comparison(result, Figure().add_subplot())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['1  a', '2  b']
     """
     ax, known = axes_or_new(ax), find_measure(result.measures[0] if measure is None else measure)
-    samples, references = result.standings(known.name), result.references.get(known.name, ())
+    samples = result.standings(known.name)
     ends = [(each.measurement.lower, each.measurement.upper) for each in samples]
-    for place, (each, (lower, upper)) in enumerate(zip(samples, ends, strict=True)):
-        value, colour = each.measurement.value, _RANK_LINE if each.rank else _UNRANKED
-        ax.hlines(place, lower, upper, color=colour, linewidth=5, alpha=0.4)
-        ax.plot(value, place, "o", color=colour, markersize=6, fillstyle="full" if each.rank else "none", zorder=3)
-        ax.annotate(
-            compact(value), (value, place), (0, 7), textcoords="offset points", ha="center", fontsize=8, bbox=_BEHIND
-        )
-    if len(references) == 1:
-        _band(ax, references[0], f"{_samples(references[0])} of {references[0].n}")
-    for place, each in enumerate(samples if len(references) > 1 else ()):
+    for row, (each, (lower, upper)) in enumerate(zip(samples, ends, strict=True)):
+        value, color = each.measurement.value, BLUE if each.rank else "0.5"
         if each.reference is not None:
-            label = f"{_samples(each.reference)} of as many effective draws"
-            _band(ax, each.reference, label, (place - 0.4, place + 0.4))
-    names = told_apart([each.name for each in samples], _LONGEST_NAME)
-    labels = [f"{name}  {each.rank or _NOT_RANKED}" for name, each in zip(names, samples, strict=True)]
+            band, median = (row - 0.5, row + 0.5), [each.reference.median] * 2
+            exact = each.reference.source
+            ax.fill_between(each.reference.range, *band, color=GRAY, alpha=0.5, linewidth=0.0, label=exact)
+            ax.plot(median, band, color=DARK, linestyle="--", linewidth=1.0, label="their median")
+            ends = [*ends, each.reference.range]
+        ax.hlines(row, lower, upper, color=color, linewidth=5, alpha=0.4)
+        ax.plot(value, row, "o", color=color, markersize=6, fillstyle="full" if each.rank else "none", zorder=3)
+        ax.annotate(compact(value), (value, row), (0, 6), textcoords="offset points", ha="center")
+    labels = [f"{each.rank or '(not ranked)'}  {wrapped(each.name, 20)}" for each in samples]
     ax.set_yticks(range(len(samples)), labels, parse_math=False)
     ax.set_ylim(len(samples) - 0.4, -0.8)
-    everything = [*ends, *(reference.range for reference in references)]
-    spread = [end for both in everything for end in both if not math.isnan(end)]
-    if spread and min(spread) > 0.0 and max(spread) > _DECADES * min(spread):
-        logarithmic(ax, "x")
     ax.margins(x=0.15)
-    left, _ = ax.get_xlim()
-    if ax.get_xscale() == "linear" and left < 0.0 <= min((lower for lower, _ in ends), default=left):
+    finite = [end for both in ends for end in both if not math.isnan(end)]
+    if finite and min(finite) > 0.0 and max(finite) > _DECADES * min(finite):
+        logarithmic(ax, "x")
+    elif finite and min(finite) >= 0.0:
         ax.set_xlim(left=0.0)
-    ax.set_xlabel(f"{known.title}\n({known.preference})")
-    handles, told = ax.get_legend_handles_labels()
-    if told:
-        once = dict(zip(told, handles, strict=True))
-        ax.legend(
-            once.values(),
-            once,
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            ncols=1 if len(references) > 1 else 2,
-            fontsize=8,
-            frameon=False,
-        )
-    open_frame(ax)
+    ax.set_xlabel(f"{known.title} ({known.preference})")
+    legend_below(ax)
     return ax
-
-
-def _samples(reference: Reference) -> str:
-    return f"{len(reference.lower)} {'blocks of the long run' if reference.run else 'independent samples'}"
-
-
-def _band(ax: Axes, reference: Reference, label: str, rows: tuple[float, float] | None = None) -> None:
-    """The range of independent samples and their median: over the rows given, or all along the axis."""
-    across, heights = (ax.transData, rows) if rows else (ax.get_xaxis_transform(), (0.0, 1.0))
-    ax.fill_between(reference.range, *heights, color=_OTHERS, alpha=0.2, linewidth=0.0, transform=across, label=label)
-    median = [reference.median] * 2
-    ax.plot(median, heights, color=_OTHERS, linestyle="--", linewidth=1.0, transform=across, label="their median")

@@ -1,20 +1,19 @@
-"""Pictures of a graph Stein discrepancy: where the sample is wrong, over the density of its target, and side by side.
+"""Figures of a graph Stein discrepancy: where the sample has too many draws, and where too few.
 
-Which draws are coloured: those that carry what right samples do not show. The test function h of a Stein discrepancy
-has mean 0 under the target and the discrepancy D as its mean over the draws. It is the worst function for the sample at
-hand, so that a right sample, too, has draws where h is large: its D is that of independent draws, not 0. If right
-samples of this size have the discrepancy R, the excess is D - R, and
+The test function h of a Stein discrepancy has mean 0 under the target, and its mean over the draws is the discrepancy
+D. It is the worst function for the sample at hand: exact samples have a positive D, too, and draws where h is large. If
+exact samples of this size have the discrepancy R, the excess is D - R, and the draws marked as too many are
 
-    coloured are the fewest draws whose shares w_i h(x_i) sum to the excess: those where h is at least some t > 0;
-    and, as places with too few draws by the same measure, those where h is at most -t.
+    the fewest draws whose terms w_i h(x_i) sum to the excess: those where h is at least some t > 0.
 
-All others are grey: they do no more than draws of a right sample do. Where D is at most R, every draw is grey.
+By the same measure there are too few draws where h is at most -t. All other draws are gray: their h is within the
+range that exact samples have. If D is at most R, all draws are gray.
 
-R is the largest value of the independent samples given as a `Reference`. Of a `Verdict` it is D itself where the tests
-find no bias; where they do, R is D sqrt(m / ESS), a discrepancy's fall being n^-1/2: right draws that mix as well are
-worth ESS independent ones, and m, the verdict's `ksd_equivalent_draws`, have the kernel discrepancy of these. With
-neither, and where other tests reject and the kernel sees no more than in right draws, R is taken for half of D, which
-marks the fewest draws that carry half of the discrepancy: of right samples, too.
+R is the largest value of the exact samples of a `Reference`. Given a `Verdict`, R is D if the verdict finds no bias.
+If it finds bias, R is D sqrt(m / ESS): m independent draws, the verdict's `ksd_equivalent_draws`, have the kernel
+discrepancy of the sample, exact draws that mix as well are worth ESS independent ones, and a discrepancy decreases as
+n^-1/2. With neither, and if the verdict rejects a sample whose kernel discrepancy is that of exact draws, R is D / 2:
+then the fewest draws that carry half of the discrepancy are marked, in exact samples, too.
 """
 
 from __future__ import annotations
@@ -27,64 +26,66 @@ import numpy as np
 from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.measurement import Reference
-from steinkit.plots.axes import axes_or_new, coordinate_bars, drawn, head, strip_below
+from steinkit.plots.axes import (
+    ALPHA,
+    BLUE,
+    DARK,
+    GRAY,
+    HATCH,
+    RED,
+    axes_or_new,
+    coordinate_bars,
+    in_style,
+    legend_below,
+)
 from steinkit.sample import Floats
 from steinkit.target import Target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import ListedColormap
-    from matplotlib.figure import Figure
 
 Standard: TypeAlias = Reference | Verdict | None
 
-TOO_MANY, TOO_FEW, WITHIN = "#b2182b", "#2166ac", "0.74"
-HATCH, ALPHA = "////", 0.6  # of areas with too few draws; of areas
-_REDS, _BLUES = ("#ef8a62", "#67001f"), ("#67a9cf", "#053061")  # of the map RdBu: from just beyond to the worst
-_SHADES = 513
-_UNJUDGED = 0.5  # of the discrepancy, taken for a right sample's where nothing is known of these
+TOO_MANY, TOO_FEW = "too many draws", "too few draws"
+_HALF = 0.5  # of the discrepancy, the share assumed for exact samples if their values are not known
 
 
-def right_share(value: float, standard: Standard, coordinate: int | None = None) -> float:
-    """What a right sample shows of a discrepancy, as a share of it in [0, 1].
+def exact_share(value: float, standard: Standard, coordinate: int | None = None) -> float:
+    """Return the ratio R / D of the discrepancy of exact samples to that of the sample, at most 1.
 
     Parameters
     ----------
     value : float
-        The discrepancy, or what a coordinate carries of it.
+        The discrepancy D, or the contribution of a coordinate.
     standard : Reference, Verdict or None
     coordinate : int, optional
-        The coordinate that `value` is of.
+        Coordinate of the contribution.
     """
     if standard is None:
-        return _UNJUDGED
+        return _HALF
     if isinstance(standard, Verdict):
-        return _share_by_kernel(standard) if standard.is_biased else 1.0
+        if not standard.is_biased:
+            return 1.0
+        mixing = standard.ess if math.isfinite(standard.ess) else float(standard.draws)
+        share = math.sqrt(standard.ksd_equivalent_draws / min(mixing, standard.draws))
+        return share if share < 1.0 else _HALF
+    exact = standard.upper
     if coordinate is not None and standard.coordinates is not None:
-        right = float(standard.coordinates[:, coordinate].max())
-    else:
-        right = float(standard.upper.max())
-    return min(right / value, 1.0) if value > 0.0 else 1.0
-
-
-def _share_by_kernel(verdict: Verdict) -> float:
-    """What the kernel discrepancy says of a rejected sample's; half where that is no larger than of right samples."""
-    mixing = verdict.ess if math.isfinite(verdict.ess) else float(verdict.draws)
-    share = math.sqrt(verdict.ksd_equivalent_draws / min(mixing, verdict.draws))
-    return share if share < 1.0 else _UNJUDGED
+        exact = standard.coordinates[:, coordinate]
+    return min(float(exact.max()) / value, 1.0) if value > 0.0 else 1.0
 
 
 def threshold(h: Floats, weights: Floats, share: float) -> float:
-    """The t from which values of h carry what is beyond a right sample's share of their mean; infinite if none do.
+    """Return the t such that draws with h at least t carry the excess; infinite if there is none.
 
     Parameters
     ----------
     h : ndarray, shape (n,)
         Test function at the draws, or its mean over groups of draws.
     weights : ndarray, shape (n,)
-        Of these, with sum 1.
+        Weights of these, with sum 1.
     share : float
-        From `right_share`.
+        Ratio R / D from `exact_share`.
     """
     excess = (1.0 - share) * float(weights @ h)
     if not excess > 0.0:
@@ -95,258 +96,174 @@ def threshold(h: Floats, weights: Floats, share: float) -> float:
     return float(h[order[reached]])
 
 
-def said_of(standard: Standard, t: float) -> str:
-    """What grey means, in a line."""
-    if standard is None:
-        return "not held against right samples: these draws carry half of the discrepancy"
-    if isinstance(standard, Verdict):
-        if not standard.is_biased:
-            return "no draw stands out from what chance makes"
-        if _share_by_kernel(standard) == _UNJUDGED:
-            return "coloured: half of the discrepancy, where it weighs most"
-        return "grey: no more than chance makes"
-    what = f"{len(standard.values)} {'blocks of the long run' if standard.run else 'independent samples'}"
-    return f"grey: no more than {what} show" if math.isfinite(t) else f"all grey: no more than {what} show"
+def unmarked_label(standard: Standard, share: float) -> str:
+    """Return the legend of draws that are not marked."""
+    if share == _HALF:
+        return "other half of the discrepancy"
+    return f"as in {standard.source}" if isinstance(standard, Reference) else "within chance"
 
 
-def shades(t: float, limit: float) -> ListedColormap:
-    """Colours of h from -limit to limit: grey within t, beyond it blue below and red above, darker to the ends."""
-    from matplotlib.colors import LinearSegmentedColormap, ListedColormap, to_rgba
-
-    size = np.abs(np.linspace(-limit, limit, _SHADES))
-    beyond = np.clip((size - t) / (limit - t), 0.0, 1.0) if limit > t else np.zeros(_SHADES)
-    reds, blues = (LinearSegmentedColormap.from_list("", ends)(beyond) for ends in (_REDS, _BLUES))
-    colours = np.where((np.arange(_SHADES) > _SHADES // 2)[:, None], reds, blues)
-    colours[size + limit / _SHADES < t] = to_rgba(WITHIN)  # shades that begin beyond t are coloured
-    return ListedColormap(colours)
-
-
-def key(*, marks: bool) -> list[Any]:
-    """Handles of a legend for too many draws and too few: marks, or areas."""
-    from matplotlib.lines import Line2D
+def key() -> list[Any]:
+    """Return legend handles of the areas with too many and too few draws."""
     from matplotlib.patches import Patch
 
-    both = (("too many draws", TOO_MANY, "^", None), ("too few draws", TOO_FEW, "v", HATCH))
-    if not marks:
-        return [Patch(facecolor=colour, alpha=ALPHA, hatch=hatch, label=name) for name, colour, _, hatch in both]
-    return [Line2D([], [], linestyle="", marker=mark, color=colour, label=name) for name, colour, mark, _ in both]
+    return [
+        Patch(facecolor=RED, alpha=ALPHA, label=TOO_MANY),
+        Patch(facecolor=BLUE, alpha=ALPHA, hatch=HATCH, label=TOO_FEW),
+    ]
 
 
-_KEY = "▲ red: too many draws, ▼ blue: too few"
-_MARKED = 100  # draws up to which each is marked on a curve
-_FLOW = "0.35"
-_HEIGHTS = (4.0, 1.0)  # of the functions and of the histogram below them
-
-
+@in_style
 def stein_function(
     result: GraphSteinDiscrepancy,
     ax: Axes | None = None,
     *,
     reference: Standard = None,
-    histogram: bool = True,
     legend: bool = True,
 ) -> Axes:
-    """Plot g and the test function h over a one-dimensional sample, and below them the sample's histogram.
+    """Plot the test function h and the Stein function g over a one-dimensional sample.
 
-    Red and blue are where h is beyond what right samples show: see `draws`.
+    Areas show where there are too many and too few draws; see `draws`. Ticks along the axis are the draws.
 
     Parameters
     ----------
     result : GraphSteinDiscrepancy
-        Of a sample in one dimension.
+        Discrepancy of a sample in one dimension.
     ax : matplotlib Axes, optional
-        Where to draw; Axes of a new figure of pyplot if not given.
+        Axes to draw on; by default those of a new pyplot figure.
     reference : Reference or Verdict, optional
-        What right samples show: see `draws`.
-    histogram : bool
-        Whether the Axes give a part of their place to the histogram.
+        Source of the values of exact samples; see `draws`.
     legend : bool
-        Whether to say in a legend what lines and areas are.
+        True to add a legend below the axis.
 
     Returns
     -------
     matplotlib Axes
-        Those of g and h; the histogram's, where there is one, are the last of their figure.
+        The Axes drawn on.
 
-    Raises
-    ------
-    UsageError
-        If a histogram is wanted and the Axes given have no place in a grid to share.
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> result = sk.graph_stein_discrepancy([-1.0, 0.5, 3.0], sk.targets.Normal([0.0]))
+    >>> sk.plots.stein_function(result, Figure().add_subplot()).get_ylabel()
+    'g, h'
     """
     ax = axes_or_new(ax)
     points, weights = result.sample.points[:, 0], result.sample.weights
     order = np.argsort(points)
     x, h = points[order], result.test_function[order]
-    t = threshold(h, weights[order], right_share(result.value, reference))
+    t = threshold(h, weights[order], exact_share(result.value, reference))
     ax.axhline(0.0, color="0.6", linewidth=0.8)
-    marker = "." if len(x) <= _MARKED else ""  # a lone draw makes no line
-    ax.plot(x, h, color="0.1", linewidth=1.3, marker=marker, label="test function h (mean 0 under the target)")
-    ax.plot(
-        x,
-        result.g[order, 0],
-        color=_FLOW,
-        linestyle="--",
-        linewidth=1.1,
-        marker=marker,
-        label="Stein function g (direction of correction)",
-    )
-    ax.fill_between(x, 0.0, h, where=h >= t, color=TOO_MANY, alpha=ALPHA, linewidth=0.0)
-    ax.fill_between(x, 0.0, h, where=h <= -t, color=TOO_FEW, alpha=ALPHA, linewidth=0.0, hatch=HATCH)
+    ax.plot(x, h, ".-", color="0.1", markersize=2.0, label="test function h")
+    ax.plot(x, result.g[order, 0], ".--", color=DARK, linewidth=1.1, markersize=2.0, label="Stein function g")
+    ax.fill_between(x, 0.0, h, where=h >= t, color=RED, alpha=ALPHA, linewidth=0.0)
+    ax.fill_between(x, 0.0, h, where=h <= -t, color=BLUE, alpha=ALPHA, linewidth=0.0, hatch=HATCH)
+    ax.plot(x, np.full(len(x), 0.02), "|", color="0.5", markersize=7.0, transform=ax.get_xaxis_transform())
+    ax.set_xlabel(result.sample.names[0])
     ax.set_ylabel("g, h")
-    ax.set_title(said_of(reference, t), fontsize=10)
     if legend:
-        bottom, top = ax.get_ylim()
-        ax.set_ylim(bottom, top + 0.3 * (top - bottom))  # for the legend
-        handles = [*ax.get_legend_handles_labels()[0], *key(marks=False)]
-        ax.legend(handles=handles, loc="upper center", fontsize=8, framealpha=0.9, ncols=2)
-    lowest = ax
-    if histogram:
-        lowest = strip_below(ax, _HEIGHTS)
-        lowest.hist(points, bins=_bins(len(points)), weights=weights, color=WITHIN)
-        lowest.set_ylabel("share of\nthe sample", fontsize=9)
-    lowest.set_xlabel(result.sample.names[0], parse_math=False)  # a name may hold $
+        legend_below(ax, [*ax.get_legend_handles_labels()[0], *key()])
     return ax
 
 
+@in_style
 def draws(
     result: GraphSteinDiscrepancy,
     ax: Axes | None = None,
     *,
     reference: Standard = None,
-    limit: float | None = None,
-    colorbar: bool = True,
+    legend: bool = True,
 ) -> Axes:
-    """Plot the draws in the two coordinates that carry most of the discrepancy, coloured by the test function h.
+    """Plot the draws in the two coordinates that contribute most, and mark where there are too many or too few.
 
-    Only draws that carry what right samples do not show are coloured. If the discrepancy is D, and R that of a right
-    sample of the same size, these are the fewest draws whose shares w_i h(x_i) of the discrepancy sum to D - R, all
-    of them where h is at least some t: red triangles, where there are too many draws. Blue ones, where h is at most
-    -t, lie where there are too few. The others are grey, and all of them where D is at most R.
+    Marks show only the excess over exact samples. If the discrepancy is D, and R that of an exact sample of the same
+    size, the red triangles are the fewest draws whose terms w_i h(x_i) of the discrepancy sum to D - R, where h is the
+    test function: the draws where h is at least some t. Blue triangles, where h is at most -t, show too few draws. All
+    other draws are gray, and all draws are gray if D is at most R.
 
     Parameters
     ----------
     result : GraphSteinDiscrepancy
-        Of a sample in two or more dimensions.
+        Discrepancy of a sample in two or more dimensions.
     ax : matplotlib Axes, optional
-        Where to draw; Axes of a new figure of pyplot if not given.
+        Axes to draw on; by default those of a new pyplot figure.
     reference : Reference or Verdict, optional
-        What tells R: the largest value of independent samples of the same size (`steinkit.reference_discrepancy`), or
-        D sqrt(`ksd_equivalent_draws` / ESS) of a verdict that finds a bias, and D of one that finds none. Without
-        either R is taken for D / 2: coloured are the fewest draws that carry half of the discrepancy, in right
-        samples, too, as the title then says.
-    limit : float, optional
-        Value of h at the ends of the colour scale, the same for panels to compare; by default 98 % of the draws
-        lie within.
-    colorbar : bool
-        Whether to put the colour scale beside the Axes, where any draw is coloured.
+        Source of R: the largest value of independent samples of the same size (`steinkit.reference_discrepancy`), or
+        for a verdict D sqrt(`ksd_equivalent_draws` / ESS) if it finds bias, and D if it finds none. By default R is
+        D / 2: the fewest draws that carry half of the discrepancy are marked, in exact samples, too.
+    legend : bool
+        True to add a legend below the axis.
 
     Returns
     -------
     matplotlib Axes
-        Those given, or the new ones.
-    """
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
+        The Axes drawn on.
 
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> result = sk.graph_stein_discrepancy([[0.0, 1.0], [2.0, 0.5]], sk.targets.Normal([0.0, 0.0]))
+    >>> sk.plots.draws(result, Figure().add_subplot()).get_xlabel()
+    'x1'
+    """
     ax = axes_or_new(ax)
     across, up = sorted(np.argsort(-result.coordinate_values, kind="stable")[:2])
     points, h, weights = result.sample.points, result.test_function, result.sample.weights
-    t = threshold(h, weights, right_share(result.value, reference))
-    end = _end(h, t, limit)
-    scale, colours = Normalize(-end, end), shades(t, end)
-    order = np.argsort(weights * np.abs(h))  # the telling ones on top
-    sizes = _sizes(weights)
-    quiet = order[np.abs(h[order]) < t]
-    ax.scatter(points[quiet, across], points[quiet, up], c=WITHIN, s=sizes[quiet], linewidths=0.0)
-    for marker, shown in (("^", order[h[order] >= t]), ("v", order[h[order] <= -t])):
-        if not len(shown):
-            continue
-        ax.scatter(
-            points[shown, across],
-            points[shown, up],
-            c=h[shown],
-            s=1.6 * sizes[shown],
-            marker=marker,
-            cmap=colours,
-            norm=scale,
-            edgecolors="0.25",
-            linewidths=0.3,
-        )
-    ax.set_xlabel(result.sample.names[across], parse_math=False)
-    ax.set_ylabel(result.sample.names[up], parse_math=False)
-    ax.set_title("\n".join([*([_KEY] if np.isfinite(t) else []), said_of(reference, t)]), fontsize=10)
-    if colorbar and np.isfinite(t):
-        mapped = ScalarMappable(scale, colours)
-        ax.figure.colorbar(mapped, ax=ax, label="test function h", extend="both", shrink=0.9)
+    share = exact_share(result.value, reference)
+    t = threshold(h, weights, share)
+    sizes = np.clip(12.0 * weights * len(weights), 4.0, 120.0)  # areas proportional to the weights
+    for shown, color, marker, label in (
+        (np.abs(h) < t, GRAY, "o", unmarked_label(reference, share)),
+        (h >= t, RED, "^", TOO_MANY),
+        (h <= -t, BLUE, "v", TOO_FEW),
+    ):
+        if shown.any():
+            area = sizes[shown] * (1.0 if color == GRAY else 1.6)
+            x, y = points[shown][:, [across, up]].T
+            ax.scatter(x, y, s=area, c=color, marker=marker, linewidths=0.0, label=label)
+    ax.set_xlabel(result.sample.names[across])
+    ax.set_ylabel(result.sample.names[up])
+    if legend:
+        legend_below(ax)
     return ax
 
 
+@in_style
 def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot the share of each coordinate in the discrepancy, with its certified bracket where that can be seen.
+    """Plot the contribution of each coordinate to the discrepancy, with certified brackets.
 
     Parameters
     ----------
     result : GraphSteinDiscrepancy
-        Of a sample in any dimension.
+        Discrepancy of a sample in any dimension.
     ax : matplotlib Axes, optional
-        Where to draw; Axes of a new figure of pyplot if not given.
+        Axes to draw on; by default those of a new pyplot figure.
 
     Returns
     -------
     matplotlib Axes
-        Those given, or the new ones.
+        The Axes drawn on.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> result = sk.graph_stein_discrepancy([[0.0, 1.0], [2.0, 0.5]], sk.targets.Normal([0.0, 0.0]))
+    >>> ax = sk.plots.coordinates(result, Figure().add_subplot())
+    >>> sorted(label.get_text() for label in ax.get_yticklabels())
+    ['x1', 'x2']
     """
     ax = axes_or_new(ax)
-    coordinate_bars({"": result.terms}, ax, colours=("0.55",))
-    ax.set_title("coordinate by coordinate", fontsize=10)
+    coordinate_bars(result.terms, ax)
     return ax
 
 
-def arranged(result: GraphSteinDiscrepancy, title: str = "", reference: Standard = None) -> Figure:
-    """Arrange what shows where a sample is wrong: in one dimension g and h, above it the draws and the coordinates.
-
-    Returns
-    -------
-    matplotlib Figure
-        Not registered with pyplot; save it with ``figure.savefig``.
-    """
-    from matplotlib.figure import Figure
-
-    heading = f"{result.title} in {result.bracket}"
-    if result.sample.dim == 1:
-        figure = drawn(lambda ax: stein_function(result, ax, reference=reference), 8.0, 5.0)
-    else:
-        height = max(4.4, 1.7 + 0.3 * result.sample.dim)
-        figure = Figure(figsize=(10.0, height), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=[2, 1])
-        draws(result, left, reference=reference)
-        coordinates(result, right)
-    return head(figure, title, heading)
-
-
-def _end(h: Floats, t: float, limit: float | None) -> float:
-    """The end of the colour scale: as asked for or by the draws, and beyond t."""
-    if limit is None:
-        limit = float(np.quantile(np.abs(h), 0.98)) or float(np.abs(h).max()) or 1.0
-        if limit <= t:
-            limit = float(np.abs(h).max())
-    return max(limit, 1.001 * t) if np.isfinite(t) else limit
-
-
-def _bins(n: int) -> int:
-    return int(np.clip(np.sqrt(n), 10, 60))
-
-
-def _sizes(weights: Floats) -> Floats:
-    """Marker areas: in proportion to the weights, 12 for the average one, within sight."""
-    return np.clip(12.0 * weights * len(weights), 4.0, 120.0)
-
-
 _SHARES = (0.99, 0.9, 0.5)  # of the target inside each contour
-_GREYS, _LINES = ("0.93", "0.86", "0.78"), (0.6, 0.8, 1.1)
-_COARSE, _FINE = 40, 120  # points a side of the grids of the density
-_FALL = 9.0  # the log density falls by so much to the edge of what is shown: a share of 1e-4 lies beyond, if normal
-_GROWTHS = 8
+_GRAYS, _LINES = ("0.95", "0.89", "0.82"), (0.6, 0.8, 1.1)
+_POINTS = 120  # per side of the grid of the density
+_FALL = 9.0  # the contours need densities within exp(-9) of the largest one: a normal has 1e-4 of its mass beyond
 
 
 def draws_with_density(
@@ -355,35 +272,41 @@ def draws_with_density(
     ax: Axes | None = None,
     *,
     reference: Standard = None,
-    limit: float | None = None,
-    colorbar: bool = True,
+    legend: bool = True,
 ) -> Axes:
-    """Plot draws coloured by the test function h over contours of the target: the regions that hold 50, 90 and 99 %.
+    """Plot the draws over contours of the target: the regions that hold 50, 90 and 99 % of its mass.
 
-    The contours need two dimensions and a log density; otherwise there are only the draws, in the two coordinates that
-    carry most of the discrepancy. The density is looked for around the draws: a mode far from them is not found.
+    The contours need two dimensions and a log density; otherwise only the draws are shown, as by `draws`. The density
+    is evaluated near the draws, so modes far from them are missing.
 
     Parameters
     ----------
     result : GraphSteinDiscrepancy
-        Of a sample in two or more dimensions.
+        Discrepancy of a sample in two or more dimensions.
     target : Target
-        Whose contours are drawn; without a log density there are none.
+        Target of the contours.
     ax : matplotlib Axes, optional
-        Where to draw; Axes of a new figure of pyplot if not given.
+        Axes to draw on; by default those of a new pyplot figure.
     reference : Reference or Verdict, optional
-        What right samples show: draws that do no more than these are grey; see `plots.draws`.
-    limit : float, optional
-        Value of h at the ends of the colour scale: see `plots.draws`.
-    colorbar : bool
-        Whether to put the colour scale beside the Axes, where any draw is coloured.
+        Source of the values of exact samples; see `draws`.
+    legend : bool
+        True to add a legend below the axis.
 
     Returns
     -------
     matplotlib Axes
-        Those given, or the new ones.
+        The Axes drawn on.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> target = sk.targets.Normal([0.0, 0.0])
+    >>> result = sk.graph_stein_discrepancy([[0.0, 1.0], [2.0, 0.5]], target)
+    >>> sk.plots.draws_with_density(result, target, Figure().add_subplot()).get_ylabel()
+    'x2'
     """
-    ax = draws(result, ax, reference=reference, limit=limit, colorbar=colorbar)
+    ax = draws(result, ax, reference=reference, legend=legend)
     density = _density(target, result.sample.points)
     if density is not None:
         _contours(ax, *density)
@@ -391,49 +314,44 @@ def draws_with_density(
 
 
 def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | None:
-    """Log density of a two-dimensional target on a grid that holds nearly all of it: x, y, values (y, x).
+    """Return x, y and the log density, shape (y, x), of a two-dimensional target, on a grid that holds its mass.
 
-    The box around the draws grows while the density on its sides has not fallen, and shrinks to where it has not.
+    A box around the draws is doubled, at most eight times, until the density is negligible at its sides.
     """
     if points.shape[1] != 2 or not target.has_log_density:
         return None
-    reach = np.array([[-np.inf, np.inf]] * 2) if target.bounds is None else target.bounds
+    bounds = np.array([[-np.inf, np.inf]] * 2) if target.bounds is None else target.bounds
     low, high = np.quantile(points, [0.005, 0.995], axis=0)
-    margin = 0.1 * (high - low) + 1e-9 * (1.0 + np.abs(high))
-    low, high = low - margin, high + margin
-    for _ in range(_GROWTHS):
-        low, high = np.maximum(low, reach[:, 0]), np.minimum(high, reach[:, 1])
-        x, y, values = _grid(target, low, high, _COARSE)
-        if not math.isfinite(values.max()):  # no density around the draws, or a pole of it
-            return None
-        tall = values > values.max() - _FALL
-        open_low = np.array([tall[:, 0].any(), tall[0].any()]) & (low > reach[:, 0])
-        open_high = np.array([tall[:, -1].any(), tall[-1].any()]) & (high < reach[:, 1])
-        if not (open_low | open_high).any():
+    for _ in range(9):
+        margin = 0.5 * (high - low) + 1e-9 * (1.0 + np.abs(high))
+        low, high = np.maximum(low - margin, bounds[:, 0]), np.minimum(high + margin, bounds[:, 1])
+        *_, values = _grid(target, low, high)
+        if not -math.inf < values.max() < math.inf:
+            return None  # a pole, or no density near the draws
+        large = values > values.max() - _FALL
+        kept = [np.flatnonzero(large.any(axis=axis)) for axis in (0, 1)]
+        at_low, at_high = ([k[end] == edge for k in kept] for end, edge in ((0, 0), (-1, _POINTS - 1)))
+        if not ((at_low & (low > bounds[:, 0])) | (at_high & (high < bounds[:, 1]))).any():
             break
-        width = high - low
-        low, high = low - np.where(open_low, 0.5 * width, 0.0), high + np.where(open_high, 0.5 * width, 0.0)
-    kept = [np.flatnonzero(tall.any(axis=axis)) for axis in (0, 1)]
-    sides = [(axis[max(k[0] - 1, 0)], axis[min(k[-1] + 1, _COARSE - 1)]) for axis, k in zip((x, y), kept, strict=True)]
-    low, high = np.array(sides).T
-    return _grid(target, low, high, _FINE)
+    cells = (high - low) / _POINTS
+    edges = np.array([(k[0], k[-1] + 1) for k in kept]).T
+    return _grid(target, *np.clip(low + edges * cells, low, high))
 
 
-def _grid(target: Target, low: Floats, high: Floats, points: int) -> tuple[Floats, Floats, Floats]:
-    """Cell midpoints, so that none lies on a bound, and the log density there."""
-    shares = (np.arange(points) + 0.5) / points
-    x, y = (low[j] + shares * (high[j] - low[j]) for j in (0, 1))
-    places = np.column_stack([part.ravel() for part in np.meshgrid(x, y)])
-    values = np.nan_to_num(target.log_density(places), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-    return x, y, values.reshape(points, points)
+def _grid(target: Target, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return midpoints of cells, which are not at a bound, and the log density there."""
+    x, y = (low + (np.arange(_POINTS)[:, None] + 0.5) / _POINTS * (high - low)).T
+    points = np.column_stack([part.ravel() for part in np.meshgrid(x, y)])
+    values = np.nan_to_num(target.log_density(points), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    return x, y, values.reshape(_POINTS, _POINTS)
 
 
 def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
-    """Outlines of the smallest regions that hold given shares of the target."""
+    """Draw the smallest regions that hold given shares of the target."""
     density = np.exp(values - values.max())
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / falling.sum()
-    # distinct, and a little low: a flat density lies on its only level
+    # distinct, and slightly lower: a constant density equals its only level
     levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
-    ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_GREYS[: len(levels)], zorder=0)
+    ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_GRAYS[: len(levels)], zorder=0)
     ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)

@@ -1,305 +1,227 @@
-"""The picture of any result that has one; and of what a verdict finds: its faults, biases before and after, modes."""
+"""Figures of any result, with captions and alternative texts, as a report page shows them."""
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
-
-import numpy as np
+from collections.abc import Callable
+from functools import partial, singledispatch
+from typing import TYPE_CHECKING, Any
 
 from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
 from steinkit.diagnosis.bias.repair import Repaired
 from steinkit.diagnosis.bias.result import BiasEstimate
-from steinkit.diagnosis.verdict_result import NOTHING_STANDS_OUT, Verdict
+from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
 from steinkit.errors import UsageError
+from steinkit.measurement import Measurement
 from steinkit.measures import find_measure
 from steinkit.measures.scores import Scores
-from steinkit.plots.axes import axes_or_new, drawn, head, open_frame
+from steinkit.plots.axes import WIDTH, coordinate_bars, drawn, in_style
 from steinkit.plots.curves import comparison, curve
-from steinkit.plots.discrepancy import Standard, arranged
-from steinkit.plots.settings import most_varied, selection, tuning
-from steinkit.plots.slices import moments, slice_function, slice_key, slices
-from steinkit.result import Result
+from steinkit.plots.diagnosis import biases, mode_weights, verdict
+from steinkit.plots.discrepancy import Standard, draws, draws_with_density, stein_function
+from steinkit.plots.settings import sweep_figures, tuning_figures
+from steinkit.plots.slices import moment_matrix, slice_function
+from steinkit.result import Picture, Result
 from steinkit.sweeps.result import SweepResult, TuningResult
-from steinkit.text import probability, shortened
+from steinkit.target import Target
+from steinkit.text import compact, count, sentence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST = 10  # quantities
-_LONGEST = 24  # letters of a name
-_LONGEST_PLACE = 40  # letters of a mode's place
-_SHIFT = 0.16  # rows between what was and what is
-_BEFORE, _AFTER, _UNKNOWN = "#b2182b", "#67a9cf", "0.75"
+_MOST_NAMED = 10  # coordinates or moments in an alternative text
+_MOST_BARS = 12  # coordinates
+_H = "mean 0 under the target; its mean over the draws is the discrepancy"
+_DENSITY = " Gray regions hold 50, 90 and 99% of the target."
+_BIASES = "The largest biases with 95% margins. Hollow gray markers have margins that are not reliable."
+_MOMENTS = (
+    "A row per coordinate: location, spread, and dependence on the coordinates above it, in standard errors from the "
+    "target's. Red is too high, too wide, or a correlation above the target's; blue is the opposite."
+)
 
 
-def biases(found: BiasEstimate, after: BiasEstimate | None = None, title: str = "") -> Figure:
-    """Plot the worst ten quantities, the worst on top: the mean on the left, the standard deviation on the right.
-
-    Parameters
-    ----------
-    found : BiasEstimate
-        Of the draws.
-    after : BiasEstimate, optional
-        Of the draws repaired, of the same quantities.
-    title : str
-        First line of the heading; none if empty.
-
-    Returns
-    -------
-    matplotlib Figure
-        Not registered with pyplot. Quantities whose margins may not be relied on are grey and hollow.
-    """
-    from matplotlib.figure import Figure
-
-    shown = found.worst(_MOST)
-    figure = Figure(figsize=(7.5, 1.5 + 0.34 * len(shown)), layout="constrained")
-    bias_panels(figure.subplots(1, 2, sharey=True), found, after)
-    return head(figure, title, f"How far the draws are off, with margins{_of_how_many(found)}")
-
-
-def biases_and_slice(
-    found: BiasEstimate, result: SlicedSteinDiscrepancy, title: str = "", reference: Standard = None
-) -> Figure:
-    """Plot the worst ten quantities, and beside them the slice that carries most.
-
-    Parameters
-    ----------
-    found : BiasEstimate
-    result : SlicedSteinDiscrepancy
-        Of the same draws.
-    title : str
-        First line of the heading; none if empty.
-    reference : Reference or Verdict, optional
-        What right samples show: see `plots.draws`.
-
-    Returns
-    -------
-    matplotlib Figure
-        Not registered with pyplot.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12.0, 5.2), layout="constrained")
-    grid = figure.add_gridspec(1, 2, width_ratios=[1.25, 1.0])
-    left, right = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
-    bias_panels(left.subplots(1, 2, sharey=True), found)
-    left.suptitle(f"how far the draws are off, with margins{_of_how_many(found)}", fontsize=10)
-    ax = right.subplots()
-    slice_function(result, ax, reference=reference, legend=False)
-    values = result.direction_values
-    worst = shortened(result.direction_names[int(values.argmax())], _LONGEST)
-    right.suptitle(f"the worst slice: {worst} carries {values.max():.3g}", fontsize=10, parse_math=False)
-    ax.set_title(ax.get_title(), fontsize=9)
-    right.legend(handles=slice_key(ax), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-    return head(figure, title, f"{result.title} in {result.bracket}")
-
-
-def bias_panels(axes: Sequence[Axes], found: BiasEstimate, after: BiasEstimate | None = None) -> None:
-    """Draw the worst quantities on Axes for means and for standard deviations."""
-    shown = found.worst(_MOST)
-    for ax, what in zip(axes, ("mean", "sd"), strict=True):
-        ax.axvline(0.0, color="0.7", linewidth=1.0)
-        for each, shift in ((found, -_SHIFT), (after, _SHIFT)) if after is not None else ((found, 0.0),):
-            assert each is not None
-            colour = _BEFORE if each is found else _AFTER
-            marker = "o" if each is found else "s"
-            for row, k in enumerate(shown):
-                off, margin = (getattr(each, f"{what}_{part}")[k] for part in ("bias", "margin"))
-                if not (math.isfinite(off) and math.isfinite(margin)):
-                    continue
-                known = bool(each.reliable[k])
-                ax.errorbar(
-                    off,
-                    row + shift,
-                    xerr=margin,
-                    fmt=marker,
-                    markersize=5,
-                    capsize=2.5,
-                    color=colour if known else _UNKNOWN,
-                    markerfacecolor=colour if known else "none",
-                    label=("as they are" if each is found else "repaired") if row == 0 else None,
-                )
-        ax.set_xlabel("bias of the mean, in sd" if what == "mean" else "sd bias")
-        open_frame(ax)
-    left, right = axes
-    left.set_yticks(range(len(shown)), [shortened(found.names[k], _LONGEST) for k in shown], parse_math=False)
-    left.set_ylim(len(shown) - 0.5, -0.5)
-    right.xaxis.set_major_formatter(lambda value, place: f"{100.0 * np.expm1(value):+.0f}%")
-    if after is not None:
-        right.legend(loc="best", fontsize=9)
-
-
-def _of_how_many(found: BiasEstimate) -> str:
-    shown = len(found.worst(_MOST))
-    return f", worst {shown} of {len(found.names)}" if shown < len(found.names) else ""
-
-
-def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
-    """Plot the share of every mode, a row a mode.
-
-    Parameters
-    ----------
-    found : ModeWeights
-        What `steinkit.mode_weights` returns.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure's if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-        Circles are the draws' shares, squares the right ones with their margins.
-    """
-    ax = axes_or_new(ax, (6.5, 1.5 + 0.5 * len(found.shares)))
-    rows = np.arange(len(found.shares))
-    ax.plot(found.draws_shares, rows - _SHIFT, "o", markersize=6, color=_BEFORE, label="in the draws")
-    ax.errorbar(
-        found.shares, rows + _SHIFT, xerr=found.margins, fmt="s", markersize=5, capsize=2.5, color=_AFTER,
-        label="by the density",
-    )  # fmt: skip
-    ax.set_yticks(rows, [shortened(each, _LONGEST_PLACE) for each in found.places], parse_math=False)
-    ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.set_xlim(0.0, None)
-    ax.xaxis.set_major_formatter(lambda value, place: f"{100.0 * value:.0f}%")
-    ax.set_xlabel("share of the mode")
-    ax.legend(loc="best", fontsize=9)
-    open_frame(ax)
-    return ax
-
-
-_CHANCE = 2.0  # standard errors that chance makes of what is right
-_LONGEST_FINDING = 75  # letters
-_WIDTH = 25  # letters of a line
-
-
-def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
-    """Plot the findings of a verdict, worst on top, in standard errors with their 95 % intervals.
-
-    The title holds the verdict and the effective sample size. The grey band is the range of chance. Where nothing is
-    found the Axes say so.
-
-    Parameters
-    ----------
-    found : Verdict
-        From `steinkit.verdict`.
-    ax : matplotlib Axes, optional
-        Where to draw; Axes of a new figure of pyplot if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-        Those given, or the new ones.
-    """
-    ax = axes_or_new(ax, (7.0, 2.8))
-    findings = found.findings
-    places = range(len(findings))
-    sizes = [abs(each.z) for each in findings]
-    ax.axvspan(0.0, _CHANCE, color="0.88", linewidth=0.0)
-    ax.errorbar(sizes, places, xerr=_CHANCE, fmt="o", color="#b2182b", capsize=3.0)
-    ax.set_yticks(
-        places, [textwrap.fill(shortened(str(each), _LONGEST_FINDING), _WIDTH) for each in findings], parse_math=False
-    )
-    if not findings:
-        ax.text(0.5, 0.5, NOTHING_STANDS_OUT, transform=ax.transAxes, ha="center", va="center", fontsize=10)
-    ax.set_ylim(len(findings) - 0.5 if findings else 0.5, -0.5)
-    ax.set_xlim(left=0.0)
-    ax.set_xlabel("standard errors from what the target asks for")
-    ess = f", ESS {found.ess_text}" if found.ess_text else ""
-    ax.set_title(f"{found.label} ({probability(found.p)}{ess})", fontsize=10, parse_math=False)
-    open_frame(ax)
-    return ax
-
-
-def picture(result: Result, title: str = "", reference: Standard = None) -> Figure:
-    """Arrange what shows where a sample is wrong.
-
-    Of a graph Stein discrepancy in one dimension g and h, above it the draws and the coordinates; of a sliced one the
-    slices that carry most; of moments the matrix of their standard errors.
+def picture(result: Result) -> Figure:
+    """Draw the most informative figure of a result, with its subject and headline.
 
     Parameters
     ----------
     result : Result
-        What to show: of a graph, sliced or moment Stein discrepancy, a verdict that finds fault, a comparison, a curve,
-        a sweep, tuning, biases, mode weights, or repaired draws.
-    title : str
-        First line of the heading, such as the name of the sample; none if empty.
-    reference : Reference or Verdict, optional
-        What right samples show, beyond which colours begin: see `draws`. Moments are held against chance as they are.
+        A graph, sliced or moment Stein discrepancy, scores, a verdict with findings, a comparison, a curve, a sweep or
+        tuning, biases, mode weights, or repaired draws.
 
     Returns
     -------
     matplotlib Figure
-        Not registered with pyplot; save it with ``figure.savefig``.
+        Figure that is not registered with pyplot; save it with ``figure.savefig``.
 
     Raises
     ------
     UsageError
-        If there is no picture of such a result.
+        If such a result has no figure.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> result = sk.graph_stein_discrepancy([[0.0, 1.0], [2.0, 0.5]], sk.targets.Normal([0.0, 0.0]))
+    >>> sk.plots.picture(result).axes[0].get_xlabel()
+    'x1'
     """
-    if isinstance(result, GraphSteinDiscrepancy):
-        return arranged(result, title, reference)
-    if isinstance(result, SlicedSteinDiscrepancy):
-        return slices(result, title, reference)
-    if isinstance(result, MomentSteinDiscrepancy):
-        return moments(result, title)
-    if isinstance(result, Scores):
-        return scores(result, title)
-    if isinstance(result, Comparison):
-        return comparisons(result)
-    if isinstance(result, Curve):
-        return drawn(partial(curve, result), 6.5, 4.5)
-    if isinstance(result, Verdict) and result.findings:
-        return drawn(partial(verdict, result), 6.5, 1.6 + 0.4 * len(result.findings))
-    if isinstance(result, SweepResult) and result.criteria:
-        parameter = next(iter(most_varied(result.settings)), next(iter(result.settings[0])))
-        return drawn(partial(selection, result, parameter), 5.2, 5.6)
-    if isinstance(result, TuningResult):
-        return drawn(partial(tuning, result), 5.2, 4.0)
-    if isinstance(result, BiasEstimate):
-        return biases(result, title=title)
-    if isinstance(result, ModeWeights):
-        return drawn(partial(mode_weights, result), 6.5, 1.5 + 0.5 * len(result.shares))
-    if isinstance(result, Repaired):
-        return biases(result.bias, result.after, title)
-    raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")
+    shown = _of_measures(result, None) if isinstance(result, Scores) else []
+    shown = shown or [*figures(result)]
+    if not shown:
+        raise UsageError(f"a {type(result).__name__} without findings has no figure; print its summary()")
+    figure = shown[0].draw()
+    lines = [line for text in (result.subject, result.headline()) for line in textwrap.wrap(text, 54)]
+    in_style(figure.suptitle)("\n".join(lines))
+    return figure
 
 
-def scores(found: Scores, title: str = "") -> Figure:
-    """The picture of the first measure that has one, held against right samples, else against the verdict.
-
-    Of slices in more than two dimensions whose biases the verdict knows it shows these beside the worst slice.
+@singledispatch
+def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
+    """Return the figures of a result, with captions and alternative texts.
 
     Parameters
     ----------
-    found : Scores
-    title : str
-        By default the sample's files, if they are known.
+    found : Result
+        A result of steinkit.
+    target : Target, optional
+        Target of the result, for the contours of its density.
+
+    Returns
+    -------
+    tuple of Picture
+        The figures, the most informative one first; empty if such a result has none.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> result = sk.graph_stein_discrepancy([[0.0, 1.0], [2.0, 0.5]], sk.targets.Normal([0.0, 0.0]))
+    >>> [figure.name for figure in sk.plots.figures(result)]
+    ['The draws of the sample', 'Graph Stein discrepancy by coordinate']
     """
-    title = title or ("" if found.origin is None else found.origin.sample)
-    able = (each for each in found.measurements if find_measure(each.measure).has_picture)
-    drawn = next(able, found.measurements[0])
-    standard = found.references.get(drawn.measure) or found.verdict
-    off = None if found.verdict is None else found.verdict.known_bias
-    if isinstance(drawn, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off is not None:
-        return biases_and_slice(off, drawn, title, standard)
-    return picture(drawn, title, standard)
+    return ()
 
 
-def comparisons(found: Comparison) -> Figure:
-    """The ranking by each measure, one below the other."""
-    from matplotlib.figure import Figure
+@figures.register
+def _(found: Scores, target: Target | None = None) -> tuple[Picture, ...]:
+    return (*(() if found.verdict is None else figures(found.verdict)), *_of_measures(found, target))
 
-    rows = len(found.measures)
-    figure = Figure(figsize=(6.5, rows * (1.6 + 0.45 * len(found.samples))), layout="constrained")
-    for ax, measure in zip(figure.subplots(rows, 1, squeeze=False)[:, 0], found.measures, strict=True):
-        comparison(found, ax, measure=measure)
-    return figure
+
+@figures.register(GraphSteinDiscrepancy)
+@figures.register(SlicedSteinDiscrepancy)
+@figures.register(MomentSteinDiscrepancy)
+def _(found: Measurement, target: Target | None = None) -> tuple[Picture, ...]:
+    return tuple(_of_measure(found, "the sample", None, target))
+
+
+@figures.register
+def _(found: Verdict, target: Target | None = None) -> tuple[Picture, ...]:
+    if not found.findings:
+        return ()
+    caption = "A line per finding: standard errors from the target, with 95% intervals. Chance explains the gray band."
+    return (_picture("Findings", caption, found.sentence, partial(verdict, found), 1.8 + 0.45 * len(found.findings)),)
+
+
+@figures.register
+def _(found: BiasEstimate, target: Target | None = None) -> tuple[Picture, ...]:
+    return (Picture("Biases", _BIASES, f"{found.headline()}.", partial(biases, found)),)
+
+
+@figures.register
+def _(found: Repaired, target: Target | None = None) -> tuple[Picture, ...]:
+    alt = f"{found.headline()}."
+    return (Picture("Biases before and after repair", _BIASES, alt, partial(biases, found.bias, found.after)),)
+
+
+@figures.register
+def _(found: ModeWeights, target: Target | None = None) -> tuple[Picture, ...]:
+    caption, height = "A row per mode, with 95% margins.", 1.8 + 0.5 * len(found.shares)
+    return (_picture("Mode weights", caption, f"{found.headline()}.", partial(mode_weights, found), height),)
+
+
+@figures.register
+def _(found: Comparison, target: Target | None = None) -> tuple[Picture, ...]:
+    shown = []
+    for measure in map(find_measure, found.measures):
+        if not (samples := found.standings(measure.name)):
+            continue
+        values = "; ".join(
+            f"{each.name}: {each.measurement.shown}, {f'rank {each.rank}' if each.rank else 'not ranked'}"
+            for each in samples
+        )
+        brackets = " Bars are brackets; samples whose bars overlap share a rank (=)." if measure.has_bracket else ""
+        draw, height = partial(comparison, found, measure=measure.name), 2.0 + 0.5 * len(samples)
+        title = f"{sentence(measure.title)}, best first"
+        shown.append(_picture(title, f"A line per sample.{brackets}", f"{values}.", draw, height))
+    return tuple(shown)
+
+
+@figures.register
+def _(found: Curve, target: Target | None = None) -> tuple[Picture, ...]:
+    ends = " to ".join(f"{compact(float(found.values[k]))} at {found.n[k]:g} draws" for k in (0, -1))
+    band = " The band is a bootstrap interval over replicates." if found.interval is not None else ""
+    caption = f"Both axes are logarithmic; the broken line is the rate fitted to the tail.{band}"
+    heading = f"{sentence(find_measure(found.measure).title)} against the draws"
+    return (_picture(heading, caption, f"From {ends}. {found.headline()}.", partial(curve, found), 4.3),)
+
+
+figures.register(SweepResult, sweep_figures)
+figures.register(TuningResult, tuning_figures)
+
+
+def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
+    """Return the figures of all measures of a sample."""
+    shown = []
+    for each in found.measurements:
+        shown += _of_measure(each, found.sample_name, found.reference(each) or found.verdict, target)
+    return shown
+
+
+def _of_measure(result: Measurement, sample: str, standard: Standard, target: Target | None) -> list[Picture]:
+    """Return the figures of a measure: its test function, and the contribution of each coordinate."""
+    if isinstance(result, MomentSteinDiscrepancy):
+        alt = f"{sentence('; '.join(map(str, result.largest_moments[:_MOST_NAMED])))}."
+        height = 2.6 + 0.32 * max(len(result.names), 2)
+        return [_picture(f"Moments of {sample}", _MOMENTS, alt, partial(moment_matrix, result), height)]
+    if not isinstance(result, GraphSteinDiscrepancy | SlicedSteinDiscrepancy):
+        return []
+    caption, draw = f"Test function h ({_H}).", partial[Any](slice_function, result)
+    if isinstance(result, SlicedSteinDiscrepancy):
+        caption = f"Test function h of the coordinate that contributes most ({_H})."
+    elif result.sample.dim == 1:
+        draw = partial(stein_function, result)
+    elif result.sample.dim == 2 and target is not None and target.has_log_density:
+        caption, draw = f"{caption}{_DENSITY}", partial(draws_with_density, result, target)
+    else:
+        draw = partial(draws, result)
+    points = result.sample.points
+    ranges = [
+        f"{name} from {compact(low, 3)} to {compact(high, 3)}"
+        for name, low, high in zip(result.sample.names, points.min(axis=0), points.max(axis=0), strict=True)
+    ]
+    alt = f"{sentence(sample)}: {count(len(points), 'draw')}, {', '.join(ranges[:_MOST_NAMED])}. {result.headline()}."
+    draw = partial(draw, reference=standard)
+    return [_picture(f"The draws of {sample}", caption, alt, draw, 4.8), *_bars(result)]
+
+
+def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[Picture]:
+    """Return bars of the contribution of each coordinate, if there are several."""
+    terms = result.terms
+    if len(terms) < 2:
+        return []
+    alt = f"{', '.join(f'{each.name} {compact(each.value)}' for each in terms)}."
+    height = 1.0 + 0.3 * min(len(terms), _MOST_BARS)
+    draw = partial(coordinate_bars, terms, most=_MOST_BARS, longest_name=18)
+    return [
+        _picture(f"{sentence(result.title)} by coordinate", "Error bars are certified brackets.", alt, draw, height)
+    ]
+
+
+def _picture(name: str, caption: str, alt: str, draw: Callable[[Axes], Any], height: float) -> Picture:
+    return Picture(name, caption, alt, partial(drawn, draw, WIDTH, height))

@@ -253,7 +253,7 @@ def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
 
 def measure_setting_names() -> tuple[str, ...]:
     """Settings of the measures that a sweep takes in addition to tolerance and max_seconds."""
-    taken = (name for name, option in all_options().items() if option.changes_value and not option.of_one_sample)
+    taken = (name for name, option in all_options().items() if option.changes_value)
     return tuple(sorted(set(taken) - {"tolerance", "max_seconds"}))
 
 

@@ -178,7 +178,7 @@ class TestSelection:
 
     def test_axes_without_a_place_in_a_grid_have_none_to_share(self, choices):
         ax = Figure().add_axes((0.1, 0.1, 0.8, 0.8))
-        with pytest.raises(UsageError, match="two panels are drawn, one below the other"):
+        with pytest.raises(UsageError, match="`ax` must be"):
             plots.selection(choices, "step_size", ax)
         assert plots.selection(choices, "step_size", ax, against=None) is ax
 

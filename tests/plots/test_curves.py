@@ -1,4 +1,6 @@
-"""Pictures of curves: what is drawn, where, and that every drawn number is in the result."""
+"""Figures of curves and comparisons: positions, ranks, brackets and labels."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,7 +8,6 @@ from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit import plots
-from steinkit.curves import curve
 from steinkit.samplers import iid
 
 LINE = sk.targets.Normal(dim=1)
@@ -17,56 +18,87 @@ def ax():
     return Figure(layout="constrained").add_subplot()
 
 
-@pytest.fixture(scope="module")
-def replicates():
-    return [sk.Sample(points) for points in iid(LINE, draws=100, chains=4).points]
-
-
-def labels(axis):
+def _labels(axis):
     axis.figure.canvas.draw()
     return [text.get_text() for text in axis.get_ticklabels(which="both")]
 
 
-def test_curve_draws_values_rate_and_band(ax, replicates):
-    found = curve(replicates, LINE, measure="ksd")
-    assert plots.curve(found, ax) is ax
-    values, guide, fit = ax.lines
-    assert guide.get_xydata()[0].tolist() == values.get_xydata()[0].tolist()
-    falls = np.diff(np.log(guide.get_ydata())) / np.diff(np.log(guide.get_xdata()))
-    assert falls == pytest.approx(np.full(len(falls), -0.5))
-    assert values.get_xdata().tolist() == found.n.tolist()
-    assert values.get_ydata().tolist() == found.values.tolist()
-    slope = np.diff(np.log(fit.get_ydata())) / np.diff(np.log(fit.get_xdata()))
-    assert slope == pytest.approx(np.full(len(slope), found.rate))
-    band = ax.collections[0].get_paths()[0].vertices[:, 1]
-    assert (band.min(), band.max()) == pytest.approx((found.interval.min(), found.interval.max()))
-    assert f"rate {found.rate:.2f}" in ax.get_legend().get_texts()[0].get_text()
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    assert {"10", "20", "50", "100"} <= set(labels(ax.xaxis))
+def _legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_curve_shows_brackets_wide_enough_to_be_seen(ax, replicates):
-    narrow = curve(replicates[0], LINE, n=[20, 50, 100])
-    plots.curve(narrow, ax)
-    assert not ax.collections
-    points = iid(sk.targets.Normal(dim=2), draws=60).points[0]
-    wide = curve(points, sk.targets.Normal(dim=2), n=[20, 40, 60], solver="first_order", tolerance=0.09)
-    plots.curve(wide, ax, label="wide", color="k")
-    assert len(ax.collections) == 1
-    assert "wide" in ax.get_legend().get_texts()[-1].get_text()
+@pytest.fixture(scope="module")
+def found():
+    return sk.curve([sk.Sample(points) for points in iid(LINE, draws=100, chains=4).points], LINE, measure="ksd")
 
 
-def test_curve_against_budgets_and_of_values_below_zero(ax):
-    sample = sk.Sample(np.random.default_rng(0).standard_normal(50), cost=2.0 * np.arange(1, 51))
-    found = curve(sample, LINE, budget=[20, 40, 100], measure="ksd", statistic="u", squared=True)
-    plots.curve(found, ax)
-    assert ax.get_xlabel() == "cost of the draws"
-    assert ax.lines[0].get_xdata().tolist() == [20, 40, 100]
-    assert ax.get_yscale() == ("log" if (found.values > 0).all() else "linear")
+class TestCurve:
+    def test_draws_values_rate_and_band(self, ax, found):
+        assert plots.curve(found, ax) is ax
+        values, guide, fit = ax.lines
+        assert guide.get_xydata()[0].tolist() == values.get_xydata()[0].tolist()
+        assert (values.get_xdata().tolist(), values.get_ydata().tolist()) == (found.n.tolist(), found.values.tolist())
+        for line, rate in ((guide, -0.5), (fit, found.rate)):
+            slope = np.diff(np.log(line.get_ydata())) / np.diff(np.log(line.get_xdata()))
+            assert slope == pytest.approx(np.full(len(slope), rate))
+        band = ax.collections[0].get_paths()[0].vertices[:, 1]
+        assert (band.min(), band.max()) == pytest.approx((found.interval.min(), found.interval.max()))
+        assert f"rate {found.rate:.2f}" in _legend(ax)[0]
+
+    def test_several_curves_share_one_guide(self, ax, found):
+        for number, name in enumerate("ab"):
+            color, marker, _ = plots.look(number)
+            plots.curve(found, ax, label=name, color=color, marker=marker)
+        assert [each.partition(",")[0] for each in _legend(ax)] == ["a", "rate of independent draws (-0.5)", "b"]
+
+    def test_an_effective_size_has_no_guide(self, ax):
+        plots.curve(sk.curve(np.random.default_rng(0).standard_normal(200), measure="ess"), ax)
+        assert len(_legend(ax)) == 1
+        assert ax.get_ylabel() == "effective sample size"
+
+    def test_missing_values_leave_a_gap(self, ax, found):
+        values = found.values.copy()
+        values[0] = np.nan
+        plots.curve(replace(found, values=values), ax)
+        assert ax.lines[1].get_xdata()[0] == found.n[1]
+        ax.figure.canvas.draw()
 
 
-def test_axes_are_made_where_none_are_given(replicates):
-    import matplotlib.pyplot as plt
+class TestComparison:
+    def test_draws_values_ranks_and_the_reference(self, ax):
+        points = np.random.default_rng(1).standard_normal(60)
+        samples = {
+            "shifted": points + 1.0,
+            "exact": points,
+            "again": points,
+            "a name longer than the margin": points + 2,
+        }
+        found = sk.compare(samples, LINE, reference=3)
+        assert plots.comparison(found, ax) is ax
+        order = [name for group in found.ranking["graph"] for name in group]
+        values = {each.name: each.measurements["graph"].value for each in found.samples}
+        marks = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+        assert marks == [values[name] for name in order]
+        assert _labels(ax.yaxis)[:4] == ["1=  exact", "1=  again", "3  shifted", "4  a name longer than\nthe margin"]
+        assert _legend(ax) == ["3 independent samples", "their median"]
+        bottom, top = ax.get_ylim()
+        assert bottom > top
 
-    made = plots.curve(curve(replicates[0], LINE, measure="ksd"))
-    plt.close(made.figure)
+    def test_another_measure(self, ax):
+        points = np.random.default_rng(2).standard_normal(50)
+        found = sk.compare({"a": points, "b": points[:20]}, LINE, measures=("ksd", "ess"))
+        plots.comparison(found, ax, measure="ess")
+        assert "larger is better" in ax.get_xlabel()
+        assert ax.get_legend() is None
+
+    def test_samples_without_a_rank_are_the_last_ones_in_gray(self, ax):
+        draws = np.random.default_rng(0).standard_normal((60, 3))
+        found = sk.compare({"exact": draws, "narrow": 0.5 * draws}, sk.targets.Normal(0.0, dim=3), measures="graph")
+        assert found.ranking["graph"] == ()
+        values = {each.name: each.measurements["graph"].value for each in found.samples}
+        assert values["narrow"] < values["exact"]
+        plots.comparison(replace(found, ranking={"graph": (("exact",),)}), ax, measure="graph")
+        marks = [line for line in ax.lines if line.get_marker() == "o"]
+        assert [mark.get_xdata()[0] for mark in marks] == [values["exact"], values["narrow"]]
+        assert marks[0].get_color() != marks[1].get_color()
+        assert _labels(ax.yaxis)[:2] == ["1  exact", "(not ranked)  narrow"]

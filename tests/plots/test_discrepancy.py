@@ -1,16 +1,19 @@
-"""Pictures: every function draws what it says, on the Axes it is given."""
+"""Figures of a graph Stein discrepancy: positions, marks, labels and legends."""
 
 from __future__ import annotations
 
-import io
+import itertools
+import math
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from steinkit import Reference, Sample, graph_stein_discrepancy, plots
-from steinkit.targets import Normal
+import steinkit as sk
+from steinkit import Reference, Sample, Target, graph_stein_discrepancy, plots
+from steinkit.plots.discrepancy import exact_share, threshold
+from steinkit.targets import Normal, Uniform
 
 _NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 
@@ -31,29 +34,79 @@ def ax():
     return Figure(layout="constrained").add_subplot()
 
 
-def _saved(figure, form="png"):
-    stream = io.BytesIO()
-    figure.savefig(stream, format=form)
-    return stream.getvalue()
-
-
-def _right(largest):
-    """Three independent samples, the largest discrepancy as given."""
+def _exact(largest):
+    """Return values of three exact samples with this maximum."""
     values = np.array([0.5, 0.7, 1.0]) * largest
     return Reference(values, values, 25)
 
 
-def _kinds(ax):
-    """Colours by place of draws in grey, of those too many, and of those too few."""
-    found = [{}, {}, {}]
-    for marks in ax.collections:
-        marks.update_scalarmappable()
-        corners = marks.get_paths()[0].vertices
-        kind = 0 if len(corners) > 5 else 1 if corners[0, 1] > 0.0 else 2  # triangles begin at their tip
-        offsets = np.asarray(marks.get_offsets())
-        colours = np.broadcast_to(marks.get_facecolors(), (len(offsets), 4))
-        found[kind].update(zip(map(tuple, offsets), map(tuple, colours), strict=True))
-    return found
+def _marked(ax):
+    """Return the draws that are marked as too many, as too few, and not marked."""
+    found = {"too many draws": set(), "too few draws": set()}
+    shown = {marks.get_label(): {tuple(place) for place in np.asarray(marks.get_offsets())} for marks in ax.collections}
+    unmarked = [label for label in shown if label not in found]
+    found |= shown
+    return found["too many draws"], found["too few draws"], set().union(*(found[label] for label in unmarked))
+
+
+class TestThreshold:
+    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 0.99])
+    def test_marks_the_fewest_draws_that_carry_the_excess(self, seed, share):
+        rng = np.random.default_rng(seed)
+        h, weights = rng.standard_normal(10) + 0.4, np.full(10, 0.1)
+        h += max(0.0, 0.1 - h.mean())
+        excess = (1.0 - share) * float(weights @ h)
+        fewest = next(
+            size
+            for size in range(1, 11)
+            if any(0.1 * sum(chosen) >= excess - 1e-12 for chosen in itertools.combinations(h, size))
+        )
+        assert int((h >= threshold(h, weights, share)).sum()) == fewest
+
+    def test_is_infinite_without_an_excess(self):
+        h, weights = np.array([3.0, -1.0]), np.array([0.5, 0.5])
+        assert threshold(h, weights, 1.0) == math.inf
+        assert threshold(-h, weights, 0.0) == math.inf
+
+    def test_exact_samples_rarely_have_marks_and_wrong_ones_always(self):
+        target = Normal(dim=1)
+        reference = sk.reference_discrepancy(target, 100, 5)
+        marked = {}
+        for scale in (1.0, 1.6):
+            points = scale * np.random.default_rng(3).standard_normal((20, 100))
+            found = [graph_stein_discrepancy(each, target) for each in points]
+            marked[scale] = sum(
+                math.isfinite(threshold(each.test_function, each.sample.weights, exact_share(each.value, reference)))
+                for each in found
+            )
+        assert marked[1.0] <= 8  # one in six exceeds all five; more than 8 of 20 has probability 1/300
+        assert marked[1.6] == 20
+
+
+class TestExactShare:
+    def test_of_a_reference_is_its_largest_value(self):
+        values, parts = np.array([1.0, 2.0]), np.array([[0.2, 0.8], [1.5, 0.5]])
+        reference = Reference(values, values + 0.5, 100, parts)
+        assert exact_share(10.0, reference) == 0.25
+        assert exact_share(3.0, reference, 0) == 0.5
+        assert exact_share(2.0, reference) == 1.0
+
+    def test_of_a_verdict_follows_its_kernel_discrepancy(self):
+        x = np.random.default_rng(0).standard_normal((600, 2))
+        exact, wide = sk.verdict(x, scores=-x), sk.verdict(1.4 * x, scores=-1.4 * x)
+        assert (exact.is_biased, wide.is_biased) == (False, True)
+        assert exact_share(1.0, exact) == 1.0
+        assert exact_share(1.0, wide) == pytest.approx(math.sqrt(wide.ksd_equivalent_draws / min(wide.ess, 600)))
+
+    def test_of_a_rejected_sample_is_never_one(self):
+        """The kernel test does not detect one coordinate of 40 that is too wide; the moments do."""
+        x = np.random.default_rng(1).standard_normal((400, 40))
+        x[:, 7] *= 1.4
+        found = sk.verdict(x, scores=-x)
+        assert found.is_biased
+        assert found.ksd_equivalent_draws > found.ess
+        assert exact_share(1.0, found) == 0.5
 
 
 class TestSteinFunction:
@@ -61,107 +114,75 @@ class TestSteinFunction:
         result = results[1]
         assert plots.stein_function(result, ax) is ax
         order = np.argsort(result.sample.points[:, 0])
-        curves = {line.get_label(): line for line in ax.lines}
-        (h,) = [line for label, line in curves.items() if label.startswith("test function h")]
-        (g,) = [line for label, line in curves.items() if label.startswith("Stein function g")]
-        assert np.array_equal(h.get_xdata(), np.sort(result.sample.points[:, 0]))
-        assert np.array_equal(h.get_ydata(), result.test_function[order])
-        assert np.array_equal(g.get_ydata(), result.g[order, 0])
-        assert ax.get_ylabel() == "g, h"
-        below = ax.figure.axes[1]
-        assert below.get_xlabel() == "alpha"
-        assert below.get_xlim() == ax.get_xlim()
+        lines = {line.get_label(): line for line in ax.lines}
+        assert np.array_equal(lines["test function h"].get_xdata(), np.sort(result.sample.points[:, 0]))
+        assert np.array_equal(lines["test function h"].get_ydata(), result.test_function[order])
+        assert np.array_equal(lines["Stein function g"].get_ydata(), result.g[order, 0])
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("alpha", "g, h")
 
-    def test_the_histogram_shows_weights(self):
-        weights = np.arange(1.0, 26.0)
-        result = _result(1, weights=weights)
-        figure = Figure()
-        plots.stein_function(result, figure.add_subplot())
-        histogram = figure.axes[1]
-        heights = [bar.get_height() for bar in histogram.patches]
-        expected = np.histogram(result.sample.points[:, 0], bins=len(heights), weights=result.sample.weights)[0]
-        assert heights == pytest.approx(expected)
-        assert sum(heights) == pytest.approx(1.0)
-        assert "share" in histogram.get_ylabel()
+    def test_the_legend_does_not_cover_the_axes(self, results, ax):
+        plots.stein_function(results[1], ax)
+        ax.figure.draw_without_rendering()
+        legend = ax.get_legend()
+        assert legend.get_window_extent().y1 < ax.get_window_extent().y0
+        assert {text.get_text() for text in legend.get_texts()} > {"too many draws", "too few draws"}
 
-    def test_the_legend_hides_no_part_of_the_curves(self, results):
-        figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-        ax = plots.stein_function(results[1], figure.add_subplot())
-        _saved(figure)
-        box = ax.get_legend().get_window_extent()
-        for line in ax.lines[1:]:
-            assert not any(box.contains(*place) for place in ax.transData.transform(line.get_xydata()))
-
-    def test_a_lone_draw_can_be_seen(self, ax):
-        result = graph_stein_discrepancy([0.3], Normal())
-        plots.stein_function(result, ax)
-        assert all(line.get_marker() == "." for line in ax.lines[1:])
+    def test_a_single_draw_is_visible(self, ax):
+        plots.stein_function(graph_stein_discrepancy([0.3], Normal()), ax)
+        assert all(line.get_marker() in ".|" for line in ax.lines[1:])
 
 
 class TestDraws:
-    def test_shows_the_two_coordinates_that_carry_most(self, results, ax):
+    def test_shows_the_two_coordinates_that_contribute_most(self, results, ax):
         result = results[7]
         assert plots.draws(result, ax) is ax
         first, second = sorted(np.argsort(-result.coordinate_values)[:2])
         assert (ax.get_xlabel(), ax.get_ylabel()) == (_NAMES[first], _NAMES[second])
-        shown = {tuple(place) for marks in ax.collections for place in np.asarray(marks.get_offsets())}
-        assert shown == {tuple(place) for place in result.sample.points[:, [first, second]]}
+        assert set().union(*_marked(ax)) == {tuple(place) for place in result.sample.points[:, [first, second]]}
 
-    def test_red_is_where_h_is_large_blue_where_it_is_as_far_below_and_the_rest_is_grey(self, results, ax):
+    def test_marks_draws_beyond_the_threshold_on_both_sides(self, results, ax):
         result = results[2]
         plots.draws(result, ax)
-        within, many, few = _kinds(ax)
+        many, few, unmarked = _marked(ax)
         h = {tuple(point): height for point, height in zip(result.sample.points, result.test_function, strict=True)}
         t = min(h[place] for place in many)
         assert t > 0.0
-        assert set(many) == {place for place, height in h.items() if height >= t}
-        assert set(few) == {place for place, height in h.items() if height <= -t}
-        assert set(within) == set(h) - set(many) - set(few)
-        assert all(red > blue for red, _, blue, _ in many.values())
-        assert all(blue > red for red, _, blue, _ in few.values())
-        assert {len({red, green, blue}) for red, green, blue, _ in within.values()} <= {1}
+        assert many == {place for place, height in h.items() if height >= t}
+        assert few == {place for place, height in h.items() if height <= -t}
+        assert unmarked == set(h) - many - few
 
     def test_larger_marks_for_larger_weights(self, ax):
         weights = np.ones(25)
         weights[4] = 6.0
         result = _result(2, weights=weights)
-        plots.draws(result, ax, reference=_right(10.0 * result.upper))
+        plots.draws(result, ax, reference=_exact(10.0 * result.upper))
         (marks,) = ax.collections
-        heaviest = np.asarray(marks.get_offsets())[int(np.argmax(marks.get_sizes()))]
-        assert heaviest == pytest.approx(result.sample.points[4])
+        assert np.asarray(marks.get_offsets())[int(np.argmax(marks.get_sizes()))] == pytest.approx(
+            result.sample.points[4]
+        )
         assert marks.get_sizes().max() > 4.0 * np.median(marks.get_sizes())
 
-    def test_all_draws_are_grey_where_independent_samples_show_as_much(self, results, ax):
-        plots.draws(results[2], ax, reference=_right(results[2].upper))
-        within, many, few = _kinds(ax)
-        assert (len(within), many, few) == (25, {}, {})
-        assert ax.get_title() == "all grey: no more than 3 independent samples show"
-        assert len(ax.figure.axes) == 1  # no scale of colours
-
-    def test_colours_carry_what_is_beyond_the_largest_of_the_independent_samples(self, results, ax):
+    def test_marks_carry_the_excess_over_the_largest_exact_value(self, results, ax):
         result = results[2]
-        plots.draws(result, ax, reference=_right(0.4 * result.value))
-        many = _kinds(ax)[1]
+        plots.draws(result, ax, reference=_exact(0.4 * result.value))
+        many, _, _ = _marked(ax)
         h = {tuple(point): height for point, height in zip(result.sample.points, result.test_function, strict=True)}
         carried = [h[place] / 25 for place in many]
         assert sum(carried) >= 0.6 * result.lower > sum(carried) - min(carried)
-        assert ax.get_title().endswith("grey: no more than 3 independent samples show")
+        assert "as in 3 independent samples" in {text.get_text() for text in ax.get_legend().get_texts()}
 
-    def test_a_scale_shared_with_panels_that_are_worse_leaves_colours_colours(self, results, ax):
-        plots.draws(results[2], ax, limit=1e-3)
-        assert all(red > blue for red, _, blue, _ in _kinds(ax)[1].values())
+    def test_all_draws_are_gray_if_exact_samples_score_as_high(self, results, ax):
+        plots.draws(results[2], ax, reference=_exact(results[2].upper))
+        many, few, unmarked = _marked(ax)
+        assert (many, few, len(unmarked)) == (set(), set(), 25)
 
-    def test_the_colour_bar_can_be_left_out(self, results):
-        with_bar, without = Figure(), Figure()
-        plots.draws(results[2], with_bar.add_subplot())
-        plots.draws(results[2], without.add_subplot(), colorbar=False)
-        assert (len(with_bar.axes), len(without.axes)) == (2, 1)
-        assert with_bar.axes[1].get_ylabel() == "test function h"
+    def test_the_legend_is_optional(self, results, ax):
+        assert plots.draws(results[2], ax, legend=False).get_legend() is None
 
 
 class TestCoordinates:
     @pytest.mark.parametrize("dim", [1, 2, 7])
-    def test_one_bar_a_coordinate_largest_first(self, results, ax, dim):
+    def test_one_bar_per_coordinate_largest_first(self, results, ax, dim):
         result = results[dim]
         assert plots.coordinates(result, ax) is ax
         order = np.argsort(-result.coordinate_values, kind="stable")
@@ -169,7 +190,7 @@ class TestCoordinates:
         assert [bar.get_width() for bar in ax.patches] == pytest.approx(result.coordinate_values[order])
         assert [text.get_text() for text in ax.texts] == [f"{value:.3g}" for value in result.coordinate_values[order]]
         bottom, top = ax.get_ylim()
-        assert bottom > top  # largest on top
+        assert bottom > top
         assert ax.get_xlim()[0] == 0.0
         assert ax.get_xlim()[1] > result.coordinate_upper.max()
 
@@ -179,46 +200,38 @@ class TestCoordinates:
         assert labels == {"coefficient[group=3,\nlevel=treatment]", "b"}
 
 
-class TestPicture:
-    @pytest.mark.parametrize("dim", [1, 2, 7])
-    def test_is_a_png_with_title_and_bracket(self, results, dim):
-        figure = plots.picture(results[dim], "draws.csv")
-        picture = _saved(figure)
-        assert picture.startswith(b"\x89PNG\r\n")
-        assert len(picture) > 5000
-        heading = figure.get_suptitle()
-        assert heading.startswith("draws.csv\n")
-        lower, upper = heading.split("[")[1].rstrip("]").split(", ")
-        assert float(lower) <= results[dim].lower <= results[dim].upper <= float(upper)
+def _regions(ax):
+    return [item for item in ax.collections if type(item).__name__ == "QuadContourSet"]
 
-    def test_one_dimension_shows_the_functions_more_show_draws_and_coordinates(self, results):
-        one, two = plots.picture(results[1]), plots.picture(results[2])
-        assert any(ax.get_ylabel() == "g, h" for ax in one.axes)
-        titles = [ax.get_title() for ax in two.axes]
-        assert titles[0].startswith("▲ red: too many draws, ▼ blue: too few\n")
-        assert titles[1] == "coordinate by coordinate"
-        assert "\n" not in one.get_suptitle()
 
-    def test_nothing_is_registered_with_pyplot(self, results):
-        import matplotlib.pyplot as plt
+class TestDrawsWithDensity:
+    @pytest.mark.parametrize(("scale", "centre"), [(1.3, 0.0), (0.05, 1.0), (30.0, 0.0), (1.0, 5.0)])
+    def test_contours_enclose_the_given_mass(self, ax, scale, centre):
+        points = scale * np.random.default_rng(1).standard_normal((60, 2)) + centre
+        result = graph_stein_discrepancy(points, Normal(dim=2), tolerance=1e-2)
+        assert plots.draws_with_density(result, Normal(dim=2), ax) is ax
+        (lines,) = [item for item in _regions(ax) if not item.filled]
+        # a disk of radius sqrt(-2 log(1 - p)) holds mass p of a standard normal in the plane
+        for path, mass in zip(lines.get_paths(), (0.99, 0.9, 0.5), strict=True):
+            assert np.hypot(*path.vertices.T).mean() == pytest.approx(np.sqrt(-2.0 * np.log1p(-mass)), rel=0.04)
 
-        plt.close("all")
-        plots.picture(results[2])
-        assert plt.get_fignums() == []
+    def test_contours_stay_within_the_bounds(self, ax):
+        target = Uniform([0.0, 0.0], [1.0, 1.0])
+        result = graph_stein_discrepancy(np.random.default_rng(3).random((30, 2)), target, tolerance=1e-2)
+        plots.draws_with_density(result, target, ax)
+        assert _regions(ax)
+        for region in _regions(ax):
+            for path in region.get_paths():
+                assert np.all((path.vertices >= 0.0) & (path.vertices <= 1.0))
 
-    @pytest.mark.parametrize("dim", [1, 2])
-    def test_names_and_titles_are_no_formulas(self, dim):
-        result = _result(dim, n=5, names=(r"$\frac{$", "cost_$ and $")[:dim])
-        assert _saved(plots.picture(result, "$_$.csv")).startswith(b"\x89PNG\r\n")
-
-    def test_extreme_draws(self):
-        points = np.vstack([np.random.default_rng(0).standard_normal((10, 2)), [[1e100, -1e50]]])
-        result = graph_stein_discrepancy(points, Normal(dim=2))
-        assert _saved(plots.picture(result)).startswith(b"\x89PNG\r\n")
+    def test_without_a_log_density_or_in_three_dimensions_there_are_no_contours(self, results, ax):
+        plots.draws_with_density(results[2], Target(score=lambda x: -x, dim=2), ax)
+        plots.draws_with_density(results[7], Normal(dim=7), ax)
+        assert _regions(ax) == []
 
 
 @pytest.mark.parametrize(("name", "dim"), [("stein_function", 1), ("draws", 2), ("coordinates", 2)])
-def test_new_axes_are_made_where_none_are_given(results, name, dim):
+def test_new_axes_are_made_by_default(results, name, dim):
     with matplotlib.rc_context({"backend": "Agg"}):
         import matplotlib.pyplot as plt
 

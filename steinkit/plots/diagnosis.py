@@ -1,0 +1,170 @@
+"""Figures of the findings of a verdict, of biases before and after repair, and of mode weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steinkit.diagnosis.bias.mode_weights import ModeWeights
+from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.diagnosis.verdict_result import NOTHING_STANDS_OUT, Verdict
+from steinkit.plots.axes import BLUE, DARK, GRAY, RED, WIDTH, axes_or_new, in_style, legend_below, wrapped
+from steinkit.text import shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST = 10  # quantities
+_LONGEST = 24  # letters of a name
+_SHIFT = 0.16  # rows between the values before and after repair
+
+
+@in_style
+def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
+    """Plot the ten largest biases with margins of error, means on the left, standard deviations on the right.
+
+    Hollow gray markers have a margin that is not reliable.
+
+    Parameters
+    ----------
+    found : BiasEstimate
+        Biases of the draws.
+    after : BiasEstimate, optional
+        Biases of the same quantities after repair.
+
+    Returns
+    -------
+    matplotlib Figure
+        Figure that is not registered with pyplot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((400, 2)) + 0.5
+    >>> found = sk.estimate_bias(draws, sk.targets.Normal(dim=2))
+    >>> [ax.get_xlabel() for ax in sk.plots.biases(found).axes]
+    ['bias of the mean (sd)', 'bias of the sd']
+    """
+    from matplotlib.figure import Figure
+
+    shown = found.worst(_MOST)
+    figure = Figure(figsize=(WIDTH, 1.5 + 0.34 * len(shown)), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for ax, name, label in ((left, "mean", "bias of the mean (sd)"), (right, "sd", "bias of the sd")):
+        ax.axvline(0.0, color="0.7", linewidth=1.0)
+        series = ((found, RED, "o", "draws", -_SHIFT), (after, BLUE, "s", "repaired", _SHIFT))
+        for each, color, marker, legend, shift in series if after is not None else (series[0],):
+            assert each is not None
+            bias, margin = getattr(each, f"{name}_bias")[shown], getattr(each, f"{name}_margin")[shown]
+            rows = np.arange(len(shown)) + (0.0 if after is None else shift)
+            for known in (True, False):
+                k = np.isfinite(bias + margin) & (each.reliable[shown] == known)
+                if not k.any():
+                    continue
+                ax.errorbar(
+                    bias[k],
+                    rows[k],
+                    xerr=margin[k],
+                    fmt=marker,
+                    markersize=5,
+                    capsize=2.5,
+                    color=color if known else GRAY,
+                    markerfacecolor=color if known else "none",
+                    label=legend if known else f"{legend}, margin not reliable",
+                )
+        ax.set_xlabel(label)
+    left.set_yticks(range(len(shown)), [shortened(found.names[k], _LONGEST) for k in shown], parse_math=False)
+    left.set_ylim(len(shown) - 0.5, -0.5)
+    right.xaxis.set_major_formatter(lambda value, _: f"{100.0 * np.expm1(value):+.0f}%")
+    if after is not None:
+        figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+@in_style
+def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
+    """Plot the weight of each mode in the draws and under the target, with margins of error.
+
+    Parameters
+    ----------
+    found : ModeWeights
+        Result of `steinkit.mode_weights`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default those of a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The Axes drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> target = sk.targets.GaussianMixture([[0.0], [9.0]], sd=1.0)
+    >>> draws = np.random.default_rng(0).standard_normal(600) + np.repeat([0.0, 9.0], [200, 400])
+    >>> ax = sk.plots.mode_weights(sk.mode_weights(draws, target), Figure().add_subplot())
+    >>> ax.get_xlabel()
+    'weight of the mode'
+    """
+    ax = axes_or_new(ax)
+    rows = np.arange(len(found.shares))
+    ax.plot(found.draws_shares, rows - _SHIFT, "o", markersize=6, color=RED, label="in the draws")
+    drawn = ax.errorbar(found.shares, rows + _SHIFT, xerr=found.margins, fmt="s", capsize=2.5, color=BLUE)
+    drawn.set_label("under the target")
+    ax.set_yticks(rows, [wrapped(each, _LONGEST) for each in found.places], parse_math=False)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlim(0.0, None)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{100.0 * value:.0f}%")
+    ax.set_xlabel("weight of the mode")
+    legend_below(ax)
+    return ax
+
+
+_CHANCE = 2.0  # standard errors, about the 95 % point of a normal
+
+
+@in_style
+def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
+    """Plot the findings of a verdict in standard errors with 95 % intervals, largest on top.
+
+    The gray band is the range explained by chance. A verdict without findings has a note in their place.
+
+    Parameters
+    ----------
+    found : Verdict
+        Result of `steinkit.verdict`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default those of a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The Axes drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> draws = np.random.default_rng(0).standard_normal((400, 2)) + [0.5, 0.0]
+    >>> ax = sk.plots.verdict(sk.verdict(draws, sk.targets.Normal(dim=2)), Figure().add_subplot())
+    >>> ax.get_yticklabels()[0].get_text()
+    'x1 is too high'
+    """
+    ax, findings = axes_or_new(ax), found.findings
+    ax.axvspan(0.0, _CHANCE, color=GRAY, alpha=0.5, linewidth=0.0, label="range of chance")
+    sizes, rows = [abs(each.z) for each in findings], range(len(findings))
+    ax.errorbar(sizes, rows, xerr=_CHANCE, fmt="o", color=RED, capsize=3.0, label="finding, 95% interval")
+    ax.set_yticks(rows, [wrapped(str(each), 25) for each in findings], parse_math=False)
+    if not findings:
+        ax.text(0.5, 0.5, NOTHING_STANDS_OUT, transform=ax.transAxes, ha="center", va="center", color=DARK)
+    ax.set_ylim(max(len(findings), 1) - 0.5, -0.5)
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("standard errors from the target")
+    legend_below(ax)
+    return ax

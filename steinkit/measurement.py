@@ -16,6 +16,7 @@ CERTIFIED_BETWEEN = "certified between"
 """Heading of a column of brackets that a certificate proves."""
 
 _DESCRIBED_COORDINATES = 3
+_SHOWN = 10  # rows of a table in a summary
 _LARGEST, _SMALLEST = "the largest", "the smallest"
 _NOISE = "Exact samples score as high, so the following may be sampling noise."
 _NOISE_UNKNOWN = "Scores of exact samples are not known, so the following may be sampling noise."
@@ -311,7 +312,7 @@ class Measurement(Result):
         """
         statements = [each for each in self.statements(reference) if each.kind != "method"]  # seconds vary
         text = running_text([*statements, *cautioned(self.warnings)])
-        return "\n\n".join([text, *(table.text() for table in self.tables(reference))])
+        return "\n\n".join([text, *(table.text(most=_SHOWN) for table in self.tables(reference)[:1])])
 
     def _method(self, *, continues: bool = False) -> list[Statement]:
         """State the wall time."""

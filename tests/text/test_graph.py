@@ -1,7 +1,5 @@
 """The summary says what is so: direction, draws, comparison, limits."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -48,16 +46,7 @@ def test_numbers_in_the_summary_are_those_of_the_result():
     assert f"is {value}, proved to lie between {ends}" in summary
     assert float(value) == pytest.approx(result.value, rel=1e-5)
     assert "150 draws, 2 coordinates" in summary
-    assert f"beta {result.coordinate_values[1]:.4g}" in summary
-    share = result.coordinate_values[1] / result.value  # a stiff coordinate's is large in a right sample, too
-    assert f"{share:.0%}" not in summary
-
-
-@pytest.mark.parametrize(("dim", "more"), [(5, []), (6, ["1 more"]), (8, ["3 more"])])
-def test_coordinates_that_are_not_named_are_counted(dim, more):
-    draws = np.random.default_rng(3).standard_normal((20, dim))
-    summary = " ".join(sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0, dim=dim)).summary().split())
-    assert re.findall(r", (\d+ more)\.", summary) == more
+    assert f"beta {result.terms[1].shown}" in summary
 
 
 def test_a_wide_bracket_is_never_a_bare_number():
@@ -75,20 +64,20 @@ def test_comparison_with_independent_draws():
     reference = sk.reference_discrepancy(TARGET, 150, 4, tolerance=1e-3)
     assert "(a reference)" in " ".join(result.summary().split())
     said = " ".join(worse.summary(reference).split())
-    assert f"the largest of the 5 together, at {worse.value / reference.median:.2f} times their median" in said
-    assert "one exact sample in 5 is so by chance" in said
+    assert f"the largest of all 5, {worse.value / reference.median:.2f} times the median" in said
+    assert "one exact sample in 5" in said
     assert "sampling noise" not in said
     values = np.array([0.5, 0.9, 1.0, 9.0])
     inside = sk.Reference(lower=values, upper=values, n=150)
-    assert "smallest of the 5 together" in " ".join(result.summary(inside).split())
+    assert "smallest of all 5" in " ".join(result.summary(inside).split())
     assert "sampling noise" in result.summary(inside)
     below = sk.Reference(lower=inside.lower + 50.0, upper=inside.upper + 50.0, n=150)
-    assert "the smallest of the 5 together" in " ".join(result.summary(below).split())
+    assert "the smallest of all 5" in " ".join(result.summary(below).split())
     assert "proves nothing" in " ".join(result.summary(below).split())
     assert "sampling noise" in result.summary(below)
     single = " ".join(result.summary(sk.Reference(lower=values[:1], upper=values[:1], n=150)).split())
-    assert "1 independent sample of 150 draws from the target scores 0.5 to 0.5, median 0.5." in single
-    assert "together" not in single
+    assert "1 independent sample of 150 draws from the target: 0.5 to 0.5, median 0.5." in single
+    assert "This sample is" not in single
 
 
 @pytest.mark.parametrize(("spread", "said"), [(2.0, "are too far from the modes"), (0.4, "are too close to the modes")])
@@ -170,9 +159,6 @@ def test_coordinates_stand_beside_those_of_independent_samples():
     values = result.coordinate_values
     assert values[0] > values[1]
     assert values[1] / medians[1] > 1.5 > values[0] / medians[0]
-    said = " ".join(result.summary(reference).split())
-    times = [f"x{j + 1} {values[j]:.4g} ({values[j] / medians[j]:.2f} times)" for j in (1, 0)]
-    assert f"(times the median of exact samples): {', '.join(times)}." in said
     (table,) = result.tables(reference)
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == [

@@ -1,4 +1,4 @@
-"""A score as text: every measure says its number with its claim, beside right samples where there are any."""
+"""Text of scores: values with their claims, ranks among exact samples, verdicts."""
 
 import numpy as np
 import pytest
@@ -28,22 +28,13 @@ def one_line(text):
     return " ".join(text.split())
 
 
-def test_a_number_is_said_with_its_claim():
-    said = one_line(scores(Bracket(claim="found")).summary(everything=True))
-    assert "The new Stein discrepancy is 0.5, found to lie between 0.489999 and 0.510001." in said
-    assert "Seconds: scores 0.10, solve 2.00." in said
+def test_a_value_has_its_claim():
+    found_text = one_line(scores(Bracket(claim="found")).summary(everything=True))
+    assert "The new Stein discrepancy is 0.5, found to lie between 0.489999 and 0.510001." in found_text
+    assert "Seconds: scores 0.10, solve 2.00." in found_text
 
 
-def test_measures_stand_side_by_side_with_independent_samples_where_there_are_any():
-    both = Bracket(claim="found"), Bracket("other", "other discrepancy")
-    table = scores(*both, references={"other": reference(0.2, width=0.01)}).tables()[0]
-    assert table.columns == ("measure", "value", "between", "independent samples")
-    assert [row[0] for row in table.rows] == ["new Stein discrepancy", "other discrepancy"]
-    assert [row[3] for row in table.rows] == ["", "0.19 to 0.21"]
-    assert len(scores(*both).tables()[0].columns) == 3
-
-
-def test_a_kernel_discrepancy_says_which_number_it_is():
+def test_a_kernel_discrepancy_has_its_variant():
     kernel = sk.GaussianKernel(scale=2.0)
     found = sk.kernel_stein_discrepancy(DRAWS, scores=-DRAWS, kernel=kernel, statistic="u", squared=True)
     assert found.full_title == "squared kernel Stein discrepancy (U-statistic)"
@@ -51,8 +42,8 @@ def test_a_kernel_discrepancy_says_which_number_it_is():
 
 
 @pytest.mark.parametrize(("references", "wanted"), [({}, True), ({"new": reference(0.2)}, False)])
-def test_a_page_says_that_a_bare_number_does_not_say(references, wanted):
-    assert ("Is that good?" in asked(scores(Bracket(), references=references))) == wanted
+def test_a_value_without_a_reference_has_a_caution(references, wanted):
+    assert ("Is the value small?" in asked(scores(Bracket(), references=references))) == wanted
 
 
 @pytest.mark.parametrize(
@@ -64,58 +55,58 @@ def test_a_page_says_that_a_bare_number_does_not_say(references, wanted):
         ([0.1, 0.2, 0.495], "the 3rd to 4th smallest"),  # the brackets overlap
     ],
 )
-def test_the_headline_places_the_first_measure(middles, rank):
+def test_the_headline_has_the_rank_of_the_first_measure(middles, rank):
     found = scores(Bracket(), references={"new": reference(*middles, width=0.001)})
     assert found.headline() == f"New Stein discrepancy 0.5, {rank} of it and 3 independent samples"
     assert scores(Bracket()).headline() == "New Stein discrepancy 0.5"
 
 
-@pytest.mark.parametrize(("median", "times"), [(0.2, "at 2.50 times their median"), (-0.1, None)])
-def test_a_sample_is_placed_among_independent_ones(median, times):
-    """There are no times of a negative number."""
-    said = one_line(Bracket().summary(reference(median, median)))
-    assert "This sample is the largest of the 3 together" in said
-    assert "one exact sample in 3 is so by chance." in said
-    assert ("times their median" in said) == (times is not None)
-    assert times is None or times in said
+@pytest.mark.parametrize(("median", "times"), [(0.2, "2.50 times the median"), (-0.1, None)])
+def test_a_sample_is_ranked_among_exact_ones(median, times):
+    """A negative median has no ratio."""
+    found_text = one_line(Bracket().summary(reference(median, median)))
+    assert "This sample is the largest of all 3" in found_text
+    assert "one exact sample in 3" in found_text
+    assert ("times the median" in found_text) == (times is not None)
+    assert times is None or times in found_text
 
 
-def test_a_page_asks_no_question_twice():
+def test_questions_are_distinct():
     found = asked(scores(Bracket(), references={"new": reference(0.2)}))
     assert len(found) == len(set(found))
 
 
 @pytest.mark.parametrize(("shift", "cautioned"), [(0.0, True), (1.0, False)])
-def test_what_measures_find_in_draws_that_are_not_rejected_may_be_chance(verdicts, shift, cautioned):
+def test_measures_of_draws_that_are_not_rejected_have_a_caution(verdicts, shift, cautioned):
     found = scores(Bracket(), verdict=verdicts[shift])
-    said = one_line(found.summary(everything=True))
-    assert ("due to chance" in said) == cautioned
-    assert said.index("new Stein discrepancy is") > said.index("Not tested")
+    found_text = one_line(found.summary(everything=True))
+    assert ("due to chance" in found_text) == cautioned
+    assert found_text.index("new Stein discrepancy is") > found_text.index("Not tested")
     assert any("due to chance" in each.text for each in found.statements()) == cautioned
 
 
 @pytest.mark.parametrize(("shift", "cautioned"), [(0.0, True), (1.0, False)])
-def test_a_rejection_needs_no_caution_for_noise(verdicts, shift, cautioned):
+def test_rejected_draws_have_no_caution_for_noise(verdicts, shift, cautioned):
     draws = np.random.default_rng(1).standard_normal((50, 2))
     sliced = sk.sliced_stein_discrepancy(draws, scores=-draws)
-    said = scores(sliced, verdict=verdicts[shift]).statements()
-    assert any("sampling noise" in each.text for each in said) == cautioned
-    assert not any("single value" in each.text for each in said)
+    found_text = scores(sliced, verdict=verdicts[shift]).statements()
+    assert any("sampling noise" in each.text for each in found_text) == cautioned
+    assert not any("single value" in each.text for each in found_text)
 
 
-def test_why_there_is_no_verdict_stands_in_its_place():
+def test_a_missing_verdict_has_the_reason():
     found = scores(Bracket(), unjudged="the test needs at least 8 draws")
     assert found.summary().split("\n\n")[1] == "There is no verdict: the test needs at least 8 draws."
     assert found.headline() == f"No verdict; {scores(Bracket()).headline()}"
 
 
-def test_the_verdict_heads_what_is_said(verdicts):
+def test_the_headline_is_that_of_the_verdict(verdicts):
     assert "x1 is too high" in scores(Bracket(), verdict=verdicts[1.0]).headline()
     assert scores(Bracket(), verdict=verdicts[0.0]).headline() == verdicts[0.0].headline()
 
 
-def test_a_screen_shows_the_worst_ten_coordinates_and_leaves_limits_to_the_verdict(verdicts):
-    """The total and the worst ten of 300, the heaviest first; without a verdict the measure says its own limits."""
+def test_the_summary_has_the_worst_ten_coordinates_and_one_statement_of_limits(verdicts):
+    """With a verdict, only the complete report has the limits of the measure."""
     values = np.random.default_rng(0).permutation(np.arange(1.0, 301.0))
     names = tuple(f"x{k}" for k in range(300))
 

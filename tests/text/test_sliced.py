@@ -21,11 +21,6 @@ def said(result, reference=None):
     return " ".join(each.text for each in result.statements(reference))
 
 
-def test_the_heaviest_coordinate_is_named_first(result):
-    found = {each.name: each.value for each in result.terms}
-    assert f"(exact draws differ by coordinate, too): b {found['b']:.4g}, " in said(result)
-
-
 @pytest.mark.parametrize(
     ("regions", "words"),
     [
@@ -47,7 +42,7 @@ def test_regions_hold_a_quarter_a_half_and_a_quarter_of_the_draws(result):
 def test_below_or_within_the_references_it_may_be_noise(result):
     low, high = (reference(*(share * result.value * np.array([0.9, 1.0, 1.1]))) for share in (0.3, 3.0))
     assert "may be sampling noise" not in said(result, low)
-    assert "at 3.33 times their median" in said(result, low)
+    assert "3.33 times the median" in said(result, low)
     assert "may be sampling noise" in said(result, high)
     assert "below is no proof of quality" in said(result, high)
     assert "are not known, so the following" in said(result)
@@ -60,4 +55,3 @@ def test_coordinates_stand_beside_those_of_right_samples(result):
     (table,) = result.tables(beside)
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [(row[0], row[2]) for row in table.rows] == [("total", "3.00"), ("c", "3.00"), ("a", "1.50"), ("b", "1.00")]
-    assert f"(times the median of exact samples): c {values[2]:.4g} (3.00 times), " in said(result, beside)

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from steinkit.arguments import require_flags, require_mappings, require_type, whole
-from steinkit.comparison_result import ComparedSample, Comparison
+from steinkit.comparison_result import Comparison
 from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious
-from steinkit.measurement import Measurement
-from steinkit.measures import default_measure, find_measure, require_taken, take_measure
+from steinkit.errors import Caution, SteinkitError, UsageError, about, cautious
+from steinkit.measures import default_measure, find_measure, require_taken
 from steinkit.measures.options import units_of_several
-from steinkit.measures.scoring import Judging, measured_reference, require_sampler
-from steinkit.runtime.deadlines import Shares, time_limit
-from steinkit.runtime.progress import progress_bar
+from steinkit.measures.scoring import ComparedSample, Judging, require_sampler, score_samples
+from steinkit.runtime.deadlines import time_limit
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.reference import LongRun, Reference
+    from steinkit.discrepancy.reference import LongRun
 
 
 @cautious
@@ -64,7 +61,7 @@ def compare(
     reference : int
         Number of independent samples from the target to measure, for each effective size of the samples.
     reference_draws : Sample, array_like or LongRun, optional
-        Draws of an exact long run, whose blocks are measured instead.
+        Draws of an exact long run; its blocks are measured instead.
     rng : int, numpy.random.Generator or None
         Random seed of the independent samples and of the verdicts.
     progress : bool
@@ -93,7 +90,7 @@ def compare(
     >>> sk.compare({"shifted": draws + 1.0, "exact": draws}, sk.targets.Normal([0.0])).ranking
     {'graph': (('exact',), ('shifted',))}
     """
-    from steinkit.discrepancy.reference import LongRun, effective_size
+    from steinkit.discrepancy.reference import LongRun
 
     require_mappings(settings=settings)
     require_flags(verdict=verdict)
@@ -117,60 +114,20 @@ def compare(
     run = reference_draws
     if not (run is None or isinstance(run, LongRun)):
         run = LongRun(as_sample(run), "the long run")
-    if whole(reference, "reference", 0):
+    reference = whole(reference, "reference", 0)
+    if reference:
         require_sampler(target, shared)
         if run is not None:
             raise UsageError("`reference` and `reference_draws` exclude each other; omit one of the two")
-    sized = bool(reference or run)
-    steps = len(samples) * len(measures)
-    shares = Shares(steps * (1 + sized) + len(samples) * verdict)
-    found: list[ComparedSample] = []
-    notes: list[str] = []
-    with time_limit(shared.get("max_seconds")), progress_bar("measures", steps, shown=progress) as bar:
+    notes: tuple[str, ...] = ()
+    with time_limit(shared.get("max_seconds")):
         if any(has_units):
-            shared["units"], doubts = units_of_several(readable, target, shared)
-            notes += doubts
-        for name, each in known.items():
-            measurements: dict[str, Measurement] = {}
-            errors: dict[str, SteinkitError] = {}
-            for measure in measures:
-                try:
-                    if not isinstance(each, Sample):
-                        raise each
-                    with shares.one():
-                        measurements[measure] = take_measure(measure, each, target, shared)
-                except SteinkitError as error:
-                    errors[measure] = error
-                bar.update()
-            sample = each if isinstance(each, Sample) else None
-            size = effective_size(sample) if sample is not None and sized else None
-            found.append(ComparedSample(name, sample, measurements, errors, effective=size))
-            notes += [about(name, note) for taken in measurements.values() for note in taken.warnings]
-        failures = [error for each in found for error in each.errors.values()]
-        if len(failures) == steps and all(isinstance(error, UsageError) for error in failures):
-            raise failures[0]  # the settings exclude every measure
-        references: dict[str, tuple[Reference, ...]] = {}
-        missing: list[str] = []
-        for measure in measures if sized else ():
-            measured = [each for each in found if measure in each.measurements and find_measure(measure).has_bracket]
-            alike = [each.measurements[measure] for each in measured]
-            for n in sorted({each.size for each in measured}):
-                try:
-                    own = run and run.like(next(each.sample for each in measured if each.sample))
-                    with shares.one():
-                        exact = measured_reference(
-                            alike, target, n, reference, run=own, rng=rng, settings=shared, progress=progress
-                        )
-                    references[measure] = (*references.get(measure, ()), exact)
-                except (SolverError, InputError) as error:
-                    missing.append(f"the reference of {n} draws was not measured by {measure}: {error}")
-        for k, compared in enumerate(found):
-            if judging is not None and compared.sample is not None and compared.measurements:
-                with shares.one():
-                    judgement = judging.judge(compared.sample, target, shared, rng=rng)
-                found[k] = replace(compared, verdict=judgement.verdict, unjudged=judgement.unjudged)
-                notes += [about(compared.name, note) for note in judgement.notes]
-    warnings = (*dict.fromkeys(notes), *missing, *_sizes(found))
+            shared["units"], notes = units_of_several(readable, target, shared)
+        found, references, missing = score_samples(
+            known, target, measures, shared, exact=run or reference, judging=judging, rng=rng, progress=progress
+        )
+    own = [about(each.name, note) for each in found for note in each.notes]
+    warnings = (*dict.fromkeys([*notes, *own]), *missing, *_sizes(found))
     ranking = {measure: _rank(found, measure) for measure in measures}
     return Comparison(tuple(found), measures, ranking, references, shared.get("units"), warnings)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steinkit import __version__
 from steinkit.diagnosis.bias.result import compared_biases
 from steinkit.diagnosis.verdict_text import WORST, unjudged_sentence, verdicts_table
-from steinkit.errors import SteinkitError, reservations
+from steinkit.errors import reservations
 from steinkit.measurement import Measurement, Reference, Term
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
+from steinkit.measures.scoring import ComparedSample
 from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column, running_text
-from steinkit.sample import Sample
 from steinkit.text import (
     Table,
     compact,
@@ -22,7 +22,6 @@ from steinkit.text import (
     filled,
     listed,
     one_line,
-    ratio,
     rounded_outwards,
     sentence,
     units_label,
@@ -30,10 +29,9 @@ from steinkit.text import (
 )
 
 if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict_result import Verdict
     from steinkit.units import Units
 
-_MAY_BE_USED, _GOOD = "Can they be used?", "Is the best one good?"
+_MAY_BE_USED = "Can they be used?"
 _LEFT = (
     "rank",
     "sample",
@@ -44,56 +42,9 @@ _LEFT = (
     "proved between",
     "found between",
 )
-_SCALE = (
-    "Independent samples and blocks of a long run have the effective size of a sample. The table shows their median."
-)
 _UNKNOWN = (
     "No exact samples were measured for comparison: the ranking shows which sample is better, not whether any is good."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedSample:
-    """Results of one of the compared samples.
-
-    Attributes
-    ----------
-    name : str
-    sample : Sample, optional
-        None if the draws could not be read.
-    measurements : mapping of str to Measurement
-        Results by measure.
-    errors : mapping of str to SteinkitError
-        Errors of the other measures.
-    verdict : Verdict or None
-    unjudged : str or None
-        Reason of a missing verdict; None if no verdict was requested.
-    effective : int or None
-        Effective size of the exact samples for comparison; None without them.
-    """
-
-    name: str
-    sample: Sample | None
-    measurements: Mapping[str, Measurement]
-    errors: Mapping[str, SteinkitError]
-    verdict: Verdict | None = None
-    unjudged: str | None = None
-    effective: int | None = None
-
-    @property
-    def draws(self) -> int:
-        """Number of draws; 0 if these could not be read."""
-        return 0 if self.sample is None else len(self.sample)
-
-    @property
-    def size(self) -> int:
-        """Effective size of exact samples for comparison."""
-        return self.effective or self.draws
-
-    @property
-    def reasons(self) -> str:
-        """Reasons of the missing measures."""
-        return "; ".join(f"{measure}: {error}" for measure, error in self.errors.items())
 
 
 class Standing(NamedTuple):
@@ -241,8 +192,9 @@ class Comparison(Result):
             ranks |= dict.fromkeys(group, f"{len(ranks) + 1}{'=' * (len(group) > 1)}")
         found = []
         for name in dict.fromkeys([*ranks, *taken]):
-            each, alike = taken[name], (of for of in self.references.get(measure, ()) if of.worth == taken[name].size)
-            found.append(Standing(name, ranks.get(name, ""), each.measurements[measure], each.draws, next(alike, None)))
+            each = taken[name]
+            exact = next((of for of in self.references.get(measure, ()) if of.worth == each.size), None)
+            found.append(Standing(name, ranks.get(name, ""), each.measurements[measure], each.draws, exact))
         return found
 
     def headline(self) -> str:
@@ -258,26 +210,19 @@ class Comparison(Result):
         return self._first(first)
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the verdicts, the ranking by every measure, the accuracy of the best sample, failures and limits."""
+        """State the verdicts, the ranking by every measure, failures and limits."""
         verdicts = {each.name: each.verdict for each in self.samples if each.verdict is not None}
         found = [Statement("number", _MAY_BE_USED, f"{name}: {each.sentence}") for name, each in verdicts.items()]
         found += [Statement("limits", _MAY_BE_USED, text) for text in self._unjudged]
         found += [Statement("limits", "What was not tested?", self._untested)] if verdicts else []
-        good: list[Statement] = []
         for measure in map(find_measure, self.measures):
-            if not (known := self.standings(measure.name)):
-                continue
-            found += [Statement("number", _which(measure), f"{self._first(measure)}."), *self._order(measure)]
-            if self.references.get(measure.name) and known[0].rank:
-                good.append(Statement("comparison", _GOOD, self._against(measure, known[0])))
-        if any(self.references.values()):
-            good.append(Statement("method", _GOOD, _SCALE, True))
-        elif not verdicts:
-            good.append(Statement("limits", _GOOD, _UNKNOWN))
+            if self.standings(measure.name):
+                found += [Statement("number", _which(measure), f"{self._first(measure)}."), *self._order(measure)]
+        if not verdicts and not any(self.references.values()):
+            found.append(Statement("limits", "Is the best one good?", _UNKNOWN))
         failed = [f"{each.name} was not measured: {each.reasons}" for each in self.samples if each.errors]
         return (
             *found,
-            *good,
             *(Statement("limits", "Did anything fail?", each) for each in failed),
             Statement("limits", "What does this not prove?", UNVISITED),
         )
@@ -375,27 +320,22 @@ class Comparison(Result):
             each.name: each.measurements[measure.name] for each in self.samples if measure.name in each.measurements
         }
         reasons = {name: each.unranked for name, each in taken.items() if each.unranked}
-        tied = "their brackets overlap" if measure.has_bracket else "they are equal, or within their margins"
-        found = [
-            Statement("comparison", which, f"{listed(group, of='more')} cannot be distinguished: {tied}.", True)
-            for group in groups
-            if len(group) > 1
-        ]
+        found = []
         if reasons:
             text = f"It cannot rank {listed(list(reasons))}: {next(iter(reasons.values()))}."
-            found.append(Statement("limits", which, text, True))
+            found.append(Statement("limits", which, text))
         if len(groups) > 1 and measure.has_bracket:
             text = (
                 f"The difference of samples with different ranks is {measure.claim}, for these draws; to compare "
                 "their samplers, compare several samples of each."
             )
-            found.append(Statement("comparison", which, text, True))
+            found.append(Statement("comparison", which, text))
         if measure.needs == "draws":
             text = (
                 f"{sentence(measure.title)} is an estimate and does not depend on the target, so this is a ranking by "
                 "mixing, not by quality: it does not detect bias."
             )
-            found.append(Statement("limits", which, text, True))
+            found.append(Statement("limits", which, text))
         return found
 
     def _first(self, measure: Measure) -> str:
@@ -411,16 +351,6 @@ class Comparison(Result):
             return f"{best[0]} is the only sample ranked by {title}"
         whom = groups[1][0] if others == 1 else f"the other {others} samples"
         return f"{best[0]} is {measure.better} than {whom} by {title}"
-
-    def _against(self, measure: Measure, best: Standing) -> str:
-        """Compare the best sample with exact samples of its size."""
-        reference, taken = best.reference or self.references[measure.name][0], best.measurement
-        lowest, highest = map(compact, reference.range)
-        times = f", {ratio(taken.value / reference.median)} times their median" if reference.median > 0.0 else ""
-        return (
-            f"By {measure.title}, {best.name} has {taken.shown}, {reference.place(taken.lower, taken.upper)} "
-            f"the range {lowest} to {highest} of {reference.described}{times}."
-        )
 
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.samples)} samples by {', '.join(self.measures)}{reservations(self.warnings)}>"

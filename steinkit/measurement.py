@@ -71,6 +71,14 @@ class Reference(Brief):
         Effective sample size of each sample; None if its draws are independent.
     run : str
         Name of the long run that was cut into blocks; empty for independent draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> values = np.array([0.1, 0.2, 0.3])
+    >>> sk.Reference(values, values, 100).rank(0.15, 0.15)
+    'the 2nd smallest'
     """
 
     lower: Floats
@@ -185,7 +193,7 @@ class Reference(Brief):
             return f"{self.source}, of {count(self.n, 'draw')} and ESS {self.worth} each"
         return f"{self.source} of {count(self.n, 'draw')} from the target"
 
-    def beside(self, value: float, lower: float, upper: float, caution: str = "") -> str:
+    def report(self, value: float, lower: float, upper: float, caution: str = "") -> str:
         """Report the values of the samples, and the rank of a tested sample among them.
 
         Parameters
@@ -378,7 +386,7 @@ class BracketResult(Measurement):
         return []
 
     def _beside(self, reference: Reference) -> str:
-        return reference.beside(self.value, self.lower, self.upper, self.smallest_is_no_proof)
+        return reference.report(self.value, self.lower, self.upper, self.smallest_is_no_proof)
 
     def _times(self, reference: Reference | None) -> list[float] | None:
         """Divide each term, and then the total, by the medians of exact samples; None if these are not known."""

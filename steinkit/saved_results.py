@@ -36,7 +36,7 @@ _RECORDS = {
     "ChainMoments": "discrepancy.moments",
     "Cell": "sweeps.cells",
     "Choice": "sweeps.choice",
-    "ComparedSample": "comparison_result",
+    "ComparedSample": "measures.scoring",
     "Configuration": "sweeps.plan",
     "Drift": "diagnosis.bias.drift",
     "Feature": "discrepancy.moments",

@@ -13,9 +13,10 @@ from steinkit.cli import options as shared
 from steinkit.cli.request import Request, deliver
 from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import compare as compare_samples
-from steinkit.comparison_result import ComparedSample, Comparison
+from steinkit.comparison_result import Comparison
 from steinkit.curves import curve as curve_of
 from steinkit.errors import SolverError, SteinkitError, UsageError
+from steinkit.measures.scoring import ComparedSample
 from steinkit.sample import Sample
 
 

@@ -63,8 +63,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
             task.target,
             task.measures,
             task.settings,
-            repeats=task.repeats,
-            run=task.run,
+            exact=task.run or task.repeats,
             judging=judging,
             rng=options["seed"],
         )

@@ -22,7 +22,7 @@ from typing import Any
 
 from steinkit.errors import UsageError, require_known
 from steinkit.measurement import Measurement
-from steinkit.measures.options import Measure, Option, imported, shared, units_of_one
+from steinkit.measures.options import Measure, Option, imported, recorded, shared, units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
 from steinkit.text import listed
@@ -120,7 +120,6 @@ _ALL = (
                 choices=imported("discrepancy.kernel.base_kernels.kernel_names"),
                 help="Base kernel",
                 may_be_object=True,
-                recorded=lambda value: value if isinstance(value, str) else repr(value),
             ),
             "kernel_scale": Option(
                 metavar="SCALE", default_text="the kernel's own", help="Kernel scale, in these units"
@@ -199,7 +198,7 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
 def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return all settings that affect values, as JSON stores them; a record replaces an operator by its fingerprint."""
     return {
-        name: option.recorded(settings.get(name, option.default))
+        name: recorded(option.checked(settings.get(name, option.default)))
         for name, option in all_options().items()
         if option.changes_value
     }

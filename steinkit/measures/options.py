@@ -73,8 +73,6 @@ class Option:
         True if values may be other than numbers, text and lists of these.
     checked : callable
         Returns a value in its standard form, or raises UsageError.
-    recorded : callable
-        Returns a value as JSON stores it.
     """
 
     default: Any = None
@@ -89,17 +87,10 @@ class Option:
 
     may_be_object: bool = False
     checked: Callable[[Any], Any] = _unchanged
-    recorded: Callable[[Any], Any] = _unchanged
 
 
 def _bounds(value: Any) -> Any:
     return None if value is None else as_bounds(value, None)
-
-
-def _recorded_bounds(value: Any) -> Any:
-    """Return pairs with None for infinity, which JSON lacks."""
-    pairs = [] if value is None else as_bounds(value, None).tolist()
-    return [[end if np.isfinite(end) else None for end in pair] for pair in pairs] or None
 
 
 def _stein_factors(value: Any) -> tuple[float, float, float]:
@@ -117,13 +108,19 @@ def _units(value: Any) -> Any:
     return value
 
 
-def _recorded_units(value: Any) -> Any:
-    """Return a word, a list, or a mapping of names to scales."""
-    if value is None or isinstance(value, str):
-        return value
+def recorded(value: Any) -> Any:
+    """Return a value as JSON stores it: lists for arrays, None for infinity, the repr of other objects."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return [recorded(each) for each in np.asarray(value).tolist()]
     if isinstance(value, Mapping):
         return dict(value)
-    return value.document if hasattr(value, "document") else np.asarray(value, dtype=np.float64).tolist()
+    if isinstance(value, float) and np.isinf(value):
+        return None
+    if isinstance(value, str | int | float | None):
+        return value
+    from steinkit.units import Units
+
+    return value.document if isinstance(value, Units) else repr(value)
 
 
 _SHARED = {
@@ -131,7 +128,6 @@ _SHARED = {
         read=str,
         may_be_object=True,
         checked=_bounds,
-        recorded=_recorded_bounds,
         metavar="LOWER,UPPER",
         help="Support: once for all, for each in order, or NAME=LOWER,UPPER",
     ),
@@ -148,7 +144,6 @@ _SHARED = {
         default=(1.0, 1.0, 1.0),
         read=lambda text: _stein_factors(text.split(",")),
         checked=_stein_factors,
-        recorded=lambda value: [float(factor) for factor in value],
         metavar="C1,C2,C3",
         help="Bounds on g and its derivatives",
     ),
@@ -159,7 +154,6 @@ _SHARED = {
         read=lambda text: read_units(text),
         may_be_object=True,
         checked=_units,
-        recorded=_recorded_units,
         metavar="UNITS",
         default_text="own",
         help="own (sds), reference (the target's), raw or JSON file",

@@ -9,13 +9,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
+from steinkit.errors import (
+    Caution,
+    InputError,
+    SolverError,
+    SteinkitError,
+    SteinkitWarning,
+    UsageError,
+    leave_to_results,
+)
 from steinkit.measurement import Measurement
-from steinkit.measures import take_measure
+from steinkit.measures import find_measure, take_measure
 from steinkit.measures.options import Measure
 from steinkit.measures.scores import Scores
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
-from steinkit.runtime.progress import watched
+from steinkit.runtime.progress import progress_bar, watched
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
@@ -36,13 +44,75 @@ class Judgement(NamedTuple):
     verdict : Verdict or None
     unjudged : str or None
         Reason of a missing verdict; None if no verdict was requested.
-    notes : tuple of str
-        Warnings on either.
     """
 
     verdict: Verdict | None = None
     unjudged: str | None = None
-    notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings of the verdict, or on its absence."""
+        if self.unjudged is not None:
+            return (Caution(f"there is no verdict: {self.unjudged}"),)
+        return self.verdict.warnings if self.verdict is not None and self.verdict.enough_draws else ()
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedSample:
+    """Results of one of the compared samples.
+
+    Attributes
+    ----------
+    name : str
+    sample : Sample, optional
+        None if the draws could not be read.
+    measurements : mapping of str to Measurement
+        Results by measure.
+    errors : mapping of str to SteinkitError
+        Errors of the other measures.
+    verdict : Verdict or None
+    unjudged : str or None
+        Reason of a missing verdict; None if no verdict was requested.
+    effective : int or None
+        Effective size of the exact samples for comparison; None without them.
+    """
+
+    name: str
+    sample: Sample | None
+    measurements: Mapping[str, Measurement]
+    errors: Mapping[str, SteinkitError]
+    verdict: Verdict | None = None
+    unjudged: str | None = None
+    effective: int | None = None
+
+    @property
+    def draws(self) -> int:
+        """Number of draws; 0 if these could not be read."""
+        return 0 if self.sample is None else len(self.sample)
+
+    @property
+    def size(self) -> int:
+        """Effective size of exact samples for comparison."""
+        return self.effective or self.draws
+
+    @property
+    def reasons(self) -> str:
+        """Reasons of the missing measures."""
+        return "; ".join(f"{measure}: {error}" for measure, error in self.errors.items())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings of the measures and of the verdict."""
+        taken = (note for each in self.measurements.values() for note in each.warnings)
+        return (*taken, *Judgement(self.verdict, self.unjudged).notes)
+
+
+class Scored(NamedTuple):
+    """Samples with their results, values of exact samples by measure, and reasons of missing ones."""
+
+    samples: list[ComparedSample]
+    references: dict[str, tuple[Reference, ...]]
+    missing: list[str]
 
 
 @dataclass(frozen=True)
@@ -95,8 +165,8 @@ class Judging:
             reason = str(error)
             if isinstance(error, SolverError) and math.isfinite(seconds_left()):
                 reason = "the time limit was too short; increase max_seconds (--max-seconds), or thin the draws"
-            return Judgement(None, reason, (Caution(f"there is no verdict: {reason}"),))
-        return Judgement(found, None, found.warnings if found.enough_draws else ())
+            return Judgement(None, reason)
+        return Judgement(found)
 
 
 def score_sample(
@@ -105,8 +175,7 @@ def score_sample(
     measures: Sequence[Measure],
     settings: Mapping[str, Any],
     *,
-    repeats: int = 0,
-    run: LongRun | None = None,
+    exact: int | LongRun = 0,
     judging: Judging | None = None,
     rng: Seed = 0,
 ) -> Scores:
@@ -119,10 +188,8 @@ def score_sample(
     measures : sequence of Measure
     settings : mapping
         Settings by name. The measures, references and the verdict share "max_seconds".
-    repeats : int
-        Number of independent samples to measure, of the sample's effective size.
-    run : LongRun, optional
-        Exact run whose blocks are measured instead.
+    exact : int or LongRun
+        Number of independent samples to measure, of the sample's effective size, or a run with blocks of this size.
     judging : Judging, optional
         Options of the verdict; by default there is none.
     rng : int, numpy.random.Generator or None
@@ -133,33 +200,88 @@ def score_sample(
     UsageError, InputError, SolverError
         As the measures do.
     """
-    from steinkit.discrepancy.reference import effective_size
-
-    references: dict[str, Reference] = {}
-    size = effective_size(sample) if repeats or run else 0
-    compared = [measure.name for measure in measures if measure.has_bracket] if repeats or run else []
-    shares = Shares(len(measures) + len(compared) + (judging is not None))
+    names = tuple(measure.name for measure in measures)
     progress = settings.get("progress", False)
     with time_limit(settings.get("max_seconds")), watched(progress), warnings.catch_warnings():
         leave_to_results()
-        taken: dict[str, Measurement] = {}
-        for measure in measures:
-            with shares.one():
-                taken[measure.name] = take_measure(measure.name, sample, target, settings)
-        notes = [note for each in taken.values() for note in each.warnings]
-        for name in compared:
+        (found,), references, missing = score_samples(
+            {"": sample}, target, names, settings, exact=exact, judging=judging, rng=rng, progress=progress
+        )
+    for error in found.errors.values():
+        raise error
+    points = (getattr(each, "sample", None) for each in found.measurements.values())
+    sample = replace(sample, names=next((each.names for each in points if each is not None), sample.names))
+    first = {name: each for name, (each, *_) in references.items()}
+    notes = (*found.notes, *missing)
+    return Scores(sample, tuple(found.measurements.values()), first, found.verdict, found.unjudged, notes)
+
+
+def score_samples(
+    samples: Mapping[str, Sample | SteinkitError],
+    target: Target | None,
+    measures: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    exact: int | LongRun,
+    judging: Judging | None,
+    rng: Seed,
+    progress: bool,
+) -> Scored:
+    """Measure samples, exact samples of their effective sizes, and judge the samples; see `score_sample`.
+
+    Raises
+    ------
+    UsageError
+        If the settings exclude every measure of every sample.
+    """
+    from steinkit.discrepancy.reference import effective_size
+
+    sized = exact != 0
+    steps = len(samples) * len(measures)
+    shares = Shares(steps * (1 + sized) + len(samples) * (judging is not None))
+    found: list[ComparedSample] = []
+    with progress_bar("measures", steps, shown=progress and steps > 1) as bar:
+        for name, each in samples.items():
+            measurements: dict[str, Measurement] = {}
+            errors: dict[str, SteinkitError] = {}
+            for measure in measures:
+                try:
+                    if not isinstance(each, Sample):
+                        raise each
+                    with shares.one():
+                        measurements[measure] = take_measure(measure, each, target, settings)
+                except SteinkitError as error:
+                    errors[measure] = error
+                bar.update()
+            sample = each if isinstance(each, Sample) else None
+            size = effective_size(sample) if sample is not None and sized else None
+            found.append(ComparedSample(name, sample, measurements, errors, effective=size))
+    failures = [error for each in found for error in each.errors.values()]
+    if len(failures) == steps and all(isinstance(error, UsageError) for error in failures):
+        raise failures[0]
+    references: dict[str, tuple[Reference, ...]] = {}
+    missing: list[str] = []
+    for measure in measures if sized else ():
+        measured = [each for each in found if measure in each.measurements and find_measure(measure).has_bracket]
+        results = [each.measurements[measure] for each in measured]
+        for n in sorted({each.size for each in measured}):
             try:
+                own = exact
+                if not isinstance(own, int):
+                    own = own.like(next(each.sample for each in measured if each.sample))
                 with shares.one():
-                    references[name] = measured_reference(
-                        [taken[name]], target, size, repeats, run=run, rng=rng, settings=settings, progress=progress
+                    reference = measured_reference(
+                        results, target, n, own, rng=rng, settings=settings, progress=progress
                     )
-            except SolverError as error:
-                notes.append(f"the reference samples were not scored: {error}")
-        judgement = Judgement() if judging is None else judging.judge(sample, target, settings, rng=rng)
-    points = (getattr(each, "sample", None) for each in taken.values())
-    names = next((each.names for each in points if each is not None), sample.names)
-    found, unjudged, doubts = judgement
-    return Scores(replace(sample, names=names), tuple(taken.values()), references, found, unjudged, (*notes, *doubts))
+                references[measure] = (*references.get(measure, ()), reference)
+            except (SolverError, InputError) as error:
+                missing.append(f"the reference of {n} draws was not measured by {measure}: {error}")
+    for k, compared in enumerate(found):
+        if judging is not None and compared.sample is not None and compared.measurements:
+            with shares.one():
+                judgement = judging.judge(compared.sample, target, settings, rng=rng)
+            found[k] = replace(compared, verdict=judgement.verdict, unjudged=judgement.unjudged)
+    return Scored(found, references, missing)
 
 
 def require_sampler(target: Target | None, settings: Mapping[str, Any]) -> Target:
@@ -181,9 +303,8 @@ def measured_reference(
     measured: Sequence[Measurement],
     target: Target | None,
     n: int,
-    repeats: int,
+    exact: int | LongRun,
     *,
-    run: LongRun | None = None,
     rng: Seed,
     settings: Mapping[str, Any],
     progress: bool,
@@ -196,10 +317,10 @@ def measured_reference(
         Results of one measure. The tolerance is the largest of theirs, and at least 1e-3.
     target : Target, optional
         Target distribution; not needed with a run.
-    n, repeats : int
-        Effective size, and number of independent samples.
-    run : LongRun, optional
-        Exact run whose blocks are measured instead.
+    n : int
+        Effective size.
+    exact : int or LongRun
+        Number of independent samples, or a run with blocks of the effective size.
     rng : int, numpy.random.Generator or None
     settings : mapping
         Settings of the measurements.
@@ -213,12 +334,12 @@ def measured_reference(
     from steinkit.discrepancy.reference import reference_discrepancy
 
     reached = [getattr(each, "tolerance", 0.0) for each in measured]
-    alike = {**settings, "tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
+    shared = {**settings, "tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     units = getattr(measured[0], "units", None)
     if units is not None:  # if a sample is measured in its own units, so are the exact ones
-        alike["units"] = "own" if units.kind == "own" else units
-    take = partial(take_measure, measured[0].measure, settings=alike)
-    if run is not None:
-        return run.reference(target, n, progress=progress, discrepancy=take)
+        shared["units"] = "own" if units.kind == "own" else units
+    take = partial(take_measure, measured[0].measure, settings=shared)
+    if not isinstance(exact, int):
+        return exact.reference(target, n, progress=progress, discrepancy=take)
     source = require_sampler(target, settings)
-    return reference_discrepancy(source, n, repeats, rng=rng, progress=progress, discrepancy=take)
+    return reference_discrepancy(source, n, exact, rng=rng, progress=progress, discrepancy=take)

@@ -73,12 +73,12 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any
 
 
 @in_style
-def drawn(draw: Callable[[Axes], Any], width: float, height: float) -> Figure:
-    """Return a figure of this size in inches, not registered with pyplot, after drawing on its Axes."""
+def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
+    """Return a figure of this size in inches, not registered with pyplot, after calling ``draw(ax=...)``."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    draw(figure.add_subplot())
+    draw(ax=figure.add_subplot())
     return figure
 
 

@@ -191,22 +191,21 @@ def _of_measure(result: Measurement, sample: str, standard: Standard, target: Ta
         return [_picture(f"Moments of {sample}", _MOMENTS, alt, partial(moment_matrix, result), height)]
     if not isinstance(result, GraphSteinDiscrepancy | SlicedSteinDiscrepancy):
         return []
-    caption, draw = f"Test function h ({_H}).", partial[Any](slice_function, result)
+    caption = f"Test function h ({_H})."
+    draw: Callable[..., Axes] = draws
     if isinstance(result, SlicedSteinDiscrepancy):
-        caption = f"Test function h of the coordinate that contributes most ({_H})."
+        caption, draw = f"Test function h of the coordinate that contributes most ({_H}).", slice_function
     elif result.sample.dim == 1:
-        draw = partial(stein_function, result)
+        draw = stein_function
     elif result.sample.dim == 2 and target is not None and target.has_log_density:
-        caption, draw = f"{caption}{_DENSITY}", partial(draws_with_density, result, target)
-    else:
-        draw = partial(draws, result)
+        caption, draw = f"{caption}{_DENSITY}", partial(draws_with_density, target=target)
     points = result.sample.points
     ranges = [
         f"{name} from {compact(low, 3)} to {compact(high, 3)}"
         for name, low, high in zip(result.sample.names, points.min(axis=0), points.max(axis=0), strict=True)
     ]
     alt = f"{sentence(sample)}: {count(len(points), 'draw')}, {', '.join(ranges[:_MOST_NAMED])}. {result.headline()}."
-    draw = partial(draw, reference=standard)
+    draw = partial(draw, result, reference=standard)
     return [_picture(f"The draws of {sample}", caption, alt, draw, 4.8), *_bars(result)]
 
 
@@ -223,5 +222,5 @@ def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[Pictur
     ]
 
 
-def _picture(name: str, caption: str, alt: str, draw: Callable[[Axes], Any], height: float) -> Picture:
+def _picture(name: str, caption: str, alt: str, draw: Callable[..., Axes | None], height: float) -> Picture:
     return Picture(name, caption, alt, partial(drawn, draw, WIDTH, height))

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = str | os.PathLike[str] | Result
 
-_LONG = 36  # letters, beyond which a cell may be broken into lines
+_LONG = 36  # letters; longer cells are wrapped
 _INTERVAL = " interval of the median"
 _MOST_ROWS = 12  # coordinates in the table of a sample
-_MOST_MOMENTS = 12  # coordinates of a matrix of moments that can still be read in a notebook
-_PIXELS = 96  # of CSS, an inch
+_MOST_MOMENTS = 12  # coordinates of a matrix that is legible in a notebook
+_PIXELS = 96  # CSS pixels per inch
 
 
 def write_report(
@@ -56,22 +56,22 @@ def write_report(
     Parameters
     ----------
     sources : path or result, or sequence of these
-        Results; JSON files of `Result.save`, or of ``-o`` of a command, with the arrays beside them; or the file of a
-        sweep or tuning. The first one's headline heads the page.
+        Results; JSON files of `Result.save` or of ``-o`` of a command, with their .npz files; or the file of a sweep or
+        tuning. The headline of the first one is that of the page.
     path : path
-        The file to write, in one step; "-" for standard output.
+        File to write; "-" for standard output.
     title : str, optional
         Line above the headline, and title of the page in a browser.
     target : Target or str, optional
-        Target of the score, where that is code of your own (as ``path.py:attribute`` it is run): pictures of the draws
-        need it. Built-in targets are made from what the source says.
+        Target of the scores if it is your own code, for the contours of its density; a text ``path.py:attribute`` is
+        run. Built-in targets are known from the source.
 
     Raises
     ------
     InputError
         If a source cannot be read.
     UsageError
-        If there is no source, or it is no result.
+        If there is no source, or one is not a result.
     OutputError
         If the file cannot be written.
 
@@ -84,12 +84,12 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = pathlib.Path(folder) / "report.html"
     ...     sk.write_report(found, page)
-    ...     "first is proved better than second" in page.read_text(encoding="utf-8")
+    ...     page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     True
     """
     listed = list(sources) if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     if not listed:
-        raise UsageError("there is nothing to report; name a result or a sweep's file")
+        raise UsageError("`sources` must name one or more results or files; got none")
     parts: list[Part] = []
     counts: dict[str, int] = {}
     for part in (_part(source, target) for source in listed):
@@ -119,9 +119,9 @@ class Part:
         try:
             pictures = plots.figures(result, target)
         except SteinkitError as error:
-            warnings.append(f"the pictures are not shown: {error}")
-        said = result.statements(), warnings, pictures, result.tables(), result.facts()
-        return cls(source, result.subject or source, result.headline(), *said)
+            warnings.append(f"the figures are missing: {error}")
+        content = result.statements(), warnings, pictures, result.tables(), result.facts()
+        return cls(source, result.subject or source, result.headline(), *content)
 
 
 def _part(source: Source, target: Target | str | None) -> Part:
@@ -130,7 +130,7 @@ def _part(source: Source, target: Target | str | None) -> Part:
         words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(source).__name__).lower()
         return Part.of(f"the {words}", source, _target_of(source, target))
     if not isinstance(source, str | os.PathLike):
-        raise UsageError(f"a report is made of results and their files; received {type(source).__name__}")
+        raise UsageError(f"`sources` must be results or their files; got {type(source).__name__}")
     result = read_run(source) or read_result(source)
     return Part.of(Path(source).name, result, _target_of(result, target))
 
@@ -211,13 +211,11 @@ def _column_classes(table: Table) -> list[str]:
 
 
 def meanings(table: Table) -> tuple[tuple[str, str], ...]:
-    """Return explanations of columns; the column of a coordinate is headed "[name]"."""
+    """Return explanations of the columns."""
     lead, known = table.columns[0], tomllib.loads(_text_of("columns.toml"))
     found = [(name, known.get(f"{lead}: {name}", known.get(name, ""))) for name in table.columns]
     found += [(name, "Bootstrap interval over the samples.") for name in table.columns if name.endswith(_INTERVAL)]
-    if any(name.startswith("[") and name.endswith("]") for name in table.columns):
-        found.append(("[…]", "The same of that coordinate alone."))
-    return tuple((name, said) for name, said in found if said)
+    return tuple((name, text) for name, text in found if text)
 
 
 def as_html(shown: Any) -> str:
@@ -239,7 +237,7 @@ def as_html(shown: Any) -> str:
 
 
 def _picture(shown: Any) -> Drawing | None:
-    """Draw `Result.plot`, if there is one that can be read."""
+    """Draw `Result.plot`, if there is one, and it is legible."""
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None
     try:

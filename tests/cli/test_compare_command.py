@@ -64,7 +64,7 @@ class TestText:
         assert lines[0] == "3 samples against target normal (mean=0,0)"
         assert [line.split()[0] for line in lines[4:7]] == [*three]
         head = next(k for k, line in enumerate(lines) if line.startswith("rank"))
-        assert lines[head].split() == ["rank", "sample", "draws", "value", "proved", "between", "[a]", "[b]"]
+        assert lines[head].split() == ["rank", "sample", "draws", "value", "proved", "between", "worst", "coordinate"]
         assert [line.split()[:2] for line in lines[head + 1 : head + 4]] == [
             ["1=", "right.csv"],
             ["1=", "again.csv"],

@@ -26,13 +26,10 @@ def test_settings_are_options_of_all_commands(name):
     option = all_options()[name]
     for command in _TAKERS:
         found = _parameters(command).get(name)
-        if option.of_one_sample and command != "score":
-            assert found is None
-            continue
         assert found.opts == [flag_of(name)]
         takers = takers_of(name)
         assert len(takers) > 3 or all(taker in found.help for taker in takers)
-    if option.changes_value and not option.of_one_sample:
+    if option.changes_value:
         assert name in (*measure_setting_names(), "tolerance", "max_seconds")
 
 
@@ -45,15 +42,6 @@ def test_defaults_are_those_of_the_measures(command, tmp_path):
     settings = Request((file,), options).task({file: sample}, file).settings
     usual = {name: option.default for name, option in all_options().items()}
     assert settings == {name: usual[name] for name in settings}
-
-
-def test_a_u_statistic_is_squared(tmp_path):
-    file = str(tmp_path / "draws.csv")
-    arguments = [file, "--target", "normal", "--statistic", "u", "--p-value", "--seed", "7", "--measure", "ksd"]
-    options = commands.get_command(None, "score").make_context("score", arguments).params
-    options.pop("files")
-    settings = Request((file,), options).task({file: Sample(points=[[0.0], [1.0]])}, file).settings
-    assert (settings["squared"], settings["bootstrap"], settings["seed"]) == (True, 1000, 7)
 
 
 def test_help_names_measures():

@@ -1,4 +1,4 @@
-"""What a notebook shows: the words of the terminal beside a picture, and names that cannot become markup."""
+"""Notebook displays: the summary with a figure, and escaped names."""
 
 from xml.etree import ElementTree
 
@@ -13,7 +13,7 @@ DRAWS = np.random.default_rng(0).normal(size=(400, 2)) * [1.0, 1.5]
 
 
 def parsed(shown):
-    """The HTML as a tree, which no unescaped name survives."""
+    """Parse the HTML; an unescaped name is an error."""
     return ElementTree.fromstring(
         shown._repr_html_().replace(" alt=", " data-alt=").replace('">\n</div>', '"/>\n</div>')
     )
@@ -27,14 +27,14 @@ def pictures(tree):
     return [image.get("src")[:26] for image in tree.iter("img")]
 
 
-def test_a_verdict_says_what_the_terminal_says_beside_its_picture():
+def test_a_verdict_has_its_summary_and_a_figure():
     found = sk.verdict(DRAWS, TARGET)
     shown = parsed(found)
     assert words(shown) == " ".join(found.summary().split())
     assert pictures(shown) == ["data:image/svg+xml;base64,"]
 
 
-def test_a_verdict_without_a_fault_has_no_empty_picture():
+def test_a_verdict_without_findings_has_no_figure():
     assert pictures(parsed(sk.verdict(DRAWS / [1.0, 1.5], TARGET))) == []
 
 
@@ -47,21 +47,21 @@ def test_a_verdict_without_a_fault_has_no_empty_picture():
         (sk.kernel_stein_discrepancy, False),
     ],
 )
-def test_results_show_their_number(measure, has_picture):
+def test_results_have_their_value(measure, has_picture):
     found = measure(DRAWS[:60], TARGET)
     shown = parsed(found)
     assert str(found.value)[:4] in words(shown) or f"{found.value:.3g}"[:4] in words(shown)
     assert bool(pictures(shown)) == has_picture
 
 
-def test_a_comparison_shows_the_table_of_the_terminal():
-    found = sk.compare({"wide": DRAWS, "right": DRAWS / [1.0, 1.5]}, TARGET)
+def test_a_comparison_has_its_summary():
+    found = sk.compare({"wide": DRAWS, "exact": DRAWS / [1.0, 1.5]}, TARGET)
     shown = parsed(found)
     assert shown.find("pre").text.strip() == found.summary().strip()
     assert len(pictures(shown)) == 1
 
 
-def test_a_sample_shows_moments_of_its_first_coordinates():
+def test_a_sample_has_moments_of_its_first_coordinates():
     names = tuple(f"<b>{k}" for k in range(15))
     shown = parsed(sk.Sample(np.random.default_rng(1).normal(size=(50, 15)) + 7.0, names=names))
     rows = [[cell.text for cell in row] for row in shown.iter("tr")][1:]
@@ -70,12 +70,12 @@ def test_a_sample_shows_moments_of_its_first_coordinates():
     assert "and 3 more" in "".join(shown.itertext())
 
 
-def test_draws_of_a_sampler_are_shown_as_a_sample():
+def test_draws_of_a_sampler_are_displayed_as_a_sample():
     draws = rwmh(TARGET, draws=30, chains=2, proposal_scale=1.0)
     assert len(list(parsed(draws).iter("tr"))) == 3
     assert repr(draws).startswith("<Draws of 2 chains of 30 draws, d = 2: x1, x2; sampler='rwmh'")
 
 
-def test_a_curve_is_drawn():
+def test_a_curve_has_a_figure():
     found = sk.curve(DRAWS[:, :1], sk.targets.Normal(), n=[10, 20, 40, 80], measure="graph")
     assert len(pictures(parsed(found))) == 1

@@ -1,4 +1,4 @@
-"""The page as a browser shows it: wide and narrow, light and dark, on paper, and by keyboard."""
+"""Pages in a browser: wide and narrow windows, light and dark, print, and keyboard."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _CAPTIONS_FIT = """[...document.querySelectorAll('.scroll')].every(
     box => box.querySelector('caption span').getBoundingClientRect().right <= box.getBoundingClientRect().right)"""
 
 if _BROWSER is None:
-    pytest.skip("no Chromium on this machine to look at pages with", allow_module_level=True)
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright, which steers the browser, is not installed")
+    pytest.skip("Chromium is not installed", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def addresses(written):
 
 @pytest.fixture
 def visit(browser, addresses):
-    """Open a page, and keep what it asks for and complains of."""
+    """Return a function that opens a page and records its messages and requests."""
     contexts = []
 
     def open_page(name, width, scheme="light"):
@@ -57,10 +57,10 @@ def visit(browser, addresses):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])
-def test_fits_the_window_without_complaint(visit, addresses, name, width, scheme):
+def test_fits_the_window_without_messages(visit, addresses, name, width, scheme):
     page, said, asked = visit(name, width, scheme)
     assert said == []
-    assert asked == [addresses[name]]  # itself, and nothing else
+    assert asked == [addresses[name]]
     assert page.evaluate(_FITS)
     assert page.evaluate(_CAPTIONS_FIT)
     images = page.evaluate("[...document.images].map(image => [image.naturalWidth, image.clientWidth, image.alt])")
@@ -73,13 +73,13 @@ def test_fits_the_window_without_complaint(visit, addresses, name, width, scheme
     assert "best" in page.text_content("h1") or "better" in page.text_content("h1")
 
 
-def test_a_page_that_is_too_wide_is_told(visit):
+def test_the_check_detects_a_page_that_is_too_wide(visit):
     page, _, _ = visit("sweep", 400)
     page.evaluate("document.querySelector('h1').style.width = '500px'")
     assert not page.evaluate(_FITS)
 
 
-def test_in_narrow_windows_rows_are_lists_of_their_cells(visit):
+def test_rows_are_lists_in_narrow_windows(visit):
     page, _, _ = visit("sweep", 400)
     assert page.evaluate("[...document.querySelectorAll('.scroll, pre')].every(it => it.scrollWidth <= it.clientWidth)")
     before = "getComputedStyle(document.querySelector('td'), '::before').content"
@@ -87,19 +87,19 @@ def test_in_narrow_windows_rows_are_lists_of_their_cells(visit):
     assert page.locator("table").first.get_by_role("columnheader").count() > 3
 
 
-def test_by_keyboard(visit):
+def test_keyboard_navigation(visit):
     page, _, _ = visit("sweep", 400)
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the details"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
     box = page.evaluate("document.activeElement.getBoundingClientRect().toJSON()")
-    assert box["left"] >= 0.0  # comes into sight
+    assert box["left"] >= 0.0
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "scroll"  # a table that may be wider than its box
+    assert page.evaluate("document.activeElement.className") == "scroll"
 
 
-def test_on_paper(visit):
+def test_print(visit):
     page, _, _ = visit("sweep", 690, "dark")  # A4 within its margins
     page.emulate_media(media="print")
     assert not page.is_visible("nav")

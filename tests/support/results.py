@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import steinkit as sk
-from steinkit.comparison_result import ComparedSample, Comparison
+from steinkit.comparison_result import Comparison
 from steinkit.measurement import BracketResult, Reference, terms_of
+from steinkit.measures.scoring import ComparedSample
 
 
 @dataclass(frozen=True, eq=False)

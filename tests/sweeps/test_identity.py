@@ -26,7 +26,6 @@ bounds = [[-inf, 9.0], [-9.0, inf]]
 stein_factors = [1, 2, 0.5]
 kernel = "gaussian"
 statistic = "u"
-squared = true
 dilation = 3.0
 graph = "complete"
 solver = "highs"
@@ -69,9 +68,6 @@ def test_a_record_holds_the_settings_of_all_measures_in_their_order(planned):
         "kernel": "gaussian",
         "kernel_scale": None,
         "statistic": "u",
-        "squared": True,
-        "bootstrap": 0,
-        "seed": 0,
         "operator": None,
     }
 

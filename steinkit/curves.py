@@ -20,6 +20,7 @@ B. Efron and R. J. Tibshirani (1993), An Introduction to the Bootstrap, chapter 
 from __future__ import annotations
 
 import math
+import re
 import warnings as python_warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from steinkit import __version__
 from steinkit.arguments import generator_from, real_numbers, require_mappings, require_type
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
+from steinkit.errors import InputError, SolverError, UsageError, about, cautious, reservations
 from steinkit.measures import default_measure, find_measure, require_taken, take_measure
 from steinkit.measures.options import units_of_several
 from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column, running_text
@@ -308,7 +309,8 @@ def curve(
     require_taken(changes, (measure,))
     grid = _sizes(n, samples)
     units: Units | None = None
-    notes: list[str] = []
+    notes = [note for sample in samples for note in split_chains(sample)[1]]
+    kinds: dict[str, str] = {}
     if "units" in find_measure(measure).options:
         units, doubts = units_of_several(samples, target, shared)
         shared |= {"units": units}
@@ -322,8 +324,8 @@ def curve(
                 with shares.one():
                     found = take_measure(measure, first_draws(samples[r], grid[k]), target, shared)
                 brackets[:, r, k] = found.value, found.lower, found.upper
-                if k == len(grid) - 1:
-                    notes += [*split_chains(samples[r])[1], *found.warnings]
+                for note in found.warnings:  # of warnings that differ only in numbers, keep that of the largest size
+                    kinds[re.sub(r"\d[\d.e+-]*", "#", note)] = about(f"n = {grid[k]:g}", note)
             except SolverError as error:
                 brackets[1:, r, k] = error.lower, error.upper
                 notes.append(f"n = {grid[k]:g}: {error}")
@@ -350,7 +352,7 @@ def curve(
         upper=upper,
         replicates=brackets[0],
         units=units,
-        warnings=tuple(dict.fromkeys(notes)),
+        warnings=tuple(dict.fromkeys([*kinds.values(), *notes])),
     )
 
 

@@ -165,10 +165,10 @@ class TestReports:
         assert found.to_dict()["values"][1] is None
         assert "undefined" in found.summary()
 
-    def test_a_warning_of_the_whole_sample_is_reported_once(self):
+    def test_a_warning_at_several_sizes_is_reported_once(self):
         points = np.repeat(np.random.default_rng(9).standard_normal(30), 2)
         found = curve(points, LINE, n=[20, 40, 60], measure="ksd")
-        assert [each[:11] for each in found.warnings if "repeat" in each] == ["30 of 60 dr"]
+        assert [each[:20] for each in found.warnings if "repeat" in each] == ["n = 60: 30 of 60 dra"]
 
     def test_the_document_is_json(self, draws):
         document = json.loads(json.dumps(curve(draws, PLANE, measure="ksd").to_dict(), allow_nan=False))

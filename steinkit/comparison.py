@@ -94,7 +94,7 @@ def compare(
 
     require_mappings(settings=settings)
     require_flags(verdict=verdict)
-    shared = {**(settings or {}), **changes, "progress": False}
+    shared = {**(settings or {}), **changes, "progress": progress}
     if not isinstance(samples, Mapping) or is_xarray(samples) or not samples:
         got = "none" if isinstance(samples, Mapping) and not len(samples) else type(samples).__name__
         raise UsageError(f"`samples` must be a mapping of names to samples, such as {{'nuts': draws}}; got {got}")
@@ -124,7 +124,7 @@ def compare(
         if any(has_units):
             shared["units"], notes = units_of_several(readable, target, shared)
         found, references, missing = score_samples(
-            known, target, measures, shared, exact=run or reference, judging=judging, rng=rng, progress=progress
+            known, target, measures, shared, exact=run or reference, judging=judging, rng=rng
         )
     own = [about(each.name, note) for each in found for note in each.notes]
     warnings = (*dict.fromkeys([*notes, *own]), *missing, *_sizes(found))

@@ -11,7 +11,7 @@ from steinkit.diagnosis.verdict_text import WORST, unjudged_sentence, verdict_bl
 from steinkit.measurement import CERTIFIED_BETWEEN, Measurement, Reference
 from steinkit.result import Origin, Result, Statement, running_text
 from steinkit.sample import Sample
-from steinkit.text import Table, count, filled, one_line, sentence, units_label, units_sentence
+from steinkit.text import Table, filled, one_line, sentence, units_label, units_sentence
 
 if TYPE_CHECKING:
     from steinkit.diagnosis.verdict_result import Verdict
@@ -98,12 +98,7 @@ class Scores(Result):
         if self.verdict is not None:
             return self.verdict.headline()
         first = self.measurements[0]
-        head = f"{'No verdict; ' if self.unjudged else ''}{sentence(first.title)} {first.shown}"
-        reference = self.reference(first)
-        if reference is None:
-            return head
-        rank, n = reference.rank(first.lower, first.upper), len(reference.lower)
-        return f"{head}, {rank} of it and {count(n, 'independent sample')}"
+        return f"{'No verdict; ' if self.unjudged else ''}{sentence(first.title)} {first.shown}"
 
     def statements(self) -> tuple[Statement, ...]:
         """State the verdict and every measure; without a reference or verdict also a caution."""

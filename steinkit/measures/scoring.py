@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from steinkit.diagnosis.verdict_result import Verdict
     from steinkit.discrepancy.reference import LongRun, Reference
 
+Settings = Mapping[str, Any]
+
 LEVEL = 0.01
 """Default level: a verdict rejects samples with a smaller p-value."""
 _REFERENCE_TOLERANCE = 1e-3  # the values of exact samples vary by far more
@@ -141,7 +143,7 @@ class Judging:
 
         require_sensible(self.level, self.matters, self.looks)
 
-    def judge(self, sample: Sample, target: Target | None, settings: Mapping[str, Any], *, rng: Seed) -> Judgement:
+    def judge(self, sample: Sample, target: Target | None, settings: Settings, *, rng: Seed) -> Judgement:
         """Return the verdict on a sample, or the reason why there is none.
 
         Parameters
@@ -173,7 +175,7 @@ def score_sample(
     sample: Sample,
     target: Target | None,
     measures: Sequence[Measure],
-    settings: Mapping[str, Any],
+    settings: Settings,
     *,
     exact: int | LongRun = 0,
     judging: Judging | None = None,
@@ -201,11 +203,10 @@ def score_sample(
         As the measures do.
     """
     names = tuple(measure.name for measure in measures)
-    progress = settings.get("progress", False)
-    with time_limit(settings.get("max_seconds")), watched(progress), warnings.catch_warnings():
+    with time_limit(settings.get("max_seconds")), watched(settings.get("progress", False)), warnings.catch_warnings():
         leave_to_results()
         (found,), references, missing = score_samples(
-            {"": sample}, target, names, settings, exact=exact, judging=judging, rng=rng, progress=progress
+            {"": sample}, target, names, settings, exact=exact, judging=judging, rng=rng
         )
     for error in found.errors.values():
         raise error
@@ -220,12 +221,11 @@ def score_samples(
     samples: Mapping[str, Sample | SteinkitError],
     target: Target | None,
     measures: Sequence[str],
-    settings: Mapping[str, Any],
+    settings: Settings,
     *,
     exact: int | LongRun,
     judging: Judging | None,
     rng: Seed,
-    progress: bool,
 ) -> Scored:
     """Measure samples, exact samples of their effective sizes, and judge the samples; see `score_sample`.
 
@@ -240,7 +240,9 @@ def score_samples(
     steps = len(samples) * len(measures)
     shares = Shares(steps * (1 + sized) + len(samples) * (judging is not None))
     found: list[ComparedSample] = []
-    with progress_bar("measures", steps, shown=progress and steps > 1) as bar:
+    several = len(samples) > 1  # the progress of one sample is that of its measures
+    own = {**settings, "progress": settings.get("progress", False) and not several}
+    with progress_bar("measures", steps, shown=settings.get("progress", False) and several) as bar:
         for name, each in samples.items():
             measurements: dict[str, Measurement] = {}
             errors: dict[str, SteinkitError] = {}
@@ -249,7 +251,7 @@ def score_samples(
                     if not isinstance(each, Sample):
                         raise each
                     with shares.one():
-                        measurements[measure] = take_measure(measure, each, target, settings)
+                        measurements[measure] = take_measure(measure, each, target, own)
                 except SteinkitError as error:
                     errors[measure] = error
                 bar.update()
@@ -266,13 +268,11 @@ def score_samples(
         results = [each.measurements[measure] for each in measured]
         for n in sorted({each.size for each in measured}):
             try:
-                own = exact
-                if not isinstance(own, int):
-                    own = own.like(next(each.sample for each in measured if each.sample))
+                source = exact
+                if not isinstance(source, int):
+                    source = source.like(next(each.sample for each in measured if each.sample))
                 with shares.one():
-                    reference = measured_reference(
-                        results, target, n, own, rng=rng, settings=settings, progress=progress
-                    )
+                    reference = _reference(results, target, n, source, rng, settings)
                 references[measure] = (*references.get(measure, ()), reference)
             except (SolverError, InputError) as error:
                 missing.append(f"the reference of {n} draws was not measured by {measure}: {error}")
@@ -284,7 +284,7 @@ def score_samples(
     return Scored(found, references, missing)
 
 
-def require_sampler(target: Target | None, settings: Mapping[str, Any]) -> Target:
+def require_sampler(target: Target | None, settings: Settings) -> Target:
     """Return the target if exact samples can be drawn from it within the bounds.
 
     Raises
@@ -299,38 +299,10 @@ def require_sampler(target: Target | None, settings: Mapping[str, Any]) -> Targe
     return target
 
 
-def measured_reference(
-    measured: Sequence[Measurement],
-    target: Target | None,
-    n: int,
-    exact: int | LongRun,
-    *,
-    rng: Seed,
-    settings: Mapping[str, Any],
-    progress: bool,
+def _reference(
+    measured: Sequence[Measurement], target: Target | None, n: int, exact: int | LongRun, rng: Seed, settings: Settings
 ) -> Reference:
-    """Measure exact samples like those measured.
-
-    Parameters
-    ----------
-    measured : sequence of Measurement
-        Results of one measure. The tolerance is the largest of theirs, and at least 1e-3.
-    target : Target, optional
-        Target distribution; not needed with a run.
-    n : int
-        Effective size.
-    exact : int or LongRun
-        Number of independent samples, or a run with blocks of the effective size.
-    rng : int, numpy.random.Generator or None
-    settings : mapping
-        Settings of the measurements.
-    progress : bool
-
-    Raises
-    ------
-    UsageError, SolverError
-        As the measure does.
-    """
+    """Measure exact samples of n effective draws like those measured, with at least their tolerance."""
     from steinkit.discrepancy.reference import reference_discrepancy
 
     reached = [getattr(each, "tolerance", 0.0) for each in measured]
@@ -339,6 +311,7 @@ def measured_reference(
     if units is not None:  # if a sample is measured in its own units, so are the exact ones
         shared["units"] = "own" if units.kind == "own" else units
     take = partial(take_measure, measured[0].measure, settings=shared)
+    progress = settings.get("progress", False)
     if not isinstance(exact, int):
         return exact.reference(target, n, progress=progress, discrepancy=take)
     source = require_sampler(target, settings)

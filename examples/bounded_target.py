@@ -101,9 +101,7 @@ def picture(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference:
         share = edges @ result.sample.weights
         ax.set_title(f"{name}: {result.value:.2g} with bounds\n{share:.0%} of the draws on an edge", fontsize=10)
         ax.label_outer()
-    above.suptitle(
-        "Red triangles up: too many draws, blue down: too few,\ngrey: no more than i.i.d. draws show", fontsize=10
-    )
+    above.suptitle("Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws", fontsize=10)
     compare(bars, results, reference)
     return figure
 

@@ -91,8 +91,7 @@ def picture(
         ax.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]))
         ax.label_outer()
     figure.suptitle(
-        "Red triangles up: too many draws, blue down: too few,\n"
-        "grey: no more than i.i.d. draws show\n"
+        "Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws\n"
         "Lines: half, 90 % and 99.9 % of the mixture posterior",
         fontsize=10,
     )

@@ -114,7 +114,8 @@ def picture(
         ax.label_outer()
     figure.suptitle("SGLD on the mixture posterior", fontsize=12)
     below.suptitle(
-        "Red triangles up: too many draws, blue down: too few,\ngrey: no more than independent draws show.\n"
+        "Orange triangles: too many draws, blue: too few, gray: as in independent draws.
+"
         f"The lower mode holds {share_of_lower_mode(target):.0%}; weighted, the chosen chain has {corrected:.0%}.",
         fontsize=10,
     )

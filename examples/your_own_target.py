@@ -104,8 +104,7 @@ def picture(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Referenc
         ax.label_outer()
     panels[0].set(xlim=(-4.0, 4.0), ylim=(-5.0, 15.0))
     figure.suptitle(
-        "Red triangles up: too many draws, blue down: too few,\n"
-        "grey: no more than i.i.d. draws show. Grey band: 95 % of x2 for each x1",
+        "Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws.\nGray band: 95 % of x2 for each x1",
         fontsize=10,
     )
     return figure

@@ -224,7 +224,7 @@ def test_comparisons_and_curves_report_missing_results():
     found = sk.compare({"a": LONG}, NORMAL, measures=["ksd", "ess"], max_seconds=1e-3)
     assert isinstance(found.samples[0].errors["ksd"], TimeLimitError)
     assert "ess" in found.samples[0].measurements
-    assert any("there is no verdict: time ran out before the draws were judged" in note for note in found.warnings)
+    assert any("there is no verdict" in note for note in found.warnings)
     fallen = sk.curve(LONG, NORMAL, n=[1000, 30_000], measure="ksd", max_seconds=0.2)
     assert np.isnan(fallen.values[-1])
 

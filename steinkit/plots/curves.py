@@ -151,7 +151,7 @@ def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | Non
     if finite and min(finite) > 0.0 and max(finite) > _DECADES * min(finite):
         logarithmic(ax, "x")
     elif finite and min(finite) >= 0.0:
-        ax.set_xlim(left=0.0)
+        ax.set_xlim(0.0, 1.15 * max(finite))
     ax.set_xlabel(f"{known.title} ({known.preference})")
     legend_below(ax)
     return ax

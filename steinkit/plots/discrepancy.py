@@ -178,9 +178,9 @@ def draws(
     """Plot the draws in the two coordinates that contribute most, and mark where there are too many or too few.
 
     Marks show only the excess over exact samples. If the discrepancy is D, and R that of an exact sample of the same
-    size, the red triangles are the fewest draws whose terms w_i h(x_i) of the discrepancy sum to D - R, where h is the
-    test function: the draws where h is at least some t. Blue triangles, where h is at most -t, show too few draws. All
-    other draws are gray, and all draws are gray if D is at most R.
+    size, the orange triangles are the fewest draws with terms w_i h(x_i) of the discrepancy that sum to D - R, where h
+    is the test function: the draws where h is at least some t. Blue triangles, where h is at most -t, show too few
+    draws. All other draws are gray, and all draws are gray if D is at most R.
 
     Parameters
     ----------

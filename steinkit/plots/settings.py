@@ -12,7 +12,7 @@ import numpy as np
 
 from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import find_measure
-from steinkit.plots.axes import axes_or_new, drawn, legend_below, logarithmic, strip_below
+from steinkit.plots.axes import WIDTH, axes_or_new, drawn, legend_below, logarithmic, strip_below
 from steinkit.result import Picture
 from steinkit.sample import Floats
 from steinkit.sweeps.choice import BEST, TIED, Choice, SettingSummary
@@ -269,12 +269,9 @@ def _untitled(draw: Any, height: float) -> Figure:
         draw(ax=ax)
         ax.set_title("")
 
-    return drawn(onto, _WIDE, height)
+    return drawn(onto, WIDTH, height)
 
 
 def _in_numbers(choice: Choice) -> str:
     medians = "; ".join(f"{compact(row.median)} at {setting_label(row.settings)}" for row in choice.rows)
     return f"{sentence(find_measure(choice.measure).title)}: {medians}. Best: {setting_label(choice.best)}."
-
-
-_WIDE = 7.6  # inches

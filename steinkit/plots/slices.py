@@ -36,7 +36,7 @@ def slice_function(
     """Plot the test function h of a slice against its coordinate, with the mean of h, and the flow phi.
 
     The mean of h varies in exact samples, too. Areas mark only bins that carry the excess over exact samples, by the
-    rule of `steinkit.plots.draws`: red where there are too many draws, hatched blue where there are too few.
+    rule of `steinkit.plots.draws`: orange where there are too many draws, hatched blue where there are too few.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def test_a_single_seed_has_a_curve_and_no_interval():
     found = bands([[3.0, 2.0, 1.0]], [1, 2, 3])
     assert found.median.tolist() == found.low.tolist() == found.high.tolist() == [3.0, 2.0, 1.0]
     assert np.isnan(found.interval).all()
-    assert found.rate().interval_kind == "regression"
+    assert np.isnan(found.rate().rate_interval).all()
 
 
 def test_the_rate_is_that_of_the_medians_and_the_single_ones_are_each_seeds():

@@ -326,8 +326,8 @@ class Comparison(Result):
             found.append(Statement("limits", which, text))
         if len(groups) > 1 and measure.has_bracket:
             text = (
-                f"The difference of samples with different ranks is {measure.claim}, for these draws; to compare "
-                "their samplers, compare several samples of each."
+                f"Differences between ranks are {measure.claim} for these draws only; to compare samplers, compare "
+                "several samples of each."
             )
             found.append(Statement("comparison", which, text))
         if measure.needs == "draws":

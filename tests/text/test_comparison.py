@@ -31,7 +31,7 @@ def test_a_difference_has_the_claim_of_the_measure(measure, claim):
     found, title = comparison(_TWO, measure), find_measure(measure).title
     assert found.headline() == f"a is {claim} better than b by {title}"
     assert found.table(measure).columns == ("rank", "sample", "draws", "value", f"{claim} between")
-    assert f"different ranks is {claim}" in order(found)
+    assert f"ranks are {claim}" in order(found)
     assert ("proved" in found.summary()) == (claim == "proved")
 
 

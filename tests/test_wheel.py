@@ -67,7 +67,6 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         "steinkit/report/templates/page.html",
         "steinkit/targets/__init__.pyi",
         "steinkit/samplers/__init__.pyi",
-        "steinkit/sweeps/starting.toml",
         "steinkit/datasets/nodal.csv",
         "steinkit/datasets/gmm100.csv",
         "steinkit/datasets/README.md",

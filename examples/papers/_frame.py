@@ -29,6 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import joblib
 import matplotlib as mpl
 import numpy as np
 from _cell_code import cell_code
@@ -42,7 +43,6 @@ from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_resu
 from steinkit.files.streams import write_bytes
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.identity import digest, recordable
-from steinkit.sweeps.workers import Lost, open_workers
 from steinkit.text import Table
 
 FOLDER = Path("steinkit-papers")
@@ -147,16 +147,10 @@ class Experiment:
         """Compute cells in this or other processes, and store each when it is finished."""
         jobs = None if self.jobs == 1 or len(described) <= 1 else self.jobs
         called = function if jobs is None else _Called(str(self._script), function.__name__)
-        tasks = {name: (called, each["arguments"]) for name, each in described.items()}
-        total, shown = done + len(tasks), sys.stderr.isatty()
-        with (
-            progress_bar(function.__name__, total, initial=done, unit=" cells", shown=shown) as bar,
-            open_workers("loky", jobs) as workers,
-        ):
-            for name, answer in workers.answers(None, _compute, tasks):
-                if isinstance(answer, Lost):
-                    raise SteinkitError(f"{function.__name__}({answer.arguments[1]}): {answer.reason}")
-                value, seconds = answer
+        tasks = (joblib.delayed(_compute)(name, called, each["arguments"]) for name, each in described.items())
+        total, shown = done + len(described), sys.stderr.isatty()
+        with progress_bar(function.__name__, total, initial=done, unit=" cells", shown=shown) as bar:
+            for name, value, seconds in joblib.Parallel(jobs, return_as="generator_unordered", batch_size=1)(tasks):
                 found = {"value": value, "commit": commit()}
                 store.append(name, {**described[name], "found": found, "seconds": seconds})
                 bar.update()
@@ -348,8 +342,8 @@ def _loaded(script: str) -> ModuleType:
     return module
 
 
-def _compute(shared: None, function: Callable[..., Any], cell: Mapping[str, Any]) -> list[tuple[Any, float]]:
-    """Compute one cell in one thread, and return its JSON value and processor seconds."""
+def _compute(name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:
+    """Compute a cell in one thread; return its name, its value for JSON and its processor seconds."""
     began = time.process_time()
     try:
         with threadpool_limits(1), warnings.catch_warnings():
@@ -359,7 +353,7 @@ def _compute(shared: None, function: Callable[..., Any], cell: Mapping[str, Any]
         raise
     except Exception as error:  # of which another process sends the words only
         raise SteinkitError(f"{function.__name__}({cell}) failed:\n{traceback.format_exc()}") from error
-    return [(value, time.process_time() - began)]
+    return name, value, time.process_time() - began
 
 
 def _plain(value: Any) -> Any:

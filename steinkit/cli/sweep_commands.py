@@ -1,10 +1,8 @@
-"""``steinkit sweep`` and ``steinkit tune``: a sampler's settings scored, and the best chosen."""
+"""``steinkit sweep`` and ``steinkit tune``: score the settings of a sampler and choose the best."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from cloup import option, option_group
@@ -12,66 +10,24 @@ from cloup import option, option_group
 from steinkit.cli import options as shared
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, warn
 from steinkit.files.streams import as_json
-from steinkit.sweeps import BACKENDS
 
 if TYPE_CHECKING:
     from steinkit.result import Result
-    from steinkit.sweeps.run import Workplace
 
 _NOTHING_SCORED = 4
 
-
-def _init(ctx: click.Context, parameter: click.Parameter, file: str | None) -> None:
-    """Write a starter file and exit."""
-    if file is None or ctx.resilient_parsing:
-        return
-    from steinkit.sweeps.configuration import write_starting_file
-
-    write_starting_file(file)
-    say(f"{file} is written.")
-    say_next(["sweep", file, "-o", str(Path(file).with_suffix(""))], "run it as it stands, or edit it first")
-    ctx.exit()
-
-
-_work_options = shared.combined(
-    option(
-        "--jobs", type=int, metavar="N", show_default="none", help="Worker processes of loky; -1 for all processors."
-    ),
-    option(
-        "--backend",
-        metavar="NAME",
-        type=click.Choice(BACKENDS),
-        default="loky",
-        help="loky (processes), dask or ray. A cluster unpickles all it receives: use one that you trust.",
-    ),
-    option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray head."),
-)
+_jobs = option("--jobs", type=int, metavar="N", show_default="none", help="Worker processes; -1 for all processors.")
 _file = option("-o", "--output", required=True, metavar="FILE", help="SQLite file for cells and draws.")
-
-
-def _workplace(file: str, options: Mapping[str, Any]) -> Workplace:
-    """Return the place where cells are computed and kept."""
-    from steinkit.sweeps.run import Workplace
-
-    return Workplace(file, options["jobs"], options["backend"], options["scheduler"], on_terminal())
 
 
 @shared.command()
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
-@option_group(
-    "Work", option("--racing", is_flag=True, help="Save time: drop settings that surely do not win."), _work_options
-)
-@option_group(
-    "Output",
-    _file,
-    option("--init", metavar="FILE", is_eager=True, expose_value=False, callback=_init, help="Write a starter file."),
-    shared.json_option,
-)
-def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
-    """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
+@option_group("Work", option("--racing", is_flag=True, help="Drop settings early that are clearly not best."), _jobs)
+@option_group("Output", _file, shared.json_option)
+def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int | None) -> int:
+    """Run a sampler with all settings of CONFIG.toml and several seeds, score the chains, and choose a setting.
 
     \b
-    steinkit sweep --init sgld.toml       # writes a starter file
     steinkit sweep sgld.toml -o sgld --jobs 2
 
     \b
@@ -91,28 +47,28 @@ def sweep(config: str, output: str, json_output: bool, **options: Any) -> int:
         measures = ["graph", "ess"]
         tolerance = 1e-2
     \f
-    Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, a
-    function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start "normal"
-    is a standard normal state from each seed. [run] also takes max_seconds, racing, label and the settings of the
-    measures but operator: units, dilation, solver, and so on.
+    Paths in CONFIG.toml are relative to it. A Python file that it names is run, for a target or for a sampler: a
+    function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). The start "normal"
+    is a standard normal state for each seed. [run] also takes max_seconds, racing, label and options of the measures:
+    units, dilation, solver, and so on.
 
-    Every finished cell is kept in FILE at once. The same command with the same FILE goes on where a run broke off;
-    only cells that failed are run again. The grid and the seeds may grow. A cell of another target, sampler, option or
-    measure is another cell: such cells stay in FILE and are not used. A value that the sampler does not allow is
-    reported before anything is run. The exit code is 4 if no cell could be scored.
+    Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes; failed
+    cells are run again. The grid and the seeds may be extended. Cells of another target, sampler, option or measure
+    stay in FILE and are not used. Values that the sampler rejects are reported before anything is run. The exit code
+    is 4 if no cell could be scored.
     """
     from steinkit.sweeps.configuration import read_configuration
     from steinkit.sweeps.run import run_plan
 
     with apart_from_results():
         plan, asked_for_racing = read_configuration(config)
-        result = run_plan(plan, _workplace(output, options), options["racing"] or asked_for_racing)
+        result = run_plan(plan, racing or asked_for_racing, file=output, n_jobs=jobs, progress=on_terminal())
     _report(result, output, json_output)
     return 0 if result.criteria else _NOTHING_SCORED
 
 
 def _report(result: Result, output: str, json_output: bool) -> None:
-    """Print a result and its warnings, and suggest to make a page of it."""
+    """Print a result and its warnings, and suggest to write a report."""
     from steinkit.sweeps.store import sweep_file
 
     file = sweep_file(output)
@@ -134,33 +90,26 @@ def _report(result: Result, output: str, json_output: bool) -> None:
         help="Fraction of the full grid's cost to spend.",
     ),
     option("--max-seconds", type=float, metavar="S", help="Begin no chains after S seconds."),
-    _work_options,
+    _jobs,
 )
 @option_group("Output", _file, shared.json_option)
-def tune(config: str, output: str, json_output: bool, **options: Any) -> int:
-    """Choose a setting at a fraction of the full grid's cost: all run for a short while, the better ones longer.
+def tune(config: str, output: str, json_output: bool, cost: float, max_seconds: float | None, jobs: int | None) -> int:
+    """Choose a setting at a fraction of the full grid's cost by successive halving.
 
     \b
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
-    CONFIG.toml is one of 'steinkit sweep'. [sampler] sets the full length of a chain, budget or draws. In place of
-    [grid] it may have ranges, tried at Sobol points, log-uniform in between:
-
-    \b
-        [ranges]
-        step_size = [1e-4, 1e-1]
-        batch_size = [10, 1000]           # whole, as both ends are
-        [run]
-        settings = 27
-        seeds = 3
+    All settings run with short chains, and the better ones with longer chains. CONFIG.toml is one of 'steinkit sweep';
+    [sampler] sets the full length of a chain, budget or draws.
 
     \f
-    Every finished chain is kept in FILE at once; the same command goes on where a run broke off.
+    Every finished cell is committed to FILE. After an interrupt, the same command resumes.
     """
-    from steinkit.sweeps.configuration import read_tuning
+    from steinkit.sweeps.configuration import read_configuration
     from steinkit.sweeps.tuning import run_tuning
 
     with apart_from_results():
-        result = run_tuning(read_tuning(config), options["cost"], _workplace(output, options), options["max_seconds"])
+        plan, _ = read_configuration(config, for_tuning=True)
+        result = run_tuning(plan, cost, max_seconds, file=output, n_jobs=jobs, progress=on_terminal())
     _report(result, output, json_output)
     return 0

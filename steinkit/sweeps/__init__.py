@@ -1,4 +1,1 @@
-"""Sweeps: a sampler run over a grid of settings and seeds, scored, and a setting chosen."""
-
-BACKENDS = ("loky", "dask", "ray")
-"""Names of the back ends; the first needs nothing."""
+"""Sweeps: run a sampler over a grid of settings and seeds, score the chains, and choose a setting."""

@@ -1,37 +1,44 @@
-"""A finished cell of a sweep, one setting with one seed: what its chain and the measures of it came to."""
+"""Cells of a sweep: one setting with one seed, and the measures of its chain."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.errors import InputError
 from steinkit.measurement import Measurement
 from steinkit.measures import find_measure
 
-Setting = Mapping[str, Any]
+Setting = dict[str, Any]
 Interval = tuple[float, float]
-Place = tuple[int, int]  # number of the setting, and seed
+Place = tuple[int, int]  # index of the setting, seed
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One measure of a cell.
+    """The value of one measure in a cell.
 
     Attributes
     ----------
     measure : str
+        Name of the measure.
     value, lower, upper : float
-        The value and its certified bracket; three times the value for an estimate.
+        The value and its certified bracket. Both ends equal the value if the measure is an estimate.
     margin : float or None
-        Of the biases.
+        Margin of error (95 %) of a bias.
     unranked : str
-        Why settings must not be ordered by this value; empty where they may. A slow chain is no reason as long as its
-        draws do not fall into groups: no region's weight, which the score does not know, can be wrong then.
+        Reason why settings must not be ordered by this value; empty if they may be. Slow mixing is not a reason unless
+        the draws split into separate modes: the score does not determine the mode weights.
     unknown : str
-        Why this value must not put its setting first: because it is unranked, or because some bias is not known.
+        Reason why this value must not put its setting first: it is unranked, or some of the biases are not reliable.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.Measured("graph", 1.2, 1.1, 1.3).upper
+    1.3
     """
 
     measure: str
@@ -44,22 +51,29 @@ class Measured:
 
     @classmethod
     def of(cls, found: Measurement) -> Measured:
-        """Keep what choices look at.
+        """Extract the values that a choice depends on.
 
         Parameters
         ----------
-        found : MeasureResult
+        found : Measurement
             Result of a measure.
 
         Returns
         -------
         Measured
-            Its value, bracket and reasons.
+            The value, its bracket, and the reasons against ranking by it.
+
+        Raises
+        ------
+        InputError
+            If the value is not finite.
         """
         ends = (found.lower, found.upper) if find_measure(found.measure).has_bracket else (found.value, found.value)
+        if not all(map(math.isfinite, (found.value, *ends))):
+            raise InputError("the value is not finite")
         if not isinstance(found, BiasEstimate):
             return cls(found.measure, found.value, *ends, unranked=found.unranked, unknown=found.unranked)
-        unknown = next((f"biases are not known: {why}" for why in found.reason if why), "")
+        unknown = next((f"biases are not known: {reason}" for reason in found.reason if reason), "")
         unranked = "" if found.hidden and not found.falls_apart else found.unranked
         margin = found.margin if math.isfinite(found.margin) else None
         return cls(found.measure, found.value, *ends, margin, unranked, found.unranked or unknown)
@@ -72,22 +86,30 @@ class Cell:
     Attributes
     ----------
     settings : dict
+        Options of the sampler that vary over the sweep.
     seed : int
+        Seed of the chain.
     reason : str or None
-        Why the cell failed; None if it did not.
+        Reason of the failure; None if the cell did not fail.
     draws : int
-        Length of the chain; 0 if it could not be run.
+        Length of the chain; 0 if the sampler failed.
     cost_per_draw : float or None
-        Where the sampler reports it.
+        Mean cost of a draw, if the sampler reports it.
     sampling, scoring : float
-        Seconds of work. Chains that ran together share theirs evenly.
+        Computing time in seconds. Chains that ran together share their time equally.
     measures : dict of str to Measured
-        Those that could be taken, with finite values.
+        The finite values, by measure.
     warnings : tuple of str
-        Of the measures, whose names they begin with.
+        Warnings of the measures, each prefixed with the name of its measure.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.Cell({"step_size": 0.1}, seed=0, measures={"ess": sk.Measured("ess", 90.0, 90.0, 90.0)}).loss("ess")
+    (-90.0, -90.0)
     """
 
-    settings: dict[str, Any]
+    settings: Setting
     seed: int
     reason: str | None = None
     draws: int = 0
@@ -99,18 +121,20 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """The work that it took."""
+        """Computing time of the cell, in seconds."""
         return self.sampling + self.scoring
 
     def loss(self, measure: str, *, is_ranked: bool = False) -> Interval:
-        """Bracket the loss by a measure: infinite where there is no value, and turned round where more is better.
+        """Return the bracket of the loss by a measure; infinite if the cell has no value.
+
+        The loss is the measure, or its negative if larger values are better.
 
         Parameters
         ----------
         measure : str
             Name of the measure.
         is_ranked : bool
-            Whether a value by which settings must not be ordered counts as none.
+            If True, values that must not order settings count as missing.
 
         Returns
         -------

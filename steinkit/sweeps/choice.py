@@ -1,22 +1,22 @@
-"""Which setting of a sampler is best, and which cannot be told from it.
+"""The choice of a setting, with the settings that cannot be distinguished from it.
 
-A setting i is run with seeds s and scored: its loss in that cell lies in a certified bracket [l_is, u_is]. (For a
-measure of which more is better the loss is minus the measure, and the bracket turned round.) A cell that failed, or has
-no finite value, has the worst loss there is, l = u = infinity: a setting that fails with half of its seeds or more has
-an infinite median, and cannot win by its survivors. The best setting b has the smallest median of the midpoints.
+A setting i is run with seeds s and scored: its loss in a cell lies in a certified bracket [l_is, u_is]. (If larger
+values of the measure are better, the loss is its negative.) A cell without a finite value has the loss l = u =
+infinity, so that a setting that fails with half of its seeds or more has an infinite median and cannot win by its
+remaining cells. The best setting b has the smallest median of the midpoints.
 
-Setting i is told apart from b if the evidence is beyond both solver and seeds. The m seeds that both have are drawn
-with replacement, the same for both [1]_, and
+Setting i is distinguished from b if the evidence exceeds the uncertainty of both the solver and the seeds. The m seeds
+that both settings have are resampled with replacement, jointly [1]_, and
 
     median of l_is - median of u_bs > 0
 
-in all but a share (1 - level) / (k - 1) of the resamples, k being the number of settings (Bonferroni: the best of k
-is the best partly by luck, and each of the others is compared with it). With so few seeds that m draws with replacement
-cannot reach that share, 2^-m > (1 - level) / (2 (k - 1)), setting i is told apart if all its brackets lie above all
-of b's: if both were alike that would happen with probability 1 / (2m over m) at most (a half with one seed, 1/6 with
-two, 1/20, 1/70, 1/252), which reaches a level of 95 % for eight settings only from five seeds on. Settings that are not
-told apart are ties, but never one with an infinite median of a best with a finite one: the best and its ties hold the
-setting whose true median is least with probability `level`.
+must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k is the number of settings. (Bonferroni:
+each of the others is compared with the best, which is selected.) If m is so small that resampling cannot reach that
+fraction, 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished if all of its brackets lie above all of b's. For
+two identical settings the probability of this is at most 1 / (2m over m) (1/2 for one seed, then 1/6, 1/20, 1/70,
+1/252), which suffices for a level of 95 % and eight settings from five seeds on. The other settings are ties, except
+that a setting with an infinite median never ties with a finite one. The best setting and its ties contain the setting
+with the smallest true median with probability `level`.
 
 References
 ----------
@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import number, require_mappings, require_type, whole
+from steinkit.arguments import number, require_type, whole
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.result import in_json
@@ -45,14 +45,14 @@ from steinkit.text import setting_key
 
 LEVEL = 0.95
 _SEED = 0  # of the resampling: the same cells give the same choice
-_MOST_SEEDS = 100  # 200 over 100 is beyond any number of settings
-_ENDS = 3  # values tried, from which one at their end may be beside a better one that was not
+_MOST_SEEDS = 100  # (200 over 100) exceeds any number of settings
+_ENDS = 3  # number of values from which the best one at an end of the grid is reported
 
 BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
 
 class UnrankedError(InputError):
-    """Settings cannot be ordered by the values there are, which may be small for the wrong reason."""
+    """The values of a measure cannot order the settings, because they may be small for the wrong reason."""
 
 
 @dataclass(frozen=True)
@@ -62,22 +62,23 @@ class SettingSummary:
     Attributes
     ----------
     settings : dict
+        Options of the sampler.
     standing : {"best", "not told apart", "worse", "not run"}
+        Result of the comparison with the best setting.
     scored, failed : int
-        Cells with a value of the measure, and cells without.
+        Number of cells with a value of the measure, and without.
     median : float
-        Over all cells, failed ones counted as worst: infinite where half of the cells failed, NaN where there are none.
+        Median over all cells, with the worst value for failed cells; NaN without cells.
     interval : tuple of two floats, or None
-        Percentile bootstrap interval of the median over the seeds, from the certified lower bounds to the certified
-        upper ones. None with fewer than two cells; with fewer than six it falls short of a level of 95 %, whatever
-        the bootstrap.
+        Percentile bootstrap interval of the median over the seeds, extended by the certified brackets. None with fewer
+        than two cells. Its coverage is below 95 % with fewer than six.
     lower, upper : float
-        Medians of the certified lower and upper bounds: what the solver leaves open, the seeds apart.
+        Medians of the certified lower and upper bounds: the uncertainty of the solver.
     cost_per_draw : float or None
         Median over the cells that report it.
     """
 
-    settings: dict[str, Any]
+    settings: Setting
     standing: str
     scored: int
     failed: int
@@ -89,16 +90,16 @@ class SettingSummary:
 
     @property
     def cells(self) -> int:
-        """Cells that were run."""
+        """Number of cells."""
         return self.scored + self.failed
 
-    def to_dict(self) -> dict[str, Any]:
-        """List the row as JSON documents hold it; null for what is infinite or not known.
+    def to_dict(self) -> Setting:
+        """Return the attributes as JSON values; null for infinite or unknown values.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         return {name: in_json(value) for name, value in vars(self).items()}
 
@@ -110,13 +111,25 @@ class Choice:
     Attributes
     ----------
     measure : str
-        Its name.
+        Name of the measure.
     rows : tuple of SettingSummary
-        All settings, in grid order.
+        All settings, in the order of the grid.
     level : float
-        Confidence of the intervals and of the ties.
+        Confidence level of the intervals and of the ties.
     warnings : tuple of str
-        Settings with failures, and seeds too few for the level.
+        Settings with failed cells, and a number of seeds that is too small for the level.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> values = {0.1: (1.0, 1.1), 0.5: (4.0, 3.8)}
+    >>> cells = [
+    ...     sk.Cell({"step": step}, seed, measures={"ksd": sk.Measured("ksd", value, value, value)})
+    ...     for step, row in values.items() for seed, value in enumerate(row)
+    ... ]
+    >>> choice = sk.choose(cells, "ksd", [{"step": 0.1}, {"step": 0.5}])
+    >>> choice.best, choice.median
+    ({'step': 0.1}, 1.05)
     """
 
     measure: str
@@ -126,41 +139,41 @@ class Choice:
 
     @property
     def row(self) -> SettingSummary:
-        """The best setting over its seeds."""
+        """Summary of the best setting."""
         return next(row for row in self.rows if row.standing == BEST)
 
     @property
-    def best(self) -> dict[str, Any]:
+    def best(self) -> Setting:
         """The best setting."""
         return self.row.settings
 
     @property
-    def ties(self) -> tuple[dict[str, Any], ...]:
-        """Settings that cannot be told from the best, in grid order."""
+    def ties(self) -> tuple[Setting, ...]:
+        """Settings that cannot be distinguished from the best, in the order of the grid."""
         return tuple(row.settings for row in self.rows if row.standing == TIED)
 
     @property
     def median(self) -> float:
-        """Of the best setting's values over the seeds."""
+        """Median of the best setting over the seeds."""
         return self.row.median
 
     @property
     def interval(self) -> Interval | None:
-        """Of the best setting: see `SettingSummary`."""
+        """Interval of that median: see `SettingSummary`."""
         return self.row.interval
 
     @property
     def at_end(self) -> tuple[str, str] | None:
-        """An option whose best value is the "smallest" or "largest" of three or more numbers tried, and which."""
+        """Numeric option with its "smallest" or "largest" of three or more values in the best setting."""
         for name, value in self.best.items():
-            tried = sorted({row.settings[name] for row in self.rows if _is_number(row.settings.get(name))})
-            all_numbers = all(_is_number(row.settings.get(name)) for row in self.rows)
-            if all_numbers and len(tried) >= _ENDS and value in (tried[0], tried[-1]):
-                return name, "smallest" if value == tried[0] else "largest"
+            tried: list[Any] = [row.settings.get(name) for row in self.rows]
+            are_numbers = all(isinstance(each, int | float) for each in tried)
+            if are_numbers and len(set(tried)) >= _ENDS and value in (min(tried), max(tried)):
+                return name, "smallest" if value == min(tried) else "largest"
         return None
 
-    def of(self, settings: Setting) -> SettingSummary:
-        """Return the row of a setting.
+    def of(self, settings: Mapping[str, Any]) -> SettingSummary:
+        """Return the summary of a setting.
 
         Parameters
         ----------
@@ -170,17 +183,17 @@ class Choice:
         Returns
         -------
         SettingSummary
-            The row.
+            Its row.
         """
         return next(row for row in self.rows if row.settings == settings)
 
-    def to_dict(self) -> dict[str, Any]:
-        """List the choice as JSON documents hold it.
+    def to_dict(self) -> Setting:
+        """Return the choice as JSON values.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         names = ("best", "ties", "median", "interval")
         return {name: in_json(getattr(self, name)) for name in names} | {"table": in_json(self.rows)}
@@ -196,98 +209,96 @@ def choose(
     level: float = LEVEL,
     repeats: int = 2000,
 ) -> Choice:
-    """Choose the best of several settings, and say which others cannot be told from it.
+    """Choose the best of several settings and find those that cannot be distinguished from it.
 
     Parameters
     ----------
     records : sequence of Cell
-        Cells of a sweep. Those of settings that are not asked for are left aside.
+        Cells of a sweep. Cells of other settings are ignored.
     measure : str
-        One that they were scored by: "graph", "sliced", "ess" and what else `steinkit score --measure` takes.
+        A measure of the cells, such as "graph", "sliced" or "ess".
     settings : sequence of mapping
-        The settings to choose from.
+        Settings to choose from.
     eligible : collection of int, optional
-        Which of them may win or tie; all if not given. The others, which a race has dropped, are summed up only.
+        Indices of the settings that may win or tie; by default all. The others are summarized only.
     level : float
-        Confidence of the intervals and of the ties.
+        Confidence level of the intervals and of the ties.
     repeats : int
-        Bootstrap resamples.
+        Number of bootstrap resamples.
 
     Returns
     -------
     Choice
-        The best setting, those that cannot be told from it, and what each one's seeds say.
+        The best setting, its ties, and a summary of every setting.
 
     Raises
     ------
     UsageError
-        If there is no such measure, no setting, or level or repeats is out of range.
+        If the measure does not exist, there are no settings, or `level` or `repeats` is out of range.
     InputError
-        If a setting has two cells with one seed, or no cell has a value.
+        If a setting has two cells with the same seed, or no cell has a value.
     UnrankedError
-        If the best setting owes its place to values that samples must not be ordered by; or, by an estimate, if another
-        may owe its own to them.
+        If the values of the best setting must not order settings; for an estimate, also if those of another one must
+        not.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> found = sk.sweep("normal", "iid", grid={"draws": [10, 500]}, seeds=5, measures=["ksd"])
+    >>> sk.choose(found.records, "ksd", found.settings).best
+    {'draws': 500}
     """
     number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
-    whole(repeats, "repeats", 100)  # for quantiles to mean anything
-    require_type(str, "the name of a measure", measure=measure)
+    whole(repeats, "repeats", 100)
     require_type((list, tuple), "a list", settings=settings, records=records)
-    for record in records:
-        require_type(Cell, "a cell of a sweep", record=record)
     if not settings:
-        raise UsageError("there is no setting to choose from; pass at least one")
-    require_mappings(**{f"settings[{i}]": each for i, each in enumerate(settings)})
-    smaller_is_better = find_measure(measure).smaller_is_better
+        raise UsageError("settings must have at least one entry; got none")
+    sign = 1 if find_measure(measure).smaller_is_better else -1
     lower, upper, cells = _losses(records, measure, settings)
     if not np.isfinite(lower).any():
-        failed = f"{np.isinf(lower).sum()} failed, of {len(settings)} settings"
-        raise InputError(f"no cell has a value of measure {measure}: {failed}; see the reasons in the records")
-    middle = 0.5 * lower + 0.5 * upper
-    medians = [_median(row) for row in middle]
-    # where every setting fails with half of its seeds, the one that fails least often
+        raise InputError(f"expected a value of measure {measure} in some cell; all {np.isinf(lower).sum()} failed")
+    medians = [_median(row) for row in 0.5 * lower + 0.5 * upper]
+    # if every setting fails with half of its seeds, the one that fails least often
     scored = [np.isfinite(row).sum() / max((~np.isnan(row)).sum(), 1) for row in lower]
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
-    if why := refusal({i: cells[i] for i in candidates}, best, measure):
-        raise UnrankedError(f"settings cannot be ordered by measure {measure}: {why}")
+    if reason := refusal({i: cells[i] for i in candidates}, best, measure):
+        raise UnrankedError(f"settings cannot be ordered by measure {measure}: {reason}")
     error = (1.0 - level) / max(len(settings) - 1, 1)
-
-    def turn(low: float, high: float) -> Interval:  # losses back into the measure
-        return (low, high) if smaller_is_better else (-high, -low)
-
     rows = []
     for i, setting in enumerate(settings):
         standing = BEST if i == best else WORSE if cells[i] else NOT_RUN
         tied = standing == WORSE and i in candidates and (math.isfinite(medians[i]) or medians[i] == medians[best])
         if tied and not is_above(lower[i], upper[best], error=error, repeats=repeats):
             standing = TIED
-        interval = _bootstrap_interval(lower[i], upper[i], level, repeats)
-        ends, costs = turn(_median(lower[i]), _median(upper[i])), [c.cost_per_draw for c in cells[i] if c.cost_per_draw]
         counts = int(np.isfinite(lower[i]).sum()), int(np.isinf(lower[i]).sum())
-        center, cost = turn(medians[i], medians[i])[0], float(np.median(costs)) if costs else None
-        rows.append(SettingSummary(dict(setting), standing, *counts, center, interval and turn(*interval), *ends, cost))
+        interval, ends = _bootstrap_interval(lower[i], upper[i], level, repeats), (_median(lower[i]), _median(upper[i]))
+        if sign < 0:  # from losses to the measure
+            interval, ends = interval and (-interval[1], -interval[0]), (-ends[1], -ends[0])
+        costs = [cell.cost_per_draw for cell in cells[i] if cell.cost_per_draw]
+        cost = median(costs) if costs else None
+        summary = SettingSummary(dict(setting), standing, *counts, sign * medians[i], interval, *ends, cost)
+        rows.append(summary)
     return Choice(measure, tuple(rows), level, _warnings(rows, level, error))
 
 
 def refusal(cells: Mapping[int, Sequence[Cell]], best: int, measure: str) -> str:
-    """Say why settings must not be ordered by a measure: in half of the best one's cells, or by an estimate of any's.
+    """Return the reason why a measure cannot order settings; empty if it can.
+
+    A reason applies if half of the cells of a setting give one: of the best setting, or, for an estimate, of any.
 
     Parameters
     ----------
     cells : mapping of int to sequence of Cell
-        By the numbers of their settings.
+        Cells by the index of their setting.
     best : int
-        Number of the best one.
+        Index of the best setting.
     measure : str
-
-    Returns
-    -------
-    str
-        Empty where they may be ordered.
+        Name of the measure.
     """
-    for i in [best] if find_measure(measure).has_bracket else cells:  # an estimate may be too large as well
+    for i in [best] if find_measure(measure).has_bracket else cells:  # an estimate may also be too large
         known = [cell.measures[measure] for cell in cells[i] if measure in cell.measures]
-        found = [why for each in known if (why := each.unknown if i == best else each.unranked)]
+        found = [reason for each in known if (reason := each.unknown if i == best else each.unranked)]
         if found and 2 * len(found) >= len(known):
             return f"in {len(found)} of {len(known)} cells of {setting_key(cells[i][0].settings)}, {found[0]}"
     return ""
@@ -296,121 +307,111 @@ def refusal(cells: Mapping[int, Sequence[Cell]], best: int, measure: str) -> str
 def ranking(
     cells: Mapping[int, Sequence[Cell]], measures: Sequence[str], wanted: int | None = None
 ) -> tuple[str, dict[Place, Interval]]:
-    """Find the first measure by which settings may be ordered, and their losses by it.
+    """Return the first measure that can order settings, and their losses by it.
 
     Parameters
     ----------
     cells : mapping of int to sequence of Cell
-        By the numbers of their settings.
+        Cells by the index of their setting.
     measures : sequence of str
+        Names of the measures, in the order of preference.
     wanted : int, optional
-        How many settings the order is to be known of; cells whose values order nothing then count as failed. By
-        default of all that have values.
+        Number of settings to be ordered; cells with unranked values then count as failed. By default all settings
+        with values.
 
     Raises
     ------
     UnrankedError
-        If there is none.
+        If no measure can order the settings.
     """
-    refused = []
+    refused, halving = [], wanted is not None
     for name in measures:
-        halving = wanted is not None
         losses = {(i, cell.seed): cell.loss(name, is_ranked=halving) for i, those in cells.items() for cell in those}
         medians = {i: median(0.5 * sum(losses[i, cell.seed]) for cell in those) for i, those in cells.items()}
         best = min(medians, key=medians.__getitem__)
-        why = refusal({best: cells[best]} if halving else cells, best, name)
-        if not why and wanted is not None and sum(map(math.isfinite, medians.values())) < wanted:
-            reasons = (cell.reason for those in cells.values() for cell in those)
-            why = f"too few settings have values in half of their cells: {next(filter(None, reasons), 'none is known')}"
-        if not why:
+        reason = refusal({best: cells[best]} if halving else cells, best, name)
+        if not reason and wanted is not None and sum(map(math.isfinite, medians.values())) < wanted:
+            failures = (cell.reason for those in cells.values() for cell in those)
+            reason = f"too few settings have values in half of their cells: {next(filter(None, failures), 'unknown')}"
+        if not reason:
             return name, losses
-        refused.append(f"by measure {name}, {why}")
+        refused.append(f"by measure {name}, {reason}")
     raise UnrankedError(f"settings cannot be ordered by {', '.join(measures)}: {'; '.join(refused)}")
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:
-    """Whether the median loss of one setting is above another's, beyond solver and seeds.
+    """Return True if the median loss of a setting exceeds another's, beyond solver and seeds.
 
     Parameters
     ----------
     lower : ndarray, shape (seeds,)
-        Certified lower bounds of the losses of the setting in question; infinite where it failed, NaN where there is
-        no such cell.
+        Certified lower bounds of the losses of the setting; infinite for failed cells, NaN for missing ones.
     upper : ndarray, shape (seeds,)
-        Certified upper bounds of the losses of the setting it is compared with, with the same seeds.
+        Certified upper bounds of the losses of the other setting, with the same seeds.
     error : float
-        Probability with which one of two like settings may be called above the other.
+        Probability of a wrong decision for two identical settings.
     repeats : int
-        Bootstrap resamples.
+        Number of bootstrap resamples.
     """
     shared = ~(np.isnan(lower) | np.isnan(upper))
     if not shared.any():
         return False
     if 0.5 ** shared.sum() > 0.5 * error:
         return bool(lower[shared].min() > upper[shared].max())
-    places = _resamples(shared, repeats)
-    with np.errstate(invalid="ignore"):  # both medians infinite: nothing tells the settings apart
-        difference = np.median(lower[places], axis=1) - np.median(upper[places], axis=1)
+    resampled = _resamples(shared, repeats)
+    with np.errstate(invalid="ignore"):  # two infinite medians: the settings are not distinguished
+        difference = np.median(lower[resampled], axis=1) - np.median(upper[resampled], axis=1)
     return bool(np.mean(~(difference > 0.0)) <= error)
 
 
 def _losses(
-    records: Iterable[Cell], measure: str, settings: Sequence[Setting]
+    records: Iterable[Cell], measure: str, settings: Sequence[Mapping[str, Any]]
 ) -> tuple[Floats, Floats, list[list[Cell]]]:
-    """Brackets of the losses of k settings with S seeds, shape (k, S), NaN where there is no cell; and their cells."""
-    places = {digest(setting): i for i, setting in enumerate(settings)}  # whatever the order of their names
-    wanted = [(places[name], cell) for cell in records if (name := digest(cell.settings)) in places]
+    """Return brackets of the losses, shape (settings, seeds), NaN for missing cells, and the cells of each setting."""
+    index = {digest(setting): i for i, setting in enumerate(settings)}
+    wanted = [(index[name], cell) for cell in records if (name := digest(cell.settings)) in index]
     seeds = {seed: j for j, seed in enumerate(sorted({cell.seed for _, cell in wanted}))}
     losses = np.full((2, len(settings), len(seeds)), np.nan)
     cells: list[list[Cell]] = [[] for _ in settings]
     for i, cell in wanted:
         if not np.isnan(losses[0, i, seeds[cell.seed]]):
-            given = f"two cells with settings {cell.settings} and seed {cell.seed}"
-            raise InputError(f"{given}; pass records of one sweep, each cell once")
+            raise InputError(f"expected one cell per setting and seed, got two of {cell.settings} with {cell.seed}")
         losses[:, i, seeds[cell.seed]] = cell.loss(measure)
         cells[i].append(cell)
     return losses[0], losses[1], cells
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _median(row: Floats) -> float:
-    """Median of the entries that are there; infinite where half of them are, NaN where there are none."""
+    """Return the median of the entries that are not NaN."""
     present = row[~np.isnan(row)]
     return float(np.median(present)) if present.size else math.nan
 
 
 def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int) -> Interval | None:
-    """Interval of the median over the seeds, outwards in the resamples and in the brackets."""
+    """Return the interval of the median over the seeds, extended by the brackets."""
     present = ~np.isnan(lower)
     if present.sum() < 2:
         return None
-    places = _resamples(present, repeats)
-    tail = 0.5 * (1.0 - level)
-    low = np.quantile(np.median(lower[places], axis=1), tail, method="lower")
-    high = np.quantile(np.median(upper[places], axis=1), 1.0 - tail, method="higher")
+    resampled, tail = _resamples(present, repeats), 0.5 * (1.0 - level)
+    low = np.quantile(np.median(lower[resampled], axis=1), tail, method="lower")
+    high = np.quantile(np.median(upper[resampled], axis=1), 1.0 - tail, method="higher")
     return float(low), float(high)
 
 
 def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
-    """Places of the seeds present, drawn with replacement, shape (repeats, seeds present)."""
-    places = np.flatnonzero(present)
-    return places[np.random.default_rng(_SEED).integers(len(places), size=(repeats, len(places)))]
+    """Return indices of the seeds present, drawn with replacement, shape (repeats, seeds present)."""
+    indices = np.flatnonzero(present)
+    return indices[np.random.default_rng(_SEED).integers(len(indices), size=(repeats, len(indices)))]
 
 
 def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tuple[str, ...]:
-    found = [
-        f"{row.failed} of {row.cells} cells with {setting_key(row.settings)} failed; they count as worst"
-        for row in rows
-        if row.failed
-    ]
-    cells = [row.cells for row in rows if row.cells]
+    failed = [row for row in rows if row.failed]
+    found = [f"{row.failed} of {row.cells} cells with {setting_key(row.settings)} failed" for row in failed]
+    fewest = min(row.cells for row in rows if row.cells)
     needed = next(m for m in range(1, _MOST_SEEDS) if math.comb(2 * m, m) * error >= 1.0)
-    if len(rows) > 1 and min(cells) < needed:
+    if len(rows) > 1 and fewest < needed:
         found.append(
-            f"too few seeds a setting ({min(cells)}) to tell {len(rows)} settings apart at a level of {level:g}: "
+            f"too few seeds per setting ({fewest}) to distinguish {len(rows)} settings at a level of {level:g}: "
             f"ties may be missing; use at least {needed} seeds"
         )
     return tuple(map(Caution, found))

@@ -1,13 +1,12 @@
-"""How a record of a sweep knows its target and its sampler, so that a later run knows whether it may be used again.
+"""Identification of targets and samplers, to decide whether cells of an earlier run may be reused.
 
-A target is known by what it does and what it holds: its score and log density at a few fixed points, its bounds and
-names, the bytes of its data, and those of the file that it comes from. A function cannot be told from another by
-its code alone, which may call other code; its values can.
+A target is identified by the values of its score and log density at a few fixed points, its bounds and names, and the
+contents of its data and of the file that defines it. Values are used instead of code because a function's behavior
+depends on the functions that it calls.
 
-A sampler that is a user's function is known by the SHA-256 of its file, its place in it, and the values that it holds
-in its closure and defaults: numbers, words, and lists of them. Any edit of the file makes other cells. Modules that the
-file imports are not looked at. A function cannot be told if it comes from no file, as in a notebook, or if it holds
-anything else: an array, another function, an object.
+A user's sampler is identified by the SHA-256 of its file, its position in the file, and the numbers, strings and lists
+in its closure and default arguments. Imported modules are not included. A function that is not defined in a file, as in
+a notebook, or that holds an array, another function or an object cannot be identified.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,110 +26,90 @@ from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.target import Target
 
-if TYPE_CHECKING:
-    from steinkit.discrepancy.operators import RiemannianLangevin
-
 _PROBES = 5
-_ANY_DIMENSION = 2  # in which a target of any dimension is probed
+_ANY_DIMENSION = 2  # dimension of the probes of a target that allows any dimension
 _LENGTH = 32  # hexadecimal digits
 _ROWS = 10_000
 
 
 def digest(*values: Any) -> str:
-    """Hash of values that JSON can hold."""
+    """Return the hash of JSON values; the order of keys does not matter."""
     text = json.dumps(values, sort_keys=True, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, its first 32 digits."""
+    """Return the first 32 digits of the SHA-256 of a file."""
     return hashlib.sha256(read_bytes(path, binary=True)).hexdigest()[:_LENGTH]
 
 
 def array_digest(array: NDArray[Any]) -> list[Any]:
-    """An array as JSON keeps it: its type, its shape and a hash of its entries."""
-    kept = not isinstance(array, np.ndarray)  # in chunks, which are read one after another
+    """Return the type, the shape and the hash of an array, which may be on disk."""
     hasher = hashlib.sha256()
-    for rows in (array[k : k + _ROWS] for k in range(0, len(array), _ROWS)) if kept else [array]:
-        entries = np.ascontiguousarray(rows).reshape(-1)  # no copy of what may be a file larger than the memory
-        hasher.update(entries.tobytes() if entries.dtype.hasobject else entries.view(np.uint8).data)
+    for k in range(0, len(array), _ROWS):
+        hasher.update(np.ascontiguousarray(array[k : k + _ROWS]).tobytes())
     return [str(array.dtype), array.shape, hasher.hexdigest()[:_LENGTH]]
 
 
 def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
-    """Hash of what a target does and holds.
+    """Return the hash of a target.
 
     Parameters
     ----------
     target : Target
+        The target.
     files : sequence of Path
-        Files that it was made from, whose contents are hashed as well.
+        Files that define the target; their contents are part of the hash.
 
     Notes
     -----
-    Scores and log densities are compared to ten digits, which the order of a sum does not change, at five points that
-    are always the same. Targets that agree there, in their data and in their files, are taken for the same.
+    Scores and log densities are evaluated at five fixed points and rounded to ten digits, so that the order of a
+    summation does not change the hash. Targets that agree at these points, in their data and in their files have the
+    same hash.
     """
     points = _probe_points(target)
-    arrays = target.data if isinstance(target, Posterior) else ()
     return digest(
         None if target.bounds is None else _digits(target.bounds),
         target.names,
         [_value_at(target.score, point) for point in points],
         [_value_at(target.log_density, point) for point in points] if target.has_log_density else None,
-        [array_digest(array) for array in arrays],
+        [array_digest(array) for array in (target.data if isinstance(target, Posterior) else ())],
         list(map(file_digest, files)),
     )
 
 
-def operator_fingerprint(diffusion: RiemannianLangevin, target: Target) -> str:
-    """Hash of a diffusion operator: its covariance coefficient and divergence where a target is looked at too."""
-    points = _probe_points(target)
-    return digest(
-        [_value_at(diffusion.covariance, point) for point in points],
-        [_value_at(diffusion.divergence, point) for point in points],
-    )
-
-
-def recordable(value: Any, what: str) -> Any:
-    """A setting as records keep it: numbers, words, true and false, and lists of them.
+def recordable(value: Any, name: str) -> Any:
+    """Return an option's value as JSON stores it.
 
     Raises
     ------
     UsageError
-        If it is anything else, such as a function, or not finite.
+        If the value is not finite, or not a number, a string, a boolean or a list of these.
     """
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [recordable(each, what) for each in value]
-    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)):
-        return value
-    raise UsageError(
-        f"{what} must be a finite number, a word, true or false, or a list of these, which a record can keep; "
-        f"received {value!r}"
-    )
+    try:
+        return json.loads(json.dumps(value, allow_nan=False, default=lambda array: array.tolist()))
+    except (AttributeError, TypeError, ValueError):
+        hint = "; give the name of the test, such as test='austerity'" if hasattr(value, "decide") else ""
+        raise UsageError(
+            f"{name} must be finite numbers, strings, booleans or lists of these; got {value!r}{hint}"
+        ) from None
 
 
 def _probe_points(target: Target) -> Floats:
-    """Fixed points inside the support, shape (probes, d)."""
-    dim = target.dim or _ANY_DIMENSION
-    normal = np.random.default_rng(20150).standard_normal((_PROBES, dim))
-    if target.bounds is None:
-        return normal
-    lower, upper = target.bounds.T
-    with np.errstate(invalid="ignore"):
-        between = lower + (upper - lower) / (1.0 + np.exp(-normal))
-        above, below = lower + np.exp(normal), upper - np.exp(normal)
-    below_only, above_only = np.isfinite(upper), np.isfinite(lower)
-    return np.select([above_only & below_only, above_only, below_only], [between, above, below], normal)
+    """Return fixed points inside the support, shape (probes, d)."""
+    lower, upper = (-np.inf, np.inf) if target.bounds is None else target.bounds.T
+    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 4.0, -2.0))
+    high = np.where(np.isfinite(upper), upper, low + 4.0)
+    uniform = np.random.default_rng(20150).random((_PROBES, target.dim or _ANY_DIMENSION))
+    points: Floats = low + uniform * (high - low)
+    return points
 
 
 def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
-    """A function's value at a point, or what it raises there."""
+    """Return the digits of a function's value, or the name of the exception that it raises."""
     try:
         return _digits(function(point[None, :]))
-    except Exception as error:  # a user's own; where it matters, the cells' records say what it says
+    except Exception as error:  # user code; the cells report the failure
         return type(error).__name__
 
 
@@ -139,11 +118,11 @@ def _digits(values: ArrayLike) -> list[str]:
 
 
 def code_identity(function: Callable[..., Any]) -> str | None:
-    """Hash a function's file, its place in it, and the values that it holds; None where they cannot be told."""
-    function = getattr(function, "py_func", function)  # where Numba keeps a function
+    """Return the hash of a function's file, its position and the values it holds; None if it cannot be identified."""
+    function = getattr(function, "py_func", function)  # the Python function of a Numba dispatcher
     try:
         code, held = function.__code__, [cell.cell_contents for cell in function.__closure__ or ()]
-        place = [file_digest(Path(code.co_filename)), code.co_code.hex(), list(code.co_positions())]
-        return digest(place, held, function.__defaults__, function.__kwdefaults__)
+        position = [file_digest(Path(code.co_filename)), code.co_code.hex(), list(code.co_positions())]
+        return digest(position, held, function.__defaults__, function.__kwdefaults__)
     except (InputError, AttributeError, TypeError, ValueError, RecursionError):
         return None

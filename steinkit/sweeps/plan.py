@@ -1,6 +1,6 @@
-"""What a sweep is to compute: its cells, settings times seeds, and the fingerprints by which they are known again.
+"""Plans of sweeps: the cells (settings times seeds), and the fingerprints that identify them in a file.
 
-A cell is identified by its setting, its seed, the sampler, the target, the measures and their settings, the label,
+A cell is identified by its setting, its seed, the sampler, the target, the measures and their options, the label,
 steinkit's version and the SHA-256 of the user's files.
 """
 
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,44 +17,52 @@ from typing import Any
 import numpy as np
 
 from steinkit import __version__
-from steinkit.arguments import number, positive, require_mappings
+from steinkit.arguments import number, positive, require_mappings, require_type, whole
 from steinkit.errors import UsageError, require_known
 from steinkit.measures import all_options, default_measure, find_measure, recorded_settings
-from steinkit.sweeps.cells import Place
-from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, target_fingerprint
+from steinkit.sweeps.cells import Place, Setting
+from steinkit.sweeps.identity import digest, recordable, target_fingerprint
 from steinkit.sweeps.sampler import SweptSampler, swept_sampler
 from steinkit.target import Target
 from steinkit.text import setting_key, setting_label, value_label
 
 DEFAULT_SEEDS = 20
-MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What is the same in all cells of a sweep.
+    """Description of a sweep that holds for all of its cells, in values that JSON can store.
 
     Attributes
     ----------
     target : str
-        Its name; `target_options` are those of a built-in one, and `fingerprint` hashes what it does and holds.
+        Name of the target.
+    target_options : dict
+        Options of a built-in target.
+    target_fingerprint : str
+        Hash of the values and the files of the target.
     sampler : str
-        Its name; `options` are those that are the same in all settings, and `code` hashes a user's function.
+        Name of the sampler.
+    options : dict
+        Options of the sampler that are the same in all settings.
+    code : str or None
+        Hash of a user's function.
     measures : tuple of str
+        Names of the measures.
     measure_settings : dict
-        As JSON keeps them.
+        Options of the measures.
     label, version : str
-        The user's own words, and steinkit's version.
+        The user's label, and the version of steinkit.
     """
 
     target: str
-    target_options: dict[str, Any]
-    fingerprint: str
+    target_options: Setting
+    target_fingerprint: str
     sampler: str
-    options: dict[str, Any]
+    options: Setting
     code: str | None
     measures: tuple[str, ...]
-    measure_settings: dict[str, Any]
+    measure_settings: Setting
     label: str
     version: str
 
@@ -63,108 +70,90 @@ class Configuration:
     def subject(self) -> str:
         """The sampler and the target."""
         options = ", ".join(f"{name}={value_label(value)}" for name, value in self.target_options.items())
-        return f"{self.sampler} on target {self.target}{f' ({options})' if options else ''}"
+        return f"{self.sampler} on target {self.target}{options and f' ({options})'}"
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List what was run."""
-        found = {
-            "target": self.target + (f" ({setting_label(self.target_options)})" if self.target_options else ""),
-            "target fingerprint": self.fingerprint,
-            "sampler": self.sampler,
-            **{f"sampler {name.replace('_', ' ')}": value_label(value) for name, value in self.options.items()},
-            "hash of the sampler's code": self.code or "",
-            "measures": ", ".join(self.measures),
-            "label": self.label,
-            "steinkit that ran it": self.version,
-        }
-        return tuple((name, value) for name, value in found.items() if value)
+        """Return the description as terms and values."""
+        values = {name: value for name, value in vars(self).items() if value and name != "measure_settings"}
+        return tuple(
+            (name.replace("_", " "), setting_label(value) if isinstance(value, dict) else str(value))
+            for name, value in (values | {"measures": ", ".join(self.measures)}).items()
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a sweep is to compute.
+    """Cells that a sweep computes.
 
     Attributes
     ----------
     target : Target
-    identity : dict
-        Of the target: its name, its options, and the hash of what it does and holds, as in `Configuration`.
+        The target.
     sampler : SweptSampler
-    options : dict
-        Options of the sampler that are the same in all settings.
+        The sampler.
     settings : tuple of dict
-        Points of the grid, the last option varying fastest.
+        Points of the grid; the last option varies fastest.
     seeds : tuple of int
-    measures : tuple of str
+        Seeds of the chains of every setting.
     measure_settings : dict
-        By their names, with the final tolerance.
-    label : str
-        The user's own words, part of every fingerprint.
-    text : str
-        The configuration file, where there is one.
+        Options of the measures, which may be objects.
+    configuration : Configuration
+        Description of the sweep as the file stores it.
     """
 
     target: Target
-    identity: dict[str, Any]
     sampler: SweptSampler
-    options: dict[str, Any]
-    settings: tuple[dict[str, Any], ...]
+    settings: tuple[Setting, ...]
     seeds: tuple[int, ...]
-    measures: tuple[str, ...]
-    measure_settings: dict[str, Any]
-    label: str = ""
-    text: str = ""
+    measure_settings: Setting
+    configuration: Configuration
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return self.configuration.measures
 
     @property
     def places(self) -> list[Place]:
-        """Number of the setting and seed of every cell."""
+        """Index of the setting and seed of every cell."""
         return list(itertools.product(range(len(self.settings)), self.seeds))
 
+    def options(self, setting: int) -> Setting:
+        """Return all options of the sampler with a setting."""
+        return self.configuration.options | self.settings[setting]
+
+    def with_options(self, **options: Any) -> Plan:
+        """Return the plan with other fixed options of the sampler."""
+        known = self.configuration
+        return replace(self, configuration=replace(known, options=known.options | options))
+
+    def with_units(self, units: Setting) -> Plan:
+        """Return the plan with the units of all cells."""
+        known = replace(self.configuration, measure_settings=self.configuration.measure_settings | {"units": units})
+        return replace(self, measure_settings=self.measure_settings | {"units": units}, configuration=known)
+
     def require(self, *, is_kept: bool) -> None:
-        """Refuse settings that the sampler does not allow, and records that nobody could tell from others.
-
-        Raises
-        ------
-        UsageError
-            If there are such.
-        """
+        """Raise UsageError for values that the sampler rejects, or if cells to be kept cannot be identified."""
         name = self.sampler.name
-        if is_kept and self.sampler.code is None and not self.label:
+        if is_kept and self.sampler.code is None and not self.configuration.label:
             raise UsageError(
-                f"the sampler {name} comes from no file, or holds more than numbers and words, so its cells could be "
-                "mistaken for another's; pass label=, words of yours that change when it does, or leave out the file"
+                f"cells of the sampler {name} cannot be identified, because it is not defined in a file or holds "
+                "values other than numbers and strings; pass label= and change it with the sampler, or omit the file"
             )
-        for setting in self.settings:
+        for setting, values in enumerate(self.settings):
             try:
-                self.sampler.require(self.target, self.options | setting, self.seeds[0])
+                self.sampler.require(self.target, self.options(setting), self.seeds[0])
             except UsageError as error:
-                said = f"nothing was run, for the sampler {name} refuses a setting: {error} ({setting_key(setting)})"
-                raise UsageError(said) from None
-
-    def fingerprint(self, setting: int, seed: int) -> str:
-        """Hash all that a cell's outcome depends on."""
-        return digest(self.run, self.settings[setting], seed)
+                raise UsageError(f"the sampler {name} rejects {setting_key(values)}: {error}") from None
 
     @cached_property
     def run(self) -> str:
-        """Hash of what is the same in all cells."""
+        """Hash of the configuration."""
         return digest(vars(self.configuration))
 
-    @cached_property
-    def configuration(self) -> Configuration:
-        """What is the same in all cells, as records keep it."""
-        settings, operator = recorded_settings(self.measure_settings), self.measure_settings.get("operator")
-        settings["operator"] = None if operator is None else operator_fingerprint(operator, self.target)
-        return Configuration(
-            **self.identity,
-            sampler=self.sampler.name,
-            options=self.options,
-            code=self.sampler.code,
-            measures=self.measures,
-            measure_settings=settings,
-            label=self.label,
-            version=__version__,
-        )
+    def fingerprint(self, setting: int, seed: int) -> str:
+        """Return the hash of everything that determines a cell."""
+        return digest(self.run, self.settings[setting], seed)
 
 
 def make_plan(
@@ -179,9 +168,9 @@ def make_plan(
     measures: Sequence[str] | None = None,
     target_options: Mapping[str, Any] | None = None,
     label: str = "",
-    **given: Any,
+    **measure_settings: Any,
 ) -> Plan:
-    """Hold what a user gave `sweep` together, and lay out the cells; files named in it are relative to the folder.
+    """Return the plan for the arguments of `sweep`; names of files are relative to the folder.
 
     Raises
     ------
@@ -189,127 +178,93 @@ def make_plan(
         As `sweep` does.
     """
     require_mappings(options=options, target_options=target_options)
-    measure_settings = _measure_settings(**given)
+    require_type(str, "a string", label=label)
+    require_type((str, Target), "a steinkit.Target or its name", target=target)
     fixed = {name: recordable(value, name) for name, value in (options or {}).items()}
-    made, identity = _identified(target, target_options or {}, fixed, folder)
+    described = {name: recordable(value, f"target option {name}") for name, value in (target_options or {}).items()}
+    checked = _measure_settings(**measure_settings)
+    made, files = _named_target(target, described, folder) if isinstance(target, str) else (target, [])
+    if described and not isinstance(target, str):
+        raise UsageError("target_options must be empty unless the target is given by its name")
     if measures is None:
-        operator = measure_settings.get("operator")
-        default = default_measure(made.dim or _start_dimension(fixed), operator=operator)
-        measures = (*([] if operator else ["bias"]), default, "ess")
-    listed = isinstance(measures, list | tuple) and all(isinstance(name, str) for name in measures)
-    if not listed or not measures or len(set(measures)) < len(measures):
-        raise UsageError(f"measures must be a list of different measures, ('graph', 'ess') say; received {measures!r}")
+        measures = ("bias", default_measure(made.dim or 1), "ess")
+    require_type((list, tuple), "a list of measures", measures=measures)
     for name in measures:
         find_measure(name)
-    if not isinstance(label, str):
-        raise UsageError(f"label must be words; received {label!r}")
-    found, settings, listed_seeds = swept_sampler(sampler, folder), _grid_settings(grid, fixed), _seed_list(seeds)
-    if (cells := len(settings) * len(listed_seeds)) > MOST_CELLS:
-        raise UsageError(f"a sweep may have {MOST_CELLS:,} cells at most; {cells:,} are asked for: give fewer values")
-    if len(listed_seeds) > 1 and not found.is_random:
-        same = f"{len(listed_seeds)} seeds would give the same draws"
-        raise UsageError(f"sampler {found.name!r} is not random, and {same}; give seeds=1")
-    return Plan(made, identity, found, fixed, settings, listed_seeds, tuple(measures), measure_settings, label)
+    if not measures or len(set(measures)) < len(measures):
+        raise UsageError(f"measures must be a list of different measures; got {measures!r}")
+    found, settings, seeds = swept_sampler(sampler, folder), _grid_settings(grid), _seed_list(seeds)
+    if len(seeds) > 1 and not found.is_random:
+        raise UsageError(f"seeds must be 1, because the sampler {found.name!r} is deterministic; got {len(seeds)}")
+    configuration = Configuration(
+        target=target if isinstance(target, str) else target.label,
+        target_options=described,
+        target_fingerprint=target_fingerprint(made, files),
+        sampler=found.name,
+        options=fixed,
+        code=found.code,
+        measures=tuple(measures),
+        measure_settings=recorded_settings(checked),
+        label=label,
+        version=__version__,
+    )
+    return Plan(made, found, settings, seeds, checked, configuration)
 
 
-def _grid_settings(grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    """All combinations of the grid's values, the last option varying fastest."""
+def _grid_settings(grid: Mapping[str, Sequence[Any]]) -> tuple[Setting, ...]:
+    """Return all combinations of the grid's values; the last option varies fastest."""
     if not isinstance(grid, Mapping) or not grid:
-        raise UsageError(f"grid must name at least one option and its values, step_size=[...] say; received {grid!r}")
-    columns: dict[str, list[Any]] = {}
+        raise UsageError(f"grid must map at least one option to a list of values, step_size=[...]; got {grid!r}")
+    columns = {}
     for name, values in grid.items():
         listed = [] if isinstance(values, str | Mapping) or not np.iterable(values) else list(values)
         if not listed:
-            raise UsageError(f"the grid's {name} must be a list of at least one value; received {values!r}")
-        if name in options:
-            raise UsageError(f"{name} is in the grid and fixed too; leave it out of one of them")
+            raise UsageError(f"the grid's {name} must be a list of at least one value; got {values!r}")
         columns[name] = [recordable(value, f"the grid's {name}") for value in listed]
-        if len(set(map(_hashable, columns[name]))) < len(listed):
-            raise UsageError(f"the grid's {name} holds a value twice; give it once")
-    if (count := math.prod(map(len, columns.values()))) > MOST_CELLS:
-        raise UsageError(f"a grid may have {MOST_CELLS:,} settings at most; it has {count:,}: give fewer values")
+        if any(value in columns[name][:k] for k, value in enumerate(columns[name])):
+            raise UsageError(f"the grid's {name} must have distinct values; got {values!r}")
     return tuple(dict(zip(columns, values, strict=True)) for values in itertools.product(*columns.values()))
 
 
-def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if isinstance(value, list) else value
-
-
 def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """The seeds themselves: 0, 1, ... up to a number of them, or those given."""
-    if isinstance(seeds, int) and not isinstance(seeds, bool):
-        given = list(range(min(seeds, MOST_CELLS + 1)))
-    else:
-        given = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else []
-    if not given:
-        raise UsageError(f"seeds must be a positive number of seeds, or a list of them; received {seeds!r}")
-    for seed in given:
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 1 << 63:
-            raise UsageError(f"seeds must be whole numbers of at least 0 and below 2^63; received {seed!r}")
-    if len(set(given)) < len(given):
-        raise UsageError("a seed is given twice, and would give the same draws twice; give each once")
-    return tuple(map(int, given))
+    """Return the seeds 0, 1, ... up to a number of seeds, or the seeds given."""
+    if not np.iterable(seeds):
+        return tuple(range(whole(seeds, "seeds", 1)))
+    found = tuple(whole(seed, "every seed", 0) for seed in seeds)
+    if not found or len(set(found)) < len(found):
+        raise UsageError(f"seeds must be a number of seeds, or a list of different seeds; got {found}")
+    return found
 
 
 def measure_setting_names() -> tuple[str, ...]:
-    """Settings of the measures that a sweep takes in addition to tolerance and max_seconds."""
-    taken = (name for name, option in all_options().items() if option.changes_value)
-    return tuple(sorted(set(taken) - {"tolerance", "max_seconds"}))
+    """Return the options of the measures that a sweep takes in addition to tolerance and max_seconds."""
+    taken = {name for name, option in all_options().items() if option.changes_value}
+    return tuple(sorted(taken - {"tolerance", "max_seconds", "operator"}))
 
 
-def _measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = None, **given: Any) -> dict[str, Any]:
-    """The measures' settings by their names."""
-    require_known(given, (*measure_setting_names(), "seeds"), "sweep has no option", "the settings of the measures")
+def _measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = None, **given: Any) -> Setting:
+    """Check the options of the measures."""
+    require_known(given, (*measure_setting_names(), "seeds"), "sweep has no option", "the options of the measures")
     number(tolerance, "tolerance", lambda width: 0.0 < width < 1.0, "between 0 and 1")
     if max_seconds is not None:
         positive(max_seconds, "max_seconds")
-    options = all_options()
-    found = {
-        name: options[name].checked(value if options[name].may_be_object else recordable(value, name))
-        for name, value in given.items()
-    }
-    return found | {"tolerance": float(tolerance), "max_seconds": recordable(max_seconds, "max_seconds")}
+    found = {"tolerance": float(tolerance), "max_seconds": max_seconds}
+    for name, value in given.items():
+        option = all_options()[name]
+        found[name] = option.checked(value if option.may_be_object else recordable(value, name))
+    return found
 
 
-def _identified(
-    target: Target | str, target_options: Mapping[str, Any], options: Mapping[str, Any], folder: Path
-) -> tuple[Target, dict[str, Any]]:
-    """The target, and how records know it."""
-    if not isinstance(target, str | Target):
-        raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
-    described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
-    if isinstance(target, str):
-        name, (made, files) = target, _named_target(target, described, _start_dimension(options), folder)
-    elif target_options:
-        raise UsageError("target_options are for a target given by its name; this one is made already")
-    else:
-        name, made, files = target.label, target, []
-    return made, {"target": name, "target_options": described, "fingerprint": target_fingerprint(made, files)}
-
-
-def _named_target(name: str, options: dict[str, Any], dim: int, folder: Path) -> tuple[Target, list[Path]]:
-    """The target that a name means, built-in or ``path.py:attribute``, and the files it was made from."""
+def _named_target(name: str, options: Setting, folder: Path) -> tuple[Target, list[Path]]:
+    """Return a built-in target, or one from ``path.py:attribute``, and the files that define it."""
     from steinkit.targets import load_target, make_target
 
     if ":" in name or name.endswith(".py"):
         if options:
-            raise UsageError("target options are for built-in targets; set them inside your Python file instead")
+            raise UsageError(f"target options must be empty for a target from a file; got {', '.join(options)}")
         path = name.rpartition(":")[0] or name
         return load_target(f"{folder / path}{name.removeprefix(path)}"), [folder / path]
     files = [folder / data] if isinstance(data := options.get("data"), str) else []
     resolved = options | {"data": str(files[0])} if files else options
-    return make_target(
-        name, {key: v if isinstance(v, str) else json.dumps(v) for key, v in resolved.items()}, dim
-    ), files
-
-
-def _start_dimension(options: Mapping[str, Any]) -> int:
-    """Dimension that a sampler's start or proposal scale fixes; 1 where they fix none."""
-    for name in ("start", "proposal_scale"):
-        try:
-            shape = np.shape(options.get(name, ()))
-        except ValueError:
-            raise UsageError(f"{name} must be rows of the same length; received {options[name]!r}") from None
-        if not isinstance(options.get(name), str) and len(shape) and shape[-1]:
-            return int(shape[-1])
-    return 1
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in resolved.items()}
+    return make_target(name, texts, 1), files

@@ -1,101 +1,96 @@
-"""What a sweep or tuning found: cells, choices and rungs, and how to read them from its file again."""
+"""Results of sweeps and of tuning."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from steinkit import __version__
+from steinkit import __version__, text
 from steinkit.diagnosis import verdict_text
 from steinkit.diagnosis.missed_modes import MissedMode
 from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
 from steinkit.result import Result, Statement, in_json
-from steinkit.sweeps import text as words
-from steinkit.sweeps.cells import Cell
+from steinkit.sweeps import text as sentences
+from steinkit.sweeps.cells import Cell, Setting
 from steinkit.sweeps.choice import Choice, UnrankedError, choose
 from steinkit.sweeps.plan import Configuration, Plan
 from steinkit.sweeps.scheduler import Rung
 from steinkit.sweeps.store import Store, sweep_file
-from steinkit.text import (
-    Table,
-    count,
-    listed,
-    seeds_label,
-    sentence,
-    setting_key,
-    setting_label,
-    units_label,
-    value_label,
-)
+from steinkit.text import Table
 
-_BEST_DRAWS = "May draws of the best setting be used?"
+_DOCUMENT = ("criteria", "refused", "verdict", "unjudged", "cells", "failed", "reused", "seconds", "units", "warnings")
+_FAILURES = 4  # number of failures in the summary
+_COORDINATES = 4  # number of coordinates of a draw in the summary
+_LIMITS = (
+    "The setting is the best of those tried, for chains of this length; its draws may still be biased. Longer chains "
+    "favor settings with less bias. A Stein discrepancy cannot detect a mode that no draw came near."
+)
+_RESOURCES = {"budget": "likelihood evaluations of single data points", "draws": "draws"}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What failed and why: one for each reason that cells of a setting gave."""
+    """Failed cells of one setting with the same reason."""
 
-    settings: dict[str, Any]
+    settings: Setting
     seeds: tuple[int, ...]
     reason: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """List the failure as JSON documents hold it.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        return {name: in_json(value) for name, value in vars(self).items()}
+    @property
+    def label(self) -> str:
+        """The seeds as text."""
+        return f"seed{'s' * (len(self.seeds) > 1)} {text.seeds_label(self.seeds)}"
 
 
 @dataclass(frozen=True, eq=False)
 class SweepResult(Result):
-    """A sweep's cells and the settings chosen from them.
+    """Cells of a sweep and the choice of a setting by each measure.
 
     Attributes
     ----------
     records : tuple of Cell
-        Settings in the order of the grid and seeds in theirs within. With racing, settings dropped early have cells
-        with some of the seeds only.
+        Cells in the order of the grid and of the seeds. With racing, dropped settings have cells with some of the seeds
+        only.
     settings : tuple of dict
         Points of the grid.
     seeds : tuple of int
-        With which each setting was run.
+        Seeds of the chains of every setting.
     configuration : Configuration
-        What was run.
-    text : str
-        The configuration file, where there is one.
+        Description of the sweep.
     criteria : dict of str to Choice
-        The best setting by each measure that at least one cell has a value of.
+        The choice by each measure that has values and can order the settings.
     refused : dict of str to str
-        By measures whose values settings must not be ordered by: why not.
+        Reasons why other measures cannot order the settings.
     racing : dict of str to str, or None
-        With racing: the settings that were dropped, and why.
+        With racing: the dropped settings, with the reasons.
     reused : int
-        Cells that were there before.
+        Number of cells from earlier runs.
     warnings : tuple of str
-        What a reader should know before the choice.
+        Warnings about the cells and the choices.
     seconds : float
         Wall time of the run.
     verdict : Verdict or None
-        On the first seed's draws of the best setting.
+        Verdict on the best setting's draws with the first seed.
     unjudged : str or None
-        Why there is none.
+        Reason why there is no verdict.
     missed : MissedMode or None
-        A mode that these draws missed and those of another setting found, whose number it holds.
+        A mode that these draws missed; `missed.chain` is the index of the setting that found it.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> found = sk.sweep("normal", "iid", grid={"draws": [10, 200]}, seeds=5, measures=["ksd"])
+    >>> found.leading, found.cells, found.failed
+    ('ksd', 10, 0)
     """
 
     records: tuple[Cell, ...]
-    settings: tuple[dict[str, Any], ...]
+    settings: tuple[Setting, ...]
     seeds: tuple[int, ...]
     configuration: Configuration
-    text: str
     criteria: dict[str, Choice]
     refused: dict[str, str]
     racing: dict[str, str] | None
@@ -110,20 +105,20 @@ class SweepResult(Result):
     def of(
         cls, plan: Plan, cells: Sequence[Cell], notes: Sequence[str], racing: dict[str, str] | None, reused: int
     ) -> SweepResult:
-        """Choose by every measure, say why there is no choice by others, and warn of the cells and both.
+        """Choose a setting by every measure and collect the warnings.
 
         Parameters
         ----------
         plan : Plan
-            Configuration of the sweep.
+            The plan of the sweep.
         cells : sequence of Cell
             Finished cells.
         notes : sequence of str
             Warnings of the run.
         racing : dict or None
-            Reasons by setting that a race dropped.
+            Settings that a race dropped, with the reasons.
         reused : int
-            Number of cells from before.
+            Number of cells from earlier runs.
 
         Returns
         -------
@@ -132,79 +127,67 @@ class SweepResult(Result):
         """
         criteria: dict[str, Choice] = {}
         refused: dict[str, str] = {}
-        running = [i for i, each in enumerate(plan.settings) if setting_key(each) not in (racing or ())]
+        running = [i for i, each in enumerate(plan.settings) if text.setting_key(each) not in (racing or ())]
         warnings = [*notes, *_cell_warnings(cells)]
         for name in plan.measures:
             if not any(name in cell.measures for cell in cells):
-                warnings.append(f"no cell has a value of measure {name}, so that no setting is chosen by it")
+                warnings.append(f"no cell has a value of measure {name}, so it chooses no setting")
                 continue
             try:
                 eligible = running if name == plan.measures[0] else None
                 criteria[name] = choose(cells, name, plan.settings, eligible=eligible)
+                warnings += [about(name, note) for note in criteria[name].warnings]
             except UnrankedError as error:
                 refused[name] = str(error)
                 warnings.append(Caution(refused[name]))
-                continue
-            warnings += [about(name, note) for note in criteria[name].warnings]
-        known = plan.settings, plan.seeds, plan.configuration, plan.text
+        known = plan.settings, plan.seeds, plan.configuration
         return cls(tuple(cells), *known, criteria, refused, racing, reused, tuple(warnings))
 
     def __repr__(self) -> str:
-        best = "; ".join(f"best by {name}: {setting_key(choice.best)}" for name, choice in self.criteria.items())
+        best = "; ".join(f"best by {name}: {text.setting_key(choice.best)}" for name, choice in self.criteria.items())
         found = f"{self.cells} cells, {self.failed} failed; {best or 'no choice'}{reservations(self.warnings)}"
         return f"<SweepResult of {found}>"
 
     @property
     def cells(self) -> int:
-        """Cells in all."""
+        """Number of cells."""
         return len(self.records)
 
     @property
     def full(self) -> int:
-        """Cells of the whole grid with all seeds."""
+        """Number of cells of the whole grid with all seeds."""
         return len(self.settings) * len(self.seeds)
 
     @property
-    def measures(self) -> tuple[str, ...]:
-        """By which each cell was scored."""
-        return self.configuration.measures
-
-    @property
-    def units(self) -> dict[str, Any] | None:
-        """The one scale that all cells were scored in, as JSON keeps it; None where no measure has units."""
-        units: dict[str, Any] | None = self.configuration.measure_settings["units"]
+    def units(self) -> Setting | None:
+        """Units of all cells as in JSON documents; None if no measure has units."""
+        units: Setting | None = self.configuration.measure_settings["units"]
         return units
 
     @property
     def failed(self) -> int:
-        """Cells that failed."""
+        """Number of failed cells."""
         return sum(cell.reason is not None for cell in self.records)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """What failed and why."""
-        grouped: dict[tuple[str, str], tuple[dict[str, Any], list[int]]] = {}
+        """Failed cells, grouped by setting and reason."""
+        grouped: dict[tuple[str, str], list[Cell]] = {}
         for cell in self.records:
             if cell.reason is not None:
-                grouped.setdefault((setting_key(cell.settings), cell.reason), (cell.settings, []))[1].append(cell.seed)
-        return tuple(Failure(settings, tuple(seeds), reason) for (_, reason), (settings, seeds) in grouped.items())
+                grouped.setdefault((text.setting_key(cell.settings), cell.reason), []).append(cell)
+        return tuple(Failure(c[0].settings, tuple(x.seed for x in c), key[1]) for key, c in grouped.items())
 
     @property
     def leading(self) -> str | None:
-        """The measure that the sweep goes by: the first discrepancy, else the first; None without a choice."""
+        """The measure that chooses: the first discrepancy, else the first measure; None without a choice."""
         names = [*self.criteria]
         return next((name for name in names if find_measure(name).smaller_is_better), names[0] if names else None)
 
     @property
     def blind(self) -> str | None:
-        """The first measure of a choice that looks at the draws alone, and so does not see bias."""
+        """The first measure that uses only the draws, and therefore does not detect bias."""
         return next((name for name in self.criteria if find_measure(name).needs == "draws"), None)
-
-    @property
-    def draws(self) -> int | None:
-        """Draws of each chain, if they all have the same number."""
-        lengths = {cell.draws for cell in self.records if cell.draws}
-        return lengths.pop() if len(lengths) == 1 else None
 
     @property
     def subject(self) -> str:
@@ -212,77 +195,99 @@ class SweepResult(Result):
         return self.configuration.subject
 
     def headline(self) -> str:
-        """Say the choice in one sentence, and what is wrong with draws of the best setting.
+        """State the choice in one sentence, with the problems of the best setting's draws.
 
         Returns
         -------
         str
-            Without its full stop.
+            The sentence without its period.
         """
-        name, faults = self.leading, ["is biased"] if self.verdict is not None and self.verdict.is_biased else []
-        faults += ["missed a mode that others found"] if self.missed is not None else []
-        said = f"No setting could be chosen: {self.failed} of {count(self.cells, 'cell')} failed"
+        name, problems = self.leading, ["is biased"] if self.verdict is not None and self.verdict.is_biased else []
+        problems += ["missed a mode that others found"] if self.missed is not None else []
+        headline = f"No setting could be chosen: {self.failed} of {text.count(self.cells, 'cell')} failed"
         if self.refused and name == self.blind:
-            titles = listed([find_measure(each).title for each in self.refused])
-            said = f"No setting is chosen by {titles}, which may prefer wrong ones here"
+            titles = text.listed([find_measure(each).title for each in self.refused])
+            headline = f"No setting is chosen: {titles} cannot order the settings reliably"
         elif name is not None:
-            said = words.choice_headline(self.criteria[name])
-        return said + (f"; its chain {' and '.join(faults)}" if faults else "")
+            headline = sentences.choice_headline(self.criteria[name])
+        return headline + (f"; its chain {' and '.join(problems)}" if problems else "")
 
     def statements(self) -> tuple[Statement, ...]:
-        """Say whether draws of the best setting may be used, which it is and how sure that is, and the limits.
+        """Describe the draws of the best setting, the choice with its confidence, and its limits.
 
         Returns
         -------
         tuple of Statement
-            In the order in which they are read.
+            Statements in reading order.
         """
         found: list[Statement] = []
         if self.verdict is not None:
             found += verdict_text.chosen_statements(self.verdict, self.seeds[0])
         elif self.unjudged is not None:
-            found.append(Statement("number", _BEST_DRAWS, verdict_text.unjudged_sentence(self.unjudged)))
+            question = "Can draws of the best setting be used?"
+            found.append(Statement("number", question, verdict_text.unjudged_sentence(self.unjudged)))
         if self.missed is not None:
-            said = words.missed_sentence(self.missed, self.settings[self.missed.chain])
-            found.append(Statement("limits", "Did its chain visit all modes?", said))
-        found += [
-            Statement("choice", "Which setting?", f"By {find_measure(name).title} none is chosen: {reason}.")
-            for name, reason in self.refused.items()
-        ]
+            found.append(Statement("limits", "Did its chain visit all modes?", self._missed_sentence(self.missed)))
+        for name, reason in self.refused.items():
+            title = text.sentence(find_measure(name).title)
+            found.append(Statement("choice", "Which setting is best?", f"{title} chooses no setting: {reason}."))
         choice = None if self.leading is None else self.criteria[self.leading]
         if choice is not None:
-            found += words.choice_statements(choice)
+            found += sentences.choice_statements(choice)
             blind, bias = None if self.blind is None else self.criteria[self.blind], self.criteria.get("bias")
             if bias is not None and choice is not blind:
-                asked = "How wrong are its numbers?"
-                found.append(Statement("number", asked, words.sizes_sentence(choice, bias, blind)))
+                question = "How large is the bias?"
+                found.append(Statement("number", question, sentences.bias_sentence(choice, bias)))
             if blind is not None and choice is not blind:
-                asked = f"What would {find_measure(blind.measure).title} have picked?"
-                found.append(Statement("comparison", asked, words.blind_sentence(choice, blind)))
-        failures = [(setting_label(each.settings), each.seeds, each.reason) for each in self.failures]
-        found += words.failure_statements(failures, self.failed, self.cells)
-        found += [] if self.racing is None else words.race_statements(self.racing, self.cells, self.full)
+                question = f"Which setting would {find_measure(blind.measure).title} choose?"
+                found.append(Statement("comparison", question, sentences.blind_sentence(choice, blind)))
+        found.append(Statement("limits", "Did any cells fail?", self._failure_sentence()))
+        if self.racing is not None:
+            lines = [f"Racing ran {self.cells} of the {self.full} cells of the full sweep."]
+            lines += [f"Dropped {name}: {reason}." for name, reason in self.racing.items()]
+            found += [Statement("limits", "Were all cells run?", each) for each in lines]
         if choice is not None:
-            found.append(Statement("limits", "What does this not prove?", words.limits_sentence(choice, self.draws)))
-        run = f"{count(len(self.settings), 'setting')}, {count(len(self.seeds), 'seed')}: {count(self.cells, 'cell')}, "
-        run += f"{self.reused} of them from before, {self.failed} failed; {self.seconds:.1f} s"
+            found.append(Statement("limits", "What are the limits of the choice?", _LIMITS))
+        run = f"{text.count(len(self.settings), 'setting')}, {text.count(len(self.seeds), 'seed')}: "
+        run += f"{text.count(self.cells, 'cell')}, {self.reused} of them from before, {self.failed} failed; "
+        run += f"{self.seconds:.1f} s"
         return (*found, Statement("method", "What was run?", run))
 
+    def _missed_sentence(self, mode: MissedMode) -> str:
+        values = [f"{name} {text.compact(value)}" for name, value in mode.place.items()]
+        densest = ", ".join([*values[:_COORDINATES], *(["..."] if len(values) > _COORDINATES else [])])
+        finder, draws = text.setting_label(self.settings[mode.chain]), text.count(mode.of, "draw")
+        return (
+            f"The chain of the best setting missed a mode that others found. {mode.draws} of {draws} with {finder} "
+            "have a density above the 10 % quantile of that chain, and are separated from it by a valley of less "
+            f"than half the density; the densest is at {densest}. Run longer chains, or start them in all modes."
+        )
+
+    def _failure_sentence(self) -> str:
+        cells = text.count(self.cells, "cell")
+        if not self.failures:
+            return f"All {cells} (one setting with one seed each) were scored."
+        named = [f"{text.setting_label(f.settings)}, {f.label}: {f.reason}" for f in self.failures[:_FAILURES]]
+        more = "; ..." if len(self.failures) > _FAILURES else "."
+        return f"{self.failed} of {cells} failed and count as the worst value: {'; '.join(named)}{more}"
+
     def tables(self) -> tuple[Table, ...]:
-        """List the settings by each measure, the leading one first, and what failed.
+        """Return the tables of the settings by each measure, the leading one first, and of the failures.
 
         Returns
         -------
         tuple of Table
-            The most telling one first.
+            Most important first.
         """
         choices = sorted(self.criteria.values(), key=lambda choice: choice.measure != self.leading)
-        rows = [(setting_label(each.settings), seeds_label(each.seeds), each.reason) for each in self.failures]
+        rows = [
+            (text.setting_label(each.settings), text.seeds_label(each.seeds), each.reason) for each in self.failures
+        ]
         failed = [Table("Failures", ("setting", "seeds", "reason"), tuple(rows))] if rows else []
-        return (*map(words.choice_table, choices), *failed)
+        return (*map(sentences.choice_table, choices), *failed)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List what was run, and how long it took.
+        """Return the description of the run and its times.
 
         Returns
         -------
@@ -292,24 +297,21 @@ class SweepResult(Result):
         return (
             ("cells", f"{self.cells}: {self.failed} failed, {self.reused} were reused"),
             *self.configuration.facts(),
-            ("seeds", seeds_label(self.seeds)),
-            ("racing", value_label(self.racing is not None)),
-            *([] if self.units is None else [("units", units_label(self.units))]),
-            ("wall time of the last run" if self.reused else "wall time", f"{self.seconds:.1f} s"),
-            ("work of all cells", f"{sum(cell.seconds for cell in self.records):.1f} s"),
-            *([("CONFIG.toml", self.text)] if self.text else []),
+            ("seeds", text.seeds_label(self.seeds)),
+            *([] if self.units is None else [("units", text.units_label(self.units))]),
+            ("wall time of the last run", f"{self.seconds:.1f} s"),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """List what ``steinkit sweep --json`` prints.
+    def to_dict(self) -> Setting:
+        """Return the document that ``steinkit sweep --json`` prints.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
-        names = ["criteria", "refused", "verdict", "unjudged", "cells", "failed", "failures", "reused", "seconds"]
-        found = {name: in_json(getattr(self, name)) for name in (*names, "units", "warnings")}
+        found = {name: in_json(getattr(self, name)) for name in _DOCUMENT}
+        found["failures"] = in_json([vars(each) for each in self.failures])
         raced = {"dropped": self.racing, "cells_run": self.cells, "cells_full": self.full}
         missed = None if self.missed is None else {"settings": self.settings[self.missed.chain], **vars(self.missed)}
         return found | {"racing": None if self.racing is None else raced, "missed": missed, "version": __version__}
@@ -317,32 +319,44 @@ class SweepResult(Result):
 
 @dataclass(frozen=True, eq=False)
 class TuningResult(Result):
-    """The setting chosen, and what it rests on.
+    """The setting that tuning chose.
 
     Attributes
     ----------
     setting : dict
+        The best setting.
     bias, margin : float or None
-        Of the setting's chains on the last rung, medians over the seeds, in standard deviations; None if not known.
+        Bias of the setting's chains on the last rung and its margin of error (95 %), in posterior standard deviations:
+        medians over the seeds. None if they are not reliable.
     rungs : tuple of Rung
+        Order of the settings on each rung.
     seeds : tuple of int
+        Seeds of the chains of every setting.
     resource : str
-        In what lengths are counted: "budget", gradient or likelihood evaluations of single data, or "draws".
+        Unit of lengths: "budget", likelihood evaluations of single data points, or "draws".
     spent, full : int
-        In that, by the choice, and what the full grid of all settings and seeds would have cost.
+        Cost of the choice in that unit, and of the full grid of all settings and seeds.
     seconds, full_seconds : float
-        Work of all processes together, sampling and scores; and that of the full grid, judged by the last rung.
+        Computing time of all processes for sampling and scores, and an estimate for the full grid.
     verdict : Verdict or None
-        On a fresh chain of full length, from a seed that took no part in the choice.
+        Verdict on a fresh chain of full length, with a seed that was not used for the choice.
     unjudged : str or None
-        Why there is none.
+        Reason why there is no verdict.
     configuration : Configuration
-        What was run.
+        Description of the run.
     warnings : tuple of str
-        What a reader should know before the choice.
+        Warnings about the choice.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> grid = {"proposal_scale": [0.01, 2.0]}
+    >>> found = sk.tune(sk.targets.Normal([0.0]), "rwmh", grid=grid, options={"draws": 2000}, seeds=1, cost=1.0)
+    >>> found.setting, found.tried, found.resource
+    ({'proposal_scale': 2.0}, 2, 'draws')
     """
 
-    setting: dict[str, Any]
+    setting: Setting
     bias: float | None
     margin: float | None
     rungs: tuple[Rung, ...]
@@ -358,16 +372,16 @@ class TuningResult(Result):
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"<TuningResult: {setting_key(self.setting)}, at {self.share:.0%} of the full grid's cost>"
+        return f"<TuningResult: {text.setting_key(self.setting)}, at {self.share:.0%} of the full grid's cost>"
 
     @property
     def share(self) -> float:
-        """Share of the full grid's cost that was spent."""
+        """Fraction of the full grid's cost that was spent."""
         return self.spent / self.full
 
     @property
     def tried(self) -> int:
-        """Settings tried."""
+        """Number of settings."""
         return len(self.rungs[0].losses)
 
     @property
@@ -376,113 +390,133 @@ class TuningResult(Result):
         return self.configuration.subject
 
     def headline(self) -> str:
-        """Say the setting in one sentence.
+        """State the chosen setting in one sentence.
 
         Returns
         -------
         str
-            Without its full stop.
+            The sentence without its period.
         """
-        best = f"{setting_label(self.setting)} is the best of {count(self.tried, 'setting')}"
-        return sentence(f"{best}, at {self.share:.1%} of the full grid's cost")
+        best = f"{text.setting_label(self.setting)} is the best of {text.count(self.tried, 'setting')}"
+        return text.sentence(f"{best}, at {self.share:.1%} of the full grid's cost")
 
     def statements(self) -> tuple[Statement, ...]:
-        """Say the setting, its bias, the verdict on a fresh chain, the cost, and how each rung ordered settings.
+        """Describe the setting, its bias, the verdict on a fresh chain, the cost, and the rungs.
 
         Returns
         -------
         tuple of Statement
-            In the order in which they are read.
+            Statements in reading order.
         """
-        known, unit = "How far its draws are off is not known.", words.RESOURCES[self.resource]
+        known, unit = "The bias of its draws is not known.", _RESOURCES[self.resource]
         if self.bias is not None and self.margin is not None:
             of = f", the median of {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
             known = f"Its bias is {self.bias:.2g} ± {max(self.margin, 0.001):.1g} sd{of}."
-        chosen = f"{sentence(setting_label(self.setting))} is the best of {count(self.tried, 'setting')}. {known}"
+        best = text.sentence(text.setting_label(self.setting))
+        chosen = f"{best} is the best of {text.count(self.tried, 'setting')}. {known}"
         judged = verdict_text.unjudged_sentence(self.unjudged) if self.unjudged else ""
         if self.verdict is not None:
-            said = self.verdict.sentence, self.verdict.modes_sentence, self.verdict.untested_sentence
-            judged = " ".join(filter(None, said))
+            parts = self.verdict.sentence, self.verdict.modes_sentence, self.verdict.untested_sentence
+            judged = " ".join(filter(None, parts))
         cost = (
-            f"The choice took {self.spent:,} {unit}, {self.share:.1%} of the {self.full:,} of the full grid. Its work "
-            f"took {self.seconds:.0f} s, scores and any compilation included; that of the full grid would take about "
-            f"{self.full_seconds:.0f} s."
+            f"The choice used {self.spent:,} {unit}, {self.share:.1%} of the {self.full:,} of the full grid. Sampling, "
+            f"scores and compilation took {self.seconds:.0f} s; the full grid would take about {self.full_seconds:.0f} "
+            "s."
+        )
+        rungs = "; ".join(
+            f"{text.count(len(rung.losses), 'setting')} of length {rung.length:,} by {find_measure(rung.measure).title}"
+            for rung in self.rungs
         )
         return (
             Statement("choice", "Which setting is best?", chosen),
-            Statement("number", "May draws of a fresh chain be used?", judged and f"A fresh chain: {judged}"),
-            Statement("comparison", "What did the choice cost?", cost),
-            Statement("comparison", "How was it chosen?", words.ladder_sentence(self.rungs, self.resource)),
+            Statement("number", "Can draws of a fresh chain be used?", judged and f"A fresh chain: {judged}"),
+            Statement("comparison", "How much did the choice cost?", cost),
+            Statement("comparison", "How was it chosen?", f"Rungs, with lengths in {unit}: {rungs}."),
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """List what each setting lost on each rung, and the biases of the fresh chain.
+        """Return the table of the losses on each rung, and the biases of the fresh chain.
 
         Returns
         -------
         tuple of Table
-            The most telling one first.
+            Most important first.
         """
+        names = dict.fromkeys(name for rung in reversed(self.rungs) for name in rung.ranked)
+        columns = ("setting", *(f"{rung.measure} at {rung.length:,}" for rung in self.rungs))
+        rows = [
+            (name, *(sentences.shown(rung.losses[name]) if name in rung.losses else "" for rung in self.rungs))
+            for name in names
+        ]
+        caption = f"Medians over the seeds of a measure, by the length of the chains in {_RESOURCES[self.resource]}"
         fresh = () if self.verdict is None else self.verdict.tables()
-        ranks = words.rungs_table(self.rungs, self.resource)
+        ranks = Table(caption, columns, tuple(rows), 0)
         return ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List what was run.
+        """Return the description of the run.
 
         Returns
         -------
         tuple of pairs of str
             Term and value.
         """
-        return (*self.configuration.facts(), ("seeds", seeds_label(self.seeds)))
+        return (*self.configuration.facts(), ("seeds", text.seeds_label(self.seeds)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """List what ``steinkit tune --json`` prints.
+    def to_dict(self) -> Setting:
+        """Return the document that ``steinkit tune --json`` prints.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
-        names = ["setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged"]
-        names += ["seeds", "rungs", "verdict", "warnings"]
-        return {name: in_json(getattr(self, name)) for name in names} | {"version": __version__}
+        found = {name: in_json(value) for name, value in vars(self).items() if name != "configuration"}
+        return found | {"version": __version__}
 
 
 def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
-    """Read the result of a sweep that is finished.
+    """Read the result of a finished sweep.
 
     Parameters
     ----------
     file : path
-        The ``file`` that the sweep was given.
+        The ``file`` of the sweep.
 
     Returns
     -------
     SweepResult
-        As the sweep returned it.
+        The result that `sweep` returned.
 
     Raises
     ------
     UsageError
-        If it is a folder, or a process is at work on it.
+        If the path is a folder, or a process is using the file.
     InputError
-        If it holds no finished sweep, or is damaged.
+        If the file does not contain a finished sweep, or is damaged.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import steinkit as sk
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "sweep")
+    ...     found = sk.sweep("normal", "iid", grid={"draws": [10]}, seeds=2, measures=["ksd"], file=file)
+    ...     print(sk.read_sweep(file).criteria["ksd"].best)
+    {'draws': 10}
     """
     with Store(sweep_file(file), writing=False) as store:
         found = store.result()
     if not isinstance(found, SweepResult):
-        raise InputError(f"{store.file} holds a {type(found).__name__}, not a sweep; run 'steinkit sweep' with it")
+        raise InputError(f"expected {store.file} to contain a sweep, got a {type(found).__name__}")
     return found
 
 
 def _cell_warnings(cells: Sequence[Cell]) -> list[str]:
-    """Warnings of the cells, each measure's with the first as an example."""
-    found = []
-    for measure in dict.fromkeys(note.partition(":")[0] for cell in cells for note in cell.warnings):
-        those = [(each, cell) for cell in cells for each in cell.warnings if each.startswith(f"{measure}:")]
-        told, (note, first) = len({id(cell) for _, cell in those}), those[0]
-        example = f"({setting_key(first.settings)}, seed {first.seed})"
-        found.append(f"{told} cell{'s' * (told > 1)} came with warnings of measure {note} {example}")
-    return found
+    """Return one warning per measure for the warnings of the cells, with the first as an example."""
+    found: dict[str, list[str]] = {}
+    for cell in cells:
+        for note in cell.warnings:
+            example = f"{note} ({text.setting_key(cell.settings)}, seed {cell.seed})"
+            found.setdefault(note.partition(":")[0], []).append(example)
+    return [f"{text.count(len(notes), 'warning')} of measure {notes[0]}" for notes in found.values()]

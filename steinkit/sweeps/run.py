@@ -1,41 +1,49 @@
-"""Sweeps: a sampler run with every combination of some options, from several seeds, scored, and the best one chosen.
+"""Sweeps: run a sampler with every combination of some options and several seeds, and choose the best setting.
 
-A cell is one setting with one seed: one chain, and the measures of it. A cell's outcome depends on its setting, its
-seed, the target, the measures and their settings alone; not on the other cells, nor on where and in which order cells
-are computed. So a sweep may be interrupted and resumed, and spread over processes and machines.
+A cell is one setting with one seed: one chain and its measures. A cell depends only on its setting, its seed, the
+target, the sampler, and the measures and their options, and not on other cells or on the order of computation. A sweep
+may therefore be interrupted, resumed, and distributed over processes and machines.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+import cloudpickle
+import joblib
+import numpy as np
+
 from steinkit.arguments import require_flags
+from steinkit.containers.reading import as_sample
 from steinkit.diagnosis.missed_modes import missed_mode
-from steinkit.errors import SteinkitError, cautious
+from steinkit.errors import Caution, SteinkitError, UsageError, cautious
 from steinkit.measures import find_measure, require_taken
+from steinkit.measures.options import units_of_several
 from steinkit.measures.scoring import Judging
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample
-from steinkit.sweeps.cells import Cell, Place
+from steinkit.sweeps.cells import Cell, Place, Setting
 from steinkit.sweeps.choice import ranking
 from steinkit.sweeps.plan import DEFAULT_SEEDS, Plan, make_plan
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.sampler import quiet
 from steinkit.sweeps.scheduler import Losses, Stage, climb, race_stages
 from steinkit.sweeps.store import Store, sweep_file
-from steinkit.sweeps.tasks import run_cells
-from steinkit.sweeps.units import in_fixed_units
-from steinkit.sweeps.workers import Lost, Workers, open_workers
+from steinkit.sweeps.tasks import Computed, run_cells, run_chains, run_packed
 from steinkit.target import Target
-from steinkit.text import setting_key
+from steinkit.text import count, setting_key
+from steinkit.units import is_open
 
-_TOGETHER = 20  # seeds whose chains run together, at most
-_TASKS = 2  # a worker process, at least, where there are cells enough
+_TOGETHER = 20  # largest number of chains that run in one call
+_DIGITS = 6  # of the units
+_PILOTS = 8  # largest number of chains that may define the units
+_TASKS = 2  # tasks per worker, at least, if there are enough cells
 
 
 @cautious
@@ -52,220 +60,269 @@ def sweep(
     max_seconds: float | None = None,
     file: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
-    backend: str = "loky",
-    scheduler: str | None = None,
     racing: bool = False,
     progress: bool = False,
     label: str = "",
     **measure_settings: Any,
 ) -> SweepResult:
-    """Run a sampler with every setting of a grid from several seeds, score the chains, and choose a setting.
+    """Run a sampler with every setting of a grid and several seeds, score the chains, and choose a setting.
 
     Parameters
     ----------
     target : Target or str
-        What to draw from and to score against; a name, as the command line writes it, is made with `target_options`.
+        The target, or the name of one as on the command line.
     sampler : str or callable
-        Name of a sampler, or a function ``(target, *, seed, **options)`` that returns `Draws`, a `Sample` or an array
-        of draws for one seed; ``path.py:function`` names one in a file, which is run.
+        Name of a sampler, ``path.py:function`` (the file is run), or a function ``(target, *, seed, **options)`` that
+        returns `Draws`, a `Sample` or an array of draws for one seed.
     grid : mapping of str to sequence
         Options of the sampler, with the values to try.
     options : mapping, optional
-        Options that are the same throughout, such as draws. ``start="normal"`` starts each chain in a standard normal
-        state, from its seed.
+        Options that are the same for all settings, such as draws. ``start="normal"`` starts each chain in a standard
+        normal state that depends on its seed.
     seeds : int or sequence of int
-        How many seeds, which are then 0, 1, ..., or the seeds themselves. Each runs a chain of its own, as
-        ``seed=[s]`` does in a sampler.
+        Number of seeds, which are then 0, 1, ..., or the seeds. Each runs a separate chain.
     measures : sequence of str, optional
-        What to score by: "graph", "sliced", "ess" and what else `steinkit score --measure` takes. The first by which
-        settings may be ordered chooses, and racing goes by it. By default bias, whose order was that of the true
-        errors in a benchmark; where it is not reliable of some setting, as between modes, graph up to two dimensions,
-        and sliced above, where graph saturates and too narrow samples score lower; and ess beside them. With a
-        diffusion operator graph and ess.
+        Measures of `steinkit score --measure`. The first one that can order the settings is used by racing and by the
+        choice. By default "bias" (not used if it is not reliable, as between modes), then "graph" up to two dimensions
+        and "sliced" above, and "ess".
     target_options : mapping, optional
         Options of a target given by its name.
     tolerance : float
-        Widest relative bracket accepted. It is looser here than for a single score: seeds differ from each other by
-        tens of percents, brackets of one percent leave the choice as it is, and they cost a fraction of the time.
+        Largest relative width of a bracket. The default is larger than that of a single score: seeds differ by much
+        more than one percent.
     max_seconds : float, optional
-        Time for a measure of one cell; a cell that has no bracket of 10 % by then fails.
+        Time limit per measure and cell, in seconds. A cell without a bracket of 10 % by then fails.
     file : path, optional
-        SQLite file in which every finished cell is kept at once; a later run reuses the cells that are
-        there; ``.sqlite`` is added to a name without an ending. Without one nothing is kept but the result.
+        SQLite file in which every finished cell is committed. A later run reuses its cells. ``.sqlite`` is appended to
+        a name without a suffix. By default the cells are not stored.
     n_jobs : int, optional
-        Worker processes of loky; by default none, so that work is done in this process. A process that is killed, for
-        instance for want of memory, is started again, and a cell that costs two processes fails; the sweep goes on.
-    backend : str
-        loky: processes of this machine. dask, ray: a cluster. Its workers unpickle, and so run, whatever they are
-        sent, and this process what they send back: it must be trusted.
-    scheduler : str, optional
-        Address of the cluster; without one the cluster in use.
+        Number of parallel workers, -1 for one per processor. By default that of the active joblib backend, such as
+        ``joblib.parallel_config(backend="dask")``, and without one the cells are computed in this process.
     racing : bool
-        Score in rounds, with few seeds first, and drop settings that certainly do not win.
+        If True, score a few seeds first and drop settings that are distinguished from the best.
     progress : bool
-        Show progress on standard error.
+        If True, show the progress on standard error.
     label : str
-        Words that join the fingerprint of every cell. Change them where something changed that steinkit cannot see,
-        such as a module or a file that a sampler of your own reads.
+        Text that is part of the identity of every cell. Change it after a change that steinkit cannot detect, such as
+        in a module or a data file that a sampler reads.
     **measure_settings
-        Other settings of the measures, each read by at least one of them: units, bounds, operator, stein_factors,
-        dilation, graph and solver of graph; units, bounds, operator, kernel, statistic and squared of ksd; and so on.
-        Units are one scale for all cells, kept with each: by default that of draws from the target, and where it cannot
-        be drawn from that of the first chain, which a file keeps when cells are added.
+        Other options of the measures, such as units, bounds, stein_factors, dilation, solver or kernel. All cells have
+        the same units: by default the standard deviations of draws from the target, or, if it cannot be sampled from,
+        those of the chain, of a few settings, that agrees best with the score.
 
     Returns
     -------
     SweepResult
-        The same, times aside, for any number of jobs, any backend, and whether it was interrupted or not.
+        The result. It does not depend on the number of jobs, the backend, or interruptions, except for times.
 
     Raises
     ------
     UsageError
-        If the sampler does not take an option or does not allow its value, a setting is read by none of the measures,
-        another process uses the file, or cells are to be kept of something that cannot be told from another.
+        If the sampler rejects an option, a measure setting applies to none of the measures, another process uses the
+        file, or cells to be stored cannot be identified.
     InputError
         If the file is damaged, or not the file of a sweep.
     OutputError
         If the file cannot be written. Finished cells are kept.
-    MissingDependencyError
-        If the backend's package is not installed.
 
     Notes
     -----
-    A cell that fails does not end the sweep: it holds the reason, and counts as worst in the choice. When the sweep is
-    run again with its file, cells that failed are run again.
+    A failed cell does not end the sweep. It contains the reason, counts as the worst in the choice, and is run again if
+    the sweep is resumed.
 
-    A cell is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
-    the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, its
-    file, and its score and log density at a few fixed points. Of a sampler of your own it covers the SHA-256 of its
-    file and the numbers and words that it holds. A function from no file, as in a notebook, or one that holds an array,
-    an object or a random generator, cannot be told from another: its cells are kept under a label only.
+    Cells of the file are reused if their fingerprints are equal. The fingerprint covers the setting, the seed, the
+    measures and their options, steinkit's version, and the target: its name and options, its data, its file, and its
+    score and log density at a few fixed points. For a user's function it covers the SHA-256 of its file and the numbers
+    and strings that it holds. Cells of a function that is not defined in a file, or that holds an array, an object or a
+    random generator, are stored only with a label.
 
-    At the end the draws of the best setting are judged, those of the first seed, and compared with draws of other
-    settings: no Stein discrepancy sees a mode that no draw has come near.
+    At the end, the draws of the best setting with the first seed are tested by the verdict, and compared with draws of
+    the other settings to detect modes that they missed.
 
     References
     ----------
     J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 5.3.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> target = sk.targets.Normal([0.0])
+    >>> grid = {"proposal_scale": [0.01, 2.0]}
+    >>> found = sk.sweep(target, "rwmh", grid=grid, options={"draws": 200}, seeds=5, measures=["ksd", "ess"])
+    >>> found.criteria["ksd"].best
+    {'proposal_scale': 2.0}
     """
     require_flags(racing=racing)
-    given: dict[str, Any] = {"options": options, "seeds": seeds, "measures": measures, "label": label}
-    given |= {"tolerance": tolerance, "max_seconds": max_seconds}
-    plan = make_plan(target, sampler, grid=grid, target_options=target_options, **given, **measure_settings)
+    given: Setting = {"options": options, "seeds": seeds, "measures": measures, "target_options": target_options}
+    given |= {"label": label, "tolerance": tolerance, "max_seconds": max_seconds, **measure_settings}
+    plan = make_plan(target, sampler, grid=grid, **given)
     require_taken(measure_settings, plan.measures)
-    return run_plan(plan, Workplace(file, n_jobs, backend, scheduler, progress), racing)
-
-
-@dataclass(frozen=True)
-class Workplace:
-    """Where cells are computed and kept: what `sweep` takes under these names."""
-
-    file: str | os.PathLike[str] | None = None
-    n_jobs: int | None = None
-    backend: str = "loky"
-    scheduler: str | None = None
-    progress: bool = False
-
-    @contextlib.contextmanager
-    def open(self, plan: Plan, cells: int) -> Iterator[tuple[Store, Workers]]:
-        """Give a file and workers; an interrupt is given a note that counts the cells kept and says how to go on."""
-        file = None if self.file is None else sweep_file(self.file)
-        plan.require(is_kept=file is not None)
-        with Store(file) as store:
-            try:
-                with open_workers(self.backend, self.n_jobs, self.scheduler) as workers:
-                    yield store, workers
-            except KeyboardInterrupt as interrupt:
-                kept = f"{len(store.cells)} finished cells (of {cells} in the full sweep) are kept in {file}"
-                nothing = "nothing is kept of an interrupted sweep without a file; name one"
-                interrupt.add_note(f"{kept}; run the same sweep with that file to go on" if file else nothing)
-                raise
+    return run_plan(plan, racing, file=file, n_jobs=n_jobs, progress=progress)
 
 
 class Execution:
-    """Cells computed, one after another kept in the store, with a bar that counts them.
+    """Computation of cells, each committed to the store as soon as it is finished.
 
     Attributes
     ----------
+    store : Store
+        The file.
     reused : set of str
-        Cells asked for that were there before.
+        Requested cells that an earlier run had finished.
     """
 
-    def __init__(self, plan: Plan, store: Store, workers: Workers, progress: bool) -> None:
-        self._plan, self._store, self._workers, self._progress = plan, store, workers, progress
+    def __init__(self, store: Store, n_jobs: int | None, progress: bool) -> None:
+        self.store, self._n_jobs, self._progress = store, n_jobs, progress
         self._tried, self.reused = set[str](), set[str]()
-        store.begin(plan.run, plan.configuration)
 
-    def cells(self, places: Sequence[Place]) -> dict[Place, Cell]:
-        """Return cells; compute those that are missing, and those that failed before this run."""
-        names = {place: self._plan.fingerprint(*place) for place in places}
-        known = self._store.cells
-        lacking = {
-            place: name
+    def cells(self, plan: Plan, places: Sequence[Place]) -> dict[Place, Cell]:
+        """Return cells, after computing those that are missing or failed in an earlier run."""
+        self.store.begin(plan.run, plan.configuration)
+        names, known = {place: plan.fingerprint(*place) for place in places}, self.store.cells
+        missing = [
+            place
             for place, name in names.items()
             if name not in self._tried and (name not in known or known[name].reason)
-        }
-        self.reused |= {*names.values()} - {*lacking.values()} - self._tried
-        there = len(names) - len(lacking)
-        with progress_bar("sweep", len(names), initial=there, unit=" cells", shown=self._progress) as bar:
-            for setting, cell, draws in self._computed(list(lacking)):
-                name = lacking[setting, cell.seed]
-                self._store.append(name, self._plan.run, cell, draws)
+        ]
+        self.reused |= {*names.values()} - {names[place] for place in missing} - self._tried
+        initial = len(names) - len(missing)
+        with progress_bar("sweep", len(names), initial=initial, unit=" cells", shown=self._progress) as bar:
+            for setting, cell, draws in computed(plan, missing, self._n_jobs):
+                name = names[setting, cell.seed]
+                self.store.append(name, plan.run, cell, draws)
                 self._tried.add(name)
                 bar.update()
         return {place: known[name] for place, name in names.items()}
 
-    def _computed(self, places: Sequence[Place]) -> Iterator[tuple[int, Cell, Sample | None]]:
-        """Cells as they are finished; the chains of some seeds of a setting run together."""
-        seeds: dict[int, list[int]] = {}
-        for setting, seed in places:
-            seeds.setdefault(setting, []).append(seed)
-        least = 1 if self._workers.submit is None else _TASKS * self._workers.count
-        size = max(1, min(_TOGETHER, len(places) // least)) if self._plan.sampler.is_joint else 1
-        tasks = {(i, k): (i, each[k : k + size]) for i, each in seeds.items() for k in range(0, len(each), size)}
-        # apart, the second time: one chain may have cost the others their process, or all their memory
-        answers = self._workers.answers(self._plan, run_cells, tasks, lambda whole: [(whole[0], [s]) for s in whole[1]])
-        for (setting, _), answer in answers:
-            if isinstance(answer, Lost):
-                seed = answer.arguments[1][0]
-                answer = Cell(dict(self._plan.settings[setting]), seed, reason=f"not run: {answer.reason}"), None
-            yield setting, *answer
+
+@contextlib.contextmanager
+def execution(
+    plan: Plan, cells: int, file: str | os.PathLike[str] | None, n_jobs: int | None, progress: bool
+) -> Iterator[Execution]:
+    """Open the file of a plan; an interrupt reports how many cells are kept and how to resume."""
+    if n_jobs == 0:
+        raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; got 0")
+    path = None if file is None else sweep_file(file)
+    plan.require(is_kept=path is not None)
+    with Store(path) as store:
+        try:
+            yield Execution(store, n_jobs, progress)
+        except KeyboardInterrupt as interrupt:
+            kept = f"{len(store.cells)} finished cells (of {cells} in the full sweep) are kept in {path}"
+            resume = f"{kept}; run the same sweep with this file to resume"
+            interrupt.add_note(resume if path else "finished cells are not kept without a file; name one to resume")
+            raise
 
 
-def run_plan(plan: Plan, place: Workplace, racing: bool = False) -> SweepResult:
-    """Compute the cells that are not there yet, choose, and judge the draws of the best setting.
+def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterator[Computed]:
+    """Yield cells as they are finished, in any order, from this process or from the active joblib backend."""
+    jobs = joblib.effective_n_jobs(n_jobs)
+    seeds: dict[int, list[int]] = {}
+    for setting, seed in places:
+        seeds.setdefault(setting, []).append(seed)
+    size = max(1, min(_TOGETHER, len(places) // (_TASKS * jobs if jobs > 1 else 1))) if plan.sampler.is_joint else 1
+    tasks = [(i, each[k : k + size]) for i, each in seeds.items() for k in range(0, len(each), size)]
+    if jobs == 1:
+        for task in tasks:
+            yield from run_cells(plan, *task)
+        return
+    given = {} if n_jobs is None else {"n_jobs": n_jobs}
+    try:
+        packed = cloudpickle.dumps(plan)
+        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, **given)
+        for cells in parallel(joblib.delayed(run_packed)(packed, os.getpid(), *task) for task in tasks):
+            yield from cells
+    except Exception as error:  # of pickling and of the backend: tasks do not raise
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        hint = (
+            "finished cells are kept in the sweep's file, if it has one; run the same sweep to resume, or omit n_jobs"
+        )
+        raise SteinkitError(f"the workers failed ({message}); {hint}") from error
 
-    Raises
-    ------
-    UsageError, MissingDependencyError
-        As `sweep` does.
-    KeyboardInterrupt
-        With a note that says what is kept and how to go on.
-    """
+
+def run_plan(
+    plan: Plan,
+    racing: bool = False,
+    *,
+    file: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> SweepResult:
+    """Compute the missing cells, choose a setting, and test the draws of the best one; parameters of `sweep`."""
     began = time.perf_counter()
-    with place.open(plan, len(plan.places)) as (store, workers):
-        plan, notes = in_fixed_units(plan, store, workers)
-        execution = Execution(plan, store, workers, place.progress)
-        found, dropped = _raced(plan, execution) if racing else (execution.cells(plan.places), None)
+    with execution(plan, len(plan.places), file, n_jobs, progress) as running:
+        store = running.store
+        plan, notes = in_fixed_units(plan, store)
+        found, dropped = _raced(plan, running) if racing else (running.cells(plan, plan.places), None)
         if others := len(store.cells.keys() - {plan.fingerprint(*each) for each in plan.places}):
-            said = "of another sweep, other data, other code or another version, and not reused"
-            notes = (*notes, f"{others} cell{'s' * (others > 1)} in {store.file}: {said}")
+            origin = "another sweep, other data, other code or another version"
+            notes = (*notes, f"{count(others, 'cell')} in {store.file} of {origin} not reused")
         cells = [found[each] for each in plan.places if each in found]
-        result = _judged(plan, store, SweepResult.of(plan, cells, notes, dropped, len(execution.reused)))
+        result = _judged(plan, store, SweepResult.of(plan, cells, notes, dropped, len(running.reused)))
         result = replace(result, seconds=time.perf_counter() - began)
         store.keep(result)
     return result
 
 
-def _raced(plan: Plan, execution: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
-    """Run a race, by the first measure by which settings may be ordered on a rung; what it drops, and why."""
+def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
+    """Return the plan with the units of all of its cells, and warnings.
+
+    The units are those given, or standard deviations of draws from the target, or those of a pilot chain, which the
+    file keeps when cells are added. They are rounded to be identical on all machines.
+
+    Raises
+    ------
+    UsageError, InputError
+        If the units that were asked for are not available.
+    """
+    if not any("units" in find_measure(name).options for name in plan.measures):
+        return plan, ()
+    settings = plan.measure_settings
+    is_cut = settings.get("bounds") is not None and plan.target.bounds is None
+    can_sample = plan.target.can_sample and not is_cut
+    if not can_sample and is_open(settings.get("units")) and (known := store.pilot_units(plan.configuration)):
+        return plan.with_units(known), ()
+    pilot = as_sample(plan.target.sample(2, 0)) if can_sample else _pilot(plan)
+    found, notes = units_of_several([] if pilot is None else [pilot], plan.target, settings)
+    if found is None:
+        notes = (Caution("no chain moved in all coordinates to define units: raw units were taken; pass units="),)
+        return plan.with_units({"kind": "raw", "scale": {}}), notes
+    scale = {name: float(f"{value:.{_DIGITS}g}") for name, value in found.document["scale"].items()}
+    return plan.with_units({"kind": found.document["kind"], "scale": scale}), notes
+
+
+def _pilot(plan: Plan) -> Sample | None:
+    """Return the chain with scales that agree best with the score, of the first seed and a few settings of the grid.
+
+    Under the target, the mean of (x_j - m_j) s_j(x) is -1. It is closer to 0 for a chain that hardly moves, and smaller
+    for a chain that is too wide.
+    """
+    tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()
+    chains = [run_chains(plan, setting, plan.seeds[:1])[0].sample for setting in tried]
+    moving = [each for each in chains if each is not None and np.ptp(each.points, axis=0).all()]
+
+    def disagreement(sample: Sample) -> float:
+        weights = sample.probabilities
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                centered = sample.points - weights @ sample.points
+                found = float(np.abs(1.0 + weights @ (centered * plan.target.score(sample.points))).mean())
+        except Exception:  # user code; the cells report the failure
+            return math.inf
+        return found if math.isfinite(found) else math.inf
+
+    return min(moving, key=disagreement, default=None)
+
+
+def _raced(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
+    """Run a race by the first measure that can order the settings of a rung; return the dropped ones with reasons."""
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
     found: dict[Place, Cell] = {}
     dropped: dict[str, str] = {}
 
     def losses_of(stage: Stage, settings: Sequence[int]) -> tuple[str, Losses]:
-        found.update(execution.cells([(setting, seed) for setting in settings for seed in stage.seeds]))
+        found.update(running.cells(plan, [(setting, seed) for setting in settings for seed in stage.seeds]))
         return ranking({i: [found[i, seed] for seed in stage.seeds] for i in settings}, alike)
 
     for _ in climb(plan.settings, race_stages(plan.seeds), losses_of, dropped, sign=1 if smaller_is_better else -1):
@@ -274,18 +331,17 @@ def _raced(plan: Plan, execution: Execution) -> tuple[dict[Place, Cell], dict[st
 
 
 def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
-    """The result with what the draws are worth that were kept of the best setting, those of the first seed."""
+    """Add the verdict on the best setting's draws with the first seed, and a mode that they missed."""
     if result.leading is None:
         return result
-    names = [plan.fingerprint(i, plan.seeds[0]) for i in range(len(plan.settings))]
-    kept = {i: store.draws(name) for i, name in enumerate(names) if name in store.with_draws}
-    own = kept.pop(plan.settings.index(result.criteria[result.leading].best), None)
+    draws = {i: store.draws(plan.fingerprint(i, plan.seeds[0])) for i in range(len(plan.settings))}
+    own = draws.pop(plan.settings.index(result.criteria[result.leading].best))
     if own is None:
-        return replace(result, unjudged="no draws of the best setting were kept")
+        return replace(result, unjudged="the draws of the best setting were not kept")
     mode = None
     with quiet():
         judged = Judging().judge(own, plan.target, plan.measure_settings, rng=0)
         if plan.target.has_log_density:
-            with contextlib.suppress(SteinkitError):  # of a density that fails at draws of another setting
-                mode = missed_mode(own, kept, plan.target)
+            with contextlib.suppress(SteinkitError):  # the density may fail at draws of another setting
+                mode = missed_mode(own, {i: each for i, each in draws.items() if each is not None}, plan.target)
     return replace(result, verdict=judged.verdict, unjudged=judged.unjudged, missed=mode)

@@ -1,16 +1,15 @@
-"""Successive halving [1]_, in rungs of growing cost, with confidence intervals: of races [2]_ and of tuning [3]_.
+"""Successive halving [1]_ in rungs of growing cost, with confidence intervals, for races [2]_ and tuning [3]_.
 
-Settings climb a ladder. On each rung all that are left are run, at the cost of the rung, and scored; some go on.
+On each rung, all remaining settings are run at the cost of the rung and scored; some of them continue.
 
-A race of a sweep has rungs of more and more seeds: an eighth of them, a quarter, half (never fewer than five), all.
-The leader b of a rung is the setting with the smallest median loss, and setting i is dropped if it is told apart from b
-(see `steinkit.sweeps.choice`): its certified lower bounds against b's upper ones, over resamples of the seeds, with the
-allowed error divided by the number of comparisons that a race of k settings and R such rungs can make, R (k - 1). So a
-loose bracket keeps a setting in the race, it never drops one, and the setting whose true median is least stays in with
-probability .95 at least.
+The rungs of a race have increasing numbers of seeds: an eighth, a quarter and half of them (at least five), then all.
+The leader b of a rung is the setting with the smallest median loss. Setting i is dropped if it is distinguished from b
+(`steinkit.sweeps.choice`), by its certified lower bounds and b's upper ones over resamples of the seeds. The allowed
+error is divided by the number of comparisons, R (k - 1) for k settings and R such rungs. A loose bracket therefore
+keeps a setting in the race, and the setting with the smallest true median remains with probability 0.95 or more.
 
-Tuning has rungs of longer and longer chains, whose cost is bounded. How sure an order of short chains is says little
-of long ones, so that the number of settings that go on is fixed: a third of them, those with the smallest medians.
+The rungs of tuning have chains of increasing length. The order of short chains predicts that of long chains poorly, so
+the number of settings that continue is fixed: the third with the smallest medians.
 
 References
 ----------
@@ -27,7 +26,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -35,66 +33,73 @@ from steinkit.arguments import number
 from steinkit.errors import UsageError
 from steinkit.result import in_json
 from steinkit.sample import Floats
-from steinkit.sweeps.cells import Interval, Place
+from steinkit.sweeps.cells import Interval, Place, Setting
 from steinkit.sweeps.choice import is_above
 from steinkit.text import setting_key
 
 Losses = Mapping[Place, Interval]
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, on the rungs of a race before the last
-_ERROR = 0.05  # probability, at most, with which a race drops the setting whose true median is least
-_FEWEST_SEEDS = 5  # with four, eight settings cannot be told apart at 95 %
-_ETA = 3  # in tuning one in three settings goes on
+_ERROR = 0.05  # probability that a race drops the setting with the smallest true median
+_FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at 95 %
+_ETA = 3  # tuning keeps one in three settings
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A rung of the ladder.
+    """A rung of tuning.
 
     Attributes
     ----------
     length : int
-        Of its chains, in draws or gradient evaluations.
+        Length of its chains, in draws or likelihood evaluations of single data points.
     measure : str
-        By which it goes.
+        The measure that orders the settings.
     losses : dict of str to float
-        Medians over the seeds, by setting; infinite where half the cells have no value.
+        Medians over the seeds, by setting; infinite if half of the cells have no value.
     kept : tuple of dict
-        Settings that go on, best first.
+        Settings that continue, best first.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> sk.Rung(100, "bias", {"step_size 1": 0.4, "step_size 0.1": 0.2}, ({"step_size": 0.1},)).ranked
+    ['step_size 0.1', 'step_size 1']
     """
 
     length: int
     measure: str
     losses: dict[str, float]
-    kept: tuple[dict[str, Any], ...]
+    kept: tuple[Setting, ...]
 
     @property
     def ranked(self) -> list[str]:
         """The settings, best first."""
         return sorted(self.losses, key=self.losses.__getitem__)
 
-    def to_dict(self) -> dict[str, Any]:
-        """List the rung as JSON documents hold it.
+    def to_dict(self) -> Setting:
+        """Return the rung as JSON values.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         return {name: in_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a rung costs.
+    """Cost of a rung.
 
     Attributes
     ----------
     seeds : tuple of int
+        Seeds that every setting is run with.
     length : int
-        Of the chains; 0 is the full one.
+        Length of the chains; 0 for full length.
     most : int, optional
-        Settings that go on; by default those that are not told apart from the best.
+        Number of settings that continue; by default those that are not distinguished from the best.
     """
 
     seeds: tuple[int, ...]
@@ -110,55 +115,55 @@ def race_stages(seeds: Sequence[int]) -> list[Stage]:
 
 
 def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
-    """Return how many settings each rung of tuning has, and the length of its chains: the longest that the cost pays.
+    """Return the number of settings and the length of the chains of each rung of tuning, as long as the cost allows.
 
     Raises
     ------
     UsageError
-        If it does not pay one step of each, or is no share.
+        If the cost is not in (0, 1], or too small for one step of each setting.
     """
-    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a share of the full grid's cost, above 0 and at most 1")
+    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a fraction of the full grid's cost, above 0 and at most 1")
     last = next(r for r in range(64) if _ETA**r >= settings)
     counts = [math.ceil(settings / _ETA**r) for r in range(last + 1)]
     for stretch in np.geomspace(_ETA**last, 1e-6, 2000):
-        rungs = [
-            (count, int(full * min(1.0, stretch * _ETA ** (r - last)) * (1 + 1e-12))) for r, count in enumerate(counts)
-        ]
-        below = [0, *(length for _, length in rungs)]  # whose chains cost nothing where they are as long
-        spent = sum(count * length for (count, length), known in zip(rungs, below, strict=False) if length != known)
-        if rungs[0][1] and spent <= cost * settings * full:
-            return rungs
-    raise UsageError(f"cost {cost:g} of {settings} settings does not pay one step of each; give more, or longer chains")
+        lengths = [int(full * min(1.0, stretch * _ETA ** (r - last)) * (1 + 1e-12)) for r in range(last + 1)]
+        pairs = zip(counts, lengths, [0, *lengths], strict=False)  # chains of the same length are not run again
+        spent = sum(count * length for count, length, known in pairs if length != known)
+        if lengths[0] and spent <= cost * settings * full:
+            return list(zip(counts, lengths, strict=True))
+    raise UsageError(f"cost must pay for one step of each of {settings} settings; got {cost:g}, or use longer chains")
 
 
 def climb(
-    settings: Sequence[dict[str, Any]],
+    settings: Sequence[Setting],
     stages: Sequence[Stage],
     losses_of: Callable[[Stage, Sequence[int]], tuple[str, Losses]],
     dropped: dict[str, str],
     *,
     sign: int = 1,
 ) -> Iterator[Rung]:
-    """Run stages one after another, each with the settings that are left.
+    """Run stages in order, each with the remaining settings.
 
     Parameters
     ----------
     settings : sequence of dict
+        The settings.
     stages : sequence of Stage
+        Cost of each rung.
     losses_of : callable
-        Runs a stage with some settings, given by their numbers. Returns the measure that the rung goes by, and
-        certified brackets of the losses by it, infinite where a cell failed.
+        Runs a stage with settings given by their indices. It returns the measure that orders the settings, and
+        certified brackets of their losses, infinite for failed cells.
     dropped : dict
-        Takes the settings that are told apart from the best, with the reasons.
+        Receives the settings that are distinguished from the best, with the reasons.
     sign : int
-        A loss times this is the measure.
+        Factor from a loss to the measure, 1 or -1.
     """
     names, alive = list(map(setting_key, settings)), list(range(len(settings)))
     error = _ERROR / max(1, (len(stages) - 1) * (len(settings) - 1))
     for stage in stages:
         is_last = stage is stages[-1]
         if len(alive) == 1 and stage.most is None and not is_last:
-            continue  # a single setting goes to the last rung of a race
+            continue  # a single setting proceeds to the last rung of a race
         measure, losses = losses_of(stage, alive)
         lower, upper = np.array([[losses[i, seed] for seed in stage.seeds] for i in alive]).transpose(2, 0, 1)
         medians = np.median(0.5 * lower + 0.5 * upper, axis=1)
@@ -175,13 +180,9 @@ def climb(
 
 
 def _reason(lower: Floats, upper: Floats, leader: str, sign: int) -> str:
-    """Why a setting is out: its median bound, on the side that favors it, and the leader's, on the other."""
+    """Return the reason why a setting is dropped: its median bound and the leader's."""
     own, other = sign * float(np.median(lower)), sign * float(np.median(upper))
     side, other_side = ("at least", "at most")[::sign]
-    failed = int(np.isinf(lower).sum())
-    failures = f", {failed} of them failed" if failed else ""
+    failed = f", {np.isinf(lower).sum()} of them failed" if np.isinf(lower).any() else ""
     median = f"median {side} {own:.4g}" if math.isfinite(own) else "no finite median"
-    return (
-        f"{median} over {len(lower)} seeds{failures}, where {leader} has {other_side} {other:.4g}: "
-        "beyond the spread of the seeds"
-    )
+    return f"{median} over {len(lower)} seeds{failed}; {leader} has {other_side} {other:.4g}"

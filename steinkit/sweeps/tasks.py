@@ -1,11 +1,14 @@
-"""The work of a sweep, as functions that a worker can be given: run a setting's chains, and score them.
+"""Tasks of a sweep: run the chains of a setting and score them, in this process or in a worker.
 
-None raises what a setting, a sampler, a target or a solver does wrong, be it to leave Python: a cell holds the reason.
+Exceptions of samplers, targets and solvers, including SystemExit, become the reason of a failed cell.
 """
 
 from __future__ import annotations
 
-import math
+import functools
+import os
+import pickle
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -21,7 +24,7 @@ from steinkit.sweeps.sampler import quiet
 
 
 class Chain(NamedTuple):
-    """What running the chain of one seed gave: draws, or the reason why there are none."""
+    """The draws of one seed, or the reason of the failure, with the time in seconds."""
 
     seed: int
     sample: Sample | None
@@ -29,30 +32,57 @@ class Chain(NamedTuple):
     seconds: float
 
 
+class Computed(NamedTuple):
+    """A cell with the index of its setting, and the draws if they are kept."""
+
+    setting: int
+    cell: Cell
+    draws: Sample | None
+
+
 def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[Chain]:
-    """Run the chains of one setting together, and apart where that fails, so that each fails for itself."""
+    """Run the chains of one setting in one call, or separately if this fails."""
     began = time.perf_counter()
     try:
         with quiet():
-            drawn = plan.sampler.run(plan.target, plan.options | plan.settings[setting], seeds)
+            drawn = plan.sampler.run(plan.target, plan.options(setting), seeds)
     except (Exception, SystemExit) as error:
-        if len(seeds) == 1:
-            return [Chain(seeds[0], None, _reason(error), time.perf_counter() - began)]
-        half = len(seeds) // 2  # fewer runs than one by one, and chains do not depend on their company
-        return [chain for part in (seeds[:half], seeds[half:]) for chain in run_chains(plan, setting, part)]
+        if len(seeds) > 1:
+            return [chain for seed in seeds for chain in run_chains(plan, setting, [seed])]
+        return [Chain(seeds[0], None, _reason(error), time.perf_counter() - began)]
     share = (time.perf_counter() - began) / len(seeds)
     return [Chain(seed, each, None, share) for seed, each in zip(seeds, drawn, strict=True)]
 
 
-def run_cells(plan: Plan, setting: int, seeds: Sequence[int]) -> Iterator[tuple[Cell, Sample | None]]:
-    """Run the chains of one setting and score them; the draws of the plan's first seed are given back."""
-    compile_from_now_on()  # other samples like it will follow
+def run_cells(plan: Plan, setting: int, seeds: Sequence[int]) -> Iterator[Computed]:
+    """Run the chains of one setting and score them; return the draws of the plan's first seed only."""
+    compile_from_now_on()
     for chain in run_chains(plan, setting, seeds):
-        yield _scored(plan, setting, chain), chain.sample if chain.seed == plan.seeds[0] else None
+        yield Computed(setting, _scored(plan, setting, chain), chain.sample if chain.seed == plan.seeds[0] else None)
+
+
+def run_packed(packed: bytes, parent: int, setting: int, seeds: Sequence[int]) -> list[Computed]:
+    """Run a task of a pickled plan in a worker of the process `parent`."""
+    return list(run_cells(_unpacked(packed, parent), setting, seeds))
+
+
+@functools.lru_cache(maxsize=1)
+def _unpacked(packed: bytes, parent: int) -> Plan:
+    """Unpickle a plan once per worker; a worker on the same machine exits when its parent does."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        threading.Thread(target=watch, daemon=True).start()
+    plan: Plan = pickle.loads(packed)
+    return plan
 
 
 def _scored(plan: Plan, setting: int, chain: Chain) -> Cell:
-    """Take every measure of a chain; one that fails does not cost the others."""
+    """Compute all measures of a chain; the failure of one does not affect the others."""
     settings, sample = dict(plan.settings[setting]), chain.sample
     if sample is None:
         return Cell(settings, chain.seed, reason=chain.reason, sampling=chain.seconds)
@@ -63,14 +93,10 @@ def _scored(plan: Plan, setting: int, chain: Chain) -> Cell:
         for name in plan.measures:
             try:
                 found = take_measure(name, sample, plan.target, plan.measure_settings)
+                notes += [f"{name}: {note}" for note in found.warnings]
+                measures[name] = Measured.of(found)
             except (Exception, SystemExit) as error:
                 reasons.append(f"{name}: {_reason(error)}")
-                continue
-            notes += [f"{name}: {note}" for note in found.warnings]
-            measures[name] = Measured.of(found)
-            if not all(map(math.isfinite, (measures[name].value, measures[name].lower, measures[name].upper))):
-                del measures[name]
-                reasons.append(f"{name}: the value is not finite")
     return Cell(
         settings,
         chain.seed,
@@ -85,6 +111,6 @@ def _scored(plan: Plan, setting: int, chain: Chain) -> Cell:
 
 
 def _reason(error: Exception | SystemExit) -> str:
-    """Why, in one line: steinkit's own errors explain themselves."""
+    """Return an error as one line; errors other than steinkit's are prefixed with their type."""
     text = " ".join(str(error).split())
     return text if isinstance(error, SteinkitError) else f"{type(error).__name__}: {text}"

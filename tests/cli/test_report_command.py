@@ -43,7 +43,7 @@ def test_writes_a_page(steinkit, scored):
             3,
             "draws.csv.npz",
         ),
-        ((".", "-o", "report.html"), 2, "expected the file of a sweep, got the folder ."),
+        ((".", "-o", "report.html"), 2, "got the folder ."),
     ],
 )
 def test_mistakes(steinkit, scored, arguments, code, fragment):

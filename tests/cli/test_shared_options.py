@@ -30,7 +30,7 @@ def test_settings_are_options_of_all_commands(name):
         takers = takers_of(name)
         assert len(takers) > 3 or all(taker in found.help for taker in takers)
     if option.changes_value:
-        assert name in (*measure_setting_names(), "tolerance", "max_seconds")
+        assert name in (*measure_setting_names(), "tolerance", "max_seconds", "operator")
 
 
 @pytest.mark.parametrize("command", _TAKERS)

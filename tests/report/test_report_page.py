@@ -201,7 +201,7 @@ class TestInvalidInput:
             write_report(copy, tmp_path / "page.html")
 
     def test_a_folder(self, tmp_path):
-        with pytest.raises(UsageError, match="got the folder"):
+        with pytest.raises(UsageError, match="the folder"):
             write_report(tmp_path, tmp_path / "page.html")
 
     def test_a_file_that_does_not_exist(self, tmp_path):

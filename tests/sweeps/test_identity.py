@@ -1,4 +1,4 @@
-"""What a record says of its cell: records kept by an earlier run are known again, and others are not taken for them."""
+"""Identity of cells: cells of an earlier run are recognized, and others are not mistaken for them."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ label = "x"
 
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
-    """The plan that a table [run] leads to, by a version that does not change."""
+    """Return the plan for a table [run], with a fixed version."""
     monkeypatch.setattr(plan_module, "__version__", "1.0")
 
     def plan(run):
@@ -47,7 +47,7 @@ def planned(tmp_path, monkeypatch):
     return plan
 
 
-def test_a_plan_read_again_has_the_same_cells_and_any_change_makes_others(planned):
+def test_the_same_file_makes_the_same_cells_and_any_change_makes_others(planned):
     runs = [_ALL, _ALL, _ALL.replace("1e-3", "2e-3"), _ALL.replace('"x"', '"y"'), _ALL.replace("[1, 2,", "[1, 3,")]
     first, again, *others = (planned(run).fingerprint(1, 1) for run in runs)
     assert first == again
@@ -55,7 +55,7 @@ def test_a_plan_read_again_has_the_same_cells_and_any_change_makes_others(planne
     assert len({planned(_ALL).fingerprint(*place) for place in planned(_ALL).places}) == 4
 
 
-def test_a_record_holds_the_settings_of_all_measures_in_their_order(planned):
+def test_the_configuration_contains_the_options_of_all_measures(planned):
     assert planned(_ALL).configuration.measure_settings == {
         "bounds": [[None, 9.0], [-9.0, None]],
         "units": None,
@@ -76,14 +76,14 @@ def _normal(names):
     return sk.Target(score=lambda x: -x, dim=2, names=names)
 
 
-def test_targets_are_told_apart_by_their_names():
+def test_targets_are_distinguished_by_their_names():
     named = [target_fingerprint(_normal(names)) for names in (["a", "b"], ["a", "c"], ["b", "a"], ["a", "b"])]
     assert len(set(named)) == 3
     assert named[0] == named[3]
     assert target_fingerprint(_normal(None)) not in named
 
 
-def test_records_of_a_target_with_other_names_are_not_reused(tmp_path):
+def test_cells_of_a_target_with_other_names_are_not_reused(tmp_path):
     def swept(names):
         def draw(target, *, seed, scale):
             return scale * np.random.default_rng(seed).standard_normal((10, 2))

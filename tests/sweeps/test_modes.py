@@ -1,4 +1,4 @@
-"""What the draws of a sweep's best setting are worth: the verdict on them, and the modes that they missed."""
+"""The verdict on the draws of a sweep's best setting, and the modes that they missed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steinkit.sweeps.run import sweep
 
 
 @pytest.mark.parametrize("width", [1.0, 0.6])
-def test_the_verdict_is_that_on_the_first_seeds_draws_of_the_best_setting(width):
+def test_the_verdict_is_on_the_best_settings_draws_with_the_first_seed(width):
     def drawn(target, *, seed, scale):
         return scale * np.random.default_rng(seed).standard_normal((300, 2))
 
@@ -23,7 +23,7 @@ def test_the_verdict_is_that_on_the_first_seeds_draws_of_the_best_setting(width)
     assert found.missed is None
 
 
-def test_draws_that_were_not_kept_are_not_judged():
+def test_there_is_no_verdict_without_stored_draws():
     def drawn(target, *, seed, scale):
         if seed == 0:
             raise ValueError("not this one")
@@ -31,11 +31,11 @@ def test_draws_that_were_not_kept_are_not_judged():
 
     found = sweep(sk.targets.Normal([0.0]), drawn, grid={"scale": [1.0]}, seeds=4, measures=["ksd"])
     assert found.verdict is None
-    assert "kept" in found.unjudged
+    assert found.unjudged
 
 
-def test_a_sweep_says_which_mode_its_best_setting_missed():
-    """A sampler whose first setting stays in one mode, and whose second visits both, but noisily."""
+def test_a_mode_that_the_best_setting_missed_is_reported():
+    """The first setting stays in one mode; the second visits both, with noise."""
 
     def visiting(target, *, seed, noise):
         rng = np.random.default_rng(seed)

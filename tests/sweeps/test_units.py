@@ -1,4 +1,4 @@
-"""A sweep's units: one scale, kept in its records, that adding cells does not change."""
+"""Units of a sweep: one scale for all cells, which is part of their identity."""
 
 import json
 
@@ -15,7 +15,7 @@ UNDRAWN = sk.Target(score=lambda x: -x / _SD**2, dim=2, names=("a", "b"))
 
 
 def spread(target, *, seed, times):
-    """Independent draws that are so many times as wide as they should be."""
+    """Draw independent points with the target's standard deviations multiplied by a factor."""
     return times * _SD * np.random.default_rng(seed).standard_normal((60, 2))
 
 
@@ -24,34 +24,26 @@ def swept(target=UNDRAWN, times=(0.1, 0.9), **changes):
     return sweep(target, spread, **given)
 
 
-def test_are_the_targets_where_it_can_be_drawn_from():
+def test_are_standard_deviations_of_draws_from_the_target():
     found = swept(DRAWN)
     assert found.units["kind"] == "reference"
-    assert list(found.units["scale"].values()) == pytest.approx(_SD, rel=0.03)  # of 10,000 draws: .007
+    assert list(found.units["scale"].values()) == pytest.approx(_SD, rel=0.03)  # standard error .007
     assert found.configuration.measure_settings["units"] == found.units
     assert found.to_dict()["units"] == found.units
 
 
-def test_are_those_of_the_chain_whose_spread_the_score_agrees_with():
-    """Not of the first, a tenth as wide as it should be, nor of the last, five times as wide."""
-    found = swept(times=(0.1, 0.9, 5.0))
+def test_are_those_of_the_chain_that_agrees_best_with_the_score(tmp_path):
+    """Neither of the first setting, which is too narrow, nor of the last, which is too wide."""
+    first = swept(times=(0.1, 0.9, 5.0), measures=("ksd",), file=tmp_path / "out")
     chain = spread(None, seed=0, times=0.9)
-    assert found.units["kind"] == "pilot"
-    assert found.units["scale"] == {name: float(f"{sd:.6g}") for name, sd in zip("ab", chain.std(axis=0), strict=True)}
+    assert first.units["kind"] == "pilot"
+    assert first.units["scale"] == {name: float(f"{sd:.6g}") for name, sd in zip("ab", chain.std(axis=0), strict=True)}
+    more = swept(times=(0.1, 1.0, 0.9, 5.0), measures=("ksd",), file=tmp_path / "out")
+    assert (more.units, more.reused) == (first.units, 6)
+    assert swept(times=(0.1, 1.0), measures=("ksd",)).units != first.units
 
 
-def test_adding_cells_does_not_change_them(tmp_path):
-    first = swept(times=(0.1,), file=tmp_path / "out")
-    more = swept(times=(0.1, 0.9), file=tmp_path / "out")
-    assert more.units == first.units
-    assert more.reused == 2
-    assert swept(times=(0.1, 0.9)).units != first.units  # what a folder without cells would have
-    again = swept(times=(0.1, 0.9), file=tmp_path / "out")
-    assert again.reused == 4
-    assert sk.read_sweep(tmp_path / "out").units == first.units
-
-
-def test_cells_in_other_units_are_other_cells(tmp_path):
+def test_are_part_of_the_identity_of_cells(tmp_path):
     swept(file=tmp_path / "out")
     raw = swept(file=tmp_path / "out", units="raw")
     assert (raw.reused, raw.units) == (0, {"kind": "raw", "scale": {"a": 1.0, "b": 1.0}})
@@ -61,20 +53,13 @@ def test_cells_in_other_units_are_other_cells(tmp_path):
     assert given.units == {"kind": "given", "scale": {"a": 3.0, "b": 0.2}}
 
 
-def test_records_in_other_units_are_counted(tmp_path):
-    swept(times=(0.9,), file=tmp_path / "out", units="raw")
-    again = swept(times=(0.9,), file=tmp_path / "out")
-    assert again.reused == 0
-    assert any(note.startswith(f"2 cells in {tmp_path / 'out.sqlite'}") for note in again.warnings)
-
-
-def test_raw_ones_are_not_taken_in_silence_where_no_chain_moves():
-    with pytest.warns(SteinkitWarning, match="no scale: raw units were taken; give units"):
+def test_are_raw_with_a_warning_if_no_chain_moves():
+    with pytest.warns(SteinkitWarning, match="raw units"):
         found = swept(times=(0.0,), measures=("ksd",))
-    assert found.units == {"kind": "raw", "scale": {}}
+    assert found.units["kind"] == "raw"
 
 
-def test_racing_scores_all_cells_in_the_same(tmp_path):
+def test_are_the_same_for_all_cells_of_a_race(tmp_path):
     raced = swept(times=(0.9, 3.0), seeds=12, measures=("sliced",), racing=True, file=tmp_path / "out")
     assert "times 3.0" in raced.racing
     draws = sk.Sample(spread(None, seed=11, times=0.9))
@@ -82,18 +67,11 @@ def test_racing_scores_all_cells_in_the_same(tmp_path):
     assert alone.value == raced.records[11].measures["sliced"].value
 
 
-def test_with_an_operator_they_are_raw():
-    operator = sk.RiemannianLangevin(
-        covariance=lambda x: np.broadcast_to(np.eye(2), (len(x), 2, 2)), divergence=np.zeros_like
-    )
-    assert swept(measures=("graph",), operator=operator).units["kind"] == "raw"
-
-
-def test_effective_size_alone_has_none():
+def test_are_none_for_the_effective_sample_size():
     assert swept(measures=("ess",)).units is None
 
 
-def test_a_file_gives_them(tmp_path, steinkit):
+def test_may_come_from_a_file(tmp_path, steinkit):
     (tmp_path / "scale.json").write_text(json.dumps({"units": {"kind": "given", "scale": {"x1": 2.0}}}))
     (tmp_path / "sweep.toml").write_text(
         'target = "normal"\n[sampler]\nname = "rwmh"\ndraws = 30\nstart = [0.0]\n[grid]\nproposal_scale = [1.0]\n'

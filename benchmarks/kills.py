@@ -1,14 +1,12 @@
-"""Interrupt sweeps, fill their disk and damage their files, and count cells that are lost or run twice.
+"""Kill sweeps, fill their disk, damage their files, and count the cells that are lost or run twice.
 
-Kills: ``steinkit sweep`` is started repeatedly. At a random moment, it or one of its workers receives KILL, TERM or
-INT. An interrupted sweep continues with its file. Afterwards, every cell that the file contained must be unchanged,
-each cell must occur once, and all must equal those of an uninterrupted sweep. The sweep must end within five seconds,
-or half that in CPU seconds if it gets less than half of a processor (two after INT, that is, control-C). Five seconds
-later, no process of it may remain. Clusters: workers of a Dask cluster are killed in the same way. Full disk: the file
-size is limited, and the folder becomes read-only. The sweep must report this, keep all finished cells, and continue
-when space is available. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. SQLite detects
-damage to its own structure, which must be reported; it cannot detect a changed number in a cell. The exit code is 1 if
-any requirement is violated.
+Kills: ``steinkit sweep`` is started repeatedly, and at a random moment the command or one of its workers receives KILL,
+TERM or INT. The sweep is then resumed from its file. Every cell of the file must still be there, unchanged, and all
+cells must be equal to those of an undisturbed sweep. The sweep must end within five seconds (two after INT, which is
+control-C), or half of that in processor time if the machine is busy; five seconds later none of its processes may be
+left. Full disk: the file reaches a size limit, or its folder becomes read-only. The sweep must report it, lose no
+finished cell, and resume. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. Damage to
+the structure must be reported; SQLite cannot detect a changed number in a cell. The exit code is 1 if any check fails.
 
     python benchmarks/kills.py [--kills 100] [--seed 0] [--quick]
 
@@ -59,20 +57,12 @@ proposal_scale = [0.3, 1.0, 3.0, 9.0]
 seeds = 6
 measures = ["ksd"]
 """
-CLUSTER = """
-import sys
-import distributed
-if __name__ == "__main__":
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
-        print(cluster.scheduler_address, flush=True)
-        sys.stdin.read()
-"""
 MARK = "STEINKIT_KILLS"
 CASES = tuple(itertools.product(("KILL", "TERM", "INT"), ("parent", "worker"), (1, 2)))
-END, INTERRUPTED = 5.0, 2.0  # seconds in which processes must end
-BOUND = ("setpriv", "--bounding-set", "-dac_override")  # file permissions also apply to the root user
-LONG = 600.0  # seconds after which a sweep counts as hanging, also on a busy machine
-WORKERS = {"loky": "popen_loky", "dask": "multiprocessing.spawn"}  # part of the commands of its processes
+END, INTERRUPTED = 5.0, 2.0  # seconds that processes have to end
+BOUND = ("setpriv", "--bounding-set", "-dac_override")  # permissions bind the root user then, too
+LONG = 600.0  # seconds after which a sweep hangs, on a machine however busy
+WORKER = "popen_loky"  # part of a worker's command
 
 
 @dataclass(frozen=True)
@@ -87,7 +77,7 @@ class Ended:
 
 
 class Sweep:
-    """Sweep in a folder, as a command that can be killed."""
+    """A sweep in a folder, run as a command."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder, self.options, self.mark = folder, options, str(folder)
@@ -97,7 +87,7 @@ class Sweep:
         (folder / "sweep.toml").write_text(CONFIGURATION)
 
     def start(self, most_bytes: int | None = None, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        """Return the command, started by another one, with an optional limit on the size of its files."""
+        """Start the command, optionally through another one or with a limit on the size of its files."""
         command = [*before, sys.executable, "-m", "steinkit", "sweep", str(self.folder / "sweep.toml")]
         return subprocess.Popen(
             [*command, "-o", str(self.file), *self.options],
@@ -112,7 +102,7 @@ class Sweep:
 
     @property
     def cells(self) -> dict[str, Cell]:
-        """Return the cells in the file."""
+        """Cells in the file."""
         if not self.file.exists() or not self.file.stat().st_size:
             return {}
         with Store(self.file) as store:
@@ -123,15 +113,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="2 kills, none on Dask")
+    parser.add_argument("--quick", action="store_true", help="2 kills")
     options = parser.parse_args()
-    # a background job of a shell would inherit an ignored INT
+    # background jobs of a shell ignore INT
     signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         place.chmod(0o755)
-        wrong = kills_table(place, 2 if options.quick else options.kills, options.seed, not options.quick)
+        wrong = kills_table(place, 2 if options.quick else options.kills, options.seed)
         wrong += room_table(place)
         wrong += damage_table(place)
     print(f"\n{wrong} wrong; {time.monotonic() - began:.0f} s")
@@ -139,7 +129,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def kills_table(folder: Path, kills: int, seed: int, on_dask: bool) -> int:
+def kills_table(folder: Path, kills: int, seed: int) -> int:
     """Print the outcomes of the kills; return the number of failures."""
     wanted: dict[str, Cell] = {}
     seconds: dict[int, float] = {}
@@ -160,7 +150,6 @@ def kills_table(folder: Path, kills: int, seed: int, on_dask: bool) -> int:
         sweeps = (Sweep(folder / f"kill-{k}-{attempt}", "--jobs", str(jobs)) for attempt in itertools.count())
         ended.append(killed_once(sweeps, case, name, victim, seconds[jobs], wanted, rng))
         print(f"kill {k + 1} of {kills}: {ended[-1]}", file=sys.stderr)
-    ended += dask_kills(folder, max(4, kills // 10), wanted, seconds[2], seed) if on_dask else []
     print(f"Kills of sweeps of {len(wanted)} cells, at random moments of some {seconds[1]:.1f} s")
     columns = ("kills", "lost", "different", "orphans", "failed")
     print(f"{'signal to':26}" + "".join(f"{each:>11}" for each in columns))
@@ -171,32 +160,6 @@ def kills_table(folder: Path, kills: int, seed: int, on_dask: bool) -> int:
     return sum(each != Ended(each.case) for each in ended)
 
 
-def dask_kills(folder: Path, kills: int, wanted: dict[str, Cell], seconds: float, seed: int) -> list[Ended]:
-    """Kill workers of a cluster that remains between the sweeps."""
-    ended = []
-    for k in range(kills):
-        mark = str(folder / f"cluster-{k}")
-        environment = os.environ | {MARK: mark}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        cluster = subprocess.Popen([sys.executable, "-c", CLUSTER], env=environment, start_new_session=True, **pipes)
-        assert cluster.stdout is not None
-        try:
-            address = cluster.stdout.readline().decode().strip()
-            options = ("--backend", "dask", "--scheduler", address)
-            sweeps = (Sweep(folder / f"dask-{k}-{attempt}", *options) for attempt in itertools.count())
-            victim = ("worker", "parent")[k % 2]
-            rng = np.random.default_rng([seed, 1 << 20, k])
-            cluster_mark = mark if victim == "worker" else None
-            ended.append(
-                killed_once(sweeps, f"KILL {victim}, dask", "KILL", victim, seconds, wanted, rng, cluster_mark)
-            )
-            print(f"dask kill {k + 1} of {kills}: {ended[-1]}", file=sys.stderr)
-        finally:
-            os.killpg(cluster.pid, signal.SIGKILL)
-            cluster.communicate()
-    return ended
-
-
 def killed_once(
     sweeps: Iterator[Sweep],
     case: str,
@@ -205,13 +168,12 @@ def killed_once(
     seconds: float,
     wanted: dict[str, Cell],
     rng: np.random.Generator,
-    cluster: str | None = None,
 ) -> Ended:
-    """Kill a running sweep, or one of its workers, at a random moment; then complete it."""
+    """Kill a running sweep or one of its workers, then resume the sweep."""
     for sweep in sweeps:
         process = sweep.start()
         time.sleep(rng.uniform(0.0, seconds))
-        if send(sweep, process, signal.Signals[f"SIG{name}"], victim, cluster):
+        if send(sweep, process, signal.Signals[f"SIG{name}"], victim):
             break
         process.wait(LONG)  # it had finished
     limit = INTERRUPTED if name == "INT" else END
@@ -220,9 +182,7 @@ def killed_once(
         return Ended(case, failed=True)
     orphans = left_after(sweep.mark, END)
     kept = sweep.cells
-    failed = victim == "worker" and process.returncode != 0
-    if process.returncode != 0:
-        failed |= sweep.start().wait(LONG) != 0
+    failed = process.returncode != 0 and sweep.start().wait(LONG) != 0
     cells = sweep.cells
     found = timeless(cells)
     return Ended(
@@ -230,12 +190,12 @@ def killed_once(
         lost=sum(cells.get(name) != cell for name, cell in kept.items()) + len(wanted.keys() - found.keys()),
         different=sum(found[name] != wanted.get(name) for name in found),
         orphans=orphans,
-        failed=bool(failed),
+        failed=failed,
     )
 
 
 def ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Return True if a process ends in time; with less than half of a processor, half of the time in CPU seconds."""
+    """Return True if a process ends in time, or uses less than half of that time on a busy processor."""
     began, used = time.monotonic(), processor_seconds(process.pid)
     while time.monotonic() - began < LONG:
         try:
@@ -249,13 +209,13 @@ def ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def processor_seconds(number: int) -> float:
-    """Return the CPU time of a process."""
+    """Return the processor time of a process, in seconds."""
     fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def processes(mark: str) -> dict[int, str]:
-    """Return the commands of the processes with a mark, by process number."""
+    """Return the commands of processes with a mark in their environment, by process number."""
     found = {}
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -266,17 +226,14 @@ def processes(mark: str) -> dict[int, str]:
     return found
 
 
-def send(
-    sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals, victim: str, cluster: str | None
-) -> bool:
-    """Send the signal, to a worker if there is one; return True if it was sent."""
+def send(sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals, victim: str) -> bool:
+    """Send a signal to the sweep, or to a worker once there is one; return False if the sweep ended before."""
     while process.poll() is None:
         if victim == "parent":
             # control-C reaches every process of a terminal
             os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
             return True
-        kind = WORKERS["loky" if cluster is None else "dask"]
-        workers = [each for each, command in processes(cluster or sweep.mark).items() if kind in command]
+        workers = [each for each, command in processes(sweep.mark).items() if WORKER in command]
         if workers:
             try:
                 os.kill(workers[-1], number)
@@ -288,7 +245,7 @@ def send(
 
 
 def left_after(mark: str, seconds: float) -> int:
-    """Return the number of processes that remain after a time when a sweep has ended."""
+    """Return the number of processes of an ended sweep that remain after some seconds."""
     until = time.monotonic() + seconds
     while (left := len(processes(mark))) and time.monotonic() < until:
         time.sleep(0.05)
@@ -296,7 +253,7 @@ def left_after(mark: str, seconds: float) -> int:
 
 
 def timeless(cells: dict[str, Cell]) -> dict[str, Cell]:
-    """Return the cells by name, without values that differ between runs."""
+    """Return cells without their times, by name."""
     return {name: replace(cell, sampling=0.0, scoring=0.0) for name, cell in cells.items()}
 
 
@@ -307,27 +264,27 @@ def room_table(folder: Path) -> int:
     for size in (1, 30_000, 70_000, 75_000, 80_000, 90_000):
         sweep = Sweep(folder / f"full-{size}")
         process = sweep.start(size)
-        said = process.communicate(timeout=LONG)[1].decode()
+        message = process.communicate(timeout=LONG)[1].decode()
         kept = sweep.cells
         again = sweep.start().wait(LONG)
         cells = sweep.cells
-        right = process.returncode == 3 and "cannot be written" in said and again == 0
+        right = process.returncode == 3 and "cannot be written" in message and again == 0
         right &= timeless(cells) == wanted and all(cells[name] == cell for name, cell in kept.items())
         rows.setdefault("full disk", Counter())["right" if right else "wrong"] += 1
         if not right:
-            print(f"full at {size}: {process.returncode}, {again}, {len(kept)} kept, {said}", file=sys.stderr)
+            print(f"full at {size}: {process.returncode}, {again}, {len(kept)} kept, {message}", file=sys.stderr)
     sweep = finished(folder / "read-only")
     before = sweep.file.read_bytes()
     os.chmod(sweep.file, 0o444)
     os.chmod(sweep.folder, 0o555)
     process = sweep.start(before=("env",) if os.getuid() else BOUND)
-    said = process.communicate(timeout=LONG)[1].decode()
+    message = process.communicate(timeout=LONG)[1].decode()
     os.chmod(sweep.folder, 0o755)
-    right = process.returncode == 3 and "cannot be written" in said and sweep.file.read_bytes() == before
+    right = process.returncode == 3 and "cannot be written" in message and sweep.file.read_bytes() == before
     rows["read-only folder"] = Counter(["right" if right else "wrong"])
     if not right:
-        print(f"read-only: {process.returncode}, {said}", file=sys.stderr)
-    print(f"\n{'No room':26}{'right':>11}{'wrong':>11}")
+        print(f"read-only: {process.returncode}, {message}", file=sys.stderr)
+    print(f"\n{'Full disk':26}{'right':>11}{'wrong':>11}")
     for name, counts in rows.items():
         print(f"{name:26}{counts['right']:11}{counts['wrong']:11}")
     return sum(counts["wrong"] for counts in rows.values())
@@ -341,7 +298,7 @@ def finished(folder: Path) -> Sweep:
 
 
 def damage_table(folder: Path) -> int:
-    """Print the outcomes of damage to each page of a file and of a removed end; count undetected damage."""
+    """Print the outcomes of damaged pages and of a removed end; return the number of undetected ones."""
     whole = folder / "raced.sqlite"
     wanted = raced(whole)
     data, page = whole.read_bytes(), 4096
@@ -351,36 +308,36 @@ def damage_table(folder: Path) -> int:
     for name, content in harmed.items():
         copy = folder / "copy.sqlite"
         copy.write_bytes(content)
-        said = outcome(copy, wanted)
-        counts[said] += 1
-        if said in ("believed", "crashed"):
-            print(f"{name}: {said}", file=sys.stderr)
-    columns = ("named", "of no account", "believed", "crashed")
-    print(f"\n{'Pages overwritten, ends cut off':34}{'tried':>7}" + "".join(f"{each:>15}" for each in columns))
+        found = outcome(copy, wanted)
+        counts[found] += 1
+        if found in ("undetected", "crashed"):
+            print(f"{name}: {found}", file=sys.stderr)
+    columns = ("reported", "irrelevant", "undetected", "crashed")
+    print(f"\n{'Overwritten pages, removed ends':34}{'tried':>7}" + "".join(f"{each:>15}" for each in columns))
     print(f"{'':34}{counts.total():7}" + "".join(f"{counts[each]:15}" for each in columns))
-    return counts["believed"] + counts["crashed"]
+    return counts["undetected"] + counts["crashed"]
 
 
 def raced(file: Path) -> sk.SweepResult:
-    """Create a file with successive elimination, which also contains rungs."""
+    """Run a race, which also stores cells of its early rungs."""
     grid = {"proposal_scale": [0.05, 1.0, 3.0]}
     given = {"seeds": 8, "measures": ("ksd", "ess"), "racing": True, "file": file}
     return sk.sweep(sk.targets.Normal([0.0]), "rwmh", grid=grid, options={"draws": 40}, **given)
 
 
 def outcome(file: Path, wanted: sk.SweepResult) -> str:
-    """Return whether damage was reported, had no effect, was not detected, or caused an unexpected error."""
-    said = []
+    """Return whether damage was reported, irrelevant, undetected, or raised an unexpected error."""
+    outcomes = []
     for act in (sk.read_sweep, raced):
         try:
             same = [timeless({"": r}) for r in act(file).records] == [timeless({"": r}) for r in wanted.records]
-            said.append("of no account" if same else "believed")
+            outcomes.append("irrelevant" if same else "undetected")
         except SteinkitError as error:
-            said.append("named" if file.name in str(error) else "crashed")
+            outcomes.append("reported" if file.name in str(error) else "crashed")
         except Exception as error:
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
-            said.append("crashed")
-    return next(each for each in ("crashed", "believed", "named", "of no account") if each in said)
+            outcomes.append("crashed")
+    return next(each for each in ("crashed", "undetected", "reported", "irrelevant") if each in outcomes)
 
 
 if __name__ == "__main__":

@@ -262,8 +262,7 @@ def test_an_overwritten_page_is_detected_unless_it_is_unused(file, tmp_path):
         copy.write_bytes(data[: k * page] + b"\xa5" * page + data[(k + 1) * page :])
         try:
             assert timeless(read_sweep(copy).records) == timeless(result.records)
-        except InputError as error:
-            assert str(copy) in str(error)
+        except InputError:
             named.append(copy)
     assert len(named) > 3
     with pytest.raises(InputError, match=named[-1].name):

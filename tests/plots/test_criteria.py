@@ -58,7 +58,7 @@ def _marked(ax, marker, size):
 
 
 class TestSelection:
-    def test_each_criterion_has_its_medians_on_its_own_axis_and_a_star_on_its_pick(self, choices, ax):
+    def test_each_panel_has_the_medians_and_a_star_at_the_best_setting(self, choices, ax):
         assert plots.selection(choices, "step_size", ax) is ax
         top, below = ax.figure.axes
         for side, choice in ((top, choices["graph"]), (below, choices["ess"])):
@@ -75,7 +75,7 @@ class TestSelection:
         assert top.yaxis.label.get_window_extent().y0 > below.yaxis.label.get_window_extent().y1
         assert top.get_window_extent().y0 > below.get_window_extent().y1  # neither hides the other's marks
 
-    def test_the_title_says_what_each_picks(self, choices, ax):
+    def test_the_title_contains_both_choices(self, choices, ax):
         plots.selection(choices, "step_size", ax)
         assert ax.get_title().splitlines() == [
             "graph Stein discrepancy picks step size 0.01",
@@ -97,18 +97,18 @@ class TestSelection:
         assert ends == [pytest.approx([row.lower, row.upper]) for row in choice.rows]
         assert ends[0][1] - ends[0][0] == pytest.approx(0.8)
 
-    def test_rings_stand_on_ties_alone(self, ax):
+    def test_rings_mark_ties(self, ax):
         tied = _choice("graph", [2.01, 2.0, 8.0])
         assert len(tied.ties) == 1
         plots.selection({"graph": tied}, "step_size", ax)
         (row,) = [row for row in tied.rows if row.settings in tied.ties]
         assert _marked(ax, "o", 13) == [(row.settings["step_size"], pytest.approx(row.median))]
 
-    def test_no_ring_where_nothing_ties(self, choices, ax):
+    def test_there_is_no_ring_without_ties(self, choices, ax):
         plots.selection(choices, "step_size", ax, against=None)
         assert _marked(ax, "o", 13) == []
 
-    def test_a_setting_that_fails_with_half_of_its_seeds_has_a_cross_and_no_median(self, ax):
+    def test_a_setting_that_fails_with_half_of_its_seeds_has_a_cross(self, ax):
         choice = _choice("graph", [5.0, 2.0, 8.0], failures=6)
         plots.selection({"graph": choice}, "step_size", ax)
         assert [x for x, _ in _marked(ax, "x", 8)] == [_STEPS[-1]]
@@ -116,14 +116,14 @@ class TestSelection:
         assert "half or more failed" in {text.get_text() for text in ax.get_legend().get_texts()}
         assert _saved(ax.figure).startswith(b"\x89PNG")
 
-    def test_a_few_failures_leave_the_picture_finite(self, ax):
+    def test_infinite_intervals_leave_the_axis_finite(self, ax):
         choice = _choice("graph", [5.0, 2.0, 8.0], failures=4)
         assert choice.rows[-1].interval[1] == np.inf
         plots.selection({"graph": choice}, "step_size", ax)
         assert np.isfinite(ax.get_ylim()).all()
         assert ax.get_ylim()[1] < 100.0
 
-    def test_other_parameters_make_curves_with_marks_of_their_own(self, ax):
+    def test_other_parameters_make_separate_lines(self, ax):
         settings = [{"step_size": step, "batch_size": batch} for step in _STEPS for batch in (5, 20)]
         choice = _choice("graph", [5.0, 6.0, 2.0, 3.0, 8.0, 9.0], settings=settings)
         plots.selection({"graph": choice}, "step_size", ax)
@@ -132,7 +132,7 @@ class TestSelection:
         labels = {text.get_text() for text in ax.get_legend().get_texts()}
         assert {"batch size 5", "batch size 20"} <= labels
 
-    def test_names_stand_side_by_side_and_are_no_formulas(self, ax):
+    def test_text_values_are_categories_and_not_formulas(self, ax):
         choice = _choice("graph", [5.0, 2.0], settings=[{"test_$": "$a$"}, {"test_$": "b"}])
         plots.selection({"graph": choice}, "test_$", ax)
         assert [label.get_text() for label in ax.get_xticklabels()] == ["$a$", "b"]
@@ -140,25 +140,25 @@ class TestSelection:
         assert ax.lines[0].get_linestyle() == "None"
         assert _saved(ax.figure).startswith(b"\x89PNG")
 
-    def test_other_measures_may_stand_on_either_side(self, choices, ax):
+    def test_the_measures_of_both_panels_can_be_chosen(self, choices, ax):
         plots.selection(choices, "step_size", ax, measure="ess", against="graph")
         assert "effective sample size" in ax.get_ylabel().replace("\n", " ")
         assert "graph" in ax.figure.axes[1].get_ylabel()
 
-    def test_one_seed_makes_a_picture_without_bands(self, ax):
+    def test_one_seed_has_no_bands(self, ax):
         found = {"graph": Measured("graph", 2.0, 1.9, 2.1)}
         records = [Cell({"step_size": step}, 0, measures=found) for step in _STEPS]
         choice = choose(records, "graph", [{"step_size": step} for step in _STEPS])
         plots.selection({"graph": choice}, "step_size", ax)
         assert _saved(ax.figure).startswith(b"\x89PNG")
 
-    def test_the_two_criteria_differ_in_dashes_and_not_in_colour_alone(self, choices, ax):
+    def test_the_two_measures_differ_in_line_style(self, choices, ax):
         plots.selection(choices, "step_size", ax)
         left, right = (side.lines[0] for side in ax.figure.axes)
         assert left.get_linestyle() != right.get_linestyle()
         assert (to_hex(left.get_color()), to_hex(right.get_color())) == ("#0072b2", "#d55e00")  # Okabe and Ito
 
-    def test_letters_keep_their_height_at_400_pixels(self, choices):
+    def test_text_is_legible_at_400_pixels(self, choices):
         with matplotlib.rc_context({"backend": "Agg"}):
             import matplotlib.pyplot as plt
 
@@ -176,14 +176,14 @@ class TestSelection:
             assert min(text.get_size() for text in texts) * pixels >= 9.0
             plt.close("all")
 
-    def test_axes_without_a_place_in_a_grid_have_none_to_share(self, choices):
+    def test_axes_outside_a_grid_cannot_be_divided(self, choices):
         ax = Figure().add_axes((0.1, 0.1, 0.8, 0.8))
         with pytest.raises(UsageError, match="`ax` must be"):
             plots.selection(choices, "step_size", ax)
         assert plots.selection(choices, "step_size", ax, against=None) is ax
 
-    def test_a_parameter_or_measure_that_is_not_there(self, choices, ax):
-        with pytest.raises(UsageError, match=r'no parameter named .step_sice.*did you mean "step_size"'):
+    def test_unknown_parameters_and_measures(self, choices, ax):
+        with pytest.raises(UsageError, match=r"step_sice.*did you mean .step_size"):
             plots.selection(choices, "step_sice", ax)
-        with pytest.raises(UsageError, match="no choice by 'ksd'; there are choices by graph, ess"):
+        with pytest.raises(UsageError, match="'ksd'"):
             plots.selection(choices, "step_size", ax, measure="ksd")

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import number, require_type, whole
+from steinkit.arguments import number, require_mappings, require_type, whole
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.result import in_json
@@ -251,6 +251,9 @@ def choose(
     number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
     whole(repeats, "repeats", 100)
     require_type((list, tuple), "a list", settings=settings, records=records)
+    for record in records:
+        require_type(Cell, "a cell of a sweep", record=record)
+    require_mappings(**{f"settings[{i}]": each for i, each in enumerate(settings)})
     if not settings:
         raise UsageError("settings must have at least one entry; got none")
     sign = 1 if find_measure(measure).smaller_is_better else -1

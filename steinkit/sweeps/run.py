@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import cloudpickle
@@ -200,8 +201,8 @@ def execution(
     plan: Plan, cells: int, file: str | os.PathLike[str] | None, n_jobs: int | None, progress: bool
 ) -> Iterator[Execution]:
     """Open the file of a plan; an interrupt reports how many cells are kept and how to resume."""
-    if n_jobs == 0:
-        raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; got 0")
+    if not isinstance(n_jobs, Integral | None) or n_jobs == 0:
+        raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
     path = None if file is None else sweep_file(file)
     plan.require(is_kept=path is not None)
     with Store(path) as store:

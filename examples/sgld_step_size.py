@@ -114,8 +114,7 @@ def picture(
         ax.label_outer()
     figure.suptitle("SGLD on the mixture posterior", fontsize=12)
     below.suptitle(
-        "Orange triangles: too many draws, blue: too few, gray: as in independent draws.
-"
+        "Orange triangles: too many draws, blue: too few, gray: as in independent draws.\n"
         f"The lower mode holds {share_of_lower_mode(target):.0%}; weighted, the chosen chain has {corrected:.0%}.",
         fontsize=10,
     )

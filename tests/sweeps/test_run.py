@@ -266,8 +266,6 @@ def test_a_deterministic_sampler_takes_one_seed():
     assert len({r.measures["graph"].value for r in randomized.records}) == 3
 
 
-
-
 def of_width(target, *, seed, width):
     return width * np.random.default_rng(seed).standard_normal((60, 3))
 

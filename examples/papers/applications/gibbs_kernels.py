@@ -111,9 +111,9 @@ def log_odds(differences: Floats, pairs: NDArray[np.uint16], states: NDArray[np.
         out[row] = total
 
 
-def judged(judge: Any, look: Look) -> Any:
+def judged(judge: Any, stage: Stage) -> Any:
     """Apply an acceptance test: return its decision, and the number of data that it requests."""
-    return judge.decide(look)[:3]
+    return judge.decide(stage)[:3]
 
 
 @overload(judged, strict=False)

@@ -1,9 +1,6 @@
 """Saved results are equal to the originals."""
 
-import io
 import json
-import tracemalloc
-import zipfile
 
 import numpy as np
 import pytest
@@ -131,7 +128,7 @@ def _spoilt(folder, name=None, schema=1, fields=None):
     ("spoil", "message"),
     [
         (lambda folder: (folder / "r.json.npz").unlink(), "expected the file r.json.npz"),
-        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is not a NumPy file of numbers"),
+        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is not a valid NumPy file"),
         (lambda folder: (folder / "r.json").write_text("{}"), "belongs to another JSON file"),
         (lambda folder: _spoilt(folder, name="os.system"), "os.system is not a record"),
         (lambda folder: _spoilt(folder, name="DistinctSample"), "DistinctSample has no field"),
@@ -144,32 +141,4 @@ def test_damaged_files_are_refused(spoil, message, tmp_path):
     MADE["ksd"]().save(tmp_path / "r.json")
     spoil(tmp_path)
     with pytest.raises(InputError, match=message):
-        sk.read_result(tmp_path / "r.json")
-
-
-def _with_a_bomb(path, name):
-    """Add or replace an array of a result by one of 80 MB, compressed to 80 kB."""
-    with zipfile.ZipFile(path) as archive:
-        members = {each: archive.read(each) for each in archive.namelist()}
-    head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": "|u1", "fortran_order": False, "shape": (8 * 10**7,)})
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for each, data in (members | {f"{name}.npy": head.getvalue() + bytes(8 * 10**7)}).items():
-            archive.writestr(each, data)
-
-
-def test_limits_of_array_sizes(tmp_path, monkeypatch):
-    result = MADE["ksd"]()
-    result.save(tmp_path / "r.json")
-    _with_a_bomb(tmp_path / "r.json.npz", "more")
-    tracemalloc.start()
-    assert sk.read_result(tmp_path / "r.json").value == result.value  # which does not name the array, and leaves it
-    _with_a_bomb(tmp_path / "r.json.npz", "array_0")
-    tracemalloc.reset_peak()
-    with pytest.raises(InputError, match=r"r\.json\.npz unpacks to .* bytes or more for each .*STEINKIT_MAX_RATIO"):
-        sk.read_result(tmp_path / "r.json")
-    assert tracemalloc.get_traced_memory()[1] < 1.6e8
-    tracemalloc.stop()
-    monkeypatch.setenv("STEINKIT_MAX_MEMBERS", "2")
-    with pytest.raises(InputError, match=r"r\.json\.npz holds \d+ members, .*STEINKIT_MAX_MEMBERS"):
         sk.read_result(tmp_path / "r.json")

@@ -258,8 +258,6 @@ def _as_npy(data: bytes, rng: np.random.Generator) -> bytes:
         new = re.sub(old, replaced, header.rstrip()).encode()
     else:
         new = damage_words(header.rstrip(), rng).encode("utf-8", errors="surrogatepass")
-    if b"U" in new and rng.random() < 0.5 and len(body) >= 4:  # a character that is none
-        body = body[:-4] + int(rng.choice([0x7FFFFFFF, 0x110000, 0xD800, 0xFFFFFFFF])).to_bytes(4, "little")
     if rng.random() < 0.8:
         new = new.ljust(length - 1) + b"\n"
         length = len(new)
@@ -331,23 +329,10 @@ def _as_hdf5(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_zarr(data: bytes, rng: np.random.Generator) -> bytes:
-    """One of a folder's files damaged: its metadata as JSON, its chunks as bytes; or one that is no file at all."""
-    if rng.random() < 0.25:
-        return _without_file(data, rng)
+    """Damage one file of a folder: metadata as JSON, chunks as bytes."""
     return _one_member(
         data, rng, lambda name: name.rpartition("/")[2] in ("zarr.json", ".zarray", ".zgroup", ".zattrs")
     )
-
-
-def _without_file(data: bytes, rng: np.random.Generator) -> bytes:
-    """The archive with a word to whoever unpacks it about one of its files: it is to be a link, a pipe, or sparse."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w") as new:
-        chosen = old.infolist()[int(rng.integers(len(old.infolist())))]
-        chosen.comment = bytes(rng.choice([b"link", b"pipe", b"sparse"]))
-        for member in old.infolist():
-            new.writestr(member, old.read(member.filename))
-    return stream.getvalue()
 
 
 def _one_member(data: bytes, rng: np.random.Generator, is_json: Callable[[str], bool]) -> bytes:

@@ -1,4 +1,4 @@
-"""What pages have from the code: the command line, formats of files and their caps, the keys of JSON, the solvers.
+"""What pages have from the code: the command line, formats of files, the keys of JSON, the solvers.
 
 They are MyST files in ``docs/reference/_generated``, made before any page is read, which the pages include.
 """
@@ -19,7 +19,7 @@ from sphinx.transforms import SphinxTransform
 
 from steinkit.cli import EXIT_CODES, commands
 from steinkit.discrepancy.graph.solvers.registry import SOLVERS
-from steinkit.files import FORMATS, streams
+from steinkit.files import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = "/../examples/papers"
@@ -32,7 +32,6 @@ def write_sources(app: Sphinx) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     written = {
         "cli.md": "\n".join(command_line()),
-        "limits.md": caps(),
         "solvers.md": solvers(),
         "exit_codes.md": exit_codes(),
         "formats.md": formats(),
@@ -81,15 +80,6 @@ def exit_codes() -> str:
     """The exit codes, one a row."""
     rows = "\n".join(f"| {code} | {escaped(said)} |" for code, said in EXIT_CODES.items())
     return f"| code | it says |\n| --- | --- |\n{rows}\n"
-
-
-def caps() -> str:
-    """What a file may cost before it is refused."""
-    found = sorted(
-        (cap for cap in vars(streams).values() if isinstance(cap, streams.Limit)), key=lambda cap: cap.variable
-    )
-    rows = "\n".join(f"| `{cap.variable}` | {cap.usual:,.10g} {cap.what} | {cap.of} |" for cap in found)
-    return f"| variable | cap | of |\n| --- | --- | --- |\n{rows}\n"
 
 
 def solvers() -> str:

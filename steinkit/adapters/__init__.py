@@ -1,9 +1,9 @@
-"""Models and draws of other packages as a target and a sample, one package a file.
+"""Models and draws of other packages as targets and samples, with one module per package.
 
-Every file does the same in the same order. It asks the model which parameters are free and how each is transformed to
-an unconstrained space (`Parameter`), takes from the model its log density there, log |J| of the transforms included,
-with that density's gradient, and hands these to a `Model`. `Model.bind` then reads draws by the parameters' names,
-transforms them as the model does, and compares the score with finite differences at some of them.
+Each module asks the model for its free parameters and their transforms to unconstrained space (`Parameter`), takes the
+log density there, including log |J| of the transforms, and its gradient from the model, and makes a `Model` of them.
+`Model.bind` reads draws by the names of the parameters, transforms them as the model does, and compares the score with
+finite differences at some draws.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def as_model(found: Any) -> Model | None:
-    """The model that an object is, if it is one of a package with an adapter, which is not imported to find out.
+    """Return an object as a `Model` if it is a model of a supported package, without importing that package.
 
     Parameters
     ----------
     found : object
-        A PyMC model; a NumPyro model, a function that needs no arguments; an object with the methods of BridgeStan's
-        models. Others give None.
+        A PyMC model, a NumPyro model without required arguments, or an object with the methods of BridgeStan's models.
 
     Returns
     -------
     Model or None
+        None for other objects.
     """
     pymc = sys.modules.get("pymc")
     if pymc is not None and isinstance(found, pymc.Model):
@@ -42,6 +42,6 @@ def as_model(found: Any) -> Model | None:
     if "numpyro" in sys.modules and callable(found):
         from steinkit.adapters.jax import has_sites, numpyro_model
 
-        if has_sites(found):  # run once, it samples something
+        if has_sites(found):  # runs it once
             return numpyro_model(found)
     return None

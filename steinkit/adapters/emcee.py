@@ -1,14 +1,14 @@
-"""Draws of emcee, with the log density that its walkers moved by.
+"""Draws of emcee with the log density that its walkers used.
 
-emcee lays its chain out as (steps, walkers, d): walkers, not steps, are the chains. At equilibrium the walkers of one
-step are independent draws (Goodman and Weare 2010, section 2); those of different steps are not, since a walker moves
-along the line to another one. Effective sample sizes take walkers for independent chains all the same. On Gaussians of
-2, 5 and 10 dimensions with 8, 32 and 24 walkers that is cautious: they come out at 70 to 80 % of what the variance of
-the mean over 60 ensembles of 2000 steps says. The spread of the whole ensemble can still move slowly, unseen by any one
-walker: one that starts as a tight ball is too narrow for long after its walkers seem to mix.
+emcee stores a chain as (steps, walkers, d); the walkers are the chains. In equilibrium, the walkers of one step are
+independent draws (Goodman and Weare 2010, section 2). Different steps are dependent, because a walker moves along the
+line to another one. Effective sample sizes treat walkers as independent chains. On Gaussians of 2, 5 and 10 dimensions
+with 8, 32 and 24 walkers this is conservative: they are 70 to 80 % of the value that the variance of the mean over 60
+ensembles of 2000 steps implies. The spread of the whole ensemble may change slowly although each walker mixes well: an
+ensemble that starts as a tight ball remains too narrow for a long time.
 
-emcee knows no gradient. Without `score=` it is made by central differences of the log density, which need bounds where
-a prior ends at a box: at an edge where the density does not vanish, Stein's identity holds for the box only.
+emcee does not use gradients. Without `score=` the score is a central difference of the log density. Bounds are needed
+if the support is a box: Stein's identity then holds only for the box if the density does not vanish at its boundary.
 
 References
 ----------
@@ -30,7 +30,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target, Vectorised
 
-_NEAR = 0.1  # standard deviations beyond the outermost draw within which an edge of the support matters
+_NEAR = 0.1  # distance in sd beyond the outermost draw within which an edge of the support matters
 
 
 def from_emcee(
@@ -43,38 +43,38 @@ def from_emcee(
     bounds: ArrayLike | None = None,
     label: str = "emcee log density",
 ) -> tuple[Target, Sample]:
-    """The log density of an ensemble sampler as a target, and its walkers as chains of a sample.
+    """Convert an ensemble sampler of emcee to a target and a sample.
 
     Parameters
     ----------
     sampler : emcee.EnsembleSampler
-        That has run.
+        After a run.
     discard, thin : int
-        As in its `get_chain`: steps left out at the beginning, and of how many steps one is kept.
+        Arguments of its `get_chain`: number of initial steps to drop, and interval of the steps to keep.
     names : sequence of str, optional
-        Of the d coordinates; the sampler's `parameter_names` if not given.
+        Names of the d coordinates. By default the sampler's `parameter_names`.
     score : callable, (n, d) -> (n, d), optional
-        Gradient of the log density; by central differences if not given, some eleven evaluations a draw and
-        coordinate, more where it is hardly smooth.
+        Gradient of the log density. By default central differences, with about eleven evaluations per draw and
+        coordinate, and more if the log density is not smooth.
     bounds : array_like, shape (d, 2), optional
-        Of the support. Needed where the log density becomes -inf next to the draws.
+        Bounds of the support. Required if the log density is -inf next to the draws.
     label : str
-        How reports call the target.
+        Name of the target in reports.
 
     Returns
     -------
     target : Target
-        The sampler's log density, with the score given or made by differences.
+        The sampler's log density and its score.
     sample : Sample
-        A chain a walker.
+        One chain per walker.
 
     Raises
     ------
     UsageError
-        If `discard` or `thin` are no counts.
+        If ``sampler`` is not an EnsembleSampler, or `discard` or `thin` is not a whole number.
     InputError
-        If the sampler has not run, if its function gives other values than it stored, if the support ends next to the
-        draws and no bounds say where, or if `score` is not the gradient of the log density.
+        If the sampler has not run, its function does not reproduce the stored log densities, the support ends next to
+        the draws without bounds, or `score` is not the gradient of the log density.
 
     Examples
     --------
@@ -83,8 +83,8 @@ def from_emcee(
     """
     if not hasattr(sampler, "get_chain") or not hasattr(sampler, "log_prob_fn"):
         raise UsageError(
-            f"an emcee.EnsembleSampler is wanted; received {type(sampler).__name__}. Of a backend alone make a Sample "
-            "of get_chain().transpose(1, 0, 2), and give a target"
+            f"expected an emcee.EnsembleSampler, got {type(sampler).__name__}; convert a backend with as_sample and "
+            "define a target"
         )
     kept = {"discard": whole(discard, "discard", 0), "thin": whole(thin, "thin", 1)}
     sample = from_ensemble(sampler, names, **kept)
@@ -99,7 +99,7 @@ def from_emcee(
 
 
 def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
-    """The sampler's function of many points, called as emcee calls it, but without its pool, which may be closed."""
+    """Return the sampler's log density of many points, without its pool, which may be closed."""
 
     def given(points: Floats) -> Any:
         if getattr(sampler, "params_are_named", False):
@@ -114,39 +114,38 @@ def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
 
 
 def _without_blobs(value: Any) -> float:
-    """The log density of what a function returned: the first entry, if blobs follow it."""
+    """Return the log density in the value of a function, which may be followed by blobs."""
     return float(value[0] if np.ndim(value) or isinstance(value, Sequence) else value)
 
 
 def _require_same(log_density: Callable[[Floats], Floats], points: Floats, stored: Floats) -> None:
-    """Hold the function to the log densities that the sampler stored for some of its draws."""
+    """Raise InputError unless the function reproduces the stored log densities of some draws."""
     places = some_of(len(points))
     found = log_density(points[places])
     wrong = ~np.isclose(found, stored[places], rtol=1e-6, atol=1e-6)
     if wrong.any():
         k = int(wrong.argmax())
         raise InputError(
-            f"the sampler's log density of draw {places[k] + 1} is {found[k]:.8g}, and {stored[places[k]]:.8g} was "
-            "stored with it: the chain was made by another function, or with other data, or the function is random"
+            f"the sampler's function gives the log density {found[k]:.8g} at draw {places[k] + 1}, where the chain has "
+            f"{stored[places[k]]:.8g}; the function or its data changed, or it is random"
         )
 
 
 def _require_bounds(target: Target, sample: Sample) -> None:
-    """Raise InputError if the support ends next to the draws where no bound is given."""
+    """Raise InputError if the support ends next to the draws and no bound states it."""
     points, found = sample.points, list[str]()
     limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if target.bounds is None else target.bounds
     for column, scale in enumerate(points.std(axis=0)):
         rows = points[:, column].argmin(), points[:, column].argmax()
-        for row, way, side in zip(rows, (-_NEAR, _NEAR), ("below", "above"), strict=True):
+        for row, step, side in zip(rows, (-_NEAR, _NEAR), ("below", "above"), strict=True):
             place = points[row].copy()
-            place[column] += way * scale
+            place[column] += step * scale
             if scale == 0.0 or not limits[column, 0] < place[column] < limits[column, 1]:
                 continue
             if target.proposal_log_density(place[None])[0] == -np.inf:
                 found.append(f"{sample.names[column]} {side} the outermost draw, {points[row, column]:.6g}")
     if found:
         raise InputError(
-            f"the log density is -inf next to the draws, for {'; '.join(found)}: the support ends there, where the "
-            "density need not vanish. Give bounds=, the (lower, upper) of your prior for each coordinate; if the "
-            "support is not a box, sample transformed parameters"
+            f"the log density is -inf next to the draws, for {'; '.join(found)}; state the bounds= (lower, upper) of "
+            "every coordinate, or sample transformed parameters if the support is not a box"
         )

@@ -1,14 +1,14 @@
-"""JAX: a model of NumPyro and its draws, a log density and the states of BlackJAX, and the gradients that both store.
+"""JAX: models and draws of NumPyro, log densities and states of BlackJAX, and the gradients that both store.
 
-NumPyro samples in the space of `numpyro.distributions.biject_to(support)` of every latent site, where its potential
-energy is U(z) = -log p(f(z), data) - log |det df / dz|; the target is exp(-U), with JAX's gradient. Draws of a plate
-with a subsample are held to all of its data.
+NumPyro samples in the space of `numpyro.distributions.biject_to(support)` of every latent site. Its potential energy is
+U(z) = -log p(f(z), data) - log |det df / dz|. The target is exp(-U), with the gradient by JAX and all data of plates
+with a subsample.
 
-A plate of N data with a ``subsample_size`` scales the likelihood of b of them by N / b. A model that indexes its data
-by the plate's indices can be asked for any of them: here for all, or for the likelihood of a batch without the scale.
+A plate of N data with a ``subsample_size`` of b scales their likelihood by N / b. A model that indexes its data by the
+indices of the plate is evaluated at all of them, or at a batch without the scale.
 
-BlackJAX samples the log density it is given, so that positions are draws from it as they are: the coordinates of the
-target are those of the position, in the order of JAX's pytrees.
+BlackJAX samples the given log density without a transform. The coordinates of the target are those of the position, in
+the order of the pytree.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ from steinkit.target import Target
 
 
 def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
-    """Make a target of a NumPyro model and a sample of its draws, in unconstrained space.
+    """Convert a NumPyro model and its draws to a target and a sample in unconstrained space.
 
     Parameters
     ----------
-    model : callable
-        As it was sampled: with its `reparam`, `condition` and other handlers. None takes the gradients that the
-        sampler stored for the target's score; possible where no site was transformed.
+    model : callable or None
+        The model with the handlers that were used for sampling. With None the score is known only at the draws, from
+        gradients that the sampler stored. This is possible if no site was transformed.
     draws : numpyro.infer.MCMC, or draws by name
-        What `as_sample` takes: ``az.from_numpyro(mcmc)``, whose labels are kept, or a dict of arrays, (draws, ...) or
-        (chains, draws, ...), as of `MCMC.get_samples` or of a guide. Deterministic sites are left out. They may be in
-        single precision, NumPyro's default: the score is computed in double precision where they lie.
+        As in `as_sample`: ``az.from_numpyro(mcmc)``, with labels, or a dict of arrays (draws, ...) or
+        (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are ignored. Draws may have single
+        precision, the default of NumPyro; the score is computed in double precision.
     *args, **kwargs
-        Of the model.
+        Arguments of the model.
 
     Returns
     -------
     Target, Sample
-        The target is a `Posterior`, whose data are indices, where the model has one plate with a ``subsample_size``
-        and in it no latent site: such a model is written for minibatches. Any other is a `Target`.
+        The target is a `Posterior` over data indices if the model has one plate with a ``subsample_size`` and no latent
+        site in it, as models for minibatches have. Otherwise it is a plain `Target`.
 
     Raises
     ------
     InputError
-        If the model has discrete latent sites, enumerated ones too; if draws lack a site, have another shape, or lie
-        outside of its support; without a model, if no gradients were stored or a site was transformed.
+        If the model has discrete latent sites, including enumerated ones; if a site has no draws, or draws of another
+        shape or outside its support; without a model, if no gradients were stored or a site was transformed.
     MissingDependencyError
         If NumPyro is not installed (``pip install 'steinkit[numpyro]'``).
 
     Warns
     -----
     SteinkitWarning
-        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``), and they are not those of the model:
-        another model, or other data, made the draws.
+        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that are not those of the model. The
+        draws then belong to another model or other data.
 
     Examples
     --------
@@ -90,14 +90,14 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
 
 
 def _diagnostics(mcmc: Any) -> dict[str, Any]:
-    """Divergences and energies of a run, one a draw, where they were collected."""
+    """Return the divergences and energies that a run collected, one per draw."""
     fields = mcmc.get_extra_fields(group_by_chain=True)
-    there = {"divergent": "diverging", "energy": "energy"}
-    return {own: np.asarray(fields[name]).reshape(-1) for own, name in there.items() if name in fields}
+    names = {"divergent": "diverging", "energy": "energy"}
+    return {own: np.asarray(fields[name]).reshape(-1) for own, name in names.items() if name in fields}
 
 
 def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
-    """What a NumPyro model says of its posterior: see `from_numpyro`, which also binds draws to it."""
+    """Return the posterior of a NumPyro model; `from_numpyro` also converts draws."""
     distributions = imported("numpyro.distributions", "NumPyro", "numpyro")
     label = f"NumPyro model {_name(model)}"
     args, kwargs = fresh((args, kwargs))
@@ -108,11 +108,11 @@ def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mo
         fixed = [name for name, site in sites.items() if isinstance(site["fn"], distributions.Delta)]
         if fixed:
             raise InputError(
-                f"{label} samples {', '.join(fixed)} from a delta distribution, which has no density; state such "
-                "values by numpyro.deterministic"
+                f"{label} samples {', '.join(fixed)} from a delta distribution, which has no density; use "
+                "numpyro.deterministic"
             )
         if not sites:
-            raise InputError(f"{label} has no latent sites: all are observed, or it samples nothing")
+            raise InputError(f"expected latent sites in {label}, got none")
         space = _Space(model, sites)
     plate = likelihood_plate(trace)
 
@@ -126,16 +126,16 @@ def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mo
 
 
 def has_sites(function: Callable[..., Any]) -> bool:
-    """Whether a function that needs no arguments is a NumPyro model: run once, it samples something."""
+    """Return whether a function without required arguments has sample sites; it is run once."""
     try:
         inspect.signature(function).bind()
-    except (TypeError, ValueError):  # it needs arguments, or has no signature
+    except (TypeError, ValueError):  # required arguments, or no signature
         return False
     return any(site["type"] == "sample" for site in _traced(function)[1].values())
 
 
 class _Space:
-    """The latent sites of a model as one vector, and NumPyro's transforms between them."""
+    """The latent sites of a model as one vector, with the transforms of NumPyro."""
 
     def __init__(self, model: Callable[[], Any], sites: Mapping[str, Any]) -> None:
         util = imported("numpyro.infer.util", "NumPyro", "numpyro")
@@ -159,23 +159,23 @@ class _Space:
         self._back = vectorised(lambda vector: self._ravelled(self._constrained(self.position(vector))))
 
     def position(self, vector: Any) -> dict[str, Any]:
-        """Unconstrained values by site."""
+        """Return unconstrained values by site."""
         return dict(zip(self.sites, self._coordinates.unravel(vector), strict=True))
 
     def unconstrain(self, values: dict[str, Floats]) -> Floats:
-        """Draws by site, {name: (n, *shape)}, in unconstrained space, (n, d)."""
+        """Transform draws by site, {name: (n, *shape)}, to unconstrained space, (n, d)."""
         n = len(values[self.sites[0]])
         return self._there(self._values.ravel([values[name] for name in self.sites], (n,)))
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
-        """The way back, (n, d) -> {name: (n, *shape)}."""
+        """Apply the inverse transform, (n, d) -> {name: (n, *shape)}."""
         found, begin, values = self._back(points), 0, {}
         for each in self.parameters:
             values[each.name] = found[:, begin : (begin := begin + int(np.prod(each.shape)))]
         return values
 
     def _sites_of(self, vector: Any) -> dict[str, Any]:
-        """Values by site."""
+        """Return values by site."""
         return dict(zip(self.sites, self._values.unravel(vector), strict=True))
 
     def _ravelled(self, values: Mapping[str, Any]) -> Any:
@@ -184,7 +184,7 @@ class _Space:
 
 
 def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, Any]]:
-    """The model over all data of its plates, with a key and its `param` sites filled in; and a trace of it."""
+    """Return the model with all data of its plates, a key and values of `param` sites, and its trace."""
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     infer = imported("numpyro.infer", "NumPyro", "numpyro")
     whole = with_plates(model, {})
@@ -193,27 +193,27 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
     given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
 
     def prepared() -> Any:
-        # a handler of its own each time: it keeps the key, which JAX would take out of the function it compiles
+        # a new handler each time: it stores the key, which would leak from the function that JAX compiles
         return handlers.seed(handlers.substitute(model, data=given), 0)()
 
     return with_plates(prepared, {}), trace
 
 
 def _run(model: Callable[[], Any], label: str) -> tuple[Callable[[], Any], Mapping[str, Any]]:
-    """What `_traced` returns; InputError if the model does not take the arguments, or fails with them."""
+    """Return the result of `_traced`; InputError if the model fails with the arguments."""
     try:
         return _traced(model)
     except SteinkitError:
         raise
     except Exception as error:  # whatever a user's model raises
         raise InputError(
-            f"{label} cannot be run with the arguments given: {type(error).__name__}: {error}; its arguments follow "
-            "the draws, from_numpyro(model, draws, *args, **kwargs)"
+            f"{label} fails with the given arguments: {type(error).__name__}: {error}; pass them after the draws, "
+            "from_numpyro(model, draws, *args, **kwargs)"
         ) from error
 
 
 def _space(support: Any) -> str:
-    """Which of the spaces of `Parameter` a support is."""
+    """Return the space of `Parameter` for a support."""
     constraints = imported("numpyro.distributions.constraints", "NumPyro", "numpyro")
     while isinstance(support, constraints.independent):
         support = support.base_constraint
@@ -232,7 +232,7 @@ def _space(support: Any) -> str:
 
 
 def _name(model: Any) -> str:
-    """What a model's function is called, below handlers and partial functions."""
+    """Return the name of a model's function inside handlers and partial functions."""
     while not hasattr(model, "__name__"):
         inner = getattr(model, "fn", None) or getattr(model, "func", None)
         if inner is None:
@@ -242,16 +242,14 @@ def _name(model: Any) -> str:
 
 
 def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
-    """The target known at the draws of a run that stored ``z_grad``, the gradient of the potential energy -log p."""
+    """Return a target known at the draws of a run that stored ``z_grad``, the gradient of -log p."""
     if not hasattr(mcmc, "get_extra_fields"):
         raise InputError(
-            f"without a model the MCMC object is wanted, whose run stored gradients; received {type(mcmc).__name__}"
+            f"expected an MCMC object that stored gradients, because the model is None; got {type(mcmc).__name__}"
         )
     stored = mcmc.get_extra_fields(group_by_chain=True)
     if "z_grad" not in stored:
-        raise InputError(
-            'the run stored no gradients: give the model, or run with mcmc.run(..., extra_fields=("z_grad",))'
-        )
+        raise InputError('the run stored no gradients; pass the model, or use mcmc.run(..., extra_fields=("z_grad",))')
     draws, gradients = mcmc.get_samples(group_by_chain=True), stored["z_grad"]
     if isinstance(draws, Mapping):
         draws = {name: draws[name] for name in gradients}
@@ -266,19 +264,19 @@ def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
 
 
 def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
-    """Hold each site's last draw to the sampler's last state, which is in unconstrained space."""
+    """Raise InputError unless each last draw is the sampler's last state, which is unconstrained."""
     for name, values in draws.items():
         last, free = np.asarray(values)[:, -1], np.asarray(mcmc.last_state.z[name])
         if last.size != free.size or not np.allclose(last.reshape(-1), free.reshape(-1), rtol=1e-5):
             raise InputError(
-                f"{name} was sampled in an unconstrained space, where the stored gradients belong, and its draws are "
-                "not: give the model and its arguments, whose transforms are needed"
+                f"{name} was sampled in an unconstrained space, to which the stored gradients belong; pass the model "
+                "and its arguments for the transform of its draws"
             )
 
 
 @dataclass(frozen=True)
 class Plate:
-    """A plate of observed sites only, with a subsample.
+    """A plate with a subsample and only observed sites.
 
     Attributes
     ----------
@@ -286,7 +284,7 @@ class Plate:
     size : int
         Number of data N.
     dims : dict of str to int
-        Its place among the batch dimensions, counted from the last, of every observed site in it.
+        Batch dimension of the plate in every observed site, counted from the last.
     """
 
     name: str
@@ -295,7 +293,7 @@ class Plate:
 
 
 def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callable[[], Any]:
-    """The model with these indices in some of its plates, and all of them in the others."""
+    """Return the model with given indices in some plates, and all indices in the others."""
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     jnp = jax_module().numpy
 
@@ -306,14 +304,14 @@ def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callabl
 
     def substituted() -> Any:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "subsample_size does not match")  # that is what is wanted here
+            warnings.filterwarnings("ignore", "subsample_size does not match")  # intended here
             return handlers.substitute(model, substitute_fn=given)()
 
     return substituted
 
 
 def likelihood_plate(trace: Mapping[str, Any]) -> Plate | None:
-    """The plate that tells data from prior: the only one with a subsample, observed sites and no latent ones in it."""
+    """Return the plate of the data: the only one with a subsample, with observed and without latent sites."""
     plates = [site for site in trace.values() if site["type"] == "plate"]
     subsampled = [site for site in plates if site["args"][1] is not None and site["args"][1] < site["args"][0]]
     if len(subsampled) != 1:
@@ -336,7 +334,7 @@ def posterior_of_plate(
     names: tuple[str, ...],
     label: str,
 ) -> Target:
-    """The posterior whose data are the plate's indices, and whose prior is all that stands outside of the plate."""
+    """Return the posterior over the indices of a plate; its prior is the density of the other sites."""
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     util = imported("numpyro.infer.util", "NumPyro", "numpyro")
     jax = jax_module()
@@ -369,7 +367,7 @@ def posterior_of_plate(
 
 
 def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
-    """Log likelihood of each datum of a batch at an observed site, without the scale that the plate puts on it."""
+    """Return the log likelihood of each data point of a batch at an observed site, without the plate's scale."""
     jnp = jax_module().numpy
     values = site["fn"].log_prob(site["value"])
     if site["scale"] is not None:
@@ -381,37 +379,37 @@ def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
 def from_blackjax(
     logdensity: Callable[[Any], Any] | None, states: Any, *, dims: Sequence[str] = ("draw",)
 ) -> tuple[Target, Sample]:
-    """Make a target of a log density, and a sample of the states that BlackJAX made of it.
+    """Convert a log density and the states of a BlackJAX sampler to a target and a sample.
 
     Parameters
     ----------
-    logdensity : callable, pytree -> scalar
-        As BlackJAX was given it. None takes the gradients in the states for the target's score.
-    states : states of any of BlackJAX's samplers, stacked over draws; or their positions
-        As of `jax.lax.scan` or `blackjax.util.run_inference_algorithm`.
-    dims : sequence of str
-        What the leading axes of every array are: ``("draw",)``, ``("chain", "draw")`` as of a `vmap` or `pmap` over
-        the whole run, ``("draw", "chain")`` as of a loop over steps of all chains.
+    logdensity : callable, pytree -> scalar, or None
+        Log density of the sampler. With None the score is known only at the draws, from the gradients in the states.
+    states : states of a BlackJAX sampler, stacked over draws, or their positions
+        From `jax.lax.scan` or `blackjax.util.run_inference_algorithm`.
+    dims : {("draw",), ("chain", "draw"), ("draw", "chain")}
+        Leading axes of every array: ``("chain", "draw")`` for a `vmap` or `pmap` over the whole run,
+        ``("draw", "chain")`` for a loop over steps of all chains.
 
     Returns
     -------
     Target, Sample
-        Coordinates are named by the way to them: ``mu``, ``theta[0]``, ``layers.0.bias[2]``.
+        Coordinates are named by their paths: ``mu``, ``theta[0]``, ``layers.0.bias[2]``.
 
     Raises
     ------
     InputError
-        If the states have other leading axes; if the positions hold whole numbers; if the score is not the gradient of
-        the log density; without a log density, if the states hold no gradients or these have the wrong sign or scale.
+        If the states have other leading axes, the positions are integers, or the score is not the gradient of the log
+        density; without a log density, if the states hold no gradients, or gradients of the wrong sign or scale.
     UsageError
-        If ``dims`` are none of these.
+        If ``dims`` is not valid.
     MissingDependencyError
         If JAX is not installed (``pip install 'steinkit[jax]'``).
 
     Warns
     -----
     SteinkitWarning
-        If the gradients in the states are not those of ``logdensity``: the draws were made for another density.
+        If the gradients in the states are not those of ``logdensity``. The draws then belong to another density.
 
     Examples
     --------
@@ -432,8 +430,8 @@ def from_blackjax(
     if logdensity is None:
         if scores is None:
             raise InputError(
-                "the states hold no gradients (logdensity_grad), as those of HMC, NUTS and MALA do: give the log "
-                "density"
+                "expected states with gradients (logdensity_grad), as of HMC, NUTS and MALA, since the log density is "
+                "None; pass the log density"
             )
         log_density = None if heights is None else _chain_by_chain(as_floats(heights), dims).reshape(-1)
         sample = Sample(points=points, scores=scores, names=tree.names)
@@ -448,18 +446,18 @@ def from_blackjax(
 
 
 def _leading_axes(tree: TreeCoordinates, leaves: Sequence[Any], states: Any, dims: tuple[str, ...]) -> tuple[int, ...]:
-    """Lengths of the axes of draws, which all arrays share."""
+    """Return the lengths of the leading axes."""
     lead = tuple(np.shape(leaves[0])[: len(dims)])
     heights = getattr(states, "logdensity", None)
     if heights is not None and np.shape(heights) != lead:
         raise InputError(
-            f"dims={dims} says that {tree.leaves[0]} of shape {np.shape(leaves[0])} has {len(dims)} leading axes; the "
-            f"states' logdensity has shape {np.shape(heights)}: say which axis is which with "
-            'dims=("chain", "draw") or dims=("draw", "chain")'
+            f"expected logdensity of shape {lead} for dims={dims} and {tree.leaves[0]} of shape "
+            f'{np.shape(leaves[0])}, got {np.shape(heights)}; state dims=("chain", "draw") or '
+            'dims=("draw", "chain")'
         )
     return lead
 
 
 def _chain_by_chain(array: Floats, dims: Sequence[str]) -> Floats:
-    """The array with its axis of chains, if it has one, before that of draws."""
+    """Return an array with the axis of chains, if any, before that of draws."""
     return np.swapaxes(array, 0, 1) if dims == ("draw", "chain") else array

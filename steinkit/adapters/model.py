@@ -1,12 +1,12 @@
-"""A model of another package as a target in unconstrained space, and gradients that its sampler stored.
+"""Models of other packages in unconstrained space, and gradients that their samplers stored.
 
-The density in unconstrained space is that of the parameters times |J|, the Jacobian of the inverse of the model's
-own transforms: where x = f(theta) and theta has density p, log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|.
+For x = f(theta), where theta has density p, the density in unconstrained space is
+log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|, with the transforms of the model.
 
-The check needs no model. By Stein's identity E (x_j - E x_j) s_j = -1 for the score s of the distribution that the
-draws come from, in any coordinate and any units; so stored gradients of the wrong sign give about 1 everywhere. Where
-log densities were stored too, they must rise along the gradients: for draws x, y near each other
-log p(y) - log p(x) = (s(x) + s(y)) / 2 . (y - x), exactly for a Gaussian, whatever distribution the draws have.
+Stored gradients are checked without a model. By Stein's identity, E (x_j - E x_j) s_j = -1 for the score s of the
+distribution of the draws, in any coordinates and units; gradients of the wrong sign give about 1. Stored log densities
+are compared with the gradients: for neighboring draws x and y,
+log p(y) - log p(x) = (s(x) + s(y)) / 2 . (y - x), exactly for a Gaussian, whatever the distribution of the draws.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from steinkit.errors import Caution, InputError, caution, did_you_mean
 from steinkit.sample import BESIDE, Floats, Sample
 from steinkit.target import Functions, Target
 
-_ROUNDING = 1e-5  # relative to a draw's size, or the usual one: what rounded draws lose on the way there and back
-_CHECKED = 10  # draws at which what a model says is compared with something else
+_ROUNDING = 1e-5  # error of rounded draws after both transforms, relative to the size of the draw or the median size
+_CHECKED = 10  # draws at which scores and log densities are compared
 
-# What an unconstrained coordinate is called, by the space that it comes from; coordinates of others keep their name.
 _PREFIXES = {
     "real": "",
     "positive": "log ",
@@ -50,16 +49,15 @@ class Parameter:
     Attributes
     ----------
     name : str
-        As its draws are named.
+        Name of its draws.
     shape : tuple of int
-        Of one draw, as the user sees it.
-    space : str
-        Where it lives: "real", "positive", "interval", "circular", "ordered", "simplex", "cholesky", "correlation", or
-        "other".
+        Shape of one draw on the parameter's own scale.
+    space : {"real", "positive", "interval", "circular", "ordered", "simplex", "cholesky", "correlation", "other"}
+        Support.
     free_shape : tuple of int
-        Of one draw in unconstrained space.
+        Shape of one draw in unconstrained space.
     labels : tuple of tuple of str, optional
-        Along each axis of `shape`; those of the draws where the model has none.
+        Labels along each axis of `shape`. By default those of the draws.
     """
 
     name: str
@@ -69,9 +67,9 @@ class Parameter:
     labels: Labels | None = None
 
     def free_names(self, labels: Labels) -> tuple[str, ...]:
-        """Names of its unconstrained coordinates in C order: ``log tau``, ``theta[Choate]``, ``simplex w[0]``.
+        """Return the names of the unconstrained coordinates: ``log tau``, ``theta[Choate]``, ``simplex w[0]``.
 
-        An axis that the transform shortens is counted from 0; the others keep their labels.
+        The names are in C order. An axis that the transform shortens is numbered from 0; the others keep their labels.
         """
         if len(self.free_shape) == len(self.shape):
             kept = zip(labels, self.shape, self.free_shape, strict=True)
@@ -83,20 +81,20 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What a model of another package says of its posterior.
+    """The posterior of a model of another package.
 
     Attributes
     ----------
     label : str
-        How reports call the target.
+        Name of the target in reports.
     parameters : tuple of Parameter
-        In the order in which their coordinates follow one another.
+        In the order of their coordinates.
     make_target : callable, (names, label) -> Target
-        The posterior in unconstrained space.
+        Makes the posterior in unconstrained space.
     unconstrain : callable, {name: (n, *shape)} -> (n, d)
-        The model's own transforms of all parameters, ravelled in their order.
+        Transforms all parameters as the model does.
     constrain : callable, (n, d) -> {name: (n, *shape)}, optional
-        The way back.
+        The inverse transform.
     """
 
     label: str
@@ -107,7 +105,7 @@ class Model:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the unconstrained coordinates, numbered where the model has no labels for them."""
+        """Names of the unconstrained coordinates, numbered if the model has no labels."""
         return self._names({})
 
     @cached_property
@@ -116,13 +114,13 @@ class Model:
 
     @property
     def target(self) -> Target:
-        """The posterior in unconstrained space, with these names."""
+        """The posterior in unconstrained space."""
         return self.make_target(self.names, self.label)
 
     def target_of(self, sample: Sample) -> Target:
-        """The same with the names that a sample bears, whose labels may be the draws' own.
+        """Return the posterior with the names of a sample; labels may be those of the draws.
 
-        Its functions are the entries of the model's parameters on their own scale, those that vary in the sample.
+        Its functions are the entries of the parameters on their own scale that vary in the sample.
         """
         target = self.make_target(sample.names, self.label)
         if self._back is not None:
@@ -141,32 +139,27 @@ class Model:
                 continue
             rows = values[each.name].reshape(len(sample), -1)
             names = indexed(each.name, each.labels or positions(each.shape))
-            if each.shape == each.free_shape:  # their labels may be the draws'
+            if each.shape == each.free_shape:  # labels may be those of the draws
                 names = tuple(name.removeprefix(_PREFIXES[each.space]) for name in free_names)
             for column in np.flatnonzero((rows != rows[0]).any(axis=0)):
                 functions[names[column]] = partial(entry, each.name, int(column))
         return functions
 
     def sample(self, draws: Any, dims: Sequence[str] | None = None) -> Sample:
-        """Draws of the model's parameters as a sample in unconstrained space.
+        """Transform draws of the model's parameters to a sample in unconstrained space.
 
         Parameters
         ----------
         draws : object with draws of every free parameter, by name
-            As `as_sample` takes them. What else it holds (deterministic quantities, predictions) is left out; labels of
-            chains and draws, weights and costs are kept.
+            As in `as_sample`. Other quantities are ignored. Labels, weights and costs are kept.
         dims : sequence of str, optional
-            As of `as_sample`, of a dict of arrays whose leading axes the caller knows.
-
-        Returns
-        -------
-        Sample
+            Leading axes of a dict of arrays, as in `as_sample`.
 
         Raises
         ------
         InputError
-            If a parameter has no draws, or draws of another shape or with other labels than the model's, or if a draw
-            lies outside the model's support.
+            If a parameter has no draws, or draws of another shape or with other labels, or if a draw is outside the
+            support of the model.
         """
         given = read_draws(draws, dims=dims, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, given) for each in self.parameters}
@@ -178,12 +171,12 @@ class Model:
         return Sample(points=points, names=names, **kept)
 
     def bind(self, draws: Any, dims: Sequence[str] | None = None) -> tuple[Target, Sample]:
-        """The target, and draws of the model's parameters as a sample of it: `sample`, and the score checked.
+        """Return the target and the draws as a sample of it, after a check of the score.
 
         Raises
         ------
         InputError
-            As `sample` does, or if the score is not the gradient of the log density.
+            As in `sample`, or if the score is not the gradient of the log density.
         """
         sample = self.sample(draws, dims)
         target = self.target_of(sample)
@@ -191,7 +184,7 @@ class Model:
         return target, sample
 
     def _names(self, labels: Mapping[str, Labels]) -> tuple[str, ...]:
-        """Names of all unconstrained coordinates, the labels of the model's own first."""
+        """Return the names of all unconstrained coordinates; labels of the model take precedence."""
         every: list[str] = []
         for each in self.parameters:
             own = each.labels or labels.get(each.name) or positions(each.shape)
@@ -201,19 +194,19 @@ class Model:
     def _draws_of(self, parameter: Parameter, given: NamedDraws) -> Variable:
         name = parameter.name
         if name not in given.labels:
-            hint = did_you_mean(name, given.labels) or f"; they are of {', '.join(given.labels)}"
-            raise InputError(f"the draws have no parameter {name!r} of {self.label}{hint}")
+            hint = did_you_mean(name, given.labels) or f"; they have {', '.join(given.labels)}"
+            raise InputError(f"expected draws of the parameter {name!r} of {self.label}, got none{hint}")
         variable = given.variable(name)
         if variable.shape != parameter.shape:
             raise InputError(
-                f"{name} has shape {parameter.shape} in {self.label}; its draws have shape {variable.shape}: were they "
-                "made by another model, or with other data?"
+                f"expected draws of {name} with shape {parameter.shape} of {self.label}, got shape {variable.shape}; "
+                "they may belong to another model or other data"
             )
         numbered = variable.is_numbered and not variable.has_labels(parameter.labels or ())
         if name in given.unlabelled:
             return variable.in_order(positions(variable.shape))
         if parameter.labels is None or numbered:
-            return variable  # it goes by position
+            return variable  # assigned by position
         return variable.in_order(parameter.labels)
 
     def _require_inside(self, points: Floats, names: tuple[str, ...], found: Mapping[str, Variable]) -> None:
@@ -225,13 +218,13 @@ class Model:
         parameter = self.parameters[int(np.searchsorted(sizes, column, side="right"))]
         value = found[parameter.name].rows[row].tolist()
         raise InputError(
-            f"draw {row + 1} of {parameter.name} is {value}, where {names[column]!r} is {points[row, column]} "
-            f"({len(np.unique(bad[:, 0]))} such draws): it lies outside the model's support ({parameter.space}), or "
-            "on its edge; drop it"
+            f"draw {row + 1} of {parameter.name}, {value}, is outside the support of the model ({parameter.space}) or "
+            f"at its boundary: {names[column]!r} is {points[row, column]} ({len(np.unique(bad[:, 0]))} such draws); "
+            "drop it"
         )
 
     def _require_return(self, points: Floats, found: Mapping[str, Variable]) -> None:
-        """Refuse draws off the support that transforms do not notice, as a simplex whose entries do not sum to one."""
+        """Refuse draws outside the support that the transforms map to finite points, such as a simplex with sum 2."""
         if self._back is None:
             return
         back = self._back(points)
@@ -240,18 +233,18 @@ class Model:
             given, returned = (array.reshape(len(points), -1) for array in (draws, back[each.name]))
             sizes = np.abs(draws).sum(axis=-1) if draws.ndim > 1 else np.abs(draws)
             size = sizes.reshape(len(points), -1).max(axis=1, initial=0.0)
-            off = np.abs(returned - given).max(axis=1, initial=0.0) > _ROUNDING * np.maximum(size, np.median(size))
-            if off.any():
-                row = int(off.argmax())
+            outside = np.abs(returned - given).max(axis=1, initial=0.0) > _ROUNDING * np.maximum(size, np.median(size))
+            if outside.any():
+                row = int(outside.argmax())
                 raise InputError(
-                    f"draw {row + 1} of {each.name} is {draws[row].tolist()}, which the model's transform to "
-                    f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
-                    f"lies outside the model's support ({each.space}); were draws rounded, or made by another model?"
+                    f"draw {row + 1} of {each.name}, {draws[row].tolist()}, is outside the support of the model "
+                    f"({each.space}): the transform and its inverse give {returned[row].tolist()} "
+                    f"({int(outside.sum())} such draws); draws may be rounded, or belong to another model"
                 )
 
 
 def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[[Floats], Mapping[str, Floats]]:
-    """The function, which is not called again for the points that it was called for last."""
+    """Return a function that remembers its last result."""
     last: list[Any] = []
 
     def called(points: Floats) -> Mapping[str, Floats]:
@@ -264,7 +257,7 @@ def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[
 
 
 def check(target: Target, sample: Sample) -> None:
-    """Hold a target's score to finite differences of its log density at some of a sample's draws.
+    """Compare a target's score with finite differences of its log density at some draws.
 
     Raises
     ------
@@ -276,51 +269,52 @@ def check(target: Target, sample: Sample) -> None:
 
 
 def some_of(n: int, most: int = _CHECKED) -> NDArray[np.intp]:
-    """Positions of a few of n draws, spread over all of them: where what a model says is compared with something."""
+    """Return the positions of at most ``most`` of n draws, evenly spaced."""
     return np.unique(np.linspace(0, n - 1, most).astype(np.intp))
 
 
 def refuse_discrete(names: Sequence[str], label: str) -> None:
-    """Refuse a model with discrete variables, which have no score."""
+    """Raise InputError for discrete variables, which have no score."""
     if names:
         raise InputError(
-            f"{label} has discrete variables ({', '.join(names)}): a score needs a density that is smooth in all of "
-            "them; sum them out of the model, or score the continuous ones given fixed values of these"
+            f"expected continuous variables in {label}, got the discrete {', '.join(names)}; marginalize them, or "
+            "condition on fixed values"
         )
 
 
 def as_floats(array: Any) -> NDArray[np.float64]:
-    """An array of any package as NumPy's, in double precision."""
+    """Return an array of any package as a NumPy array in double precision."""
     return np.asarray(array, dtype=np.float64)
 
 
-_FACTOR = 1.5  # from which on a scale is said to be wrong; a spread that is off by a fifth gives 1.44
-_FEWEST = 20  # draws from which the check can tell anything
-_COMPARED = 100  # draws at which stored gradients are held to a target's score
-_SAME = 0.01  # largest median difference between these, relative to the score: samplers store single precision
-_ACCURACY = 1e-6  # of the gradients of one model that two compilers make
+_FACTOR = 1.5  # ratio of scales that is an error; draws with sds biased by a fifth give 1.44
+_FEWEST = 20  # draws that the check needs
+_COMPARED = 100  # draws at which stored gradients are compared with a target's score
+_SAME = 0.01  # largest median difference relative to the score: samplers store single precision
+_ACCURACY = 1e-6  # difference of the gradients of one model by two compilers
 
 
 def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
-    """A sample with the scores that a sampler stored, checked, and a target that is known at its draws only.
+    """Check stored scores, and return the sample with a target that is known only at its draws.
 
     Parameters
     ----------
     sample : Sample
         With scores.
     label : str
+        Name of the target in reports.
     log_density : ndarray, shape (n,), optional
-        Stored too, for the check.
+        Stored log densities, for the check.
 
     Returns
     -------
     Target, Sample
-        The target raises InputError where it is asked elsewhere; it has no log density, which is of use elsewhere only.
+        The target raises InputError at other points. It has no log density.
 
     Raises
     ------
     InputError
-        As `check_stored` does.
+        As in `check_stored`.
     """
     assert sample.scores is not None
     check_stored(sample, log_density)
@@ -331,65 +325,61 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
             return [places[point.tobytes()] for point in np.ascontiguousarray(points)]
         except KeyError:
             raise InputError(
-                f"{label}: the score is known at the {len(sample)} stored draws only; for others give the model"
+                f"{label}: the score is known only at the {len(sample)} stored draws; pass the model for others"
             ) from None
 
     scores = sample.scores
-    target = Target(
-        score=lambda points: scores[rows(points)],
-        names=sample.names,
-        label=label,
-    )
-    return target, sample
+    return Target(score=lambda points: scores[rows(points)], names=sample.names, label=label), sample
 
 
 def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: str = "") -> None:
-    """Hold gradients that a sampler stored at a sample's draws to a target's score there.
+    """Compare gradients that a sampler stored with a target's score.
 
     Parameters
     ----------
     target : Target
     sample : Sample
     stored : ndarray, shape (n, d), or None
-        Without them nothing is said.
-    remedy : str
-        What to do if they are not the same. Then they must be so to the accuracy of two compilers; else, in whatever
-        precision they are, about so at most draws.
+        Not compared if None.
+    remedy : str, optional
+        Action if they differ, for the message. Then they must agree at all draws to the accuracy of two compilers.
+        Otherwise they must agree approximately at most draws, in any precision.
 
     Raises
     ------
     InputError
-        If they are those of another density, and there is a remedy.
+        If they differ and there is a remedy.
 
     Warns
     -----
     SteinkitWarning
-        The same, without one.
+        If they differ and there is no remedy.
     """
     if stored is None:
         return
     places = some_of(len(sample), _COMPARED)
     score, found = target.score(sample.points[places]), stored[places]
-    usual = np.max if remedy else np.median  # terms as large as the largest may cancel elsewhere
-    scale = np.abs(score) + usual(np.abs(score), axis=0)
+    typical = np.max if remedy else np.median  # terms as large as the largest may cancel elsewhere
+    scale = np.abs(score) + typical(np.abs(score), axis=0)
     difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
-    off = difference.max(axis=0) if remedy else np.median(difference, axis=0)
-    if off.max() <= (_ACCURACY if remedy else _SAME):
+    error = difference.max(axis=0) if remedy else np.median(difference, axis=0)
+    if error.max() <= (_ACCURACY if remedy else _SAME):
         return
-    column = int(off.argmax())
+    column = int(error.argmax())
     row = int(difference[:, column].argmax())
-    said = (
-        f"the gradients that the sampler stored are not those of {target.label}: at draw {places[row] + 1}, coordinate "
-        f"{sample.names[column]!r}, it stored {found[row, column]:.6g}, and the score is {score[row, column]:.6g}; the "
-        f"draws were made for another density: other priors, or other data{f'; {remedy}' if remedy else '?'}"
+    message = (
+        f"the stored gradients are not those of {target.label}: at draw {places[row] + 1}, coordinate "
+        f"{sample.names[column]!r}, the sampler stored {found[row, column]:.6g} and the score is "
+        f"{score[row, column]:.6g}. The draws belong to a density with other priors or other data; "
+        f"{remedy or 'check the model and its data'}"
     )
     if remedy:
-        raise InputError(said)
-    caution([Caution(said)])
+        raise InputError(message)
+    caution([Caution(message)])
 
 
 def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
-    """Hold stored scores to Stein's identity, or to the stored log densities where there are some.
+    """Check stored scores by stored log densities, or else by Stein's identity.
 
     Raises
     ------
@@ -399,8 +389,8 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
     Warns
     -----
     SteinkitWarning
-        If by the moments alone they seem to have another scale: draws that are too wide or too narrow in every
-        coordinate alike look the same.
+        If Stein's identity suggests another scale. Draws that are too wide or too narrow in every coordinate have the
+        same effect.
     """
     assert sample.scores is not None
     if len(sample) < _FEWEST:
@@ -415,23 +405,22 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
     found = f"the median over coordinates of E (x - E x) s is {moment:.3g}, and -1 for draws from the target"
     if moment > 0.0:
         raise InputError(
-            f"the stored gradients have the wrong sign: {found}; were gradients of the potential energy, -log p, "
-            "stored? Negate them"
+            f"the stored gradients have the wrong sign: {found}. Negate gradients of the potential energy, -log p"
         )
     if not 1.0 / _FACTOR < -moment < _FACTOR:
-        said = f"the stored gradients have another scale than the draws: {found}; are they of other parameters?"
-        caution([Caution(said)])
+        message = f"the stored gradients have another scale than the draws: {found}. Check their parameters and units"
+        caution([Caution(message)])
 
 
 def _against_log_density(points: Floats, scores: Floats, log_density: Floats) -> None:
-    """Compare differences of log densities with those that gradients predict, from each draw to a near one."""
+    """Compare differences of log densities between neighboring draws with those that the gradients predict."""
     from scipy.spatial import cKDTree
 
     scale = points.std(axis=0)
     moving = scale > 0.0
     if not moving.any():
         return
-    first = np.unique(points, axis=0, return_index=True)[1]  # repeats of a point say nothing
+    first = np.unique(points, axis=0, return_index=True)[1]  # repeated points carry no information
     if len(first) < _FEWEST:
         return
     places = points[first][:, moving] / scale[moving]
@@ -441,13 +430,13 @@ def _against_log_density(points: Floats, scores: Floats, log_density: Floats) ->
     found = log_density[first[near]] - log_density[first]
     if not predicted.any():
         return
-    # the median of ratios, weighted by how much is predicted: a few long steps through a curved density do not count
+    # the median of the ratios, weighted by the prediction, is robust to a few long steps in a curved density
     order = np.argsort(found / np.where(predicted == 0.0, np.nan, predicted))
     mass = np.cumsum(np.abs(predicted[order]))
     ratio = float((found[order] / predicted[order])[np.searchsorted(mass, 0.5 * mass[-1])])
     if not 1.0 / _FACTOR < ratio < _FACTOR:
-        remedy = "negate them" if -_FACTOR < ratio < -1.0 / _FACTOR else "were they stored for other parameters?"
+        remedy = "negate them" if -_FACTOR < ratio < -1.0 / _FACTOR else "check the parameters that they belong to"
         raise InputError(
-            f"the stored gradients are not those of the stored log densities, which change {ratio:.3g} times as much "
-            f"between near draws as the gradients say; {remedy}"
+            f"the stored gradients do not match the stored log densities, which change {ratio:.3g} times as much "
+            f"between neighboring draws as the gradients predict; {remedy}"
         )

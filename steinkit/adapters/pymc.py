@@ -1,15 +1,14 @@
-"""PyMC: a model, and what `pm.sample` or nutpie drew from it.
+"""PyMC: models, and draws of `pymc.sample` or nutpie.
 
-PyMC samples value variables, one for each free variable: the variable itself, or its transform (``tau_log__``). Their
-joint density, log |J| included, is `Model.logp`, and the transforms are PyMC's own, `Transform.forward`.
+PyMC samples value variables, one per free variable: the variable itself, or its transform (``tau_log__``). Their joint
+density, including log |J|, is `Model.logp`; the transforms are `Transform.forward`.
 
-PyTensor has the graphs of log density, gradient and transforms for one point. They are vectorised over points
-(`vectorize_graph`), and since points do not meet, one gradient of the sum of all log densities holds the gradient at
-each. NumPy runs them: no compiler is needed.
+PyTensor has graphs of log density, gradient and transforms for one point. They are vectorized over points
+(`vectorize_graph`). The gradient of the sum over points contains the gradient at each point. NumPy evaluates the graphs
+without a compiler.
 
-nutpie can store draws in unconstrained space with the gradients there, and then no model is needed. It names a
-coordinate by PyMC's value variable and the entry's position, ``tau_log__``, ``theta_0``; what it stores of these
-variables beside says where they come from.
+nutpie can store draws in unconstrained space with their gradients; then no model is needed. It names a coordinate by
+the value variable and the position of the entry, ``tau_log__``, ``theta_0``. The stored value variables identify them.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
-# What PyMC calls a transform, and where the variables live that it is for.
+# space of `Parameter` by the name of a transform
 SPACES = {
     "log": "positive",
     "log_exp_m1": "other",
@@ -50,35 +49,34 @@ _BOXES: dict[str, tuple[Any, ...]] = {"circular": (None, None), "log": (0.0, Non
 
 
 def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Sample]:
-    """A PyMC model and draws of its parameters as a target and a sample, in the space that PyMC samples in.
+    """Convert a PyMC model and draws to a target and a sample in unconstrained space.
 
     Parameters
     ----------
     model : pymc.Model
-        With continuous free variables. Data of `pymc.Data` are taken as they are now.
+        With continuous free variables. `pymc.Data` have their current values.
     draws : InferenceData, DataTree, Dataset, or dict of arrays
-        What `pymc.sample` returns; of the variables as the model names them, not of the transformed ones.
+        Result of `pymc.sample`: draws of the variables under their own names, not of the transformed ones.
     mode : optional
-        PyTensor's mode. Unless given, NumPy runs the graph, vectorised over draws, which takes a second or two to
-        compile. ``"NUMBA"``, ``"JAX"`` or PyTensor's own default (``pytensor.config.mode``) take half a minute, and
-        pay for it where one score of all the data takes milliseconds.
+        Mode of PyTensor. By default NumPy evaluates the graph, vectorized over draws, after one or two seconds of
+        compilation. ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``) compile for half a minute,
+        which is worthwhile if one score over all data takes milliseconds.
 
     Returns
     -------
     Target
-        A `Posterior` where observed variables have one length N along their first axis, so that they tell N data;
-        everything else, potentials included, is its prior. Its likelihood terms are computed for all data however
-        small the batch: a batch of a PyMC model costs what all data cost. Else a plain `Target`. A variable that the
-        model was told not to transform stays as it is, with its bounds.
+        A `Posterior` if all observed variables have the same length N along the first axis of their log density; all
+        other terms, including potentials, are its prior. A batch costs as much as all data. Otherwise a plain `Target`.
+        A variable without transform keeps its bounds.
     Sample
-        Of the unconstrained variables, named by the model's coordinates: ``mu``, ``log tau``, ``theta[Choate]``.
-        Deterministic variables are left out.
+        Unconstrained variables, named by the model's coordinates: ``mu``, ``log tau``, ``theta[Choate]``. Deterministic
+        variables are ignored.
 
     Raises
     ------
     InputError
         If the model has discrete variables, or a density that is random (`pymc.Minibatch`), in single precision or
-        without gradient; or if the draws are not of its parameters, with their shapes and labels.
+        without gradient; or if parameters have no draws, or draws with other shapes or labels.
     MissingDependencyError
         If PyMC is not installed (``pip install 'steinkit[pymc]'``).
 
@@ -95,10 +93,10 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
 
 
 def pymc_model(model: Any, *, mode: Any = None) -> Model:
-    """What a PyMC model says of its posterior; `from_pymc` without draws."""
+    """Return the posterior of a PyMC model; `from_pymc` also converts draws."""
     pymc = imported("pymc", "PyMC", "pymc")
     if not isinstance(model, pymc.Model):
-        raise UsageError(f"from_pymc takes a pymc.Model; received {type(model).__name__}")
+        raise UsageError(f"expected a pymc.Model, got {type(model).__name__}")
     label = f"PyMC model {model.name}" if model.name else "PyMC model"
     _require_smooth(model, label)
     shapes = {name: tuple(map(int, shape)) for name, shape in model.eval_rv_shapes().items()}
@@ -116,9 +114,9 @@ def pymc_model(model: Any, *, mode: Any = None) -> Model:
 
 
 class _PyMCPosterior(Posterior):
-    """The posterior of a PyMC model in unconstrained space; its data are the numbers 0 to N - 1 of the data.
+    """The posterior of a PyMC model in unconstrained space, over the data indices 0 to N - 1.
 
-    The model computes the likelihood of all data, from which a batch is taken: it costs what all data cost.
+    The model evaluates the likelihood of all data; a batch is a selection of its terms and costs as much.
     """
 
     def __init__(self, graphs: Graphs, size: int, names: tuple[str, ...], bounds: Floats | None, label: str) -> None:
@@ -137,7 +135,7 @@ class _PyMCPosterior(Posterior):
         )
 
     def _gradient(self, thetas: Floats, rows: Integers) -> Floats:
-        """Gradient of the log likelihood of each parameter's own batch, (K, d) and (K, b) -> (K, d)."""
+        """Return gradients of the log likelihood of batches, (K, d) and (K, b) -> (K, d)."""
         times = np.zeros((len(thetas), self.size))
         np.add.at(times, (np.arange(len(thetas))[:, None], rows), 1.0)
         return self._graphs.grad_log_likelihood(thetas, times)
@@ -150,21 +148,21 @@ class _PyMCPosterior(Posterior):
 
 
 def _require_smooth(model: Any, label: str) -> None:
-    """Refuse models whose density has no score."""
+    """Raise InputError for models without a score."""
     if not model.free_RVs:
-        raise InputError(f"{label} has no free variables; nothing was inferred")
+        raise InputError(f"expected free variables in {label}, got none")
     named = [rv.name for rv in model.basic_RVs if type(rv.type).__name__ == "XTensorType"]
     if named:
         raise InputError(
-            f"{label} has variables of pymc.dims ({', '.join(named)}), whose transforms are not read; write them "
-            'with pymc itself and dims="..."'
+            f"{label} has variables of pymc.dims ({', '.join(named)}), which are not supported; define them with pymc "
+            'and dims="..."'
         )
     refuse_discrete([rv.name for rv in model.free_RVs if rv.dtype[:5] != "float"], label)
     single = [rv.name for rv in model.free_RVs if rv.dtype != "float64"]
     if single:
         raise InputError(
-            f"{label} is in single precision ({', '.join(single)}): a score needs double precision; set "
-            "pytensor.config.floatX = 'float64' before the model is built"
+            f"expected double precision in {label}, got single precision of {', '.join(single)}; set "
+            "pytensor.config.floatX = 'float64' before building the model"
         )
 
 
@@ -179,13 +177,13 @@ def _parameter(model: Any, rv: Any, shapes: dict[str, tuple[int, ...]]) -> Param
 
 
 def _labels(model: Any, name: str, shape: tuple[int, ...]) -> Labels | None:
-    """The model's own labels along each axis of a variable, its coordinates' values; None if no axis has any."""
+    """Return the model's labels along each axis of a variable; None if no axis has labels."""
     dims = model.named_vars_to_dims.get(name) or (None,) * len(shape)
     values = [model.coords.get(dim) for dim in dims]
     if not any(value is not None for value in values):
         return None
     numbered = positions(shape)
-    index = imported("pandas", "pandas", "pymc").Index  # as xarray keeps coordinates, dates above all
+    index = imported("pandas", "pandas", "pymc").Index  # converts dates as xarray does
     return tuple(
         numbered[axis] if value is None else tuple(map(str, index(value).values)) for axis, value in enumerate(values)
     )
@@ -201,70 +199,69 @@ def _space(transform: Any, rv: Any) -> str:
 
 
 def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
-    """Bounds of a variable's coordinates, shape (k, 2): infinite ones unless the model leaves it untransformed.
+    """Return the bounds of a variable's coordinates, shape (k, 2); infinite if it is transformed.
 
     Raises
     ------
     InputError
-        If it is left untransformed where its support is no box with fixed bounds.
+        If it is not transformed and its support is not a box with fixed bounds.
     """
-    usual: Any = None
+    default: Any = None
     if model.rvs_to_transforms[rv] is None:
-        usual = imported("pymc.distributions.transforms", "PyMC", "pymc")._default_transform(rv.owner.op, rv)
-    limits = _BOXES.get(usual.name if usual else "circular")
-    if usual and usual.name == "interval":
-        given = usual.args_fn(*rv.owner.inputs)
+        default = imported("pymc.distributions.transforms", "PyMC", "pymc")._default_transform(rv.owner.op, rv)
+    limits = _BOXES.get(default.name if default else "circular")
+    if default and default.name == "interval":
+        given = default.args_fn(*rv.owner.inputs)
         limits = tuple(None if limit is None else _constant(limit, model, rv) for limit in given)
     if limits is None:
         raise InputError(
-            f"{rv.name} is left untransformed (transform=None, default_transform=None), and its support "
-            f"({SPACES.get(usual.name, usual.name)}) is not a box: leave PyMC its default transform"
+            f"{rv.name} has no transform (transform=None, default_transform=None), and its support "
+            f"({SPACES.get(default.name, default.name)}) is not a box; use PyMC's default transform"
         )
     ends = [infinite if limit is None else limit for limit, infinite in zip(limits, (-np.inf, np.inf), strict=True)]
     return np.stack([np.broadcast_to(end, parameter.free_shape).ravel() for end in ends], axis=1)
 
 
 def _constant(limit: Any, model: Any, rv: Any) -> Any:
-    """The value of a bound; InputError if it is no constant."""
+    """Return the value of a bound; InputError if it is not constant."""
     tensor = _pytensor("tensor").as_tensor_variable(limit)
     ancestors = _pytensor("graph.traversal").ancestors([tensor])
     others = sorted({each.name for each in ancestors if each in model.basic_RVs})
     if others:
         raise InputError(
-            f"{rv.name} is left untransformed, and its support depends on {', '.join(others)}: leave PyMC its default "
-            "transform"
+            f"{rv.name} has no transform, and its support depends on {', '.join(others)}; use PyMC's default transform"
         )
     return tensor.eval()
 
 
-_BLOCK_FLOATS = 1 << 20  # of log densities' terms computed at once
+_BLOCK_FLOATS = 1 << 20  # terms of log densities evaluated at once
 
 
 class Graphs:
-    """What is computed of a PyMC model, each compiled when it is first asked for.
+    """Functions of a PyMC model, each compiled on the first call.
 
     Parameters
     ----------
     model : pymc.Model
     free_shapes : sequence of tuple of int
-        Of the value variables, in the order of the model's free variables.
+        Shapes of the value variables, in the order of the model's free variables.
     mode : optional
-        PyTensor's; None for NumPy.
+        Mode of PyTensor; None for NumPy.
     label : str
-        How messages call the model.
+        Name of the model in messages.
 
     Attributes
     ----------
     data_length : int or None
-        How many data the observed variables tell: their common length along the first axis of their log density.
+        Number of data points N: the common length of the observed variables along the first axis of their log density.
     log_density, log_prior : callable, (n, d) -> (n,)
-        Log density, and the same without the observed variables.
+        Log density with and without the observed variables.
     score, grad_log_prior : callable, (n, d) -> (n, d)
         Their gradients.
     log_likelihood : callable, (n, d) -> (n, N)
-        Of every datum.
+        Log likelihood of every data point.
     grad_log_likelihood : callable, (n, d) and (n, N) -> (n, d)
-        Gradient of the data's log likelihood, each as many times as the second argument says.
+        Gradient of the log likelihood, with the multiplicity of each data point as second argument.
     """
 
     def __init__(self, model: Any, free_shapes: Sequence[tuple[int, ...]], mode: Any, label: str) -> None:
@@ -290,13 +287,13 @@ class Graphs:
         self.grad_log_likelihood = self._lazily(lambda: self._weighted_gradient(likelihood))
 
     def unconstrain(self, draws: dict[str, Floats]) -> Floats:
-        """The model's transforms of its variables, {name: (n, *shape)} -> (n, d)."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite is told of by its draw
+        """Apply the model's transforms, {name: (n, *shape)} -> (n, d)."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # `Model` reports values that are not finite
             return np.asarray(self._forward(*(draws[rv.name] for rv in self._model.free_RVs)), dtype=np.float64)
 
     @cached_property
     def _forward(self) -> Any:
-        """Transforms of all free variables; a transform may depend on other variables, whose draws stand for them."""
+        """Transforms of all free variables, which may depend on draws of other variables."""
         replace, tensor = _pytensor("graph.replace"), _pytensor("tensor")
         transformed, inputs = [], {}
         for rv in self._model.free_RVs:
@@ -315,7 +312,7 @@ class Graphs:
         return self._function(list(many.values()), tensor.concatenate(columns, axis=1), on_unused_input="ignore")
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
-        """The way back, (n, d) -> {name: (n, *shape)}."""
+        """Apply the inverse transforms, (n, d) -> {name: (n, *shape)}."""
         return dict(zip([rv.name for rv in self._model.free_RVs], self._backward(points), strict=True))
 
     @cached_property
@@ -336,19 +333,19 @@ class Graphs:
         )
 
     def _total(self, terms: list[Any]) -> tuple[list[Any], Any]:
-        """A matrix of n points, and the sum of terms at each of them, (n,)."""
+        """Return a matrix of n points, and the sum of terms at each of them, (n,)."""
         points, at_points = self._points()
         value = _pytensor("graph.replace").vectorize_graph(sum(term.sum() for term in terms), at_points)
-        return [points], value + 0.0 * points.sum(axis=1)  # (n,) of flat priors, too, which know of no point
+        return [points], value + 0.0 * points.sum(axis=1)  # (n,) also for flat priors
 
     def _per_datum(self, likelihood: list[Any]) -> tuple[list[Any], Any]:
-        """A matrix of n points, and the log likelihood of each datum at each of them, (n, N)."""
+        """Return a matrix of n points, and the log likelihood of each data point there, (n, N)."""
         points, at_points = self._points()
         total = sum(term.reshape((term.shape[0], -1)).sum(axis=1) for term in likelihood)
         return [points], _pytensor("graph.replace").vectorize_graph(total, at_points)
 
     def _points(self) -> tuple[Any, dict[Any, Any]]:
-        """A matrix of n points, and the value variables at each of them."""
+        """Return a matrix of n points, and the value variables at each of them."""
         tensor = _pytensor("tensor")
         points = tensor.matrix("points", dtype="float64")
         ends = np.cumsum([prod(shape) for shape in self._shapes])
@@ -359,21 +356,19 @@ class Graphs:
         return points, at_points
 
     def _gradient_of(self, inputs: list[Any], values: Any) -> Any:
-        """The gradient of the sum of values with respect to the first input."""
+        """Return the gradient of the sum of values with respect to the first input."""
         gradient = _pytensor("gradient")
         try:
             derivative = gradient.grad(values.sum(), inputs[0])
         except (gradient.NullTypeGradError, NotImplementedError) as error:
-            raise InputError(
-                f"the log density of {self._label} has no gradient in PyTensor, and so no score: {error}"
-            ) from None
+            raise InputError(f"the log density of {self._label} has no gradient in PyTensor: {error}") from None
         return self._function(inputs, derivative)
 
     def _function(self, inputs: list[Any], outputs: Any, **options: Any) -> Any:
         compile_graph = imported("pytensor", "PyTensor", "pymc").function
         if self._mode is not None:
             return compile_graph(inputs, outputs, mode=self._mode, **options)
-        with warnings.catch_warnings():  # NumPy brings a BLAS of its own
+        with warnings.catch_warnings():  # NumPy has its own BLAS
             warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS", category=UserWarning)
             return compile_graph(inputs, outputs, mode=_numpy_mode(), **options)
 
@@ -383,12 +378,12 @@ class Graphs:
         return self._gradient_of([points, times], terms * times)
 
     def _lazily(self, compiled: Callable[[], Any]) -> Callable[..., Floats]:
-        """A function that is compiled when it is first called, and called for a block of points at a time."""
+        """Return a function that is compiled on the first call and evaluated in blocks of points."""
         compiled = cache(compiled)
 
         def function(points: Floats, *others: Floats) -> Floats:
             parts = []
-            with np.errstate(all="ignore"):  # a Target names the point at which a value is not finite
+            with np.errstate(all="ignore"):  # `Target` reports values that are not finite
                 for begin in range(0, max(1, len(points)), self._block):
                     rows = slice(begin, begin + self._block)
                     parts.append(compiled()(points[rows], *(other[rows] for other in others)))
@@ -397,7 +392,7 @@ class Graphs:
         return function
 
     def _shapes_of(self, terms: list[Any]) -> list[tuple[int, ...]]:
-        """Shapes of terms of the log density, at any point."""
+        """Return the shapes of terms of the log density."""
         known = [term.type.shape for term in terms]
         if all(None not in shape for shape in known):
             return known
@@ -413,22 +408,21 @@ def _pytensor(module: str) -> Any:
 
 
 def _numpy_mode() -> Any:
-    """PyTensor's rewrites of the graph, those that make it stable included, and NumPy to run it.
+    """Return a mode with PyTensor's rewrites of the graph, evaluated by NumPy.
 
-    Elementwise operations stay apart: what fuses them is for compilers. `slogdet_specialization` fails on the
-    determinants of many matrices at once (PyTensor 2.38).
+    Fusion of elementwise operations is for compilers. `slogdet_specialization` fails for determinants of several
+    matrices (PyTensor 2.38).
     """
     modes = _pytensor("compile.mode")
     mode = modes.Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace", "slogdet_specialization")
-    return mode.register(
-        (_in_functions_of_numpy(), 48.5)
-    )  # after all that makes the graph stable, and joins sums and products
+    # after the rewrites for stability and those that join sums and products
+    return mode.register((_in_functions_of_numpy(), 48.5))
 
 
 def _in_functions_of_numpy() -> Any:
-    """Replace what PyTensor computes entry by entry, in Python, by functions that NumPy has.
+    """Return a rewriter to NumPy functions for operations that PyTensor evaluates entry by entry in Python.
 
-    They are log(1 + exp(x)), and sums and products of three arrays or more.
+    These are log(1 + exp(x)), and sums and products of three or more arrays.
     """
     rewriting, tensor = _pytensor("graph.rewriting.basic"), _pytensor("tensor")
     softplus, elementwise = _pytensor("scalar.math").Softplus, _pytensor("tensor.elemwise").Elemwise
@@ -450,7 +444,7 @@ def _in_functions_of_numpy() -> Any:
 
 
 def _data_as_constants(model: Any) -> dict[Any, Any]:
-    """The data of `pymc.Data` and the lengths of dimensions, as they are now."""
+    """Return the current values of `pymc.Data` and of the lengths of dimensions as constants."""
     tensor, shared = _pytensor("tensor"), _pytensor("compile.sharedvalue")
     found = [*model.data_vars, *model.dim_lengths.values()]
     return {
@@ -461,19 +455,19 @@ def _data_as_constants(model: Any) -> dict[Any, Any]:
 
 
 def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any]:
-    """The terms of the log density with log |J|: of the free variables, of the observed ones, and the potentials.
+    """Return the terms of the log density with log |J|: free variables, observed variables, potentials.
 
     Raises
     ------
     InputError
-        If they are random.
+        If a term is random.
     """
     tensor, replace, traversal = _pytensor("tensor"), _pytensor("graph.replace"), _pytensor("graph.traversal")
     terms = [tensor.as_tensor_variable(term) for term in model.logp(sum=False)]
     if any(_is_random(node.op) for node in traversal.apply_ancestors(terms)):
         raise InputError(
-            f"the log density of {label} is another one every time, since parts of it are drawn at random "
-            "(pymc.Minibatch, pymc.Simulator): hand over the model with all of its data"
+            f"the log density of {label} is random (pymc.Minibatch, pymc.Simulator); pass the model with all of its "
+            "data"
         )
     if data:
         terms = list(replace.clone_replace(terms, data, rebuild_strict=False))
@@ -481,9 +475,9 @@ def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any
 
 
 def _without_checks(terms: list[Any]) -> list[Any]:
-    """The same with minus infinity where PyMC would raise ParameterValueError.
+    """Replace checks that raise ParameterValueError by minus infinity.
 
-    Of one point, before the terms are vectorized: a check there is of all points together.
+    This precedes vectorization, after which a check would apply to all points together.
     """
     switch = imported("pymc.logprob.utils", "PyMC", "pymc").local_check_parameter_to_ninf_switch
     graph = imported("pytensor.graph.fg", "PyTensor", "pymc").FunctionGraph(outputs=terms, copy_inputs=False)
@@ -492,7 +486,7 @@ def _without_checks(terms: list[Any]) -> list[Any]:
 
 
 def _is_random(op: Any) -> bool:
-    """Whether an operation draws at random, or one of those that it consists of."""
+    """Return whether an operation, or one inside it, draws random numbers."""
     inner = getattr(op, "fgraph", None)
     if inner is not None and any(_is_random(node.op) for node in inner.apply_nodes):
         return True
@@ -504,30 +498,30 @@ _HOW = "nutpie.sample(model, store_unconstrained=True, store_gradient=True)"
 
 
 def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
-    """Draws of nutpie as a target and a sample, in the space that nutpie samples in.
+    """Convert draws of nutpie to a target and a sample in unconstrained space.
 
     Parameters
     ----------
     trace : InferenceData or DataTree
-        What ``nutpie.sample(..., store_unconstrained=True, store_gradient=True)`` returns.
+        Result of ``nutpie.sample(..., store_unconstrained=True, store_gradient=True)``.
     model : pymc.Model, optional
-        What was compiled for nutpie; without it the score is known at the stored draws only, where it is what nutpie
-        stored.
+        The model that was compiled for nutpie. Without it the score is known only at the stored draws.
 
     Returns
     -------
     Target
-        That of `from_pymc`, where the model is given.
+        As in `from_pymc`, if the model is given.
     Sample
-        The stored draws with the stored gradients as scores, if there are any, named as `from_pymc` names them; but
-        without the model an interval's is ``unconstrained p``, since one end may be open, and where what was stored
-        does not tell the variables apart, as of Stan's models, names are nutpie's own.
+        Stored draws, with stored gradients as scores, named as in `from_pymc`. Without the model, a coordinate of an
+        interval is named ``unconstrained p``, because the interval may be open on one side, and names are those of
+        nutpie if the trace does not identify the variables, as for Stan models.
 
     Raises
     ------
     InputError
-        If the draws or gradients were not stored, are of another model than that given, or if the gradients are not
-        those of the log density: they are held to its stored values.
+        If the draws or gradients were not stored, belong to another model, or do not match the stored log densities.
+    UsageError
+        If ``trace`` is not an InferenceData or DataTree.
 
     Examples
     --------
@@ -542,7 +536,7 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     stored = stats.labels[_POINTS][0]
     if model is not None:
         return _of_model(model, stats, stored, points, scores)
-    sample = Sample(points=points, scores=scores, names=_names(trace, stored), **_beside(stats))
+    sample = Sample(points=points, scores=scores, names=_names(trace, stored), **_extra(stats))
     log_density = _matrix(stats, _LOG_DENSITY)[:, 0] if _LOG_DENSITY in stats.labels else None
     return from_stored(sample, "gradients stored by nutpie", log_density)
 
@@ -550,79 +544,76 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
 def _of_model(
     model: Any, stats: NamedDraws, stored: tuple[str, ...], points: Floats, scores: Floats | None
 ) -> tuple[Target, Sample]:
-    """The model's own target, and the stored draws in the order of its coordinates."""
-    described = pymc_model(model)
+    """Return the model's target, and the stored draws in the order of its coordinates."""
+    found = pymc_model(model)
     values = [model.rvs_to_values[rv].name for rv in model.free_RVs]
     wanted = [
         label
-        for name, each in zip(values, described.parameters, strict=True)
+        for name, each in zip(values, found.parameters, strict=True)
         for label in _stored_labels(name, each.free_shape)
     ]
     if sorted(wanted) != sorted(stored):
         missing = [label for label in wanted if label not in stored] or [x for x in stored if x not in wanted]
         raise InputError(
-            f"nutpie stored {len(stored)} coordinates and the model has {len(wanted)}; {missing[0]!r} is on one side "
-            "only: hand over the model that was compiled"
+            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}, and only one side has "
+            f"{missing[0]!r}; pass the model that was compiled"
         )
     order = [stored.index(label) for label in wanted]
     sample = Sample(
         points=points[:, order],
         scores=None if scores is None else scores[:, order],
-        names=described.names,
-        **_beside(stats),
+        names=found.names,
+        **_extra(stats),
     )
-    target = described.target_of(sample)
+    target = found.target_of(sample)
     check(target, sample)
-    hold_stored(target, sample, sample.scores, "hand over the model that was compiled")
+    hold_stored(target, sample, sample.scores, "pass the model that was compiled")
     return target, sample
 
 
 def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:
-    """The statistics of a trace; InputError if some that are needed were not stored."""
+    """Return the statistics of a trace; InputError if required ones were not stored."""
     if not is_tree(trace):
         raise UsageError(
-            "from_nutpie takes the InferenceData or DataTree that nutpie.sample returned, and then the model; received "
+            "expected from_nutpie(trace, model) with the InferenceData or DataTree of nutpie.sample, got "
             f"{type(trace).__name__}"
         )
     try:
         stats = read_draws(trace, group="sample_stats")
     except InputError as error:
-        raise InputError(f"{error}; nutpie's own trace is wanted, or else from_pymc(model, trace)") from None
+        raise InputError(f"{error}; pass the trace of nutpie, or use from_pymc(model, trace)") from None
     missing = [name for name in wanted if name not in stats.labels]
     if missing:
-        raise InputError(
-            f"{stats.source} has no {' and no '.join(missing)}: nutpie stores them when asked to, {_HOW}; or take the "
-            "draws with their PyMC model, from_pymc(model, trace)"
-        )
+        raise InputError(f"{stats.source} has no {' and no '.join(missing)}; use {_HOW}, or from_pymc(model, trace)")
     return stats
 
 
-def _beside(stats: NamedDraws) -> dict[str, Any]:
-    """Labels, divergences and energies of all draws."""
+def _extra(stats: NamedDraws) -> dict[str, Any]:
+    """Return labels, divergences and energies of all draws."""
     return {name: getattr(stats, name) for name in ("chain", "draw", "divergent", "energy")}
 
 
 def _matrix(stats: NamedDraws, name: str) -> Floats:
-    """A statistic of all draws, one chain after the other, shape (n, its entries)."""
+    """Return a statistic of all draws, chain by chain, shape (n, number of entries)."""
     rows = stats.variable(name).rows
     return np.asarray(rows.reshape(len(rows), -1), dtype=np.float64)
 
 
 def _names(trace: Any, stored: tuple[str, ...]) -> tuple[str, ...]:
-    """The coordinates' names in steinkit's words, as far as the trace tells what nutpie's own stand for."""
+    """Return the coordinates' names, as in `from_pymc` if the trace identifies the variables."""
     labels = dict(read_draws(trace).labels)
-    with suppress(InputError):  # older ones of nutpie have these variables in the posterior
+    with suppress(InputError):  # old versions of nutpie store these variables in the posterior
         labels.update(read_draws(trace, group="unconstrained_posterior").labels)
-    words: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for name in labels:
         own = _stored_labels(name, tuple(map(len, labels[name])))
         if set(own) <= set(stored):
-            words.update(zip(own, _coordinates(name, labels), strict=True))
-    return tuple(words.get(label, label) for label in stored)
+            renamed.update(zip(own, _coordinates(name, labels), strict=True))
+    return tuple(renamed.get(label, label) for label in stored)
 
 
 def _coordinates(name: str, labels: Mapping[str, Labels]) -> tuple[str, ...]:
-    """Names of a value variable's coordinates: of ``tau_log__`` ``log tau``."""
+    """Return the names of a value variable's coordinates: ``log tau`` for ``tau_log__``."""
     own = labels[name]
     variable, space = name, "real"
     if name.endswith("__"):
@@ -631,13 +622,13 @@ def _coordinates(name: str, labels: Mapping[str, Labels]) -> tuple[str, ...]:
         if known:
             transform = max(known, key=len)
             variable = name.removesuffix(f"_{transform}__")
-        space = SPACES.get(transform, "other")  # an interval may be open to one side
+        space = SPACES.get(transform, "other")  # an interval may be open on one side
     constrained = labels.get(variable, own)
     free = tuple(map(len, own))
     return Parameter(variable, tuple(map(len, constrained)), space, free).free_names(constrained)
 
 
 def _stored_labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    """What nutpie calls the coordinates of a value variable: ``theta_0``, ``Sigma_0.1``."""
+    """Return nutpie's names of the coordinates of a value variable: ``theta_0``, ``Sigma_0.1``."""
     indices = product(*map(range, shape))
     return [f"{name}_{'.'.join(map(str, index))}" if index else name for index in indices]

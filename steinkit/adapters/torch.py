@@ -1,9 +1,9 @@
 """Log densities and draws of PyTorch.
 
-A log density in PyTorch is a function of one point, a tensor or a dict of tensors, or of a batch of them; which of the
-two is found by calling it. Functions of one point are mapped over points by `torch.func.vmap`, so both become a
-function of n points with n values, and one backward pass through their sum gives all n scores: the value at a point
-depends on that point only. PyTorch knows no model, so nothing says that tau is positive unless `constraints` do.
+A log density in PyTorch is a function of one point, a tensor or a dict of tensors, or of a batch of points; a call
+determines which. `torch.func.vmap` maps functions of one point over points. The score is one backward pass through the
+sum over points, because the value at a point depends only on that point. PyTorch has no model that states the support
+of a parameter; `constraints` do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean,
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target, described
 
-_BLOCK = 1024  # points a call: a function of N data holds an array of this many times N numbers
+_BLOCK = 1024  # points per call; a function of N data points needs arrays of 1024 N numbers
 
 
 def from_torch(
@@ -34,39 +34,40 @@ def from_torch(
     bounds: ArrayLike | None = None,
     label: str = "PyTorch log density",
 ) -> tuple[Target, Sample]:
-    """A log density in PyTorch as a target, and draws as a sample of it.
+    """Convert a log density in PyTorch and draws to a target and a sample.
 
     Parameters
     ----------
     log_density : callable, or distribution of torch.distributions
-        Takes a point in the form of one of the draws and returns its log density, up to a constant; or takes n of
-        them and returns n values. Where both would do, it is taken as a function of a point. Run in double precision,
-        on the device of the draws.
+        Returns the log density, up to a constant, of a point in the form of one of the draws, or n values for n points.
+        If both are possible, it is a function of one point. It runs in double precision on the device of the draws.
     draws : tensor, or dict of str to tensor
-        A tensor of shape (n,), (n, d) or (chains, n, d); or one a parameter, each of shape (n, *shape), as Pyro's
-        `get_samples` returns them.
+        A tensor of shape (n,), (n, d) or (chains, n, d), or one tensor per parameter of shape (n, *shape), as returned
+        by `get_samples` of Pyro.
     constraints : dict of str to torch.distributions.constraints.Constraint, optional
-        Of the parameters of a dict that are not free: they are transformed by `torch.distributions.biject_to`, and the
-        log density gets log |J| added.
+        Constraints of the parameters of a dict. They are transformed by `torch.distributions.biject_to`, and log |J| is
+        added to the log density.
     names : sequence of str, or dict of str to sequence of str, optional
-        Names of the d coordinates of a tensor; or labels along the first axis of parameters of a dict.
+        Names of the d coordinates of a tensor, or labels along the first axis of parameters of a dict.
     dims : {("draw",), ("chain", "draw"), ("draw", "chain")}, optional
-        What the leading axes of the tensor, or of all tensors of a dict, count; of a dict ("draw",) if not given.
+        Leading axes of the tensor, or of all tensors of a dict; ("draw",) by default for a dict.
     bounds : array_like, shape (d, 2), optional
-        Of the support, for the coordinates of a tensor.
+        Bounds of the support for the coordinates of a tensor.
     label : str
-        How reports call the target.
+        Name of the target in reports.
 
     Returns
     -------
     Target, Sample
-        In unconstrained space where there are constraints.
+        In unconstrained space if there are constraints.
 
     Raises
     ------
     InputError
-        If `log_density` returns anything but one value a point, or its gradient cannot be had; if a draw is not finite
-        or outside of its constraint.
+        If `log_density` does not return one value per point or cannot be differentiated, or a draw is not finite or
+        violates its constraint.
+    UsageError
+        If the arguments do not apply to this kind of draws.
     MissingDependencyError
         If PyTorch is not installed (``pip install 'steinkit[torch]'``).
 
@@ -79,24 +80,26 @@ def from_torch(
     """
     torch = imported("torch", "PyTorch", "torch")
     if constraints is not None and not isinstance(constraints, Mapping):
-        raise UsageError(f"constraints is a dict, a constraint a parameter; received {type(constraints).__name__}")
+        raise UsageError(
+            f"constraints must be a dict with one constraint per parameter; got {type(constraints).__name__}"
+        )
     if is_xarray(draws):
         raise UsageError(
-            f"from_torch takes tensors or arrays; received {type(draws).__name__}: hand over a dict of the "
-            'parameters\' arrays, {"tau": posterior["tau"].values, ...}, with dims=("chain", "draw")'
+            f"expected tensors or arrays, got {type(draws).__name__}; pass a dict of arrays, "
+            '{"tau": posterior["tau"].values, ...}, with dims=("chain", "draw")'
         )
     function = log_density if callable(log_density) else getattr(log_density, "log_prob", None)
     if function is None:
         raise UsageError(
-            f"log_density must be a function or a distribution with log_prob; received {type(log_density).__name__}"
+            f"log_density must be a function or a distribution with log_prob; got {type(log_density).__name__}"
         )
     if isinstance(draws, Mapping):
         if bounds is not None:
-            raise UsageError("bounds are for draws in one tensor; say constraints= of the parameters of a dict")
+            raise UsageError("bounds= applies to draws in one tensor; use constraints= for the parameters of a dict")
         model, values = _named(torch, function, draws, constraints or {}, names, dims, label)
         return model.bind(values, dims=("chain", "draw"))
     if constraints or isinstance(names, Mapping):
-        raise UsageError("constraints= and a dict of labels are for draws in a dict of tensors; received one tensor")
+        raise UsageError("constraints= and a dict of labels apply to draws in a dict of tensors; got one tensor")
     return _unnamed(torch, function, _tensor(torch, draws, "draws").double(), names, dims, bounds, label)
 
 
@@ -136,18 +139,18 @@ def _named(
     dims: Sequence[str] | None,
     label: str,
 ) -> tuple[Model, dict[str, Floats]]:
-    """The model that draws by name speak of, and these draws, (chains, n, *shape) each."""
+    """Return the model of draws by name, and these draws with shape (chains, n, *shape)."""
     if not draws:
-        raise InputError("the draws are an empty dict; a tensor a parameter is wanted")
+        raise InputError("expected draws with one tensor per parameter, got an empty dict")
     if names is not None and not isinstance(names, Mapping):
         raise UsageError(
-            f"names of draws in a dict are its keys; give labels as names={{{next(iter(draws))!r}: [...]}}"
+            f"draws in a dict are named by its keys; pass labels as names={{{next(iter(draws))!r}: [...]}}"
         )
     labels = names or {}
     for given in (*constraints, *labels):
         if given not in draws:
             raise UsageError(
-                f"there are no draws of {given!r}{did_you_mean(given, draws)}; they are of {', '.join(draws)}"
+                f"expected one of the parameters {', '.join(draws)}, got {given!r}{did_you_mean(given, draws)}"
             )
     tensors = {name: _tensor(torch, values, name) for name, values in draws.items()}
     refuse_discrete([name for name, values in tensors.items() if not values.is_floating_point()], label)
@@ -208,7 +211,7 @@ def _named(
 
 
 def _target(torch: Any, density: Callable[[Any], Any], *, device: Any, **fields: Any) -> Target:
-    """The target of a differentiable function of n points, (n, d) -> (n,)."""
+    """Return the target of a differentiable function of n points, (n, d) -> (n,)."""
 
     def tensor(points: Floats) -> Any:
         return torch.as_tensor(points, dtype=torch.float64, device=device)
@@ -226,8 +229,8 @@ def _target(torch: Any, density: Callable[[Any], Any], *, device: Any, **fields:
             total = density(block).sum()
         if not total.requires_grad:
             raise InputError(
-                "log_density's value does not depend on its argument in a way that PyTorch can differentiate; compute "
-                "it with PyTorch alone, without .detach(), .item(), .numpy() or torch.no_grad()"
+                "PyTorch cannot differentiate log_density; compute it with PyTorch only, without .detach(), .item(), "
+                ".numpy() or torch.no_grad()"
             )
         return torch.autograd.grad(total, block)[0]
 
@@ -235,26 +238,26 @@ def _target(torch: Any, density: Callable[[Any], Any], *, device: Any, **fields:
 
 
 def _over_rows(torch: Any, function: Callable[[Any], Any], rows: Any) -> Callable[[Any], Any]:
-    """A user's function as one of n points with n values, by what it returns for the first draws."""
+    """Return a user's function as a function of n points with n values."""
     few = _taken(rows, slice(0, 2))
     n = _length(few)
     with torch.no_grad():
-        of_point, said_of_point = _shape(function, _taken(rows, 0))
+        of_point, of_point_text = _shape(function, _taken(rows, 0))
         if of_point == ():
             return _mapped(torch, function, few)
-        of_batch, said_of_batch = _shape(function, few)
+        of_batch, of_batch_text = _shape(function, few)
         if of_batch == (n,):
             _require_separate(torch, function, few)
             return function
-    remedy = _remedy(of_point, said_of_point, said_of_batch)
+    remedy = _remedy(of_point, of_point_text, of_batch_text)
     raise InputError(
         "log_density must return one number for a point, or n numbers for n points; for the first draw it "
-        f"{said_of_point}, for the first {n} together it {said_of_batch}{remedy}"
+        f"{of_point_text}, for the first {n} draws it {of_batch_text}{remedy}"
     )
 
 
 def _mapped(torch: Any, function: Callable[[Any], Any], few: Any) -> Callable[[Any], Any]:
-    """A function of one point over many: by vmap, or one after the other where vmap cannot, as with branches."""
+    """Map a function of one point over points by vmap, or one by one if vmap fails, as with branches."""
 
     def one_by_one(rows: Any) -> Any:
         return torch.stack([function(_taken(rows, k)) for k in range(_length(rows))])
@@ -264,7 +267,7 @@ def _mapped(torch: Any, function: Callable[[Any], Any], few: Any) -> Callable[[A
         found = over_all(few)
     except SteinkitError:
         raise
-    except Exception:  # whatever vmap does not know how to map
+    except Exception:  # vmap does not support all operations
         return one_by_one
     return over_all if torch.allclose(found, one_by_one(few), rtol=1e-6, equal_nan=True) else one_by_one
 
@@ -273,13 +276,13 @@ def _require_separate(torch: Any, function: Callable[[Any], Any], few: Any) -> N
     together, alone = function(few)[0], function(_taken(few, slice(0, 1)))[0]
     if not torch.allclose(together, alone, rtol=1e-6, equal_nan=True):
         raise InputError(
-            f"log_density of the first draw is {float(alone):.6g} alone and {float(together):.6g} beside another: its "
-            "value at a point must depend on that point only; write it for one point"
+            f"the value of log_density at a point must depend only on that point; got {float(alone):.6g} for the first "
+            f"draw alone and {float(together):.6g} for a batch: write it for one point"
         )
 
 
 def _shape(function: Callable[[Any], Any], points: Any) -> tuple[tuple[int, ...] | None, str]:
-    """Shape of what a user's function returns, None if it returns no tensor; and that in words."""
+    """Return the shape of a function's value, or None unless it is a tensor, and a description."""
     try:
         value = function(points)
     except SteinkitError:
@@ -287,38 +290,38 @@ def _shape(function: Callable[[Any], Any], points: Any) -> tuple[tuple[int, ...]
     except Exception as error:
         return None, f"raised {described(error)}"
     if not hasattr(value, "shape"):
-        return None, f"returned {type(value).__name__}, no tensor"
+        return None, f"returned {type(value).__name__}, which is not a tensor"
     return tuple(value.shape), f"returned shape {tuple(value.shape)}"
 
 
-def _remedy(of_point: tuple[int, ...] | None, *said: str) -> str:
-    if any("dtype" in each or "Double" in each for each in said):
-        return ". It runs in double precision: convert what it closes over with .double()"
+def _remedy(of_point: tuple[int, ...] | None, *texts: str) -> str:
+    if any("dtype" in each or "Double" in each for each in texts):
+        return ". It runs in double precision: convert the tensors that it uses with .double()"
     return "; sum over the coordinates" if of_point else ""
 
 
 def _transform(torch: Any, name: str, constraint: Any, rows: Any) -> Any:
-    """PyTorch's bijection from free space onto a constraint, which draws must fulfil to their own precision."""
+    """Return the bijection of PyTorch onto a constraint; InputError unless all draws satisfy it."""
     constraint = torch.distributions.constraints.real if constraint is None else constraint
     try:
         transform = torch.distributions.biject_to(constraint)
     except (NotImplementedError, AttributeError) as error:
         raise InputError(
             f"PyTorch has no bijection onto the constraint {constraint} of {name} ({error}); register one with "
-            "torch.distributions.biject_to.register, or write the log density in free parameters"
+            "torch.distributions.biject_to.register, or use unconstrained parameters"
         ) from None
     kept = constraint.check(rows).reshape(len(rows), -1).all(dim=1)
     if not bool(kept.all()):
         row = int((~kept).nonzero()[0])
         raise InputError(
-            f"draw {row + 1} of {name} is {rows[row].tolist()}, which is outside of its constraint {constraint} "
+            f"draw {row + 1} of {name}, {rows[row].tolist()}, violates its constraint {constraint} "
             f"({int((~kept).sum())} such draws); correct the constraint or the draws"
         )
     return transform
 
 
 def _space(torch: Any, constraint: Any) -> str:
-    """What `Parameter` calls the space of a constraint."""
+    """Return the space of `Parameter` for a constraint."""
     known = torch.distributions.constraints
     while hasattr(constraint, "base_constraint"):
         constraint = constraint.base_constraint
@@ -334,12 +337,12 @@ def _space(torch: Any, constraint: Any) -> str:
 
 
 def _tensor(torch: Any, values: Any, what: str) -> Any:
-    """Draws without their history."""
+    """Return draws as a tensor without gradients."""
     try:
         return values.detach() if torch.is_tensor(values) else torch.as_tensor(np.asarray(values))
     except TypeError as error:
         raise InputError(
-            f"{what} must be a tensor, or an array of numbers; received {type(values).__name__} ({error})"
+            f"{what} must be a tensor or an array of numbers; got {type(values).__name__} ({error})"
         ) from None
 
 
@@ -348,12 +351,12 @@ def _require_common(tensors: Mapping[str, Any], lead: int) -> None:
     if any(len(shape) < lead for shape in shapes.values()) or len({shape[:lead] for shape in shapes.values()}) > 1:
         wanted = "(chains, n, ...)" if lead == 2 else "(n, ...)"
         found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise InputError(f"all draws must have shape {wanted} with the same first axes; received {found}")
+        raise InputError(f"all draws must have shape {wanted} with the same leading axes; got {found}")
 
 
 def _labels(shape: Sequence[int], name: str, along: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     if len(shape) != 1 or len(along) != shape[0]:
-        raise UsageError(f"{name} has shape {tuple(shape)}; received {len(along)} labels for a vector's entries")
+        raise UsageError(f"expected one label per entry of {name} of shape {tuple(shape)}, got {len(along)}")
     return (tuple(map(str, along)),)
 
 

@@ -131,6 +131,12 @@ _files = argument("files", nargs=-1, required=True, metavar="FILE...", type=clic
 _input_options = combined(
     target_options(),
     option("--columns", type=_words, metavar="NAME,...", show_default="all", help="Columns to read, in order."),
+    option(
+        "--weights",
+        metavar="COLUMN|none",
+        show_default="a column 'weight'",
+        help="Column of the weights; log weights are exponentiated.",
+    ),
     option("--group", metavar="NAME", show_default="posterior", help="Group of a NetCDF or Zarr file."),
     option(
         "--format", "file_format", metavar="NAME", show_default="by the ending", help=f"{alternatives(format_names())}."

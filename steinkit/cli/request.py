@@ -74,8 +74,8 @@ class NamedTarget:
     Parameters
     ----------
     given : mapping
-        Options of the command line by name: "target", "target_options" (``-p``), "no_check", "columns", "group" and
-        "file_format". All but the first may be missing.
+        Options of the command line by name: "target", "target_options" (``-p``), "no_check", "columns", "weights",
+        "group" and "file_format". All but the first may be missing.
     """
 
     def __init__(self, given: Options) -> None:
@@ -98,7 +98,13 @@ class NamedTarget:
         columns = self.given.get("columns")
         if self._model is not None and columns is not None:
             raise UsageError(f"--columns cannot be used with the model {self.name}, which names its parameters")
-        draws = read_sample(files, format=self.given.get("file_format"), columns=columns, group=self.given.get("group"))
+        draws = read_sample(
+            files,
+            format=self.given.get("file_format"),
+            columns=columns,
+            group=self.given.get("group"),
+            weights=self.given.get("weights"),
+        )
         return self.in_coordinates(draws, files_label(files))
 
     def in_coordinates(self, draws: Sample, file: str) -> Sample:
@@ -264,7 +270,7 @@ class Request(NamedTarget):
         from steinkit.discrepancy.reference import LongRun
 
         columns = self.given["columns"]
-        draws = self.in_coordinates(read_sample(file, columns=columns), file)
+        draws = self.in_coordinates(read_sample(file, columns=columns, weights=self.given.get("weights")), file)
         if target is None and sample.scores is not None and draws.scores is None:
             raise InputError(f"{file} has no scores (columns score:NAME), unlike the sample; add them, or --target")
         return LongRun(named_as(target, draws, columns)[0], file).like(named_as(target, sample, columns)[0])

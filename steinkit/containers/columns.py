@@ -1,19 +1,21 @@
-"""A sample as a table with named columns, the form that CSV files, NetCDF files and data frames share.
+"""Meaning of the columns of a table: files and data frames share these rules.
 
-``weight``, ``cost``, ``chain`` and ``draw`` are reserved, ``score:NAME`` holds the score of the coordinate NAME,
-columns that samplers write beside the parameters are labels or left out (`sampler_columns`), and every other column is
-a coordinate, in the order of the file.
+``weight``, ``cost``, ``chain`` and ``draw`` are reserved, and ``score:NAME`` holds the score of the coordinate NAME.
+Columns that samplers add are labels or are ignored. All others are coordinates, in the order of the table.
 
-Of samplers and their interfaces: posterior, cmdstanr and tidybayes number the draws in ``.chain``, ``.iteration`` and
-``.draw``, CmdStanPy in ``chain__``, ``iter__`` and ``draw__``. Stan's own names end in ``__``, which no parameter's
-may. R's ``write.csv`` puts row names in front, in a column without a name, which pandas calls ``Unnamed: 0``.
+posterior, cmdstanr and tidybayes number draws in ``.chain``, ``.iteration`` and ``.draw``, CmdStanPy in ``chain__``,
+``iter__`` and ``draw__``. Names that end in ``__`` are reserved by Stan. ``write.csv`` of R adds row names in a first
+column without a name, which pandas calls ``Unnamed: 0``.
+
+Weights must not be lost: a column with a name such as ``w`` or ``logwt`` is an error until the user states whether it
+holds the weights.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,14 +28,57 @@ from steinkit.sample import Floats, Integers, Sample, Unshared
 
 RESERVED = ("chain", "draw", "weight", "cost")
 SCORE = "score:"
+DIAGNOSTICS = {"divergent__": "divergent", "energy__": "energy"}
+"""Columns of a Hamiltonian sampler, with the attributes of `Sample` that hold them."""
+EXTRA_COLUMNS = ("weight", "cost", *DIAGNOSTICS)
+"""Columns of the attributes `steinkit.sample.BESIDE`, in their order."""
 
+_FIELDS = {"weight": "weights", **DIAGNOSTICS}
+_ROW = "row names"
 _BRACKETS = re.compile(r"(?P<name>.+?)\[(?P<index>[^\[\]]*)\]")
-_POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # as Stan counts, from 1
+_POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # Stan counts from 1
+_LABELS = {  # of several names in a header the first counts
+    "divergent": ("divergent__", "diverging"),
+    "energy": ("energy__",),
+    "chain": (".chain", "chain__"),
+    "draw": (".iteration", "draw__", "iter__", ".draw"),
+}
+_STAN = (
+    *("lp__", "accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__"),
+    *("chain__", "iter__", "draw__", "lp_approx__", "log_p__", "log_g__", "path__"),
+)
+_OF_SAMPLERS = (".chain", ".iteration", ".draw", ".log_weight", "diverging", *DIAGNOSTICS)
+_ROW_NAMES = ("", "Unnamed: 0")
+_WEIGHTS = ("weight", "weights", "w", "importance", "importanceweight", "importanceweights", "multiplicity")
+_LOG_WEIGHTS = ("logw", "logwt", "logweight", "logweights")
+_SMALLEST = 1e-100  # relative to the largest weight; smaller ones change no result
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The user's selection of columns.
+
+    Attributes
+    ----------
+    columns : sequence of str, optional
+        Coordinates to keep, in this order. All by default.
+    weights : str, optional
+        Column of the weights, or "none". By default a column with the reserved name.
+    is_joined : bool
+        True if several tables make one sample. Log weights are then refused, because each is scaled separately.
+    """
+
+    columns: Sequence[str] | None = None
+    weights: str | None = None
+    is_joined: bool = False
+
+
+ALL = Selection()
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of a table holds what.
+    """The content of each column of a table.
 
     Attributes
     ----------
@@ -42,82 +87,160 @@ class Columns:
     names : tuple of str
         Names of the coordinates.
     coordinates, scores : tuple of int
-        Column of each coordinate and of its score; `scores` is empty if there are none.
+        Columns of the coordinates and of their scores. `scores` is empty without scores.
     reserved : dict of str to int
-        Column of each reserved name that is there, or of what is taken for it.
+        Columns of the weights, costs, labels and diagnostics, by their reserved names.
     taken : dict of str to str
-        Columns of a sampler's, with what each is taken for; see `sampler_columns`.
+        Interpretation of the columns that samplers add; empty for columns that are ignored.
+    has_log_weights : bool
+        True if the weights are logarithms.
     """
 
     header: tuple[str, ...]
     names: tuple[str, ...]
     coordinates: tuple[int, ...]
-    scores: tuple[int, ...]
-    reserved: dict[str, int]
+    scores: tuple[int, ...] = ()
+    reserved: Mapping[str, int] = field(default_factory=dict)
     taken: Mapping[str, str] = field(default_factory=dict)
+    has_log_weights: bool = False
 
     @property
     def used(self) -> list[int]:
-        """The columns that are read, in the order of the file."""
+        """Columns that are read, in the order of the table."""
         return sorted({*self.coordinates, *self.scores, *self.reserved.values()})
 
 
 def lay_out(
-    header: Sequence[str], source: str, columns: Sequence[str] | None, reserved: Sequence[str] | None = None
+    header: Sequence[str], source: str, selection: Selection = ALL, reserved: Sequence[str] | None = None
 ) -> Columns:
-    """Tell coordinates, scores and reserved columns apart.
+    """Find the coordinates, scores, weights and labels among the columns of a table.
 
     Parameters
     ----------
     header : sequence of str
-        Column names in the order of the file.
+        Names of the columns.
     source : str
-        Name of the file, for messages.
-    columns : sequence of str or None
-        Coordinates to keep, in this order; all of them if None.
+        Name of the table, for messages.
+    selection : Selection
     reserved : sequence of str, optional
-        Names that are not coordinates here; if not given, `RESERVED` and the columns of samplers.
+        Names that are not coordinates. By default `RESERVED` and the columns that samplers add.
 
     Raises
     ------
     InputError
-        If a name is empty or stands twice, if no column is a coordinate, or if only some coordinates have a score; and
-        as `sampler_columns` does.
+        If a name is empty or repeated, a column may hold weights, no column is a coordinate, or only some coordinates
+        have scores.
     """
-    taken = sampler_columns(header, source, columns) if reserved is None else {}
-    reserved = RESERVED if reserved is None else reserved
+    taken: dict[str, str] = {}
+    weights = "weight" if "weight" in (reserved or ()) else None
+    if reserved is None:
+        weights = weight_column(header, source, selection)
+        taken = _sampler_columns(header, selection.columns, weights)
+        reserved = ("chain", "draw", "cost")
     require_distinct(header, source, unnamed=0 if "" in taken else None)
     position = {name: k for k, name in enumerate(header)}
-    names = [name for name in header if name not in reserved and name not in taken and not name.startswith(SCORE)]
+    hidden = {*reserved, *taken, weights}
+    names = [name for name in header if name not in hidden and not name.startswith(SCORE)]
     if not names:
-        raise InputError(
-            f"{source} has no coordinate: its columns are {listed(header)}, all of them reserved names; "
-            "add a column for each coordinate"
-        )
+        raise InputError(f"{source} has no coordinate: all of its columns, {listed(header)}, have reserved names")
     scores = _score_columns(position, names, source)
-    chosen = choose(names, columns, source)
+    chosen = choose(names, selection.columns, source)
+    found = {name: position[name] for name in reserved if name in position}
+    found |= {meaning: position[name] for name, meaning in taken.items() if meaning}
+    if weights is not None:
+        found["weight"] = position[weights]
+    is_log = weights is not None and is_log_weight(weights)
+    if is_log and selection.is_joined:
+        raise InputError(
+            f'{source}: column "{weights}" holds log weights, which are scaled separately in each file; join the files '
+            "to one, or write weights on a common scale"
+        )
+    if is_log:
+        taken[str(weights)] = "log weights, exponentiated"
     return Columns(
         header=tuple(header),
         names=tuple(names[k] for k in chosen),
         coordinates=tuple(position[names[k]] for k in chosen),
         scores=tuple(scores[k] for k in chosen) if scores else (),
-        reserved={name: position[name] for name in reserved if name in position}
-        | {meaning: position[name] for name, meaning in taken.items() if meaning},
+        reserved=found,
         taken=taken,
+        has_log_weights=is_log,
     )
 
 
-def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> list[int]:
-    """Positions among ``names`` of the coordinates asked for; of all of them if ``columns`` is None.
+def _key(name: str) -> str:
+    """Return a name of weights in lower case, without dots and underscores."""
+    return re.sub(r"[._ ]", "", name).lower()
 
-    The name of a parameter stands for all its entries, ``theta`` for ``theta[0]``, ``theta[1]``, ....
+
+def weight_column(
+    names: Sequence[str], source: str, selection: Selection, known: Collection[str] = ("weight", ".log_weight")
+) -> str | None:
+    """Return the column that holds the weights, or None.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of all columns.
+    source : str
+        Name of the table, for messages.
+    selection : Selection
+    known : collection of str
+        Names that always mean weights. Other names of weights must be confirmed by the user.
+
+    Raises
+    ------
+    InputError
+        If a column may hold weights, or the selected one does not exist.
+    """
+    asked = selection.weights
+    if asked is not None:
+        require_type(str, "the name of a column of weights, or 'none'", weights=asked)
+        if asked != "none" and asked not in names:
+            raise InputError(f'{source} has no column "{asked}" of weights{did_you_mean(asked, names)}')
+        return None if asked == "none" else asked
+    chosen = selection.columns if isinstance(selection.columns, list | tuple) else ()
+    found = [name for name in names if _key(name) in (*_WEIGHTS, *_LOG_WEIGHTS)]
+    found = [name for name in found if name in known or name not in chosen]
+    if len(found) == 1 and found[0] in known:
+        return found[0]
+    if found:
+        raise InputError(
+            f"{source}: {listed(found)} may hold the weights of the draws; state the column with weights= (--weights), "
+            f"such as --weights {found[-1]}, or --weights none if the draws have equal weights"
+        )
+    return None
+
+
+def is_log_weight(name: str) -> bool:
+    """Return whether a name of weights denotes their logarithms."""
+    return _key(name).startswith("log")
+
+
+def from_logs(logs: Floats) -> Floats:
+    """Return weights from their logarithms; the largest is 1, and those below 1e-100 are 0."""
+    with np.errstate(invalid="ignore"):
+        weights: Floats = np.exp(logs - logs.max(initial=-np.inf, where=~np.isnan(logs)))
+    weights[weights < _SMALLEST] = 0.0
+    return weights
+
+
+def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> list[int]:
+    """Return the positions of the selected coordinates; the name of a parameter selects all of its entries.
+
+    Raises
+    ------
+    UsageError
+        If ``columns`` is not a list of names, or repeats one.
+    InputError
+        If a name is unknown.
     """
     if columns is None:
         return list(range(len(names)))
     if not isinstance(columns, list | tuple) or not columns or not all(isinstance(name, str) for name in columns):
-        raise UsageError(f'columns must be a list of coordinate names such as ["{names[0]}"]; received {columns!r}')
-    chosen: list[str] = []
+        raise UsageError(f'columns must be a list of coordinate names, such as ["{names[0]}"]; got {columns!r}')
     position = {name: k for k, name in enumerate(names)}
+    chosen: list[str] = []
     for name in columns:
         meant = [name] if name in position else entries_of(name, names)
         if not meant:
@@ -126,12 +249,12 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
         chosen += meant
     twice = [name for name, count in Counter(chosen).items() if count > 1]
     if twice:
-        raise UsageError(f'columns names "{twice[0]}" twice; name each coordinate once')
+        raise UsageError(f'columns must select each coordinate once; got "{twice[0]}" twice')
     return [position[name] for name in chosen]
 
 
 def split(column: str) -> tuple[str, tuple[str, ...]]:
-    """``Sigma[0,1]`` or ``Sigma.1.2`` as the parameter's name and the entry's index; an index of nothing for others."""
+    """Split ``Sigma[0,1]`` or ``Sigma.1.2`` into name and index; the index of other names is empty."""
     found = _BRACKETS.fullmatch(column)
     if found:
         return found["name"], tuple(map(str.strip, found["index"].split(",")))
@@ -140,37 +263,43 @@ def split(column: str) -> tuple[str, tuple[str, ...]]:
 
 
 def entries_of(name: str, columns: Sequence[str]) -> list[str]:
-    """The columns that are entries of a parameter, in their order; none if it has no such columns."""
+    """Return the columns that are entries of a parameter, in their order."""
     return [column for column in columns if column != name and split(column)[0] == name]
 
 
 def sample_from_table(
     values: Floats, columns: Columns, source: str, where: Callable[[int], str], *, owned: bool = False, **labels: Any
 ) -> Sample:
-    """Make a sample of a table, or say which of its cells forbids it.
+    """Convert a table to a sample.
 
     Parameters
     ----------
-    values : ndarray, shape (n, columns in the header)
-        Columns that are not in `Columns.used` are not looked at.
+    values : ndarray, shape (n, number of columns)
+        Only `Columns.used` is read.
     columns : Columns
     source : str
-        Name of the file, for messages.
+        Name of the table, for messages.
     where : callable, int -> str
-        Names a row of ``values`` the way a reader of the file would: ``"line 18"``.
+        Name of a row for messages, such as ``"line 18"``.
     owned : bool
-        Whether the caller gives the table away: the sample may then keep it, which a large one would have to be
-        copied for.
+        True if the sample may keep ``values`` without a copy.
     **labels : ndarray of int, shape (n,), or None
-        ``chain`` and ``draw``, where they do not stand in a column.
+        ``chain`` and ``draw``, unless they are columns.
+
+    Raises
+    ------
+    InputError
+        If a value is not valid; the message names row and column.
     """
     places = {_FIELDS.get(name, name): (k,) for name, k in columns.reserved.items()}
-    (row_names,) = places.pop(ROW, (None,))
+    (row_names,) = places.pop(_ROW, (None,))
     if row_names is not None and not np.array_equal(values[:, row_names], np.arange(1, len(values) + 1)):
         raise unnamed_column(source, row_names)
     plain = columns.coordinates == tuple(range(values.shape[1]))
     points = values if plain else values[:, columns.coordinates]
     fields = labels | {name: values[:, k] for name, (k,) in places.items()}
+    if columns.has_log_weights:
+        fields["weights"] = from_logs(fields["weights"])
     try:
         return Sample(
             points=Unshared(points) if owned or not plain else points,
@@ -181,14 +310,14 @@ def sample_from_table(
     except InputError as error:
         if error.cell is None:
             raise InputError(f"{source}: {error}") from None
-        what, row, column, said = error.cell
+        what, row, column, message = error.cell
         position = places | {"points": columns.coordinates, "scores": columns.scores}
         name = columns.header[position[what][column]] if what in position else what
-        raise InputError(f'{source}, {where(row)}, column "{name}" {said}') from None
+        raise InputError(f'{source}, {where(row)}, column "{name}" {message}') from None
 
 
 def make_sample(source: str, **fields: Any) -> Sample:
-    """``Sample(**fields)``, whose complaints then name the file."""
+    """Return ``Sample(**fields)``; errors begin with the name of the source."""
     try:
         return Sample(**fields)
     except InputError as error:
@@ -196,163 +325,105 @@ def make_sample(source: str, **fields: Any) -> Sample:
 
 
 def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, Floats | Integers]:
-    """Return the columns that hold the whole of a sample: labels, coordinates, scores, weight, cost, diagnostics.
-
-    A coordinate may bear a name that is not among the reserved ones, unless the sample has such a column besides.
+    """Return a sample as columns: labels, coordinates, scores, weights, cost and diagnostics.
 
     Raises
     ------
     UsageError
-        If a coordinate bears a reserved name, so that the columns would be read back as something else.
+        If a coordinate has a reserved name.
     """
     require_type(Sample, "a steinkit Sample", sample=sample)
     divergent = None if sample.divergent is None else sample.divergent.astype(np.int64)
-    beside = {"weight": sample.weights, "cost": sample.cost, "divergent__": divergent, "energy__": sample.energy}
-    forbidden = {*reserved, *(name for name, column in beside.items() if column is not None)}
+    extra = dict(zip(EXTRA_COLUMNS, (sample.weights, sample.cost, divergent, sample.energy), strict=True))
+    forbidden = {*reserved, *(name for name, column in extra.items() if column is not None)}
     taken = [name for name in sample.names if name in forbidden or name.startswith(SCORE)]
     if taken:
-        raise UsageError(
-            f'a coordinate named "{taken[0]}" cannot be a column, the name is reserved; rename it or use .npz'
-        )
+        raise UsageError(f'the name of the coordinate "{taken[0]}" is reserved; rename it or write .npz')
     columns: dict[str, Floats | Integers | None] = {"chain": sample.chain, "draw": sample.draw}
     columns |= {name: sample.points[:, k] for k, name in enumerate(sample.names)}
     if sample.scores is not None:
         columns |= {SCORE + name: sample.scores[:, k] for k, name in enumerate(sample.names)}
-    columns |= {name: column for name, column in beside.items() if name not in columns}
+    columns |= {name: column for name, column in extra.items() if name not in columns}
     return {name: column for name, column in columns.items() if column is not None}
 
 
 def require_distinct(header: Sequence[str], source: str, unnamed: int | None = None) -> None:
-    """Raise InputError if a column has no name, except column ``unnamed``, or shares it with another one."""
+    """Raise InputError if a column other than ``unnamed`` has no name, or two names are equal."""
     for k, name in enumerate(header):
         if not name and k != unnamed:
             raise unnamed_column(source, k)
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
-        raise InputError(f'{source}: two columns are named "{twice[0]}"; every column needs a name of its own')
+        raise InputError(f'{source}: two columns are named "{twice[0]}"; column names must be distinct')
 
 
 def unnamed_column(source: str, position: int) -> InputError:
-    """The error that says that a column, counted from 0, has no name."""
+    """Return the error for a column without a name; ``position`` counts from 0."""
     return InputError(
-        f"{source}: column {position + 1} has no name; name it, or, if it is a row index, write the file without it "
-        "(pandas: index=False; R: row.names=FALSE). Only one that counts 1, 2, 3, ... in front is known as row names"
+        f"{source}: column {position + 1} has no name; name it, or write the file without row names (pandas: "
+        "index=False, R: row.names=FALSE). Row names are recognized only in the first column and if they are 1, 2, ..."
     )
 
 
 def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -> None:
-    """Raise InputError unless an array holds real numbers, none of them masked."""
+    """Raise InputError unless an array holds real numbers without masked entries."""
     if values.dtype.kind not in "fiub":
-        raise InputError(f"{source}: {what} holds {values.dtype} where real numbers are wanted; {remedy}")
+        raise InputError(f"{source}: expected real numbers in {what}, got {values.dtype}; {remedy}")
     masked = int(np.sum(values.mask)) if isinstance(values, np.ma.MaskedArray) else 0
     if masked:
         raise InputError(f"{source}: {what} has {masked} masked entries; drop those draws first")
 
 
 def _score_columns(position: Mapping[str, int], names: Sequence[str], source: str) -> list[int]:
-    """The column of each coordinate's score; none if no coordinate has one."""
+    """Return the column of each coordinate's score; empty without scores."""
     scores = {name.removeprefix(SCORE): k for name, k in position.items() if name.startswith(SCORE)}
     known = set(names)
     stray = next((name for name in scores if name not in known), None)
     if stray is not None:
         raise InputError(
-            f'{source}: column "{SCORE}{stray}" belongs to no coordinate{did_you_mean(stray, names)}; '
+            f'{source}: column "{SCORE}{stray}" does not match a coordinate{did_you_mean(stray, names)}; '
             f"the coordinates are {listed(names)}"
         )
     missing = [name for name in names if name not in scores]
     if scores and missing:
         raise InputError(
-            f"{source}: coordinate {listed(missing)} has no score column while others have one; "
-            f'add "{SCORE}{missing[0]}", or drop all the scores'
+            f'{source}: expected scores of all coordinates or of none, got no column "{SCORE}{missing[0]}"'
         )
     return [scores[name] for name in names] if scores else []
 
 
-ROW = "row names"
-DIAGNOSTICS = {
-    "divergent__": "divergent",
-    "energy__": "energy",
-}  # of a Hamiltonian sampler, and what a sample calls them
-_FIELDS = {"weight": "weights", **DIAGNOSTICS}  # of a sample, where they are not called as their column
-COLUMNS_BESIDE = ("weight", "cost", *DIAGNOSTICS)  # of `steinkit.sample.BESIDE`
-_LABELS = {
-    "divergent": ("divergent__", "diverging"),
-    "energy": ("energy__",),
-    "chain": (".chain", "chain__"),
-    "draw": (".iteration", "draw__", "iter__", ".draw"),
-}  # the first that is there
-_STAN = (
-    *("lp__", "accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__"),
-    *("chain__", "iter__", "draw__", "lp_approx__", "log_p__", "log_g__", "path__"),
-)
-_POSTERIOR = (".chain", ".iteration", ".draw")
-_ROW_NAMES = ("", "Unnamed: 0")
-_WEIGHTS = {
-    "weights": 'rename it "weight"',
-    ".log_weight": 'write exp(.log_weight - max(.log_weight)) in its place, in a column "weight"',
-}
+def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weights: str | None) -> dict[str, str]:
+    """Return the columns that samplers add, with their meanings; empty for columns that are ignored.
 
-
-def sampler_columns(header: Sequence[str], source: str, asked: Sequence[str] | None) -> dict[str, str]:
-    """Columns of a table that are no coordinates, with what each is taken for: "" for what is left out.
-
-    Parameters
-    ----------
-    header : sequence of str
-    source : str
-        Name of the file, for messages.
-    asked : sequence of str, optional
-        Coordinates that the user named: they are coordinates whatever their names.
-
-    Raises
-    ------
-    InputError
-        If the table has several rows a draw, or a column that may be the draws' weights, and the user named no
-        coordinates.
+    Columns that the user selects are coordinates.
     """
-    if asked is None:
-        _require_plain(header, source)
-    named = set(asked or ())
+    named = {*(columns if isinstance(columns, list | tuple) else ()), weights}
     free = [name for name in header if name not in named]
-    left_out = [name for name in free if name in _POSTERIOR or name in DIAGNOSTICS or name == "diverging"]
-    if any(name in _STAN for name in free):
-        left_out += [name for name in free if name.endswith("__")]
-    found = dict.fromkeys(left_out, "")
+    is_stan = any(name in _STAN for name in free)
+    found = {name: "" for name in free if name in _OF_SAMPLERS or (is_stan and name.endswith("__"))}
     for label, names in _LABELS.items():
         first = next((name for name in names if name in found), None)
         if first is not None and not (label in header and label in RESERVED):
             found[first] = label
     if header and header[0] in _ROW_NAMES and header[0] in free:
-        found[header[0]] = ROW
+        found[header[0]] = _ROW
     return found
 
 
 def tell_taken(taken: Mapping[str, str]) -> None:
-    """Warn of what columns were taken for; the text names no file, so that of several it is said once."""
+    """Warn how the columns that samplers add were interpreted.
+
+    The text does not name the file, which avoids repetitions for the files of several chains.
+    """
     taken = {name: meaning for name, meaning in taken.items() if meaning not in DIAGNOSTICS.values()}
     if not taken:
         return
-    called = {name: f'"{name}"' if name else "the first, unnamed," for name in taken}
-    labels = [f"{called[name]} as {meaning}" for name, meaning in taken.items() if meaning]
-    left_out = [name for name, meaning in taken.items() if not meaning]
-    said = [", ".join(labels)] if labels else []
-    said += [f"{listed(left_out)} left out"] if left_out else []
+    names = {name: f'"{name}"' if name else "the first, unnamed," for name in taken}
+    parts = [f"{names[name]} as {meaning}" for name, meaning in taken.items() if meaning]
+    ignored = [name for name, meaning in taken.items() if not meaning]
+    parts += [f"{listed(ignored)} ignored"] if ignored else []
     warn_user(
-        f"columns that samplers write beside the parameters are no coordinates: {'; '.join(said)}. If one is, name all "
-        "coordinates with columns= (--columns)",
+        f"some columns are not coordinates: {', '.join(parts)}. If one of them is, list all coordinates with columns= "
+        "(--columns)",
         ReadingWarning,
     )
-
-
-def _require_plain(header: Sequence[str], source: str) -> None:
-    if {".variable", ".value"} <= set(header):
-        raise InputError(
-            f'{source} has a row for every draw of every parameter, in columns ".variable" and ".value"; a row a '
-            "draw is wanted: tidybayes::spread_draws or tidyr::pivot_wider"
-        )
-    for name, remedy in _WEIGHTS.items():
-        if name in header and "weight" not in header:
-            raise InputError(
-                f'{source}: does column "{name}" hold the weights of the draws? If so, {remedy}; if not, name the '
-                "coordinates with columns= (--columns)"
-            )

@@ -1,7 +1,7 @@
-"""Draws by the names of their parameters, with the labels along their axes, and their flattening into a sample.
+"""Draws by the names of their parameters, and their conversion to a sample.
 
-A parameter's columns are called ``theta[Choate]``, ``Sigma[0,1]``. Of a table's columns, Stan's ``theta.1.2`` among
-them, it is told which are entries of one parameter.
+The columns of a parameter are named ``theta[Choate]`` or ``Sigma[0,1]``. Columns of a table, including Stan's
+``theta.1.2``, are gathered into parameters.
 """
 
 from __future__ import annotations
@@ -14,8 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import COLUMNS_BESIDE, lay_out, require_numbers, sample_from_table, split
-from steinkit.errors import InputError, listed
+from steinkit.containers.columns import (
+    ALL,
+    EXTRA_COLUMNS,
+    Selection,
+    from_logs,
+    is_log_weight,
+    lay_out,
+    require_numbers,
+    sample_from_table,
+    split,
+    tell_taken,
+)
+from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import BESIDE, Sample, default_names
 
 Labels = tuple[tuple[str, ...], ...]
@@ -30,7 +41,7 @@ class Variable:
     name : str
     values : ndarray, shape (chains, draws, *shape)
     labels : tuple of tuple of str
-        The labels along each of the parameter's own axes; "0", "1", ... where nobody gave any.
+        Labels along each axis of the parameter; "0", "1", ... by default.
     """
 
     name: str
@@ -44,46 +55,46 @@ class Variable:
 
     @property
     def rows(self) -> NDArray[Any]:
-        """One chain's draws after the other's, shape (chains * draws, *shape)."""
+        """Draws of all chains in sequence, shape (chains * draws, *shape)."""
         return self.values.reshape(-1, *self.shape)
 
     @property
     def is_numbered(self) -> bool:
-        """Whether nobody labelled its axes: each is counted from 0, or each from 1 as Stan counts."""
+        """True if the labels of all axes count from 0, or all from 1."""
         counted = (tuple(tuple(str(k + first) for k in range(n)) for n in self.shape) for first in (0, 1))
         return self.labels in counted
 
     def has_labels(self, labels: Labels) -> bool:
-        """Whether its entries bear these labels along every axis, in whatever order."""
+        """Return whether the entries have these labels along every axis, in any order."""
         return [sorted(own) for own in self.labels] == [sorted(others) for others in labels]
 
     def in_order(self, labels: Labels) -> Variable:
-        """The same draws with the entries along every axis in the order of other labels.
+        """Return the draws with the entries along every axis in the order of other labels.
 
         Raises
         ------
         InputError
-            If the labels are not the same ones.
+            If the labels differ.
         """
         values = self.values
         for axis, (own, wanted) in enumerate(zip(self.labels, labels, strict=True)):
             if sorted(own) != sorted(wanted):
                 missing = [label for label in wanted if label not in own] or [x for x in own if x not in wanted]
                 raise InputError(
-                    f"{self.name}: the draws are labelled {listed(own)} along axis {axis + 1}, the model has "
-                    f"{listed(wanted)}; {missing[0]!r} is on one side only"
+                    f"{self.name}: the draws have the labels {listed(own)} along axis {axis + 1}, the model has "
+                    f"{listed(wanted)}; only one of them has {missing[0]!r}"
                 )
             values = np.take(values, [own.index(label) for label in wanted], axis=2 + axis)
         return replace(self, values=values, labels=labels)
 
 
 def indexed(name: str, labels: Labels) -> tuple[str, ...]:
-    """Names of an array's entries in C order: ``x`` itself for a scalar, ``x[0]``, ``x[a,b]``."""
+    """Return the names of an array's entries in C order: ``x`` for a scalar, ``x[0]``, ``x[a,b]``."""
     return tuple(f"{name}[{','.join(index)}]" if index else name for index in product(*labels))
 
 
 def positions(shape: Sequence[int]) -> Labels:
-    """The labels of axes that nobody labelled: "0", "1", ..."""
+    """Return the default labels of axes: "0", "1", ..."""
     return tuple(tuple(map(str, range(length))) for length in shape)
 
 
@@ -95,9 +106,9 @@ class Entries:
     ----------
     name : str
     labels : tuple of tuple of str
-        Along each of its axes; of no axis for a number.
+        Labels along each axis; empty for a scalar.
     columns : tuple of int
-        Position of each entry among the columns, in C order.
+        Columns of the entries in C order.
     """
 
     name: str
@@ -110,12 +121,19 @@ def gather(
     known: Container[str] = (),
     split: Callable[[str], tuple[str, tuple[str, ...]]] = split,
 ) -> list[Entries]:
-    """Columns put together into parameters, in order of first appearance; ``split`` says how their names are read.
+    """Gather columns into parameters, in the order of their first columns.
 
-    Columns whose indices do not fill a rectangle, or that share their name with a column without an index, stay
-    parameters of their own, and so do those whose whole name is ``known``.
+    Columns remain separate parameters if their indices do not fill a rectangle, if another column has their name
+    without an index, or if their full name is known. Axes that are numbered from 0 or 1 are sorted by number; other
+    labels keep their order.
 
-    An axis that is numbered, from 0 or from 1, comes in the order of its numbers; other labels come as they stand.
+    Parameters
+    ----------
+    columns : sequence of str
+    known : container of str
+        Names of parameters that are not split.
+    split : callable, str -> (str, tuple of str)
+        Splits the name of a column into the name of the parameter and the index.
     """
     together: dict[str, dict[tuple[str, ...], int]] = {}
     for position, column in enumerate(columns):
@@ -134,7 +152,7 @@ def gather(
 
 
 def _axes(indices: Sequence[tuple[str, ...]]) -> Labels | None:
-    """The labels along each axis; None unless every combination of them stands there once."""
+    """Return the labels along each axis; None unless every combination of them occurs once."""
     if len(set(map(len, indices))) > 1:
         return None
     labels = tuple(_ordered(list(dict.fromkeys(axis))) for axis in zip(*indices, strict=True))
@@ -151,24 +169,24 @@ def _ordered(labels: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class NamedDraws:
-    """Draws of named parameters; each parameter's are read when they are asked for.
+    """Draws of named parameters; the draws of each are read on demand.
 
     Attributes
     ----------
     source : str
-        What messages call the container.
+        Name of the container, for messages.
     labels : mapping of str to tuple of tuple of str
-        Along the axes of each parameter, in the container's order. The name is empty where nobody gave one.
+        Labels along the axes of each parameter, in the container's order. An unnamed parameter has the empty name.
     lead : tuple of int
-        Numbers of chains and of draws.
+        Numbers of chains and of draws per chain.
     read : callable, str -> ndarray, shape (chains, draws, *shape)
-        The draws of one parameter.
+        Returns the draws of one parameter.
     chain, draw : ndarray of int, shape (chains * draws,), optional
         Labels of each draw.
     weights, cost, divergent, energy : ndarray, shape (chains * draws,), optional
-        As of `Sample`.
+        As in `Sample`.
     unlabelled : collection of str
-        The parameters whose labels are positions that nobody gave; a model's labels are theirs by position.
+        Parameters with default labels. Labels of a model are assigned to them by position.
     """
 
     source: str
@@ -184,19 +202,19 @@ class NamedDraws:
     unlabelled: Collection[str] = ()
 
     def variable(self, name: str) -> Variable:
-        """The draws of one parameter.
+        """Return the draws of one parameter.
 
         Raises
         ------
         InputError
-            If they are no real numbers.
+            If they are not real numbers.
         """
         values = self.read(name)
-        require_numbers(values, f'variable "{name}"', self.source, "leave it out with columns= (--columns)")
+        require_numbers(values, f'variable "{name}"', self.source, "select others with columns= (--columns)")
         return Variable(name, values, self.labels[name])
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """Names of a parameter's columns; its labels alone, or ``x1, x2, ...``, where it has no name."""
+        """Return the names of a parameter's columns: its labels alone, or ``x1, x2, ...``, if it is unnamed."""
         labels = self.labels[name]
         if name:
             return indexed(name, labels)
@@ -204,14 +222,36 @@ class NamedDraws:
         unnamed = not labels or all(axis == tuple(map(str, range(len(axis)))) for axis in labels)
         return default_names(len(plain)) if unnamed else tuple(each.strip("[]") for each in plain)
 
-    def sample(self, columns: Sequence[str] | None = None) -> Sample:
-        """The draws as a sample, a column for each entry of each parameter; parameters not asked for are not read.
+    def with_weights(self, name: str | None) -> NamedDraws:
+        """Return the draws with a variable as their weights; unchanged for None or "none".
 
         Raises
         ------
         InputError
-            If a value is no finite number, the chains have different lengths, or two columns have the same name.
+            If there is no such variable with one number per draw.
         """
+        if name in (None, "none"):
+            return self
+        if self.labels.get(str(name)) != ():
+            hint = did_you_mean(str(name), self.labels)
+            raise InputError(f'{self.source} has no variable "{name}" of weights with one number per draw{hint}')
+        weights = self.variable(str(name)).values.reshape(-1).astype(np.float64)
+        if is_log_weight(str(name)):
+            weights = from_logs(weights)
+            tell_taken({str(name): "log weights, exponentiated"})
+        labels = {each: own for each, own in self.labels.items() if each != name}
+        return replace(self, labels=labels, weights=weights)
+
+    def sample(self, selection: Selection = ALL) -> Sample:
+        """Return the draws as a sample with one column per entry; parameters that are not selected are not read.
+
+        Raises
+        ------
+        InputError
+            If a value is not finite, or two columns have the same name.
+        """
+        if selection.weights is not None:
+            return self.with_weights(selection.weights).sample(Selection(selection.columns))
         if 0 in self.lead:
             raise InputError(f"{self.source} is empty: {self.lead[0]} chains of {self.lead[1]} draws")
         header: list[str] = []
@@ -220,19 +260,19 @@ class NamedDraws:
             names = self.columns(name)
             spans[name] = range(len(header), len(header) + len(names))
             header += names
-        beside = {
+        extra = {
             name: column
-            for name, column in zip(COLUMNS_BESIDE, (getattr(self, each) for each in BESIDE), strict=True)
+            for name, column in zip(EXTRA_COLUMNS, (getattr(self, each) for each in BESIDE), strict=True)
             if column is not None
         }
-        layout = lay_out([*header, *beside], self.source, columns, tuple(beside))
+        layout = lay_out([*header, *extra], self.source, selection, tuple(extra))
         values = np.full((self.lead[0] * self.lead[1], len(layout.header)), np.nan)
         used = set(layout.used)
         for name, span in spans.items():
             if not used.isdisjoint(span):
                 values[:, span.start : span.stop] = self.variable(name).values.reshape(len(values), -1)
-        for name, column in beside.items():
-            require_numbers(column, f'variable "{name}"', self.source, "leave it out")
+        for name, column in extra.items():
+            require_numbers(column, f'variable "{name}"', self.source, "remove it")
             values[:, layout.reserved[name]] = column
         return sample_from_table(values, layout, self.source, self._place, chain=self.chain, draw=self.draw)
 
@@ -242,5 +282,5 @@ class NamedDraws:
 
 
 def row_labels(chain: Any, draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Labels of chains, shape (chains,), and of the draws in each, shape (draws,), as labels of each draw."""
+    """Return labels of each draw, given those of the chains and those of the draws in each chain."""
     return np.repeat(np.asarray(chain), len(draw)), np.tile(np.asarray(draw), len(chain))

@@ -1,7 +1,7 @@
-"""Draws in the objects of other packages: xarray's and ArviZ's, and those of emcee, PyStan and CmdStanPy.
+"""Draws in objects of xarray, ArviZ, emcee and PyStan, which are recognized by their attributes.
 
-Draws are what has the dimension ``draw``, with ``chain`` where there are several chains, or what ``arviz.extract``
-stacked of the two. Everything else of a dataset is left alone. xarray itself is not imported.
+The draws of a dataset are the variables with the dimension ``draw``, and ``chain`` if there are several chains, or with
+the stacked dimension that ``arviz.extract`` makes of both. Other variables are ignored.
 """
 
 from __future__ import annotations
@@ -21,46 +21,50 @@ from steinkit.containers.named_draws import Labels, NamedDraws, indexed, positio
 from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import Sample, rectangle
 
-# Attributes of datasets that steinkit wrote: which of chain and draw the sample itself had, and which variables are
-# no parameters.
 LABELS = "steinkit_labels"
+"""Attribute of datasets that steinkit wrote: which of chain and draw are labels of the sample."""
 RESERVED = "steinkit_reserved"
-
-STATS = "sample_stats"  # ArviZ's group of what a sampler says of each draw
+"""Attribute of datasets that steinkit wrote: variables that are not parameters."""
+STATS = "sample_stats"
+"""Group of ArviZ with the sampler's statistics of each draw."""
 STATISTICS = ("diverging", "energy")
 
 
 def is_xarray(draws: Any) -> bool:
-    """Whether an object is an InferenceData, DataTree, Dataset or DataArray."""
+    """Return whether an object is an InferenceData, DataTree, Dataset or DataArray."""
     return is_tree(draws) or isinstance(getattr(draws, "data_vars", None), Mapping) or _is_array(draws)
 
 
 def is_tree(draws: Any) -> bool:
-    """Whether an object is an InferenceData or DataTree, with groups."""
+    """Return whether an object is an InferenceData or DataTree, which have groups."""
     return hasattr(draws, "groups") and (callable(draws.groups) or hasattr(draws, "children"))
 
 
+def _is_array(draws: Any) -> bool:
+    return all(hasattr(draws, name) for name in ("dims", "coords", "transpose")) and not hasattr(draws, "data_vars")
+
+
 def from_xarray(draws: Any, group: str) -> NamedDraws:
-    """The draws of an InferenceData, DataTree, Dataset or DataArray.
+    """Return the draws of an InferenceData, DataTree, Dataset or DataArray.
 
     Raises
     ------
     InputError
-        If it has no such group, or nothing in it has the dimension draw.
+        If there is no such group, or no variable with the dimension draw.
     """
     kind = type(draws).__name__
     if is_tree(draws):
         found = from_dataset(_group_of(draws, group), f"group {group} of the {kind}")
-        with suppress(InputError):  # where there are no statistics
+        with suppress(InputError):  # without statistics
             found = with_statistics(found, _group_of(draws, STATS)) if group == "posterior" else found
         return found
     if _is_array(draws):
-        draws = _as_dataset(draws)
+        draws = draws.to_dataset(name="" if draws.name is None else draws.name)
     return from_dataset(draws, f"the {kind}")
 
 
 def with_statistics(draws: NamedDraws, dataset: Any) -> NamedDraws:
-    """Return draws with the divergences and energies that a sampler's statistics have, where they are of these draws.
+    """Return draws with the divergences and energies in a dataset of statistics, if it has the same labels.
 
     Raises
     ------
@@ -73,9 +77,9 @@ def with_statistics(draws: NamedDraws, dataset: Any) -> NamedDraws:
 
 
 def from_dataset(dataset: Any, source: str) -> NamedDraws:
-    """Return the draws of a Dataset, of the name ``source`` in messages.
+    """Return the draws of a Dataset; ``source`` is its name in messages.
 
-    Where a variable ``diverging`` has one entry a draw, it and ``energy`` are a sampler's statistics.
+    If ``diverging`` has one entry per draw, it and ``energy`` are statistics of a sampler.
     """
     lead = _lead(dataset, source)
     names = [name for name, each in dataset.data_vars.items() if set(lead) <= set(each.dims)]
@@ -89,82 +93,59 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
     reserved = str(dataset.attrs.get(RESERVED, "")).split()
     if "diverging" in names and set(dataset["diverging"].dims) == set(lead):
         reserved += STATISTICS
-    beside = {name: read(name).reshape(-1) for name in names if name in reserved}
+    extra = {name: read(name).reshape(-1) for name in names if name in reserved}
     kept = str(dataset.attrs.get(LABELS, "chain draw")).split()
     return NamedDraws(
         source=source,
-        labels={str(name): _labels(dataset, name, lead) for name in names if name not in beside},
+        labels={str(name): _labels(dataset, name, lead) for name in names if name not in extra},
         lead=shape,
         read=lambda name: read(given[name]),
         chain=chain if "chain" in kept else None,
         draw=draw if "draw" in kept else None,
-        weights=beside.get("weight"),
-        cost=beside.get("cost"),
-        divergent=beside.get("divergent__", beside.get("diverging")),
-        energy=beside.get("energy__", beside.get("energy")),
+        weights=extra.get("weight"),
+        cost=extra.get("cost"),
+        divergent=extra.get("divergent__", extra.get("diverging")),
+        energy=extra.get("energy__", extra.get("energy")),
         unlabelled=[str(name) for name in names if _is_unlabelled(dataset, name, lead)],
     )
 
 
-def _is_array(draws: Any) -> bool:
-    return all(hasattr(draws, name) for name in ("dims", "coords", "transpose")) and not hasattr(draws, "data_vars")
-
-
 def _group_of(tree: Any, group: str) -> Any:
-    names = list(tree.groups()) if callable(tree.groups) else _below(tree)
-    kind = type(tree).__name__
+    """Return a group as a Dataset; a DataTree without the group "posterior" may be the posterior itself."""
+    if callable(tree.groups):
+        names = list(tree.groups())
+    else:  # xarray gives paths from the root
+        own = tree.path.rstrip("/") + "/"
+        names = [path.removeprefix(own) for path in tree.groups if path.startswith(own) and path != own]
     if group in names:
         found = tree[group]
         return found.to_dataset() if hasattr(found, "to_dataset") else found
-    own = tree.to_dataset() if hasattr(tree, "to_dataset") else None
-    if group == "posterior" and own is not None and own.data_vars:
-        return own  # the posterior of a tree is a tree, too
-    hint = did_you_mean(group, names) or f"; it has {listed(names) or 'none'}: name one with group= (--group)"
-    raise InputError(f'the {kind} has no group "{group}"{hint}')
-
-
-def _below(tree: Any) -> list[str]:
-    """Paths of the groups of a DataTree, from itself on; xarray gives them from the root on."""
-    own = tree.path.rstrip("/") + "/"
-    return [path.removeprefix(own) for path in tree.groups if path.startswith(own) and path != own]
-
-
-def _as_dataset(array: Any) -> Any:
-    if "draw" not in array.dims and not _is_stacked(array):
-        raise InputError(
-            f"the DataArray has the dimensions {listed(list(map(str, array.dims))) or 'none'}, and no dimension draw; "
-            'say which one counts the draws, array.rename({"...": "draw"}), and which the chains if there are several'
-        )
-    name = "" if array.name is None else array.name
-    return array.to_dataset(name=name)
+    if group == "posterior" and hasattr(tree, "to_dataset") and tree.to_dataset().data_vars:
+        return tree.to_dataset()
+    hint = did_you_mean(group, names) or f"; it has {listed(names) or 'none'}: select one with group= (--group)"
+    raise InputError(f'the {type(tree).__name__} has no group "{group}"{hint}')
 
 
 def _lead(dataset: Any, source: str) -> tuple[str, ...]:
-    """The dimensions that run over the draws."""
+    """Return the dimensions of the draws."""
     variables = dataset.data_vars
     options: list[tuple[str, ...]] = [("chain", "draw"), ("draw",)]
-    if _is_stacked(dataset):
-        options.append(dataset["draw"].dims)
+    if {"chain", "draw"} <= set(dataset.coords):
+        chain, draw = dataset.coords["chain"].dims, dataset.coords["draw"].dims
+        if chain == draw and len(draw) == 1:  # stacked by ``arviz.extract``
+            options.append(draw)
     for lead in options:
         if any(set(lead) <= set(each.dims) for each in variables.values()):
             return lead
     found = [f"{name}({', '.join(map(str, each.dims))})" for name, each in variables.items()]
     raise InputError(
-        f"{source} holds no variable with the dimensions chain and draw, nor with draw alone; it holds "
-        f"{listed(found) or 'nothing'}: rename the dimensions"
+        f"{source}: expected a variable with the dimension draw, got {listed(found) or 'none'}; rename the dimensions "
+        'to draw and chain, for example with .rename({"...": "draw"})'
     )
 
 
-def _is_stacked(holder: Any) -> bool:
-    """Whether chain and draw are both labels along one dimension, as ``arviz.extract`` makes it."""
-    if not {"chain", "draw"} <= set(holder.coords):
-        return False
-    chain, draw = holder.coords["chain"].dims, holder.coords["draw"].dims
-    return chain == draw and len(draw) == 1 and draw[0] not in ("chain", "draw")
-
-
 def _layout(dataset: Any, lead: Sequence[str]) -> tuple[tuple[int, int], Any, Any]:
-    """Numbers of chains and draws, and the labels of each draw."""
+    """Return the numbers of chains and draws, and the labels of each draw."""
     if len(lead) == 2:
         chains, draws = (np.asarray(dataset[dim].values) for dim in lead)
         return (len(chains), len(draws)), *row_labels(chains, draws)
@@ -176,7 +157,7 @@ def _layout(dataset: Any, lead: Sequence[str]) -> tuple[tuple[int, int], Any, An
 
 
 def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
-    """The labels along a variable's own axes; positions where they do not tell its entries apart."""
+    """Return the labels along a variable's own axes; positions if labels do not distinguish its entries."""
     array = dataset[name]
     own = [dim for dim in array.dims if dim not in lead]
     labels = tuple(_along(dataset, dim) if dim in dataset.coords else positions([array.sizes[dim]])[0] for dim in own)
@@ -185,9 +166,9 @@ def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
 
 
 def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
-    """Whether nobody labelled a variable's own axes: they have no coordinates, or those that ArviZ counts by itself.
+    """Return whether a variable's own axes have no coordinates, or only those that ArviZ counts.
 
-    Where these stand in another order, somebody put them into it since: they still count positions.
+    Such coordinates in another order still count positions.
     """
     own = [dim for dim in dataset[name].dims if dim not in lead]
     counted = positions([dataset.sizes[dim] for dim in own])
@@ -203,62 +184,57 @@ def _along(dataset: Any, dim: Any) -> tuple[str, ...]:
 
 
 def is_ensemble(draws: Any) -> bool:
-    """Whether an object is emcee's EnsembleSampler or one of its backends."""
+    """Return whether an object is an EnsembleSampler of emcee or one of its backends."""
     return callable(getattr(draws, "get_chain", None))
 
 
 def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int) -> Sample:
-    """The walkers of an ensemble as chains: emcee keeps them in an array (steps, walkers, d).
+    """Return the walkers of an ensemble as chains.
 
     Parameters
     ----------
     sampler : emcee.EnsembleSampler or a backend of it
     names : sequence of str, optional
-        Of the coordinates; the sampler's own if not given.
+        Names of the coordinates. By default those of the sampler.
     **kept
         ``discard`` and ``thin`` of `get_chain`.
 
     Raises
     ------
     InputError
-        If nothing was sampled.
+        If there are no draws.
     """
+    kind = type(sampler).__name__
     try:
         given = sampler.get_chain(**kept)
     except AttributeError as error:
-        raise InputError(f"the {type(sampler).__name__} holds no draws: {error}") from None
-    require_unmasked(given, f"draws of the {type(sampler).__name__}")
+        raise InputError(f"the {kind} holds no draws: {error}") from None
+    require_unmasked(given, f"draws of the {kind}")
     chain = np.asarray(given)
     if chain.ndim != 3 or not len(chain):
         raise InputError(
-            f"get_chain() of {type(sampler).__name__} gave shape {chain.shape}; (steps, walkers, d) is wanted, and at "
-            "least one step: run it for longer, or discard and thin less"
+            f"expected draws of shape (steps, walkers, d) and at least one step from get_chain() of {kind}, got shape "
+            f"{chain.shape}; run the sampler for longer, or reduce discard and thin"
         )
-    called = _ensemble_names(sampler, chain.shape[2]) if names is None else names
-    return Sample(points=chain.swapaxes(0, 1), names=called)
-
-
-def _ensemble_names(sampler: Any, dim: int) -> tuple[str, ...]:
-    """Names of the d coordinates by the sampler's `parameter_names`; none unless every coordinate has one."""
-    given = getattr(sampler, "parameter_names", None)  # a dict of one index or several
-    found: dict[int, str] = {}
-    for name, places in given.items() if isinstance(given, dict) else ():
-        if np.ndim(places):
-            found |= dict(zip(map(int, places), indexed(name, positions([len(places)])), strict=True))
-        else:
-            found[int(places)] = name
-    return tuple(found[k] for k in range(dim)) if sorted(found) == list(range(dim)) else ()
+    if names is None:
+        found: dict[int, str] = {}
+        for name, places in (getattr(sampler, "parameter_names", None) or {}).items():
+            found |= dict(zip(np.ravel(places).tolist(), indexed(name, positions(np.shape(places))), strict=True))
+        names = [found[k] for k in sorted(found)] if set(found) == set(range(chain.shape[2])) else ()
+    return Sample(points=chain.swapaxes(0, 1), names=names)
 
 
 def is_stan_fit(draws: Any) -> bool:
-    """Whether an object is PyStan's fit, a mapping of arrays whose last axis holds the chains' draws in turns."""
+    """Return whether an object is a fit of PyStan."""
     return all(hasattr(draws, name) for name in ("param_names", "constrained_param_names", "num_chains", "num_warmup"))
 
 
 def from_stan_fit(fit: Any) -> NamedDraws:
-    """The draws of PyStan's fit, warm-up left out; its axes are labelled from 1, as Stan counts."""
+    """Return the draws of a PyStan fit after warm-up; labels count from 1, as in Stan.
+
+    Arrays of a fit have shape (*shape, draws * chains), with the chains interleaved.
+    """
     warmup, draws = stan_fit_lengths(fit)
-    stats = getattr(fit, "sample_and_sampler_param_names", ())
     shapes = {name: tuple(shape) for name, shape in zip(fit.param_names, fit.dims, strict=True)}
 
     def read(name: str) -> NDArray[Any]:
@@ -266,12 +242,10 @@ def from_stan_fit(fit: Any) -> NamedDraws:
         return np.moveaxis(values, (-1, -2), (0, 1))
 
     chain, draw = row_labels(range(fit.num_chains), range(draws))
+    stats = getattr(fit, "sample_and_sampler_param_names", ())
     return NamedDraws(
-        source="PyStan's fit",
-        labels={
-            name: tuple(tuple(str(int(label) + 1) for label in axis) for axis in positions(shape))
-            for name, shape in shapes.items()
-        },
+        source="the PyStan fit",
+        labels={name: tuple(tuple(str(k + 1) for k in range(n)) for n in shape) for name, shape in shapes.items()},
         lead=(fit.num_chains, draws),
         read=read,
         chain=chain,
@@ -281,21 +255,5 @@ def from_stan_fit(fit: Any) -> NamedDraws:
 
 
 def stan_fit_lengths(fit: Any) -> tuple[int, int]:
-    """How many draws of each chain PyStan's fit keeps of warm-up, and how many after it."""
+    """Return the numbers of saved warm-up draws and of later draws per chain of a PyStan fit."""
     return ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0, ceil(fit.num_samples / fit.num_thin)
-
-
-def is_cmdstan_fit(draws: Any) -> bool:
-    """Whether an object is CmdStanPy's fit."""
-    return callable(getattr(draws, "draws", None)) and hasattr(draws, "column_names")
-
-
-def from_cmdstan_fit(fit: Any) -> Sample:
-    """The draws of CmdStanPy's fit, (draws, chains, columns), under the names that its CSV files have here."""
-    names = tuple(fit.column_names)
-    kept = [k for k, name in enumerate(names) if not name.endswith("__")]
-    values = np.asarray(fit.draws())
-    if values.ndim != 3:
-        raise InputError(f"draws() of {type(fit).__name__} gave shape {values.shape}; hand over draws of MCMC")
-    beside = {own: values[..., names.index(name)].T for name, own in DIAGNOSTICS.items() if name in names}
-    return Sample(points=values[..., kept].swapaxes(0, 1), names=tuple(names[k] for k in kept), **beside)

@@ -1,41 +1,40 @@
-"""Samples as Stan CSV, the output of CmdStan and its interfaces; read only.
+"""Stan CSV, the output of CmdStan and its interfaces; read only.
 
-Stan's own names are turned into those that its interfaces show: ``theta.1`` into ``theta[1]``, ``Sigma.1.2``
-into ``Sigma[1,2]``, ``pair:1.2`` into ``pair.1[2]``. Columns that end in ``__`` (``lp__``, ``accept_stat__``) are the
-sampler's diagnostics, of which ``divergent__`` and ``energy__`` are kept beside the draws. Everything else is a
-coordinate, transformed parameters and generated quantities too; choose among them with ``columns``.
+Names are converted to those of Stan's interfaces: ``theta.1`` to ``theta[1]``, ``Sigma.1.2`` to ``Sigma[1,2]`` and
+``pair:1.2`` to ``pair.1[2]``. Columns that end in ``__`` (``lp__``, ``accept_stat__``) are diagnostics; ``divergent__``
+and ``energy__`` are kept. All other columns are coordinates, including transformed parameters and generated quantities.
 
-A sampler's diagnostic file holds unconstrained draws with the gradients that the sampler used; it gives a sample with
-scores, whose coordinates are called ``unconstrained tau``, for nothing in it says how they were transformed. For
-every unconstrained coordinate it has its value, its momentum and the gradient of the potential energy, -log p, with
-log |J| of the transforms: columns ``tau``, ..., ``p_tau``, ..., ``g_tau``, ... after the sampler's, which end in ``__``
-(Stan's `ps_point::get_param_names`, and `base_hamiltonian`, which negates what `stan::model::gradient` returns).
-The output of CmdStan's method log_prob has the gradient of log p itself, in columns ``g_tau``, ... after ``lp__``, and
-no draws.
+A diagnostic file of a sampler holds unconstrained draws and gradients. For every coordinate ``tau`` it has the value
+``tau``, the momentum ``p_tau`` and the gradient ``g_tau`` of the potential energy, -log p, including log |J| of the
+transforms. It is read as a sample with scores. Its coordinates are named ``unconstrained tau``, because the file does
+not state the transforms.
 
-What is not a draw of the posterior is not returned: warm-up draws, which a file written with ``save_warmup``
-holds before the others, and the first row of variational inference, which is the mean of the approximation.
+Warm-up draws (``save_warmup``) and the first row of variational inference, the mean of the approximation, are skipped.
 """
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from steinkit.containers.columns import DIAGNOSTICS, Columns, choose, require_distinct, sample_from_table
+from steinkit.containers.columns import (
+    ALL,
+    DIAGNOSTICS,
+    Columns,
+    Selection,
+    choose,
+    require_distinct,
+    sample_from_table,
+)
 from steinkit.errors import InputError, listed
-from steinkit.files.csv_format import read_cells, read_plain
-from steinkit.files.streams import MAX_COLUMNS
+from steinkit.files.csv_format import open_table
 from steinkit.sample import Floats, Sample
 
-_SETTING = re.compile(r"#\s*(\w+)\s*=\s*(\S+)")
-_SETTINGS_READ = ("method", "algorithm", "save_warmup", "num_warmup", "warmup", "thin")
-_LINE_END = re.compile(r"\r\n|\r|\n")
+_SETTING = re.compile(r"^\s*(\w+)\s*=\s*(\S+)", re.MULTILINE)
 
 
-def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
+def read_stan(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     """Read Stan CSV: draws of CmdStan, without columns such as lp__.
 
     Parameters
@@ -43,119 +42,102 @@ def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) ->
     data : bytes
     source : str
         Name of the file, for messages.
-    columns : sequence of str, optional
-        Coordinates to keep, named as in ``theta[1]``.
+    selection : Selection
+        Coordinates have names such as ``theta[1]``.
 
     Raises
     ------
     InputError
-        If the file holds no draws after warm-up, or a value that is no finite number.
+        If the file holds no draws after warm-up, or a value is not a finite number.
     """
     found = read_stan_file(data, source)
-    sample = sample_from_table(
-        found.values, _lay_out(found.header, source, columns), source, lambda row: f"line {found.lines[row]}"
-    )
+    layout = _lay_out(found.header, source, selection)
+    sample = sample_from_table(found.values, layout, source, lambda row: f"line {found.lines[row]}")
     # the gradients are those of the potential energy, -log p
     return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
 
 
 class StanFile(NamedTuple):
-    """A file's draws.
+    """Draws in a file.
 
     Attributes
     ----------
     header : list of str
-        Names of the columns, as Stan writes them.
-    values : ndarray, shape (n, columns)
-        Warm-up left out.
-    lines : sequence of int
-        The line of the file that each row came from.
+        Names of the columns as Stan writes them.
+    values : ndarray, shape (n, number of columns)
+        Without warm-up.
+    lines : list of int
+        Line of the file of each row.
     """
 
     header: list[str]
     values: Floats
-    lines: Sequence[int]
+    lines: list[int]
 
 
 def read_stan_file(data: bytes, source: str) -> StanFile:
-    """Read all columns of a Stan CSV file; parameters and errors of `read_stan`."""
-    text = data.decode("utf-8-sig", errors="replace")
-    numbered = [(line, content) for line, content in enumerate(_LINE_END.split(text), start=1) if content.strip()]
-    (line, first), *rows = [each for each in numbered if not each[1].lstrip().startswith("#")] or [(0, "")]
-    if not rows:
-        raise InputError(f"{source} holds no draws; did Stan stop early? Run it again")
-    settings = _settings([row for number, row in numbered if number < line], source)
-    header = [name.strip() for name in first.split(",")]
-    MAX_COLUMNS.require(len(header), source, "has")
-    if "\ufffd" in first:
-        raise InputError(f"{source}, line {line} is not UTF-8 text; write the file again")
-    require_distinct(header, source)
+    """Read all columns of a Stan CSV file; parameters and errors are those of `read_stan`."""
+    table = open_table(data, source)
+    settings = dict(_SETTING.findall("\n".join(table.comments)))
+    if settings.get("method") == "optimize":
+        raise InputError(f"{source} holds a mode found by optimization, not draws; run Stan with method=sample")
+    require_distinct(table.header, source)
+    values, lines = table.rows(range(len(table.header)), [readable(name) for name in table.header])
     skipped = _rows_before_draws(settings, source)
-    if skipped >= len(rows):
+    if skipped >= len(values):
         raise InputError(
-            f"{source} says that its first {skipped} rows are warm-up draws, and has {len(rows)} in all; let Stan run "
-            "to its end, or correct num_warmup"
+            f"{source}: expected draws after {skipped} rows of warm-up or of the approximation's mean, got "
+            f"{len(values)} rows in all"
         )
-    table = read_plain(io.BytesIO("\n".join(row for _, row in rows).encode("ascii", errors="replace")), len(header), 0)
-    if table is None:
-        every = tuple(range(len(header)))
-        layout = Columns(tuple(map(readable, header)), tuple(header), every, (), {})
-        table = read_cells(((line, row.split(",")) for line, row in rows), layout, source)
-    return StanFile(header, table.values[skipped:], [line for line, _ in rows][skipped:])
+    return StanFile(table.header, values[skipped:], lines[skipped:])
 
 
-def _settings(comments: Sequence[str], source: str) -> dict[str, str]:
-    """What the comments before the header say of the run; of what is read here, no two things."""
-    found: dict[str, str] = {}
-    for name, value in _SETTING.findall("\n".join(comments)):
-        if name in _SETTINGS_READ and found.get(name, value) != value:
-            raise InputError(f"{source} says {name} = {found[name]} and {name} = {value}; which is it? Write it again")
-        found[name] = value
-    if found.get("method") == "optimize":
-        raise InputError(f"{source} holds a mode found by optimisation, not draws; run Stan with method=sample")
-    return found
+def _rows_before_draws(settings: dict[str, str], source: str) -> int:
+    if settings.get("method") == "variational":
+        return 1
+    if settings.get("save_warmup", "0") in ("0", "false") or settings.get("algorithm") == "fixed_param":
+        return 0  # fixed_param has no warm-up, whatever num_warmup states
+    warmup = settings.get("num_warmup", settings.get("warmup", "0"))
+    thin = settings.get("thin", "1")
+    if not (warmup.isdecimal() and thin.isdecimal() and int(thin) > 0):
+        raise InputError(f"{source}: expected whole numbers of warm-up and thinning, got {warmup:.40} and {thin:.40}")
+    return -(-int(warmup) // int(thin))  # Stan keeps iterations 0, thin, 2 thin, ...
 
 
-def _whole(settings: dict[str, str], name: str, usual: int, least: int, source: str) -> int:
-    text = settings.get(name, str(usual))
-    if not (text.isascii() and text.isdigit() and len(text) < 16) or int(text) < least:
+def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
+    if header[0] == "lp__" and all(name.startswith("g_") for name in header[1:]):
         raise InputError(
-            f"{source} says {name} = {text:.40} where a whole number of at least {least} and below 10^15 is "
-            "wanted; correct it"
-        )
-    return int(text)
-
-
-def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> Columns:
-    if is_log_prob(header):
-        raise InputError(
-            f"{source} is the output of CmdStan's log_prob: it holds gradients, and not the draws that they belong to; "
-            "give both to from_cmdstan(draws, gradients)"
+            f"expected draws in {source}, got the output of CmdStan's log_prob, which holds gradients only"
         )
     latent = latent_columns(header)
-    # Stan reserves no name but those in "__": a parameter called weight is a coordinate like any other.
-    kept = [k for k, name in enumerate(header) if not name.endswith("__")]
+    weights = None if selection.weights in (None, "none") else selection.weights
+    names = [readable(name) for name in header]
+    # Stan reserves only names that end in "__": a parameter called weight is a coordinate
+    kept = [k for k, name in enumerate(header) if not name.endswith("__") and names[k] != weights]
     if not kept:
-        raise InputError(f"{source} holds Stan's diagnostics only: {listed(header)}; save the parameters too")
+        raise InputError(f"{source} holds only diagnostics, {listed(header)}; save the parameters as well")
     coordinates, scores, prefix = (kept, (), "") if latent is None else (*latent[1:], "unconstrained ")
-    names = [prefix + readable(header[k]) for k in coordinates]
-    chosen = choose(names, columns, source)
+    called = [prefix + names[k] for k in coordinates]
+    chosen = choose(called, selection.columns, source)
+    reserved = {own: header.index(name) for name, own in DIAGNOSTICS.items() if name in header}
+    if weights is not None:
+        reserved["weight"] = choose(names, [weights], source)[0]
     return Columns(
-        header=tuple(map(readable, header)),
-        names=tuple(names[k] for k in chosen),
+        header=tuple(names),
+        names=tuple(called[k] for k in chosen),
         coordinates=tuple(coordinates[k] for k in chosen),
         scores=tuple(scores[k] for k in chosen) if scores else (),
-        reserved={own: header.index(name) for name, own in DIAGNOSTICS.items() if name in header},
+        reserved=reserved,
     )
 
 
 def readable(name: str) -> str:
-    """``Sigma.1.2`` -> ``Sigma[1,2]``; the parts of a tuple, after a colon, come after a point."""
+    """Convert ``Sigma.1.2`` to ``Sigma[1,2]``, and the parts ``pair:1`` of a tuple to ``pair.1``."""
     return ".".join(_readable_part(part) for part in name.split(":"))
 
 
 def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
-    """``Sigma.1.2`` as the parameter and the entry's index; of a tuple's ``pair:1.2`` the part ``pair.1`` is one."""
+    """Split ``Sigma.1.2`` into parameter and index; ``pair:1.2`` is an entry of the parameter ``pair.1``."""
     *outer, last = name.split(":")
     head, *index = last.split(".")
     return ".".join([*map(_readable_part, outer), head]), tuple(index)
@@ -166,21 +148,8 @@ def _readable_part(part: str) -> str:
     return head + (f"[{','.join(index)}]" if index else "")
 
 
-def _rows_before_draws(settings: dict[str, str], source: str) -> int:
-    if settings.get("method") == "variational":
-        return 1
-    saved = settings.get("save_warmup", "0")
-    if saved not in ("0", "1", "false", "true"):
-        raise InputError(f"{source} says save_warmup = {saved} where 0, 1, false or true is wanted; correct it")
-    warmup = _whole(settings, "num_warmup" if "num_warmup" in settings else "warmup", 0, 0, source)
-    thin = _whole(settings, "thin", 1, 1, source)
-    if saved in ("0", "false") or settings.get("algorithm") == "fixed_param":
-        return 0  # fixed_param runs no warm-up, whatever num_warmup says
-    return -(-warmup // thin)  # Stan keeps iterations 0, thin, 2 thin, ...
-
-
 class LatentColumns(NamedTuple):
-    """Columns of a diagnostic file: of d coordinates, d momenta, d gradients.
+    """Columns of a diagnostic file.
 
     Attributes
     ----------
@@ -195,7 +164,7 @@ class LatentColumns(NamedTuple):
 
 
 def latent_columns(header: Sequence[str]) -> LatentColumns | None:
-    """Where coordinates and gradients stand, if a header is that of a diagnostic file."""
+    """Return the columns of coordinates and gradients, or None if a header is not that of a diagnostic file."""
     first = next((k for k, name in enumerate(header) if not name.endswith("__")), len(header))
     d, rest = divmod(len(header) - first, 3)
     names = list(header[first : first + d])
@@ -206,8 +175,3 @@ def latent_columns(header: Sequence[str]) -> LatentColumns | None:
         coordinates=range(first, first + d),
         gradients=range(first + 2 * d, first + 3 * d),
     )
-
-
-def is_log_prob(header: Sequence[str]) -> bool:
-    """Whether a header is that of the output of log_prob: log densities and gradients only."""
-    return len(header) > 1 and header[0] == "lp__" and all(name.startswith("g_") for name in header[1:])

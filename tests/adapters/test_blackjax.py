@@ -13,7 +13,7 @@ EFFECTS = jnp.array([28.0, 8.0, -3.0])
 
 
 class State(NamedTuple):
-    """As HMC, NUTS and MALA of BlackJAX have it."""
+    """State of HMC, NUTS and MALA."""
 
     position: object
     logdensity: object
@@ -21,7 +21,7 @@ class State(NamedTuple):
 
 
 class WalkState(NamedTuple):
-    """As random-walk samplers have it."""
+    """State of random-walk samplers."""
 
     position: object
     logdensity: object
@@ -62,7 +62,7 @@ def test_positions_are_draws_in_the_order_of_the_tree_and_scores_those_in_closed
 
 
 @pytest.mark.parametrize("dims", [("chain", "draw"), ("draw", "chain")])
-def test_leading_axes_are_what_one_says_they_are(dims):
+def test_stated_leading_axes(dims):
     whole = states((3, 40) if dims[0] == "chain" else (40, 3))
     target, sample = sk.from_blackjax(logdensity, whole, dims=dims)
     mu = np.asarray(whole.position["mu"], dtype=np.float64)
@@ -74,10 +74,10 @@ def test_leading_axes_are_what_one_says_they_are(dims):
     np.testing.assert_array_equal(stored_target.score(stored.points[:7]), stored.scores[:7])
 
 
-def test_axes_that_one_did_not_say_are_refused():
-    with pytest.raises(sk.InputError, match=r"logdensity has shape \(40, 3\): say which axis is which"):
+def test_other_leading_axes_are_refused():
+    with pytest.raises(sk.InputError, match=r"logdensity .* got \(40, 3\)"):
         sk.from_blackjax(logdensity, states((40, 3)))
-    with pytest.raises(sk.UsageError, match=r"received \('walker',\)"):
+    with pytest.raises(sk.UsageError, match=r"got \('walker',\)"):
         sk.from_blackjax(logdensity, states((40,)), dims=("walker",))
 
 
@@ -93,15 +93,15 @@ def test_positions_alone_and_other_pytrees():
     assert sample.names == ("mu", "theta[0]", "theta[1]", "theta[2]")
 
 
-def test_stored_gradients_are_the_score_at_the_draws_and_nowhere_else():
+def test_stored_gradients_are_the_score_only_at_the_draws():
     target, sample = sk.from_blackjax(None, states((400,)))
     np.testing.assert_allclose(sample.scores, exact_draws(400)[1], rtol=1e-5, atol=1e-5)
     assert sk.verdict(sample, target).p > 0.01
-    with pytest.raises(sk.InputError, match="the score is known at the 400 stored draws only"):
+    with pytest.raises(sk.InputError, match="known only at the 400 stored draws"):
         target.score(sample.points[:1] + 1.0)
 
 
-def test_gradients_of_the_potential_energy_are_recognised():
+def test_gradients_of_the_potential_energy_are_detected():
     whole = states((400,))
     negated = whole._replace(logdensity_grad=jax.tree.map(np.negative, whole.logdensity_grad))
     with pytest.raises(sk.InputError, match="negate them"):
@@ -110,28 +110,28 @@ def test_gradients_of_the_potential_energy_are_recognised():
 
 def test_states_without_gradients_need_a_log_density():
     walk = states((200,), WalkState)
-    with pytest.raises(sk.InputError, match="the states hold no gradients"):
+    with pytest.raises(sk.InputError, match="expected states with gradients"):
         sk.from_blackjax(None, walk)
     target, sample = sk.from_blackjax(logdensity, walk)
     np.testing.assert_allclose(target.score(sample.points), exact_draws(200)[1], rtol=1e-9, atol=1e-9)
 
 
-def test_states_of_another_density_are_said_to_be_so():
+def test_states_of_another_density_are_reported():
     def with_another_prior(x):
         return logdensity(x) - 2.0 * x["mu"] ** 2
 
-    with pytest.warns(sk.SteinkitWarning, match=r"coordinate 'mu', it stored .* made for another density"):
+    with pytest.warns(sk.SteinkitWarning, match=r"coordinate 'mu', the sampler stored .* belong to a density"):
         target, sample = sk.from_blackjax(with_another_prior, states((400,)))
     assert sk.verdict(sample, target).p < 1e-6
 
 
 def test_whole_numbers_have_no_score():
     position = {"k": np.arange(30), "mu": np.linspace(0.0, 1.0, 30)}
-    with pytest.raises(sk.InputError, match=r"the position has discrete variables \(k\)"):
+    with pytest.raises(sk.InputError, match=r"the position, got the discrete k"):
         sk.from_blackjax(lambda x: -(x["mu"] ** 2), position)
 
 
-def test_without_jax_the_command_is_said(monkeypatch):
+def test_without_jax_the_error_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(sk.MissingDependencyError, match=r"pip install 'steinkit\[jax\]'"):
         sk.from_blackjax(logdensity, states)
@@ -155,6 +155,6 @@ def test_a_log_density_is_a_function():
         sk.from_blackjax(states((5,)), logdensity)
 
 
-def test_an_error_of_the_log_density_is_placed_in_its_own_file():
+def test_an_error_of_the_log_density_names_its_line():
     with pytest.raises(sk.InputError, match=r"raised KeyError at .*test_blackjax\.py, line .*no_such_thing"):
         sk.from_blackjax(lambda position: position["no_such_thing"], states((5,)))

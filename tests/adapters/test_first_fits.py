@@ -23,12 +23,12 @@ def verdicts(text):
     return [re.match(r"[^\d(]+", part.strip())[0] for part in re.split(r"^--- .*$", said, flags=re.MULTILINE)]
 
 
-def test_every_program_is_shown_with_what_it_prints():
+def test_pages_show_the_output_of_every_program():
     assert {path.stem for path in (FOLDER / "printed").glob("*.txt")} == set(PACKAGES)
 
 
 def skip_where_stan_cannot_compile():
-    """Stan wants a compiler, and some memory for it."""
+    """Skip without a compiler for Stan or enough memory for it."""
     stan = pytest.importorskip("stan")
     try:
         stan.build("parameters { real x; } model { x ~ std_normal(); }")
@@ -37,7 +37,7 @@ def skip_where_stan_cannot_compile():
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_right_draws_pass_and_wrong_ones_do_not(package, tmp_path):
+def test_exact_draws_pass_and_biased_ones_do_not(package, tmp_path):
     pytest.importorskip(package)
     try:
         printed = output_of(FOLDER / f"score_{package}.py", folder=tmp_path, warned="ignore")

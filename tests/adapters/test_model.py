@@ -1,4 +1,4 @@
-"""What all adapters share, on a model made by hand: draws of entries without labels."""
+"""The base class of the adapters, with a manual model and draws without labels."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from steinkit.target import Target
 xarray = pytest.importorskip("xarray")
 
 
-def test_positions_that_somebody_put_into_another_order_are_put_back():
+def test_reordered_positions_are_restored():
     def make_target(names, label):
         return Target(lambda x: -x, names=names, label=label)
 
@@ -25,7 +25,7 @@ def test_positions_that_somebody_put_into_another_order_are_put_back():
 
 
 def shares_and_interval():
-    """A simplex of thirty entries, by logs of ratios to the last, and a number between bounds far away."""
+    """Return a model of a simplex with 30 entries (log ratios to the last) and a number in a wide interval."""
 
     def constrain(x):
         ratios = np.exp(np.column_stack([x[:, :29], np.zeros(len(x))]))
@@ -39,7 +39,7 @@ def shares_and_interval():
     return Model("a model", parameters, lambda names, label: Target(lambda x: -x), unconstrain, constrain)
 
 
-def test_draws_that_were_rounded_return_and_those_off_the_support_do_not():
+def test_rounded_draws_are_accepted_and_draws_outside_the_support_refused():
     make = np.random.default_rng(8)
     w = np.array([[float(f"{each:.6g}") for each in row] for row in make.dirichlet(np.full(30, 500.0), size=50)])
     a = make.normal(size=50)
@@ -47,12 +47,12 @@ def test_draws_that_were_rounded_return_and_those_off_the_support_do_not():
     assert 1e-7 < np.abs(w.sum(axis=1) - 1.0).max() < 1e-5
     assert shares_and_interval().sample({"w": w, "a": a}).points.shape == (50, 30)
     w[4] *= 1.001
-    with pytest.raises(InputError, match=r"draw 5 of w is .* \(1 such draws\)"):
+    with pytest.raises(InputError, match=r"draw 5 of w, .* \(1 such draws\)"):
         shares_and_interval().sample({"w": w, "a": a})
 
 
-def test_gradients_of_another_compiler_are_as_close_as_the_largest_allow():
-    """Terms of 1e6 that cancel leave errors of 1e-10, whatever is left of the score."""
+def test_tolerance_for_gradients_of_another_compiler():
+    """Terms of 1e6 that cancel leave errors of 1e-10, whatever the size of the score."""
     sample = Sample(points=np.append(np.linspace(-1.0, 1.0, 99), 1e6)[:, None])
     target = Target(lambda x: -x, label="a model")
     stored = -sample.points

@@ -67,11 +67,11 @@ def test_stored_gradients_are_the_target(apart):
     np.testing.assert_array_equal(sample.energy, -sample.points[:, 1])
     assert not target.has_log_density  # which is of use away from the draws only
     np.testing.assert_array_equal(np.unique(sample.chain), [0, 1])
-    with pytest.raises(InputError, match=r"known at the 600 stored draws only; .*give the model"):
+    with pytest.raises(InputError, match=r"known only at the 600 stored draws"):
         target.score(np.zeros((1, 4)))
 
 
-def test_right_draws_pass_and_wrong_draws_fail():
+def test_exact_draws_pass_and_biased_draws_fail():
     u = draws()
     wrong = u.copy()
     wrong[..., 1] += 0.6
@@ -81,22 +81,22 @@ def test_right_draws_pass_and_wrong_draws_fail():
 
 
 @pytest.mark.parametrize("logp", [True, False])
-def test_gradients_of_the_wrong_sign_are_recognised(logp):
+def test_gradients_of_the_wrong_sign_are_detected(logp):
     u = draws()
-    with pytest.raises(InputError, match=r"(?i)negate them"):
+    with pytest.raises(InputError, match=r"(?i)negate "):
         sk.from_nutpie(trace(u, -gradient(u), logp=logp))
 
 
-def test_missing_statistics_say_how_to_sample_again():
+def test_errors_for_missing_statistics_state_the_options():
     u = draws()
-    how = r"nutpie\.sample\(model, store_unconstrained=True, store_gradient=True\); or .*from_pymc\(model, trace\)"
-    with pytest.raises(InputError, match=rf"group sample_stats of the DataTree has no gradient: .*{how}"):
+    how = r"nutpie\.sample\(model, store_unconstrained=True, store_gradient=True\), or from_pymc\(model, trace\)"
+    with pytest.raises(InputError, match=rf"group sample_stats of the DataTree has no gradient; .*{how}"):
         sk.from_nutpie(trace(u))
     with pytest.raises(InputError, match="no unconstrained_draw and no gradient"):
         sk.from_nutpie(trace(u, points=False))
 
 
-def test_names_that_nutpie_alone_knows_are_kept():
+def test_unknown_names_of_nutpie_are_kept():
     u = draws()
     tree = trace(u, gradient(u))
     tree["sample_stats"] = (
@@ -131,18 +131,16 @@ def test_with_the_model_its_own_order_and_score():
     elsewhere = sample.points[:50] + 0.1
     expected = gradient(elsewhere[:, np.argsort(order)])[:, order]
     np.testing.assert_allclose(target.score(elsewhere), expected, rtol=1e-10, atol=1e-10)
-    with pytest.raises(InputError, match=r"gradients that the sampler stored are not those of PyMC model.*other data"):
+    with pytest.raises(InputError, match=r"stored gradients are not those of PyMC model.*other data"):
         sk.from_nutpie(stored, model(EFFECTS + 1.0))
     with pm.Model() as other:
         pm.Normal("theta", shape=3)
-    with pytest.raises(InputError, match="stored 4 coordinates and the model has 3; 'tau_log__' is on one side only"):
+    with pytest.raises(InputError, match=r"3 coordinates of the model, got 4.*'tau_log__'"):
         sk.from_nutpie(stored, other)
 
 
-def test_what_is_no_trace_of_nutpie():
-    with pytest.raises(
-        UsageError, match=r"takes the InferenceData or DataTree that nutpie\.sample returned.*received dict"
-    ):
+def test_other_traces_are_refused():
+    with pytest.raises(UsageError, match=r"got dict"):
         sk.from_nutpie({"x": np.zeros(5)})
     other = xarray.DataTree.from_dict({"posterior": xarray.Dataset({"x": (("chain", "draw"), np.zeros((1, 5)))})})
     with pytest.raises(InputError, match=r'no group "sample_stats".*from_pymc\(model, trace\)'):

@@ -58,12 +58,12 @@ def test_stored_draws_and_gradients_are_the_sample_and_its_scores(free):
     np.testing.assert_array_equal(sample.divergent, sample.points[:, 0] < -2.0)
     np.testing.assert_array_equal(sample.energy, sample.points[:, 0])
     np.testing.assert_array_equal(target.score(sample.points[5:7]), sample.scores[5:7])
-    with pytest.raises(sk.InputError, match="known at the 114 stored draws only; for others give the model"):
+    with pytest.raises(sk.InputError, match="known only at the 114 stored draws"):
         target.score(sample.points[:2] + 0.1)
 
 
-def test_gradients_of_the_wrong_sign_are_recognised(free):
-    with pytest.raises(sk.InputError, match=r"stored gradients are not those of the stored log densities.*negate them"):
+def test_gradients_of_the_wrong_sign_are_detected(free):
+    with pytest.raises(sk.InputError, match=r"stored gradients do not match the stored log densities.*negate them"):
         sk.from_pystan(fit(free, sign=-1.0))
 
 
@@ -74,11 +74,11 @@ def test_fits_without_gradients(free):
     )
     with pytest.raises(sk.InputError, match="the fit holds no gradients"):
         sk.from_pystan(made)
-    with pytest.raises(sk.UsageError, match=r"a fit of PyStan 3 is wanted, .*; received dict"):
+    with pytest.raises(sk.UsageError, match=r"PyStan 3.* got dict"):
         sk.from_pystan({})
     short = fit(free)
     short.num_samples += 1
-    with pytest.raises(sk.InputError, match="57 gradients of a chain of 58 draws"):
+    with pytest.raises(sk.InputError, match="58 draws of a chain, got 57"):
         sk.from_pystan(short)
 
 
@@ -117,10 +117,10 @@ def test_a_model_is_known_everywhere(free):
 def test_a_model_that_did_not_make_the_fit(free):
     with pytest.raises(
         sk.InputError,
-        match="another density: other priors, or other data; to judge this fit",
+        match="other priors or other data; to judge this fit",
     ):
         sk.from_pystan(fit(free), SimpleNamespace(model_name="models/known", data={"scale": 1.1}))
-    with pytest.raises(sk.InputError, match="the compiled models/gone is not in PyStan's cache"):
+    with pytest.raises(sk.InputError, match="models/gone"):
         sk.from_pystan(fit(free), SimpleNamespace(model_name="models/gone", data={}))
 
 

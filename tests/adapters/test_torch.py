@@ -13,7 +13,7 @@ EFFECTS = np.array([28.0, 8.0, -3.0])
 ERRORS = np.array([15.0, 10.0, 16.0])
 
 
-def test_without_pytorch_the_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pytorch_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(sk.MissingDependencyError, match=r"PyTorch .*pip install 'steinkit\[torch\]'"):
         sk.from_torch(lambda x: x, np.zeros((3, 2)))
@@ -146,7 +146,7 @@ def test_simplex_in_one_dimension_less(torch):
         np.testing.assert_allclose(target.score(x[None])[0], slope, rtol=1e-4)
 
 
-def test_chains_are_chains_only_if_it_is_said(torch):
+def test_chains_must_be_stated(torch):
     values = torch.randn(4, 25, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), {"x": values}, dims=("chain", "draw"))
     assert (len(sample), sample.dim, sample.chain.max()) == (100, 3, 3)
@@ -173,7 +173,7 @@ def test_constraints_are_fulfilled_to_the_precision_of_the_draws(torch):
     )
     back = torch.distributions.biject_to(corr_cholesky)(torch.tensor(sample.points))
     np.testing.assert_allclose(back.numpy(), factors.numpy(), atol=1e-5)
-    with pytest.raises(sk.InputError, match="outside of its constraint"):
+    with pytest.raises(sk.InputError, match="violates its constraint"):
         sk.from_torch(
             lambda draw: draw["L"].diagonal()[1:].log().sum(), {"L": 1.01 * factors}, constraints={"L": corr_cholesky}
         )
@@ -184,26 +184,26 @@ def normal(x):
 
 
 @pytest.mark.parametrize(
-    ("log_density", "said"),
+    ("log_density", "words"),
     [
-        (lambda x: -0.5 * x**2, r"returned shape \(2,\), for the first 2 together it returned shape \(2, 2\); sum"),
-        (lambda x: 1.0, "returned float, no tensor"),
-        (lambda x: -0.5 * (x.detach() ** 2).sum(), r"differentiate; compute it with PyTorch alone, without \.detach"),
+        (lambda x: -0.5 * x**2, r"returned shape \(2,\), for the first 2 draws it returned shape \(2, 2\); sum"),
+        (lambda x: 1.0, "returned float"),
+        (lambda x: -0.5 * (x.detach() ** 2).sum(), r"differentiate .*\.detach"),
         (lambda x: -0.5 * (x[0] ** 2 + x[1].detach() ** 2), "the score is not the gradient"),
         (lambda x: x.no_such_thing(), r"raised AttributeError at .*test_torch\.py"),
-        (lambda x: (x / x.shape[0] ** 0.5).sum(dim=1), "alone and .* beside another"),
-        (3.0, "must be a function or a distribution with log_prob; received float"),
+        (lambda x: (x / x.shape[0] ** 0.5).sum(dim=1), "alone and .* batch"),
+        (3.0, "log_density must be .* got float"),
     ],
 )
-def test_functions_that_are_no_log_density(torch, log_density, said):
+def test_invalid_functions_are_refused(torch, log_density, words):
     draws = torch.randn(20, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    with pytest.raises(sk.SteinkitError, match=said):
+    with pytest.raises(sk.SteinkitError, match=words):
         sk.from_torch(log_density, draws)
 
 
-def test_data_in_single_precision_are_told_apart(torch):
+def test_data_in_single_precision_are_refused(torch):
     X = torch.ones(5, 2)
-    with pytest.raises(sk.InputError, match=r"double precision: convert what it closes over with \.double\(\)"):
+    with pytest.raises(sk.InputError, match=r"double precision: .*\.double\(\)"):
         sk.from_torch(lambda x: -((X @ x) ** 2).sum(), torch.ones(4, 2))
 
 
@@ -213,11 +213,11 @@ def test_draws_that_are_not_finite_or_outside(torch):
     with pytest.raises(sk.InputError, match="row 4, column 'x2' is nan"):
         sk.from_torch(normal, draws)
     constraints = torch.distributions.constraints
-    with pytest.raises(sk.InputError, match=r"draw 2 of tau is -1.0, which is outside of its constraint"):
+    with pytest.raises(sk.InputError, match=r"draw 2 of tau, -1.0, violates its constraint"):
         sk.from_torch(
             lambda draw: -draw["tau"], {"tau": torch.tensor([1.0, -1.0])}, constraints={"tau": constraints.positive}
         )
-    with pytest.raises(sk.InputError, match=r"discrete variables \(k\)"):
+    with pytest.raises(sk.InputError, match="discrete k;"):
         sk.from_torch(lambda draw: -(draw["x"] ** 2), {"x": torch.zeros(4), "k": torch.zeros(4, dtype=torch.int64)})
     with pytest.raises(sk.InputError, match="PyTorch has no bijection onto"):
         sk.from_torch(
@@ -225,16 +225,16 @@ def test_draws_that_are_not_finite_or_outside(torch):
             {"S": torch.eye(2).repeat(3, 1, 1)},
             constraints={"S": constraints.positive_definite},
         )
-    with pytest.raises(sk.UsageError, match=r"no draws of 'tua' [(]did you mean \"?'?tau"):
+    with pytest.raises(sk.UsageError, match=r"'tua' [(]did you mean \"?'?tau"):
         sk.from_torch(lambda draw: -draw["tau"], {"tau": torch.ones(3)}, constraints={"tua": constraints.positive})
 
 
-def test_arguments_of_another_type_are_told_of(torch):
+def test_arguments_of_another_type_are_refused(torch):
     draws = {"tau": torch.ones(4)}
-    with pytest.raises(sk.UsageError, match="constraints is a dict, a constraint a parameter; received list"):
+    with pytest.raises(sk.UsageError, match=r"constraints must be .* got list"):
         sk.from_torch(lambda p: p["tau"], draws, constraints=["tau"])
     dataset = pytest.importorskip("xarray").Dataset({"tau": (("chain", "draw"), np.ones((2, 4)))})
-    with pytest.raises(sk.UsageError, match="received Dataset: hand over a dict"):
+    with pytest.raises(sk.UsageError, match="got Dataset"):
         sk.from_torch(lambda p: p["tau"], dataset)
-    with pytest.raises(sk.InputError, match="array of numbers; received NoneType"):
+    with pytest.raises(sk.InputError, match="got NoneType"):
         sk.from_torch(lambda x: x.sum(), None)

@@ -81,7 +81,7 @@ class TestFiles:
             (["a,b"], ["draws"]),
             (_GOOD[1:], ["header"]),
             (_changed(3, "0.5"), ["line 3"]),
-            (_changed(3, "0.5,1.0,2.0"), ["line 3", "3 values", "2 columns"]),
+            (_changed(3, "0.5,1.0,2.0"), ["line 3", "expected 2 values", "got 3"]),
             (_changed(3, "0.5,oops"), ["line 3", '"b"', '"oops"']),
             (_changed(3, "0.5,"), ["line 3", '"b"', "empty"]),
             (_changed(3, "0.5,nan"), ["line 3", '"b"', "nan"]),

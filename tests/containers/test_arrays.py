@@ -1,4 +1,4 @@
-"""Draws in plain arrays and dicts of arrays: what the axes count, and what is refused."""
+"""Draws in arrays and dicts of arrays."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ STEPS, WALKERS, RHO = 300, 16, 0.9
 
 @pytest.fixture(scope="module")
 def walks():
-    """Stationary AR(1) walkers as emcee stores them, (steps, walkers, 1), a draw worth (1 - rho) / (1 + rho)."""
+    """Return stationary AR(1) walkers, (steps, walkers, 1); the ESS per draw is (1 - rho) / (1 + rho)."""
     rng = np.random.default_rng(0)
     x = np.empty((STEPS, WALKERS))
     x[0] = rng.standard_normal(WALKERS)
@@ -20,7 +20,7 @@ def walks():
     return x[..., None]
 
 
-def test_walkers_taken_for_draws_would_be_worth_almost_all_of_them(walks):
+def test_ess_depends_on_the_axis_of_the_chains(walks):
     worth = STEPS * WALKERS * (1.0 - RHO) / (1.0 + RHO)
     right = sk.chain_diagnostics(sk.as_sample(walks, dims=("draw", "chain"))).bulk_ess[0]
     wrong = sk.chain_diagnostics(sk.Sample(walks)).bulk_ess[0]
@@ -28,8 +28,8 @@ def test_walkers_taken_for_draws_would_be_worth_almost_all_of_them(walks):
     assert wrong > 0.8 * STEPS * WALKERS
 
 
-def test_more_chains_than_draws_are_refused_until_someone_says_so(walks):
-    with pytest.raises(sk.InputError, match=r'300 chains of 16 draws.*emcee.*dims=\("draw", "chain"\).*dims=\("chain"'):
+def test_ambiguous_axes_must_be_stated(walks):
+    with pytest.raises(sk.InputError, match=r"300 chains of 16 draws.*dims=.*emcee"):
         sk.chain_diagnostics(walks)
     with pytest.raises(sk.InputError, match="more chains than draws"):
         sk.moment_stein_discrepancy(walks, sk.targets.Normal([0.0]))
@@ -47,11 +47,11 @@ def test_the_axes_that_dims_names():
     assert flat.points.shape == (8, 1)
     np.testing.assert_array_equal(flat.chain, np.repeat([0, 1], 4))
     assert sk.as_sample(array[..., 0], dims=("draw",)).points.shape == (2, 4)
-    with pytest.raises(sk.UsageError, match=r"dims names the leading axes.*received \('step',\)"):
+    with pytest.raises(sk.UsageError, match=r"dims must be .*\('step',\)"):
         sk.as_sample(array, dims=("step",))
-    with pytest.raises(sk.InputError, match=r"have 1 axes, and one more.*\(2, 4, 3\)"):
+    with pytest.raises(sk.InputError, match=r"\(2, 4, 3\)"):
         sk.as_sample(array, dims=("draw",))
-    with pytest.raises(sk.UsageError, match=r"Sample tells it itself"):
+    with pytest.raises(sk.UsageError, match=r"dims= .*Sample"):
         sk.as_sample(sk.Sample(array), dims=("draw",))
 
 
@@ -59,30 +59,30 @@ def test_the_axes_that_dims_names():
     ("draws", "message"),
     [
         (np.ma.masked_greater(np.arange(5.0), 2.0), "2 masked entries; drop those draws first"),
-        (np.zeros(3, complex), "complex128 where real numbers"),
-        (np.array([1.0, None]), "object where real numbers"),
+        (np.zeros(3, complex), "real numbers .*complex128"),
+        (np.array([1.0, None]), "real numbers .*object"),
         (np.array(["2020-01-01"], "M8[D]"), "datetime64"),
         (np.array([1, 2], "m8[s]"), "timedelta64"),
-        (["a", "b"], "<U1 where real numbers"),
+        (["a", "b"], "real numbers .*<U1"),
         ("draws.csv", "read a file with read_sample"),
-        (object(), "received object"),
-        (None, "received NoneType"),
-        ([{"mu": np.zeros(3)}] * 2, "given as a list of dict; each is a sample of its own"),
+        (object(), "got object"),
+        (None, "got NoneType"),
+        ([{"mu": np.zeros(3)}] * 2, "a list of dict"),
         ([[1.0, 2.0], [3.0]], "same number of coordinates"),
         ({}, "is empty"),
-        ({"mu": 3.0}, '"mu" is a single number'),
-        ({"mu": {"a": np.zeros(3)}}, '"mu" is a dict, not an array'),
+        ({"mu": 3.0}, '"mu" .*single number'),
+        ({"mu": {"a": np.zeros(3)}}, '"mu", got dict'),
         (
             {"mu": np.zeros(5), "theta": np.zeros((6, 2))},
-            r'first axis counts.*received "mu" \(5,\), "theta" \(6, 2\)',
+            r'"mu" \(5,\), "theta" \(6, 2\)',
         ),
-        ({"mu": np.zeros(5), "theta": ["a"] * 5}, 'variable "theta" holds <U1'),
+        ({"mu": np.zeros(5), "theta": ["a"] * 5}, 'variable "theta", got <U1'),
         ({"mu": np.ma.masked_less(np.arange(3.0), 1.0)}, 'variable "mu" has 1 masked'),
         ({"mu": np.array([0.0, np.inf])}, 'draw 2, column "mu" is inf'),
-        ({"mu": np.zeros((4, 50)), "x": np.zeros((4, 50, 2))}, "4 draws of 50 entries each, or 4 chains of 50 draws"),
+        ({"mu": np.zeros((4, 50)), "x": np.zeros((4, 50, 2))}, "4 draws of 50 entries or 4 chains of 50 draws"),
     ],
 )
-def test_what_is_no_draws_is_refused(draws, message):
+def test_invalid_draws_are_refused(draws, message):
     with pytest.raises(sk.InputError, match=message):
         sk.as_sample(draws)
 
@@ -99,7 +99,12 @@ def test_masked_entries_are_refused_in_a_sample_too():
 
 def test_a_dict_of_arrays_is_read_by_name():
     theta = np.arange(30.0).reshape(5, 3, 2)
-    sample = sk.as_sample({"theta": theta, "weight": -np.arange(5.0)})  # a parameter like any other
+    draws = {"theta": theta, "weight": np.arange(5.0)}
+    with pytest.raises(sk.InputError, match=r'"weight".*--weights'):
+        sk.as_sample(draws)
+    weighted = sk.as_sample(draws, weights="weight", columns=["theta"])
+    np.testing.assert_array_equal(weighted.weights, np.arange(5.0))
+    sample = sk.as_sample(draws, weights="none")
     assert sample.names == (
         "theta[0,0]",
         "theta[0,1]",
@@ -109,19 +114,19 @@ def test_a_dict_of_arrays_is_read_by_name():
         "theta[2,1]",
         "weight",
     )
-    np.testing.assert_array_equal(sample.points, np.column_stack([theta.reshape(5, 6), -np.arange(5.0)]))
+    np.testing.assert_array_equal(sample.points, np.column_stack([theta.reshape(5, 6), np.arange(5.0)]))
     assert sample.chain is None
     chains = sk.as_sample({"theta": theta}, dims=("draw", "chain"))
     np.testing.assert_array_equal(chains.points, theta.swapaxes(0, 1).reshape(15, 2))
     np.testing.assert_array_equal(chains.chain, np.repeat([0, 1, 2], 5))
 
 
-def test_a_square_matrix_in_a_dict_is_no_riddle():
+def test_square_matrices_in_a_dict_are_not_ambiguous():
     sample = sk.as_sample({"beta": np.zeros((100, 3)), "Sigma": np.zeros((100, 3, 3))})
     assert sample.points.shape == (100, 12)
 
 
-def test_the_shapes_of_a_model_tell_chains_from_a_parameters_own_axes():
+def test_shapes_of_a_model_determine_the_leading_axes():
     array = np.arange(48.0).reshape(2, 6, 4)
     one = read_draws({"theta": array}, shapes={"theta": (6, 4)}).variable("theta")
     assert one.values.shape == (1, 2, 6, 4)
@@ -129,15 +134,15 @@ def test_the_shapes_of_a_model_tell_chains_from_a_parameters_own_axes():
     assert two.variable("theta").values.shape == (2, 6, 4)
     assert list(two.labels) == ["theta"]
     np.testing.assert_array_equal(two.chain, np.repeat([0, 1], 6))
-    with pytest.raises(sk.InputError, match=r'of all; received "theta" \(2, 6, 4\), one draw \(2, 6, 4\)'):
+    with pytest.raises(sk.InputError, match=r'"theta" \(2, 6, 4\), one draw \(2, 6, 4\)'):
         read_draws({"theta": array}, shapes={"theta": (2, 6, 4)})
-    with pytest.raises(sk.InputError, match="the same of all; received"):
+    with pytest.raises(sk.InputError, match="leading axis"):
         read_draws({"theta": array[0], "mu": array[0]}, shapes={"theta": (4,), "mu": ()})
-    with pytest.warns(sk.ReadingWarning, match="6 chains of 2 draws: more chains than draws"):
+    with pytest.warns(sk.ReadingWarning, match="more chains than draws, 6 chains of 2 draws"):
         read_draws({"theta": array.reshape(6, 2, 4)}, shapes={"theta": (4,)})
 
 
-@pytest.mark.parametrize(("option", "said"), [("dims", "dims "), ("columns", "columns must be")])
-def test_options_of_another_type_are_told_of(option, said):
-    with pytest.raises(sk.UsageError, match=f"{said}.*received 3"):
+@pytest.mark.parametrize(("option", "words"), [("dims", "dims "), ("columns", "columns must be")])
+def test_options_of_another_type_are_refused(option, words):
+    with pytest.raises(sk.UsageError, match=f"{words}.*got 3"):
         sk.as_sample(np.zeros((20, 2)), **{option: 3})

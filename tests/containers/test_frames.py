@@ -1,4 +1,4 @@
-"""Draws in data frames, whose columns mean what they mean in files."""
+"""Draws in data frames."""
 
 import io
 
@@ -31,7 +31,7 @@ def test_columns_mean_what_they_mean_in_a_file(tmp_path):
         np.testing.assert_array_equal(getattr(found, part), getattr(wanted, part))
 
 
-def test_numbers_of_every_kind_and_names_that_nobody_gave():
+def test_types_of_numbers_and_default_names():
     frame = pandas.DataFrame(
         {"i": pandas.array([1, 2], dtype="Int64"), "f": np.float32([0.5, 2.0]), "b": [True, False]}
     )
@@ -46,11 +46,11 @@ def test_the_index_of_xarrays_frames_labels_the_draws():
     np.testing.assert_array_equal(sample.chain, [3, 3, 5, 5])
     np.testing.assert_array_equal(sample.draw, [10, 11, 10, 11])
     long = pandas.MultiIndex.from_product([[0], [0, 1], ["p", "q"]], names=["chain", "draw", "school"])
-    with pytest.raises(sk.InputError, match=r'several rows a draw, told apart by "school".*frame\.unstack\("school"\)'):
+    with pytest.raises(sk.InputError, match=r'frame\.unstack\("school"\)'):
         sk.as_sample(pandas.DataFrame({"theta": np.arange(4.0)}, index=long))
 
 
-def test_diagnostics_of_stan_are_no_coordinates():
+def test_diagnostics_of_stan_are_not_coordinates():
     frame = pandas.DataFrame({"chain__": [1, 2], "draw__": [1, 1], "lp__": [0.0, 1.0], "theta[1]": [2.0, 3.0]})
     sample = sk.as_sample(frame)
     assert sample.names == ("theta[1]",)
@@ -76,26 +76,26 @@ def test_a_file_of_r_as_pandas_reads_it():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"a": [1.0, 2.0], "b": ["x", "y"]}, 'column "b" holds .* where real numbers are wanted; leave it out'),
+        ({"a": [1.0, 2.0], "b": ["x", "y"]}, 'real numbers in column "b".*columns='),
         ({"a": [1.0, None]}, 'the DataFrame, row 2, column "a" is nan'),
         ({"a": pandas.array([1, None], dtype="Int64")}, 'row 2, column "a" is nan'),
-        ({"a": [1.0, 2.0], "when": pandas.date_range("2020", periods=2)}, 'column "when" holds datetime64'),
-        ({"a": [1j, 2.0]}, 'column "a" holds complex128'),
-        ({"a": ["1.5", "2.5"]}, 'column "a" holds'),
-        ({"a": [1.0, 2.0], "weight": [1.0, -1.0]}, 'row 2, column "weight" is -1; expected a finite, non-negative'),
-        ({"a": [1.0, 2.0], "chain": [0.0, 0.5]}, 'column "chain" is 0.5; expected a whole number'),
-        ({"a": [1.0, 2.0], "score:c": [1.0, 1.0]}, '"score:c" belongs to no coordinate'),
+        ({"a": [1.0, 2.0], "when": pandas.date_range("2020", periods=2)}, 'column "when", got datetime64'),
+        ({"a": [1j, 2.0]}, 'column "a", got complex128'),
+        ({"a": ["1.5", "2.5"]}, 'column "a"'),
+        ({"a": [1.0, 2.0], "weight": [1.0, -1.0]}, 'row 2, column "weight" is -1'),
+        ({"a": [1.0, 2.0], "chain": [0.0, 0.5]}, 'column "chain" is 0.5'),
+        ({"a": [1.0, 2.0], "score:c": [1.0, 1.0]}, '"score:c"'),
         ({"weight": [1.0, 2.0]}, "has no coordinate"),
-        ({("posterior", "mu"): [1.0]}, r"a column is named \('posterior', 'mu'\); its name must be a text"),
+        ({("posterior", "mu"): [1.0]}, r"\('posterior', 'mu'\)"),
         ({"a": []}, "the DataFrame is empty"),
     ],
 )
-def test_faults_name_the_column(columns, message):
+def test_errors_name_the_column(columns, message):
     with pytest.raises(sk.InputError, match=message):
         sk.as_sample(pandas.DataFrame(columns))
 
 
-def test_columns_that_are_left_out_are_not_looked_at():
+def test_other_columns_may_have_any_content():
     frame = pandas.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "theta[1]": [3.0, 4.0], "theta[0]": [5.0, 6.0]})
     assert sk.as_sample(frame, columns=["theta", "a"]).names == ("theta[1]", "theta[0]", "a")
     with pytest.raises(sk.InputError, match=r'DataFrame has no coordinate named "thta" [(]did you mean'):
@@ -103,3 +103,15 @@ def test_columns_that_are_left_out_are_not_looked_at():
     twice = pandas.DataFrame(np.zeros((2, 2)), columns=["a", "a"])
     with pytest.raises(sk.InputError, match='two columns are named "a"'):
         sk.as_sample(twice)
+
+
+def test_weights_of_a_frame_must_be_confirmed():
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "logw": [0.0, -1.0, -np.inf]})
+    with pytest.raises(sk.InputError, match=r'"logw".*weights='):
+        sk.as_sample(frame, columns=["a"])
+    with pytest.warns(sk.ReadingWarning, match="exponentiated"):
+        sample = sk.as_sample(frame, weights="logw")
+    np.testing.assert_array_equal(sample.weights, [1.0, np.exp(-1.0), 0.0])
+    assert sk.as_sample(frame, columns=["a"], weights="none").weights is None
+    with pytest.raises(sk.UsageError, match="ndarray"):
+        sk.as_sample(np.zeros((3, 2)), weights="a")

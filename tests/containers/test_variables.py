@@ -1,4 +1,4 @@
-"""Columns put together into parameters."""
+"""Columns gathered into parameters."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_labels_keep_their_order():
         ["y[0]", "y[0,1]"],
     ],
 )
-def test_columns_that_are_no_array_stay_parameters_of_their_own(columns):
+def test_columns_that_do_not_form_an_array_stay_separate(columns):
     assert sorted(each.name for each in gather(columns)) == sorted(columns)
 
 

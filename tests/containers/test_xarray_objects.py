@@ -1,4 +1,4 @@
-"""Draws in objects of xarray and ArviZ: dimensions by name, labels kept, and nothing but draws."""
+"""Draws in objects of xarray and ArviZ."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def posterior():
 
 
 class Groups(dict):
-    """What InferenceData has: groups by name, listed by a method."""
+    """The part of an InferenceData that is read: groups by name, listed by a method."""
 
     def groups(self):
         return list(self)
@@ -59,12 +59,12 @@ def test_a_group_by_name(posterior):
         np.testing.assert_array_equal(sk.as_sample(draws, group="prior").points[:, 0], THETA[..., 0].ravel() + 1.5)
         with pytest.raises(sk.InputError, match=r'has no group "pior" [(]did you mean "prior"'):
             sk.as_sample(draws, group="pior")
-        with pytest.raises(sk.InputError, match='no group "x"; it has "posterior", "sample_stats", "prior": name one'):
+        with pytest.raises(sk.InputError, match='"posterior", "sample_stats", "prior"'):
             sk.as_sample(draws, group="x")
-    with pytest.raises(sk.InputError, match='Groups has no group "posterior"; it has "observed_data": name one'):
+    with pytest.raises(sk.InputError, match=r'no group "posterior".*"observed_data"'):
         sk.as_sample(Groups(observed_data=posterior))
     for other in (posterior, np.zeros(3), {"mu": np.zeros(3)}):
-        with pytest.raises(sk.UsageError, match="group= names a group of an InferenceData or DataTree"):
+        with pytest.raises(sk.UsageError, match="group= "):
             sk.as_sample(other, group="prior")
 
 
@@ -99,10 +99,10 @@ def test_an_array_without_a_name_is_called_by_its_labels():
     assert sk.as_sample(xarray.DataArray(THETA[0], dims=("draw", "k"))).has_default_names
 
 
-def test_an_array_without_draws_says_which_dimensions_it_has():
-    with pytest.raises(sk.InputError, match=r'has the dimensions "sample", "k", and no dimension draw.*rename'):
+def test_errors_for_missing_dimensions_list_the_others():
+    with pytest.raises(sk.InputError, match=r"\(sample, k\).*rename"):
         sk.as_sample(xarray.DataArray(THETA[0], dims=("sample", "k")))
-    with pytest.raises(sk.InputError, match=r'Dataset holds no variable.*"mu\(sample\)".*rename the dimensions'):
+    with pytest.raises(sk.InputError, match=r'Dataset.*"mu\(sample\)".*rename'):
         sk.as_sample(xarray.Dataset({"mu": (("sample",), np.zeros(3))}))
 
 
@@ -119,7 +119,7 @@ def test_stacked_draws_keep_their_labels(posterior):
     np.testing.assert_array_equal(sk.as_sample(stacked["theta"]).points, THETA.reshape(8, 3))
 
 
-def test_labels_along_every_axis_and_positions_where_they_do_not_tell_entries_apart():
+def test_labels_along_every_axis_or_positions():
     values = np.zeros((2, 4, 2, 2))
     named = xarray.Dataset({"S": ((*BOTH, "i", "j"), values)}, coords={"i": [2000, 2001], "j": ["p", "q"]})
     assert sk.as_sample(named).names == ("S[2000,p]", "S[2000,q]", "S[2001,p]", "S[2001,q]")
@@ -138,9 +138,9 @@ def test_variables_by_name(posterior):
     np.testing.assert_array_equal(found["theta"].in_order((("a", "b", "c"),)).values, THETA[..., [1, 0, 2]])
 
 
-def test_what_is_not_asked_for_is_not_read(posterior):
+def test_variables_that_are_not_selected_are_not_read(posterior):
     posterior["kind"] = (BOTH, np.full((2, 4), "oak"))
-    with pytest.raises(sk.InputError, match='Dataset: variable "kind" holds <U3 where real numbers are wanted; leave'):
+    with pytest.raises(sk.InputError, match='variable "kind", got <U3'):
         sk.as_sample(posterior)
     assert sk.as_sample(posterior, columns=["theta"]).names == ("theta[b]", "theta[a]", "theta[c]")
 
@@ -155,7 +155,7 @@ def test_what_is_not_asked_for_is_not_read(posterior):
         (np.zeros((2, 3), complex), "complex128"),
     ],
 )
-def test_faults_are_named(values, message):
+def test_errors_name_the_place(values, message):
     with pytest.raises(sk.InputError, match=message):
         sk.as_sample(xarray.Dataset({"mu": (BOTH, values)}))
 
@@ -173,13 +173,10 @@ def test_inference_data_of_arviz():
     assert sample.names == ("mu", "theta[b]", "theta[a]", "theta[c]")
     np.testing.assert_array_equal(sample.points[:, 1:], THETA.reshape(8, 3))
     np.testing.assert_array_equal(sk.as_sample(arviz.extract(data)).points, sample.points)
-    frame = sk.as_sample(data.to_dataframe(groups=["posterior"]))
-    assert frame.names == sample.names
-    np.testing.assert_array_equal(frame.points, sample.points)
 
 
 def test_positions_in_another_order_are_still_positions():
-    """As after `isel`: an axis that ArviZ counted by itself and that somebody then turned round."""
+    """An axis that ArviZ numbered and `isel` reordered."""
     counted = xarray.Dataset({"theta": (("chain", "draw", "theta_dim_0"), np.zeros((2, 5, 3)))})
     counted = counted.assign_coords(theta_dim_0=[0, 1, 2])
     assert list(read_draws(counted).unlabelled) == ["theta"]
@@ -187,12 +184,12 @@ def test_positions_in_another_order_are_still_positions():
     assert not read_draws(counted.assign_coords(theta_dim_0=[5, 3, 4])).unlabelled
 
 
-def test_a_group_is_named_by_text():
+def test_groups_are_strings():
     tree = xarray.DataTree.from_dict({"posterior": xarray.Dataset({"x": ("draw", np.zeros(5))})})
     with pytest.raises(sk.UsageError, match=r"group .* got 3"):
         sk.as_sample(tree, group=3)
 
 
-def test_attributes_that_are_no_words_are_no_labels():
+def test_invalid_attributes_are_ignored():
     dataset = xarray.Dataset({"a": (("chain", "draw"), [[1.0, 2.0]])}, attrs={"steinkit_labels": 3})
     assert sk.as_sample(dataset).chain is None

@@ -1,4 +1,4 @@
-"""What the tests of sample files share."""
+"""Fixtures for the tests of sample files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARTS = ("points", "weights", "scores", "cost", "chain", "draw")
 
 
 def _assert_same(left: Sample, right: Sample) -> None:
-    """Equal to the last bit: the bytes are compared, so that -0.0 differs from 0.0."""
+    """Assert that samples are bit-for-bit identical; -0.0 differs from 0.0."""
     assert left.names == right.names
     for part in PARTS:
         one, other = getattr(left, part), getattr(right, part)
@@ -30,7 +30,7 @@ def assert_same() -> Callable[[Sample, Sample], None]:
 
 @pytest.fixture
 def full_sample() -> Sample:
-    """A sample with everything: three chains of four draws, weights, scores, cost and awkward names."""
+    """Return three chains of four draws with weights, scores, cost and unusual names."""
     rng = np.random.default_rng(3)
     return Sample(
         points=rng.normal(size=(3, 4, 2)),

@@ -13,7 +13,7 @@ STAN = "# stan_version_major = 2\nlp__,mu,theta.1,theta.2\n"
 
 @pytest.fixture
 def fits(tmp_path):
-    """Twelve chains of Stan; the draws of chain k are 10 k, 10 k + 1 and so on."""
+    """Write twelve chains of Stan; the draws of chain k are 10 k, 10 k + 1, ..."""
     for k in range(1, 13):
         rows = "".join(f"-1,{10 * k + t},{k},{t}\n" for t in range(3))
         (tmp_path / f"fit-{k}.csv").write_text(STAN + rows)
@@ -45,9 +45,9 @@ def test_a_file_whose_name_is_like_a_pattern_is_that_file(fits):
 def test_patterns_without_matches_and_files_named_twice(fits):
     with pytest.raises(sk.InputError, match=r"fut-\*\.csv does not exist"):
         sk.read_sample(fits / "fut-*.csv")
-    with pytest.raises(sk.UsageError, match=r"fit-3\.csv is named twice"):
+    with pytest.raises(sk.UsageError, match=r"fit-3\.csv twice"):
         sk.read_sample([fits / "fit-*.csv", fits / "fit-3.csv"])
-    with pytest.raises(sk.UsageError, match="no file was named"):
+    with pytest.raises(sk.UsageError, match="empty list"):
         sk.read_sample([])
 
 
@@ -67,26 +67,26 @@ def test_labels_stay_where_no_two_files_share_one():
     assert unnumbered.draw.tolist() == [0, 0, 1, 5, 6]
 
 
-def test_what_comes_with_the_draws_comes_along_and_names_decide():
+def test_weights_scores_and_costs_are_joined_by_names():
     one = sk.Sample([[1.0, 2.0]], names=("a", "b"), scores=[[3.0, 4.0]], weights=[2.0], cost=[9.0])
     two = sk.Sample([[6.0, 5.0]], names=("b", "a"), scores=[[8.0, 7.0]], weights=[1.0], cost=[8.0])
     both = join(one, two)
     np.testing.assert_array_equal(both.points, [[1.0, 2.0], [5.0, 6.0]])
     np.testing.assert_array_equal(both.scores, [[3.0, 4.0], [7.0, 8.0]])
     assert (both.weights.tolist(), both.cost.tolist()) == ([2.0, 1.0], [9.0, 8.0])
-    with pytest.raises(sk.InputError, match=r"f1\.csv holds weights and f2\.csv none; chains of one sample"):
+    with pytest.raises(sk.InputError, match=r"weights.*f2\.csv"):
         join(one, sk.Sample([[6.0, 5.0]], names=("a", "b")))
-    with pytest.raises(sk.InputError, match=r'the same coordinates: only one of them has "b", "c", "d";'):
+    with pytest.raises(sk.InputError, match='"b", "c", "d"'):
         join(one, sk.Sample([[6.0, 5.0, 1.0]], names=("a", "c", "d")))
 
 
-def test_what_is_packed_needs_a_stream_of_bytes(tmp_path):
+def test_compressed_files_need_a_binary_stream(tmp_path):
     with (tmp_path / "s.csv.gz").open("w") as stream, pytest.raises(sk.UsageError, match="mode='wb'"):
         sk.write_sample(sk.Sample([[1.0]]), stream)
 
 
 @pytest.mark.parametrize("name", ["s.csv.gz", "s.CSV.GZ", "s.npz.gz", "s.npy.gz"])
-def test_packed_files_read_back(name, tmp_path):
+def test_compressed_files_read_back(name, tmp_path):
     sample = sk.Sample([[1.0, 2.0], [3.0, 4.0]])
     sk.write_sample(sample, tmp_path / name)
     packed = (tmp_path / name).read_bytes()
@@ -96,7 +96,7 @@ def test_packed_files_read_back(name, tmp_path):
     np.testing.assert_array_equal(sk.read_sample(tmp_path / name).points, sample.points)
 
 
-def test_packed_stan_files_and_streams(fits):
+def test_compressed_stan_files_and_streams(fits):
     path = fits / "packed.csv.gz"
     path.write_bytes(gzip.compress((fits / "fit-1.csv").read_bytes()))
     assert sk.read_sample(path).names == ("mu", "theta[1]", "theta[2]")
@@ -104,19 +104,19 @@ def test_packed_stan_files_and_streams(fits):
         assert len(sk.read_sample(stream)) == 3
     damaged = fits / "damaged.csv.gz"
     damaged.write_bytes(path.read_bytes()[:30])
-    with pytest.raises(sk.InputError, match=r"damaged\.csv\.gz is packed by gzip and damaged"):
+    with pytest.raises(sk.InputError, match=r"damaged\.csv\.gz is a damaged gzip"):
         sk.read_sample(damaged)
     (fits / "plain.csv.gz").write_text("x\n1\n")
-    with pytest.raises(sk.InputError, match=r"plain\.csv\.gz ends in \.gz and is not packed"):
+    with pytest.raises(sk.InputError, match=r"plain\.csv\.gz ends in \.gz"):
         sk.read_sample(fits / "plain.csv.gz")
 
 
-def test_only_formats_with_groups_take_one(fits):
-    with pytest.raises(sk.UsageError, match=r"fit-1\.csv: csv has no groups; leave out group= \(--group\)"):
+def test_groups_are_refused_for_formats_without_them(fits):
+    with pytest.raises(sk.UsageError, match=r"fit-1\.csv.*--group"):
         sk.read_sample(fits / "fit-1.csv", group="prior")
 
 
-def test_what_chains_have_beside_parameters_is_said_once(steinkit, folder):
+def test_columns_of_samplers_are_reported_once_for_all_chains(steinkit, folder):
     for chain in (1, 2):
         rows = "".join(f"{k},{0.1 * k * (-1) ** k},-1,{chain},{k}\n" for k in range(1, 21))
         (folder / f"fit-{chain}.csv").write_text('"","theta","lp__",".chain",".iteration"\n' + rows)
@@ -124,5 +124,5 @@ def test_what_chains_have_beside_parameters_is_said_once(steinkit, folder):
         sample = sk.read_sample("fit-*.csv")
     assert (sample.names, sorted(set(sample.chain.tolist()))) == (("theta",), [1, 2])
     found = steinkit("verdict", "fit-1.csv", "fit-2.csv", "--target", "normal")
-    assert found.err.count("warning: columns that samplers write beside the parameters") == 1
-    assert '".chain" as chain, ".iteration" as draw, the first, unnamed, as row names; "lp__" left out' in found.err
+    assert found.err.count("warning: some columns are not coordinates") == 1
+    assert '".chain" as chain, ".iteration" as draw, the first, unnamed, as row names, "lp__" ignored' in found.err

@@ -1,19 +1,24 @@
 from __future__ import annotations
 
+import io
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
+from steinkit.containers.columns import Selection
 from steinkit.errors import InputError, ReadingWarning, UsageError
-from steinkit.files import csv_format
+from steinkit.files import read_sample
 from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.sample import Sample
 
 
 def read(text: str, columns: list[str] | None = None) -> Sample:
-    return read_csv(text.encode(), "draws.csv", columns)
+    return read_csv(text.encode(), "draws.csv", Selection(columns))
 
 
-def test_every_kind_of_column_goes_to_its_place() -> None:
+def test_every_kind_of_column() -> None:
     sample = read("chain,b,weight,score:a,draw,a,cost,score:b\n0,1,2,3,4,5,6,7\n1,10,20,30,40,50,60,70\n")
     assert sample.names == ("b", "a")
     assert sample.points.tolist() == [[1, 5], [10, 50]]
@@ -91,12 +96,7 @@ def test_tables_as_r_and_spreadsheets_write_them(text: str) -> None:
     assert sample.points.tolist() == [[-1.5, 2], [325, 4]]
 
 
-def test_decimal_commas_and_points_far_apart_are_refused() -> None:
-    with pytest.raises(InputError, match=r"decimal comma \(line 2\) and with a decimal point \(line 102\)"):
-        read("a;b\n" + "1,5;2\n" * 100 + "1.5;2\n" * 100)
-
-
-def test_columns_of_samplers_are_labels_or_left_out_and_said_once() -> None:
+def test_columns_of_samplers_are_labels_or_ignored() -> None:
     text = "alpha,lp__,divergent__,.chain,.iteration,.draw\n1,-2,0,1,1,1\n3,NA,1,2,1,2\n"
     with pytest.warns(ReadingWarning) as said:
         sample = read(text)
@@ -108,7 +108,7 @@ def test_columns_of_samplers_are_labels_or_left_out_and_said_once() -> None:
     assert sample.divergent is not None
     assert sample.divergent.tolist() == [False, True]
     (only,) = said
-    for words in ('".chain" as chain', '".iteration" as draw', '".draw", "lp__" left out'):
+    for words in ('".chain" as chain', '".iteration" as draw', '"lp__", ".draw" ignored'):
         assert words in str(only.message)
 
 
@@ -132,20 +132,13 @@ def test_which_column_becomes_which_label(header: str, chain: int | None, draw: 
 
 
 def test_coordinates_that_are_named_are_coordinates() -> None:
-    assert read("a,weights,mine__\n1,2,3\n", ["weights", "mine__"]).points.tolist() == [[2, 3]]
+    assert read("a,mine__\n1,2\n", ["mine__"]).points.tolist() == [[2]]
     assert read(".chain,a\n1,2\n", [".chain"]).names == (".chain",)
-    assert read("a,weight,weights\n1,2,3\n").names == ("a", "weights")
     assert read("a,mine__\n1,2\n").names == ("a", "mine__")
 
 
-def test_letters_that_statisticians_tell_apart_are_no_look_alikes() -> None:
+def test_greek_letters_are_distinct_from_latin_ones() -> None:
     assert read("a,\u03b1,v,\u03bd,\u0430\u0431\n1,2,3,4,5\n").names[1] == "\u03b1"
-
-
-def test_a_comment_of_other_columns_is_no_header() -> None:
-    with pytest.raises(InputError) as refused:
-        read("# of a long run\n1.5,2\n3,4\n")
-    assert "take off" not in str(refused.value)
 
 
 def test_quoted_names_may_hold_commas() -> None:
@@ -155,88 +148,120 @@ def test_quoted_names_may_hold_commas() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ["draws.csv is empty", 'header line such as "x1,x2"']),
-        ("\n\n", ["draws.csv is empty", "2 lines without content"]),
-        ("a,b\n", ["has a header but no draws", "one line a draw"]),
-        ("a,b\n\n\n", ["has a header but no draws"]),
-        ("1.5,2\n3,4\n", ["line 1 holds numbers", 'header line such as "x1,x2"']),
-        ("# a,b\n1.5,2\n3,4\n", ["line 2 holds numbers", '"# a,b" is the header, take off its "#"']),
-        ("a,a\n1,2\n", ['two columns are named "a"', "name of its own"]),
-        (",a\n0,2\n", ["column 1 has no name", "index=False"]),
-        (",a\n2,2\n1,3\n", ["column 1 has no name", "R: row.names=FALSE"]),
-        ('"",a\none,2\n', ["column 1 has no name", "counts 1, 2, 3"]),
-        ("a,,b\n1,2,3\n", ["column 2 has no name"]),
-        (",a,\n1,2,3\n", ["column 3 has no name"]),
-        ("a;b\n1;2\n3;x\n", ['line 3, column "b" holds "x"']),
-        ("a;b\n1,5;2\n3;2.5\n", ["decimal comma (line 2)", "decimal point (line 3)", "in one way"]),
-        ("a;b\n1,5;2\nn.a.;3\n", ['line 3, column "a" holds "n.a."', "number is wanted"]),
-        ("a;b\n1,2,3;2\n", ['line 2, column "a" holds "1,2,3"']),
-        ("a;b\n1.000,5;2\n", ['line 2, column "a" holds "1.000,5"', "number is wanted"]),
-        ("a;b\n1;2\n3;2;1\n", ["line 3: 3 values where the header names 2 columns"]),
-        ("a\tb\n1\t2\n3\n", ["line 3: 1 value where the header names 2 columns"]),
-        ("a,b\n1,2\nNA,4\n", ['draws.csv, line 3, column "a" is NA, a missing value', "na.omit"]),
-        ('"";"a"\n"1";NA\n', ['line 2, column "a" is NA, a missing value']),
-        ("a,weights\n1,1\n", ['column "weights"', "weights of the draws", 'rename it "weight"', "columns="]),
-        ("a,.log_weight\n1,1\n", ['column ".log_weight"', "exp(.log_weight", '"weight"']),
-        (".chain,.variable,.value\n1,a,2\n", ["a row for every draw of every parameter", "spread_draws"]),
-        (".chain,lp__\n1,2\n", ["has no coordinate", '".chain", "lp__"']),
-        ("a,.chain\n1,0.5\n", ['line 2, column ".chain" is 0.5']),
-        ("a,b\n1,2\n3,4\n5,6\n1,2,3\n", ["line 5: 3 values where the header names 2 columns"]),
-        ("a,b\n1,2\n3\n", ["line 3: 1 value where the header names 2 columns"]),
-        ("a\n1\n2,3\n", ["line 3: 2 values where the header names 1 column;"]),
-        ("a,b\n1,2,\n3,4,\n", ["line 2: 3 values where the header names 2 columns"]),
-        ("a,b\n1,2\n3,oak\n", ['line 3, column "b" holds "oak"', "number is wanted", "columns="]),
-        ("a,b\n1,1_000\n", ['line 2, column "b" holds "1_000"']),
-        ("a,b\n1,2\n,4\n", ['line 3, column "a" is empty', "fill it in"]),
-        ('a\n1\n""\n', ['line 3, column "a" is empty', "fill it in"]),
-        ("a\n1\r6\n\n3\n", ["line 4 is blank"]),
-        ("a,b\n1,2\n\n3,4\n", ["line 3 is blank", "delete it"]),
-        ("a\n1\n \n3\n", ["line 3 is blank"]),
-        ("a,b\n1,2\n3,nan\n", ['draws.csv, line 3, column "b" is nan']),
-        ('a,b\n"1",2\n3,-inf\nnan,1\n', ['line 3, column "b" is -inf', "2 such values"]),
-        ("# one\n# two\na,b\n1,1e999\n", ['line 4, column "b" is inf']),
-        ("a,weight\n1,1\n2,-0.5\n", ['line 3, column "weight" is -0.5', "non-negative"]),
-        ("a,weight\n1,nan\n", ['line 2, column "weight" is nan']),
-        ("a,weight\n1,0\n2,0\n", ["draws.csv: all weights are zero"]),
-        ("a,chain\n1,0\n2,0.5\n", ['line 3, column "chain" is 0.5', "whole number"]),
-        ("a,draw\n1,1e300\n", ['line 2, column "draw" is 1e+300', "whole number"]),
-        ("a,cost\n1,inf\n", ['line 2, column "cost" is inf']),
-        ("weight,cost\n1,2\n", ["has no coordinate", '"weight", "cost"']),
-        ("a,score:c\n1,2\n", ['column "score:c" belongs to no coordinate', '"a"']),
-        ("theta,score:thetta\n1,2\n", ['did you mean "theta"?']),
-        ("a,b,score:b\n1,2,3\n", ['coordinate "a" has no score', 'add "score:a"']),
-        ('a,b\n1,"2\n3,4\n', ["line 2 cannot be read as CSV (unexpected end of data)"]),
-        ('a,b\n3,4\n"0.5"1,2\n', ["line 3 cannot be read as CSV"]),
-        ('"a"c,b\n3,4\n', ["line 1: the header cannot be read"]),
-        ("a,b\n1,\u0662\n", ['line 2, column "b" holds', "number is wanted"]),
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("a,b\n\n", "no draws"),
+        ("1.5,2\n3,4\n", 'line 1: .*"x1,x2"'),
+        ("# of a long run\n1.5,2\n3,4\n", "line 2"),
+        ("a,a\n1,2\n", 'two columns .*"a"'),
+        (",a\n0,2\n", "column 1 has no name.*index=False.*row.names=FALSE"),
+        (",a\n2,2\n1,3\n", "column 1 has no name"),
+        ('"",a\none,2\n', "column 1 has no name"),
+        ("a,,b\n1,2,3\n", "column 2 has no name"),
+        (",a,\n1,2,3\n", "column 3 has no name"),
+        ("a;b\n1;2\n3;x\n", 'line 3, column "b".*"x"'),
+        ("a;b\n1,5;2\n3;2.5\n", r"commas \(line 2\).*points \(line 3\)"),
+        ("a;b\n" + "1,5;2\n" * 100 + "1.5;2\n" * 100, r"\(line 2\).*\(line 102\)"),
+        ("a;b\n1,2,3;2\n", 'line 2, column "a"'),
+        ("a;b\n1.000,5;2\n", r"\(line 2\)"),
+        ("a;b\n1;2\n3;2;1\n", "line 3: expected 2 .* got 3"),
+        ("a\tb\n1\t2\n3\n", "line 3: expected 2 .* got 1"),
+        ("a,b\n1,2\nNA,4\n", 'line 3, column "a" is NA.*na.omit'),
+        ('"";"a"\n"1";NA\n', 'line 2, column "a" is NA'),
+        (".chain,lp__\n1,2\n", 'no coordinate.*".chain", "lp__"'),
+        ("a,.chain\n1,0.5\n", 'line 2, column ".chain" is 0.5'),
+        ("a,b\n1,2\n3,4\n5,6\n1,2,3\n", "line 5: expected 2 .* got 3"),
+        ("a\n1\n2,3\n", "line 3: expected 1 .* got 2"),
+        ("a,b\n1,2\n3,oak\n", 'line 3, column "b".*"oak"'),
+        ('# c\na,b\n"1",2\n3,4\nx,6\n', 'line 5, column "a".*"x"'),
+        ("a\n" + "z" * 10_000 + "\n", "line 2.{,200}$"),
+        ("a,b\n1,1_000\n", 'line 2, column "b".*"1_000"'),
+        ("a,b\n1,2\n,4\n", 'line 3, column "a" is empty'),
+        ('a\n1\n""\n', 'line 3, column "a" is empty'),
+        ("a\n1\r6\n\n3\n", "line 4 is blank"),
+        ("a\n1\n \n3\n", "line 3 is blank"),
+        ("a,b\n1,2\n3,nan\n", 'line 3, column "b" is nan'),
+        ('a,b\n"1",2\n3,-inf\nnan,1\n', 'line 3, column "b" is -inf.*2 such'),
+        ("# one\n# two\na,b\n1,1e999\n", 'line 4, column "b" is inf'),
+        ("a,weight\n1,1\n2,-0.5\n", 'line 3, column "weight" is -0.5'),
+        ("a,weight\n1,nan\n", 'line 2, column "weight" is nan'),
+        ("a,weight\n1,0\n2,0\n", "weights are zero"),
+        ("a,chain\n1,0\n2,0.5\n", 'line 3, column "chain" is 0.5'),
+        ("a,draw\n1,1e300\n", r'line 2, column "draw" is 1e\+300'),
+        ("a,cost\n1,inf\n", 'line 2, column "cost" is inf'),
+        ("weight,cost\n1,2\n", 'no coordinate.*"weight", "cost"'),
+        ("theta,score:thetta\n1,2\n", '"score:thetta".*did you mean "theta"'),
+        ("a,b,score:b\n1,2,3\n", '"score:a"'),
+        ('a,b\n1,"2\n3,4\n', "line 2"),
+        ('a,b\n3,4\n"0.5"1,2\n', "line 3"),
+        ('"a"c,b\n3,4\n', "line 1"),
+        ("a,b\n1,\u0662\n", 'line 2, column "b"'),
     ],
 )
-def test_faults_are_named_with_their_place(text: str, words: list[str]) -> None:
-    with pytest.raises(InputError) as caught:
+def test_errors_name_the_place(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=rf"draws\.csv.*{words}"):
         read(text)
-    for word in ["draws.csv", *words]:
-        assert word in str(caught.value)
 
 
-def test_lines_are_counted_past_quoted_cells_and_comments() -> None:
-    with pytest.raises(InputError, match=r'line 5, column "a" holds "x"'):
-        read('# c\na,b\n"1",2\n3,4\nx,6\n')
+def test_bytes_that_are_not_utf8_are_refused() -> None:
+    for data, words in ((b"a,b\n1,2\n3,\xe9\n", 'line 3, column "b"'), (b"a,\xe9\n1,2\n", "line 1 .*UTF-8")):
+        with pytest.raises(InputError, match=words):
+            read_csv(data, "draws.csv")
 
 
-def test_bytes_that_are_no_text() -> None:
-    with pytest.raises(InputError, match=r"draws\.csv, line 3 is not UTF-8 text \(byte 0xe9\); save the file as"):
-        read_csv(b"a,b\n1,2\n3,\xe9\n", "draws.csv")
+def test_a_comment_may_hold_the_header() -> None:
+    assert read("# a long run\n# a,b\n1.5,2\n3,4\n").names == ("a", "b")
 
 
-def test_a_giant_cell_does_not_fill_the_screen() -> None:
-    with pytest.raises(InputError) as caught:
-        read("a\n" + "z" * 10_000 + "\n")
-    assert len(str(caught.value)) < 250
+LOGS = [-1000.0, -1001.0, -2000.0]
 
 
-def test_a_cell_beyond_the_limit_of_the_csv_module() -> None:
-    with pytest.raises(InputError, match="line 2 cannot be read as CSV"):
-        read("a\n" + "z" * 200_000 + "\n")
+def weighted(name: str, values: Any, **options: Any) -> Sample:
+    rows = "".join(f"{k},{k + 10},{value!r}\n" for k, value in enumerate(values))
+    return read_sample(io.StringIO(f"a,b,{name}\n{rows}"), **options)
+
+
+@pytest.mark.parametrize("columns", [None, ["a", "b"]])
+@pytest.mark.parametrize(
+    "name",
+    ["weights", "w", "Weight", "_weight", "weight__", "importance", "multiplicity", "logw", "logwt", "log_weight"],
+)
+def test_columns_that_may_hold_weights_must_be_confirmed(name: str, columns: list[str] | None) -> None:
+    with pytest.raises(InputError, match=f'"{name}".*--weights'):
+        weighted(name, [1.0, 2.0, 4.0], columns=columns)
+    if name.startswith("log"):
+        with pytest.warns(ReadingWarning, match=f'"{name}" as log weights, exponentiated'):
+            sample = weighted(name, LOGS, columns=columns, weights=name)
+        np.testing.assert_allclose(sample.weights, [1.0, np.exp(-1.0), 0.0])
+        assert sample.weights[2] == 0.0
+    else:
+        sample = weighted(name, [1.0, 2.0, 4.0], columns=columns, weights=name)
+        np.testing.assert_array_equal(sample.weights, [1.0, 2.0, 4.0])
+    assert sample.names == ("a", "b")
+    equal = weighted(name, [1.0, 2.0, 4.0], columns=["a", "b"], weights="none")
+    assert (equal.names, equal.weights) == (("a", "b"), None)
+
+
+def test_reserved_names_of_weights() -> None:
+    for columns in (None, ["a", "b"]):
+        np.testing.assert_array_equal(weighted("weight", [1.0, 2.0], columns=columns).weights, [1.0, 2.0])
+        with pytest.warns(ReadingWarning, match="exponentiated"):
+            assert weighted(".log_weight", LOGS, columns=columns).weights[0] == 1.0
+    assert weighted("weight", [1.0, 2.0], weights="none").names == ("a", "b", "weight")
+    with pytest.raises(InputError, match='"weight", "w"'):
+        read("a,weight,w\n1,2,3\n")
+    with pytest.raises(InputError, match=r'"wt".*did you mean'):
+        weighted("w", [1.0], weights="wt")
+    with pytest.raises(UsageError, match="weights"):
+        weighted("w", [1.0], weights=3)
+    assert read("a,w\n1,2\n", ["w"]).names == ("w",)  # the user states that it is a coordinate
+
+
+def test_log_weights_of_several_files_are_refused(tmp_path: Path) -> None:
+    for k in (1, 2):
+        (tmp_path / f"f{k}.csv").write_text("a,logw\n1,-5\n2,-6\n")
+    with pytest.raises(InputError, match=r'"logw".*scaled separately'):
+        read_sample(tmp_path / "f*.csv", weights="logw")
 
 
 def test_columns_chooses_in_the_order_asked_with_the_scores() -> None:
@@ -248,28 +273,28 @@ def test_columns_chooses_in_the_order_asked_with_the_scores() -> None:
 
 
 @pytest.mark.parametrize("cell", ["oak", "", "nan"])
-def test_what_is_not_chosen_is_not_looked_at(cell: str) -> None:
+def test_cells_of_other_columns_may_have_any_content(cell: str) -> None:
     assert read(f"a,b\n1,{cell}\n2,3\n", ["a"]).points[:, 0].tolist() == [1, 2]
 
 
-def test_a_log_density_column_may_be_asked_for() -> None:
+def test_a_log_density_column_may_be_selected() -> None:
     assert read("lp__,theta\n-3,2\n", ["lp__"]).names == ("lp__",)
 
 
 def test_unknown_columns() -> None:
-    with pytest.raises(InputError, match=r'draws\.csv has no coordinate named "theta3" [(]did you mean "theta'):
+    with pytest.raises(InputError, match=r'"theta3" .*did you mean "theta'):
         read("theta1,theta2\n1,2\n", ["theta3"])
     with pytest.raises(InputError, match=r'no coordinate named "weight"; it has "a", "b"'):
         read("a,b,weight\n1,2,3\n", ["weight"])
-    with pytest.raises(UsageError, match=r'list of coordinate names such as \["a"\]; received \'ab\''):
-        read_csv(b"a,b\n1,2\n", "draws.csv", "ab")
-    with pytest.raises(UsageError, match="received \\[\\]"):
+    with pytest.raises(UsageError, match="ab"):
+        read_csv(b"a,b\n1,2\n", "draws.csv", Selection("ab"))
+    with pytest.raises(UsageError, match=r"\[\]"):
         read("a,b\n1,2\n", [])
-    with pytest.raises(UsageError, match=r'columns names "a" twice'):
+    with pytest.raises(UsageError, match='"a" twice'):
         read("a,b\n1,2\n", ["a", "a"])
 
 
-def test_written_text_is_what_a_reader_expects() -> None:
+def test_written_text() -> None:
     sample = Sample(
         points=[[0.1, -0.0], [5e-324, 1e308]],
         scores=[[1.0, 2.0], [3.0, 4.0]],
@@ -286,77 +311,25 @@ def test_written_text_is_what_a_reader_expects() -> None:
     )
 
 
-def test_rows_beyond_one_batch_are_all_written() -> None:
-    sample = Sample(points=np.arange(120_001.0))
-    assert read_csv(write_csv(sample, "out.csv"), "out.csv").points.tolist() == sample.points.tolist()
-
-
 @pytest.mark.parametrize(
     "names", [("1", "2"), ("# a", "b"), (" a", "b"), ("", "b"), ("a;b",), ("lp__",), (".chain", "x")]
 )
 def test_names_that_would_be_misread_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match=r"do not survive in a CSV header; rename .* \.npz"):
+    with pytest.raises(UsageError, match=r"out\.csv.*\.npz"):
         write_csv(Sample(points=np.ones((1, len(names))), names=names), "out.csv")
 
 
 @pytest.mark.parametrize("name", ["weight", "chain", "score:x"])
 def test_reserved_names_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=f'coordinate named "{name}".*reserved'):
+    with pytest.raises(UsageError, match=f'"{name}".*reserved'):
         write_csv(Sample(points=np.ones((1, 2)), names=("x", name)), "out.csv")
 
 
-def test_the_fast_and_the_slow_reader_agree_to_the_last_bit() -> None:
-    values = np.random.default_rng(0).normal(size=(200, 3)) * 10.0 ** np.arange(-300, 301, 300)
-    plain = write_csv(Sample(points=values), "out.csv")
-    head, _, body = plain.decode().partition("\n")
-    quoted = head + '\n"' + body.replace(",", '","').replace("\n", '"\n"')[:-1]
-    fast, slow = read_csv(plain, "fast.csv"), read(quoted)
-    assert fast.points.tobytes() == slow.points.tobytes() == values.tobytes()
-
-
-@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n \n"])
-def test_a_fault_amid_many_plain_rows_is_named_however_the_file_ends(end: str) -> None:
-    values = np.random.default_rng(0).normal(size=(300, 2)).round(6)
-    lines = [",".join(map(repr, row)) for row in values.tolist()]
-    text = "a,b\n" + "\n".join(lines) + end
-    assert read(text).points.tobytes() == values.tobytes()
-    for fault, words in (("", "is blank"), ("1,2,3", "3 values"), ("1", "1 value "), ("1,x", 'column "b" holds "x"')):
-        with pytest.raises(InputError, match=rf"line 202.*{words}"):
-            read("a,b\n" + "\n".join([*lines[:200], fault, *lines[200:]]) + end)
-
-
-def test_plain_files_take_the_fast_road(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("cells were read one by one")
-
-    monkeypatch.setattr(csv_format, "read_cells", refuse)
-    values = np.random.default_rng(0).normal(size=(1000, 2))
-    for text in (write_csv(Sample(points=values), "out.csv").decode(), "# c\r\na\r\n1\r\n2\r\n\r\n"):
-        assert len(read(text)) in (1000, 2)
-    with pytest.raises(AssertionError, match="one by one"):
-        read('a\n"1"\n')
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("\n" * 41, "has no header in its first 40 lines"),
-        ("#\n" * 41 + "a\n1\n", "has no header in its first 40 lines"),
-        ("a,b\n" + "\n" * 41, "has more than 40 blank lines from line 2;"),
-        ("a,b\n1,2\n" + "\n" * 41 + "3,4\n", "has more than 40 blank lines from line 3;"),
-    ],
-)
-def test_millions_of_blank_lines_are_not_gone_through(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_format, "MOST_BLANK_LINES", 40)
-    with pytest.raises(InputError, match=said):
-        read(text)
-
-
-def test_blank_lines_at_the_end_are_skipped_however_many() -> None:
+def test_many_blank_lines_at_the_end_are_skipped() -> None:
     assert read("a,b\n1,2\n" + "\n" * 2_000_000).points.tolist() == [[1.0, 2.0]]
 
 
-def test_names_that_spreadsheets_would_run_are_written_with_an_apostrophe() -> None:
+def test_names_that_are_formulas_are_written_with_an_apostrophe() -> None:
     names = ("=cmd|' /C calc'!A0", "+x", "-y", "@z", "'=quoted", "''+twice", "'kept", "a=b", "x-1")
     sample = Sample(np.arange(9.0)[None], names=names, scores=np.ones((1, 9)))
     data = write_csv(sample, "out.csv")

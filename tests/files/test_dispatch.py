@@ -1,7 +1,8 @@
-"""Formats, paths and streams, seen through `read_sample` and `write_sample`."""
+"""Formats, paths and streams of `read_sample` and `write_sample`."""
 
 from __future__ import annotations
 
+import builtins
 import errno
 import io
 import os
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 from steinkit.errors import InputError, OutputError, ReadingWarning, UsageError
-from steinkit.files import read_sample, streams, write_sample
+from steinkit.files import read_sample, write_sample
 from steinkit.sample import Sample
 
 SAMPLE = Sample(points=[[1.0, 2.0], [3.0, 4.0]])
@@ -25,36 +26,36 @@ TEXT = "x1,x2\n1.0,2.0\n3.0,4.0\n"
 
 @pytest.mark.parametrize("name", ["s.csv", "s.CSV", "s.npz", "s.npy", "s.nc", "s.netcdf", "s.h5"])
 @pytest.mark.parametrize("kind", [str, Path])
-def test_the_ending_tells_the_format(name: str, kind: Any, tmp_path: Path, assert_same: Any) -> None:
+def test_the_ending_determines_the_format(name: str, kind: Any, tmp_path: Path, assert_same: Any) -> None:
     path = kind(tmp_path / name)
     write_sample(SAMPLE, path)
     assert_same(read_sample(path), SAMPLE)
 
 
 @pytest.mark.parametrize("form", ["csv", "npz", "npy", "netcdf"])
-def test_the_format_given_wins(form: str, tmp_path: Path, assert_same: Any) -> None:
+def test_a_stated_format_takes_precedence(form: str, tmp_path: Path, assert_same: Any) -> None:
     write_sample(SAMPLE, tmp_path / "s.dat", format=form)
     assert_same(read_sample(tmp_path / "s.dat", format=form), SAMPLE)
 
 
-def test_unknown_formats_list_the_known(tmp_path: Path) -> None:
+def test_errors_for_unknown_formats_list_the_known_ones(tmp_path: Path) -> None:
     for ending in (".dat", ""):
-        with pytest.raises(UsageError, match=rf"'{ending}' is that of no .*csv .*npz .*npy .*stan .*netcdf "):
+        with pytest.raises(UsageError, match=rf"'{ending}'.*csv .*npz .*npy .*netcdf "):
             read_sample(tmp_path / f"s{ending}")
-    with pytest.raises(UsageError, match=r"format 'CSV' is unknown; it must be one of csv, npz, npy, stan, netcdf"):
+    with pytest.raises(UsageError, match=r"csv, npz, npy, stan, netcdf.*'CSV'"):
         write_sample(SAMPLE, tmp_path / "s.csv", format="CSV")
 
 
-def test_stan_is_recognised_in_a_csv_file_and_a_stream() -> None:
+def test_stan_is_recognized_in_a_csv_file_and_a_stream() -> None:
     text = "# stan_version_major = 2\nlp__,mu.1\n-1,2\n"
     assert read_sample(io.StringIO(text)).names == ("mu[1]",)
     assert read_sample(io.StringIO(text), format="stan").names == ("mu[1]",)
-    with pytest.warns(ReadingWarning, match='"lp__" left out'):
+    with pytest.warns(ReadingWarning, match='"lp__" ignored'):
         assert read_sample(io.StringIO(text), format="csv").names == ("mu.1",)
 
 
 def test_stan_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r'format "stan" is read only; write csv, npz, npy, netcdf'):
+    with pytest.raises(UsageError, match=r"csv, npz, npy, netcdf.*stan"):
         write_sample(SAMPLE, tmp_path / "s.csv", format="stan")
     assert list(tmp_path.iterdir()) == []
 
@@ -75,7 +76,7 @@ def test_missing_files(tmp_path: Path) -> None:
         read_sample(tmp_path / "nowhere" / "draws.csv")
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_folders_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "runs.csv"
     folder.mkdir()
     with pytest.raises(InputError, match=r"runs\.csv is a folder; name a file in it$"):
@@ -91,11 +92,11 @@ def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(InputError, match=r"cannot be read: .*null (byte|character)"):
         read_sample("a\0b.csv")
 
-    def refuse(path: str, flags: int) -> int:
+    def refuse(path: Path, mode: str) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", path)
 
     (tmp_path / "s.csv").touch()
-    monkeypatch.setattr(streams, "_at_once", refuse)
+    monkeypatch.setattr(builtins, "open", refuse)
     with pytest.raises(InputError, match=r"s\.csv cannot be read: Permission denied; check its permissions"):
         read_sample(tmp_path / "s.csv")
 
@@ -109,11 +110,11 @@ def test_empty_files(name: str, tmp_path: Path) -> None:
 
 def test_sources_and_destinations_of_the_wrong_kind() -> None:
     array: Any = np.ones((3, 2))
-    with pytest.raises(UsageError, match=r'a path, "-" or an open file is wanted to read from; received ndarray'):
+    with pytest.raises(UsageError, match="ndarray"):
         read_sample(array)
-    with pytest.raises(UsageError, match=r"wanted to read from; received NoneType"):
+    with pytest.raises(UsageError, match="NoneType"):
         read_sample(None)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"received NoneType"):
+    with pytest.raises(UsageError, match="NoneType"):
         write_sample(SAMPLE, None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"sample .* got array"):
         write_sample(array, "s.csv")
@@ -128,7 +129,7 @@ def test_streams_of_text_and_bytes(assert_same: Any) -> None:
     assert_same(read_sample(io.BytesIO(TEXT.encode())), SAMPLE)
 
 
-def test_a_named_stream_tells_its_format(tmp_path: Path, assert_same: Any) -> None:
+def test_the_name_of_a_stream_determines_the_format(tmp_path: Path, assert_same: Any) -> None:
     with open(tmp_path / "s.npz", "wb") as stream:
         write_sample(SAMPLE, stream)
     with np.load(tmp_path / "s.npz") as archive:
@@ -141,10 +142,10 @@ def test_a_named_stream_tells_its_format(tmp_path: Path, assert_same: Any) -> No
         assert_same(read_sample(wrapped), SAMPLE)
 
 
-def test_streams_that_cannot_serve(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"stream of text and the format is one of bytes; open it with mode='rb'"):
+def test_unsuitable_streams_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="mode='rb'"):
         read_sample(io.StringIO(TEXT), format="npz")
-    with pytest.raises(UsageError, match=r"open it with mode='wb'"):
+    with pytest.raises(UsageError, match="mode='wb'"):
         write_sample(SAMPLE, io.StringIO(), format="npz")
     closed = io.BytesIO()
     closed.close()
@@ -173,7 +174,7 @@ def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch, assert_same:
     assert_same(read_sample(sys.stdin), SAMPLE)
 
 
-def test_a_write_replaces_in_one_step(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("old")
     path.chmod(0o640)
@@ -229,12 +230,12 @@ def test_a_refused_sample_loses_nothing(tmp_path: Path) -> None:
     assert path.read_text() == "old"
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"s\.csv cannot be written: there is no folder .*nowhere; create it"):
         write_sample(SAMPLE, tmp_path / "nowhere" / "s.csv")
 
 
-def test_no_room_for_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_space_for_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -251,7 +252,7 @@ def test_devices_are_written_to_not_replaced() -> None:
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
-def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
+def test_optional_packages_are_imported_on_demand() -> None:
     heavy = {"xarray", "h5netcdf", "h5py", "pandas", "numba"}
     code = f"import sys, steinkit.files; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

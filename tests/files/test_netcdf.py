@@ -1,5 +1,8 @@
+"""NetCDF files and Zarr folders, written by xarray, ArviZ and steinkit."""
+
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinkit.errors import InputError, MissingDependencyError, UsageError
-from steinkit.files.grouped import read_netcdf, write_netcdf
-from steinkit.sample import Sample
+import steinkit as sk
+from steinkit.files.grouped import write_netcdf
+from steinkit.files.streams import is_zarr
 
 xarray = pytest.importorskip("xarray")
 pytest.importorskip("h5netcdf")
@@ -20,130 +23,94 @@ BOTH = ("chain", "draw")
 
 @pytest.fixture
 def netcdf(tmp_path: Path) -> Any:
-    """Make the bytes of a file the way other programs do, with xarray."""
+    """Write a file as other programs do, with xarray."""
 
-    def make(variables: dict[str, Any], group: str | None = "posterior", **options: Any) -> bytes:
-        path = tmp_path / "made.nc"
-        encoding = options.pop("encoding", None)
-        dataset = xarray.Dataset(variables, **options)
-        dataset.to_netcdf(path, group=group, engine="h5netcdf", encoding=encoding)
-        return path.read_bytes()
+    def make(variables: dict[str, Any], group: str | None = "posterior", **options: Any) -> Path:
+        path = tmp_path / "fit.nc"
+        xarray.Dataset(variables, **options).to_netcdf(path, group=group, mode="a", engine="h5netcdf")
+        return path
 
     return make
 
 
-def read(data: bytes, columns: list[str] | None = None) -> Sample:
-    return read_netcdf(data, "fit.nc", columns)
-
-
 def test_variables_are_flattened_by_label_or_position(netcdf: Any) -> None:
-    data = netcdf(
+    path = netcdf(
         {"mu": (BOTH, THETA[..., 0]), "Sigma": ((*BOTH, "i", "j"), THETA.reshape(2, 3, 2, 2))},
         coords={"i": ["p", "q"], "chain": [3, 5], "draw": [10, 11, 12]},
     )
-    sample = read(data)
+    sample = sk.read_sample(path)
     assert sample.names == ("mu", "Sigma[p,0]", "Sigma[p,1]", "Sigma[q,0]", "Sigma[q,1]")
-    assert (sample.points[:, 1:] == THETA.reshape(6, 4)).all()
-    assert (sample.points[:, 0] == THETA[..., 0].ravel()).all()
-    assert sample.chain is not None
-    assert sample.chain.tolist() == [3, 3, 3, 5, 5, 5]
-    assert sample.draw is not None
-    assert sample.draw.tolist() == [10, 11, 12] * 2
+    np.testing.assert_array_equal(sample.points, np.column_stack([THETA[..., 0].ravel(), THETA.reshape(6, 4)]))
+    np.testing.assert_array_equal(sample.chain, [3, 3, 3, 5, 5, 5])
+    np.testing.assert_array_equal(sample.draw, [10, 11, 12] * 2)
 
 
-def test_labels_that_are_not_unique_give_way_to_positions(netcdf: Any) -> None:
-    data = netcdf({"theta": ((*BOTH, "k"), THETA)}, coords={"k": ["a", "b", "a", "c"]})
-    assert read(data).names == ("theta[0]", "theta[1]", "theta[2]", "theta[3]")
-
-
-def test_dimensions_in_another_order(netcdf: Any) -> None:
-    data = netcdf({"theta": (("k", "draw", "chain"), THETA.transpose(2, 1, 0))})
-    assert (read(data).points == THETA.reshape(6, 4)).all()
-
-
-def test_the_order_of_many_variables_is_kept(netcdf: Any) -> None:
+def test_dimensions_in_any_order_and_variables_in_the_order_of_the_file(netcdf: Any) -> None:
+    path = netcdf({"theta": (("k", "draw", "chain"), THETA.transpose(2, 1, 0))})
+    np.testing.assert_array_equal(sk.read_sample(path).points, THETA.reshape(6, 4))
     names = [f"v{k}" for k in np.random.default_rng(1).permutation(40)]
-    assert read(netcdf(dict.fromkeys(names, (BOTH, THETA[..., 0])))).names == tuple(names)
+    path.unlink()
+    assert sk.read_sample(netcdf(dict.fromkeys(names, (BOTH, THETA[..., 0])))).names == tuple(names)
 
 
-def test_the_root_group_serves_without_a_posterior(netcdf: Any) -> None:
-    assert read(netcdf({"mu": (BOTH, THETA[..., 0])}, group=None)).names == ("mu",)
+def test_reserved_names_are_parameters_unless_steinkit_wrote_them(netcdf: Any) -> None:
+    variables = {
+        "mu": (BOTH, THETA[..., 0]),
+        "weight": (BOTH, THETA[..., 1]),
+        "cost": (BOTH, THETA[..., 2]),
+        "data": (("row",), np.ones(7)),
+    }
+    path = netcdf(variables)
+    assert sk.read_sample(path).names == ("mu", "weight", "cost")
+    np.testing.assert_array_equal(sk.read_sample(path, weights="weight").weights, THETA[..., 1].ravel())
+    with pytest.raises(sk.InputError, match='no variable "w"'):
+        sk.read_sample(path, weights="w")
+    path.unlink()
+    sample = sk.read_sample(netcdf(variables, attrs={"steinkit_labels": "chain", "steinkit_reserved": "weight cost"}))
+    assert (sample.names, sample.draw) == (("mu",), None)
+    np.testing.assert_array_equal(sample.weights, THETA[..., 1].ravel())
+    np.testing.assert_array_equal(sample.cost, THETA[..., 2].ravel())
 
 
-def test_scores_other_variables_and_parameters_of_reserved_names(netcdf: Any) -> None:
-    sample = read(
-        netcdf(
-            {
-                "theta": ((*BOTH, "k"), THETA),
-                "score:theta": ((*BOTH, "k"), -THETA),
-                "weight": (BOTH, -THETA[..., 1]),
-                "score:weight": (BOTH, THETA[..., 1]),
-                "data": (("row",), np.ones(7)),
-            }
-        )
+def test_scores_follow_their_coordinates(netcdf: Any) -> None:
+    sample = sk.read_sample(netcdf({"theta": ((*BOTH, "k"), THETA), "score:theta": ((*BOTH, "k"), -THETA)}))
+    assert sample.names == ("theta[0]", "theta[1]", "theta[2]", "theta[3]")
+    np.testing.assert_array_equal(sample.scores, -sample.points)
+
+
+def test_groups(netcdf: Any) -> None:
+    path = netcdf({"mu": (BOTH, THETA[..., 0])}, group=None)
+    assert sk.read_sample(path).names == ("mu",)
+    for group, shift in (("posterior", 1.0), ("prior", 2.0)):
+        netcdf({"mu": (BOTH, THETA[..., 0] + shift)}, group=group)
+    assert sk.read_sample(path).points[0, 0] == 1.0
+    assert sk.read_sample(path, group="prior").points[0, 0] == 2.0
+    with pytest.raises(sk.InputError, match=r'"pior".*"prior"'):
+        sk.read_sample(path, group="pior")
+
+
+def test_statistics_of_a_sampler(netcdf: Any) -> None:
+    path = netcdf({"mu": (BOTH, THETA[..., 0])})
+    netcdf({"diverging": (BOTH, THETA[..., 0] > 4.0), "energy": (BOTH, THETA[..., 1])}, group="sample_stats")
+    sample = sk.read_sample(path)
+    np.testing.assert_array_equal(sample.divergent, THETA[..., 0].ravel() > 4.0)
+    np.testing.assert_array_equal(sample.energy, THETA[..., 1].ravel())
+
+
+def test_columns_select_entries_and_leave_out_text(netcdf: Any) -> None:
+    path = netcdf({"theta": ((*BOTH, "k"), THETA), "label": (BOTH, np.full((2, 3), "oak"))})
+    assert sk.read_sample(path, columns=["theta"]).dim == 4
+    np.testing.assert_array_equal(
+        sk.read_sample(path, columns=["theta[2]", "theta[0]"]).points, THETA.reshape(6, 4)[:, [2, 0]]
     )
-    assert sample.names == ("theta[0]", "theta[1]", "theta[2]", "theta[3]", "weight")
-    assert sample.scores is not None
-    assert (sample.scores == -sample.points).all()
-    assert sample.weights is None
-    assert (sample.points[:, 4] == -sample.points[:, 1]).all()
-
-
-def test_weights_and_costs_that_steinkit_wrote_are_no_parameters(netcdf: Any) -> None:
-    data = netcdf(
-        {"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, THETA[..., 1]), "cost": (BOTH, THETA[..., 2])},
-        attrs={"steinkit_labels": "chain draw", "steinkit_reserved": "weight cost"},
-    )
-    sample = read(data)
-    assert sample.names == ("mu",)
-    assert sample.weights is not None
-    assert (sample.weights == THETA[..., 1].ravel()).all()
-    assert sample.cost is not None
-    assert (sample.cost == THETA[..., 2].ravel()).all()
-    with pytest.raises(InputError, match=r'fit\.nc, chain 0, draw 0, column "weight" is -1 .*non-negative'):
-        read(
-            netcdf(
-                {"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, -THETA[..., 1])},
-                attrs={"steinkit_labels": "chain draw", "steinkit_reserved": "weight cost"},
-            )
-        )
-
-
-def test_a_coordinate_named_weight_and_weights_are_told_apart(assert_same: Any) -> None:
-    points = np.array([[1.0, 2.0], [3.0, -4.0]])
-    for sample in (
-        Sample(points, names=("a", "weight")),
-        Sample(points, names=("a", "weight"), cost=[1.0, 2.0]),
-        Sample(points, names=("a", "cost"), weights=[1.0, 2.0]),
-    ):
-        assert_same(read(write_netcdf(sample, "out.nc")), sample)
-    with pytest.raises(UsageError, match=r'a coordinate named "weight" cannot be a column'):
-        write_netcdf(Sample(points, names=("a", "weight"), weights=[1.0, 2.0]), "out.nc")
-
-
-def test_another_group_is_read_when_it_is_named(netcdf: Any, tmp_path: Path) -> None:
-    netcdf({"mu": (BOTH, THETA[..., 0])})
-    path = tmp_path / "made.nc"
-    for group, values in (("prior", THETA[..., 1]), ("sample_stats", THETA[..., 2])):
-        xarray.Dataset({"mu": (BOTH, values)}).to_netcdf(path, group=group, mode="a", engine="h5netcdf")
-    data = path.read_bytes()
-    assert (read(data).points[:, 0] == THETA[..., 0].ravel()).all()
-    assert (read_netcdf(data, "fit.nc", None, "prior").points[:, 0] == THETA[..., 1].ravel()).all()
-    with pytest.raises(InputError, match=r'fit\.nc has no group "pior" [(]did you mean "prior"'):
-        read_netcdf(data, "fit.nc", None, "pior")
-    with pytest.raises(InputError, match=r'has no group "x"; it has "posterior", "prior", "sample_stats"'):
-        read_netcdf(data, "fit.nc", None, "x")
-
-
-def test_the_name_of_a_parameter_stands_for_its_entries(netcdf: Any) -> None:
-    data = netcdf({"theta": ((*BOTH, "k"), THETA), "mu": (BOTH, THETA[..., 0]), "tau": (BOTH, THETA[..., 1])})
-    assert read(data, ["mu", "theta"]).names == ("mu", "theta[0]", "theta[1]", "theta[2]", "theta[3]")
-    with pytest.raises(UsageError, match=r'names "theta\[1\]" twice'):
-        read(data, ["theta", "theta[1]"])
+    with pytest.raises(sk.UsageError, match=r'"theta\[1\]" twice'):
+        sk.read_sample(path, columns=["theta", "theta[1]"])
+    with pytest.raises(sk.InputError, match=r'"thet" .*did you mean'):
+        sk.read_sample(path, columns=["thet"])
 
 
 def test_narrow_types_and_units(netcdf: Any) -> None:
-    data = netcdf(
+    path = netcdf(
         {
             "count": (BOTH, np.arange(6, dtype=np.int32).reshape(2, 3)),
             "flag": (BOTH, THETA[..., 0] > 3),
@@ -152,170 +119,139 @@ def test_narrow_types_and_units(netcdf: Any) -> None:
             "time": (BOTH, THETA[..., 0], {"units": "days since 2000-01-01"}),
         }
     )
-    sample = read(data)
-    assert sample.points[5].tolist() == [5, 1, 20, 20, 20]
+    assert sk.read_sample(path).points[5].tolist() == [5, 1, 20, 20, 20]
 
 
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({"mu": (("sample",), np.ones(3))}, ["no variable with the dimensions chain and draw", '"mu(sample)"']),
-        ({}, ["no variable", "nothing"]),
-        (
-            {"mu": (BOTH, THETA[..., 0]), "label": (BOTH, np.full((2, 3), "oak"))},
-            ['"label"', "real numbers", "columns="],
-        ),
-        (
-            {"mu": (BOTH, [[0.0, 1.0], [2.0, np.nan]])},
-            ['chain 1, draw 1, column "mu" is nan'],
-        ),
-        ({"mu": (BOTH, [[0.0, 1.0], [np.nan, 3.0]])}, ['chain 1, draw 0, column "mu" is nan']),
-        ({"mu": (BOTH, np.full((2, 2), np.nan))}, ['chain 0, draw 0, column "mu" is nan', "4 such values"]),
-        ({"mu": (BOTH, THETA[..., 0]), "score:nu": (BOTH, THETA[..., 1])}, ['"score:nu" belongs to no coordinate']),
-        ({"mu": (BOTH, THETA[..., 0]), "chain": (("chain",), ["a", "b"])}, ["chain must be an array of real numbers"]),
-        (
-            {"a": ((*BOTH, "k"), THETA), "a[1]": (BOTH, THETA[..., 0])},
-            ['two columns are named "a[1]"'],
-        ),
+        ({"mu": (("sample",), np.ones(3))}, "mu.sample"),
+        ({}, "draw"),
+        ({"mu": (BOTH, THETA[..., 0]), "label": (BOTH, np.full((2, 3), "oak"))}, '"label".*columns='),
+        ({"mu": (BOTH, [[0.0, 1.0], [2.0, np.nan]])}, 'chain 1, draw 1, column "mu" is nan'),
+        ({"mu": (BOTH, THETA[..., 0]), "score:nu": (BOTH, THETA[..., 1])}, '"score:nu"'),
+        ({"mu": (BOTH, THETA[..., 0]), "chain": (("chain",), ["a", "b"])}, "chain"),
+        ({"a": ((*BOTH, "k"), THETA), "a[1]": (BOTH, THETA[..., 0])}, r'"a\[1\]"'),
     ],
 )
-def test_faults(netcdf: Any, variables: dict[str, Any], words: list[str]) -> None:
-    with pytest.raises(InputError) as caught:
-        read(netcdf(variables))
-    for word in ["fit.nc", *words]:
-        assert word in str(caught.value)
+def test_bad_content(netcdf: Any, variables: dict[str, Any], words: str) -> None:
+    with pytest.raises(sk.InputError, match=rf"fit\.nc.*{words}"):
+        sk.read_sample(netcdf(variables))
 
 
-def test_columns_leave_out_what_is_no_number(netcdf: Any) -> None:
-    variables = {"theta": ((*BOTH, "k"), THETA), "label": (BOTH, np.full((2, 3), "oak"))}
-    sample = read(netcdf(variables), ["theta[2]", "theta[0]"])
-    assert sample.names == ("theta[2]", "theta[0]")
-    assert (sample.points == THETA.reshape(6, 4)[:, [2, 0]]).all()
-    with pytest.raises(InputError, match=r'fit\.nc has no coordinate named "thet" [(]did you mean'):
-        read(netcdf(variables), ["thet"])
+def test_damaged_files(netcdf: Any) -> None:
+    path = netcdf({"mu": (BOTH, THETA[..., 0])})
+    whole = path.read_bytes()
+    for data, words in ((b"x\n1\n", "valid"), (b"CDF\x01" + bytes(100), "nccopy"), (whole[: len(whole) // 2], "valid")):
+        path.write_bytes(data)
+        with pytest.raises(sk.InputError, match=rf"fit\.nc.*{words}"):
+            sk.read_sample(path)
 
 
-def test_files_of_other_kinds(netcdf: Any) -> None:
-    whole = netcdf({"mu": (BOTH, THETA[..., 0])})
-    with pytest.raises(InputError, match=r"fit\.nc is no NetCDF 4"):
-        read(b"x1,x2\n1,2\n")
-    with pytest.raises(InputError, match=r"fit\.nc is a NetCDF 3 file; convert it .*nccopy"):
-        read(b"CDF\x01" + b"\0" * 100)
-    with pytest.raises(InputError, match=r"fit\.nc is damaged or no NetCDF file"):
-        read(whole[: len(whole) // 2])
+def test_a_coordinate_named_weight_and_weights_are_distinct(assert_same: Any, tmp_path: Path) -> None:
+    points = np.array([[1.0, 2.0], [3.0, -4.0]])
+    for sample in (
+        sk.Sample(points, names=("a", "weight"), cost=[1.0, 2.0]),
+        sk.Sample(points, names=("a", "cost"), weights=[1.0, 2.0]),
+    ):
+        sk.write_sample(sample, tmp_path / "out.nc")
+        assert_same(sk.read_sample(tmp_path / "out.nc"), sample)
+    with pytest.raises(sk.UsageError, match='"weight"'):
+        write_netcdf(sk.Sample(points, names=("a", "weight"), weights=[1.0, 2.0]), "out.nc")
 
 
-def test_written_as_a_posterior_that_others_can_read(full_sample: Sample, tmp_path: Path) -> None:
+def test_a_written_file_is_a_posterior_of_arviz(full_sample: sk.Sample, tmp_path: Path) -> None:
     path = tmp_path / "out.nc"
     path.write_bytes(write_netcdf(full_sample, "out.nc"))
     with xarray.open_dataset(path, group="posterior", engine="h5netcdf") as dataset:
         assert list(dataset.data_vars) == ["theta[0,1]", "b", "score:theta[0,1]", "score:b", "weight", "cost"]
         assert dict(dataset["b"].sizes) == {"chain": 3, "draw": 4}
-        assert (dataset["b"].values.ravel() == full_sample.points[:, 1]).all()
+        np.testing.assert_array_equal(dataset["b"].values.ravel(), full_sample.points[:, 1])
 
 
 @pytest.mark.parametrize(
     ("chain", "draw"),
-    [
-        (None, None),
-        ([2, 2, 7, 7], [5, 6, 5, 6]),
-        ([2, 2, 7, 7], None),
-        (None, [3, 1, 2, 0]),
-        ([4, 4, 4, 4], [0, 1, 2, 3]),
-    ],
+    [(None, None), ([2, 2, 7, 7], [5, 6, 5, 6]), ([2, 2, 7, 7], None), (None, [3, 1, 2, 0])],
 )
-def test_labels_survive(chain: list[int] | None, draw: list[int] | None, assert_same: Any) -> None:
-    sample = Sample(points=[1.0, 2.0, 3.0, 4.0], chain=chain, draw=draw)
-    assert_same(read(write_netcdf(sample, "out.nc")), sample)
+def test_labels_survive(chain: Any, draw: Any, assert_same: Any, tmp_path: Path) -> None:
+    sample = sk.Sample(points=[1.0, 2.0, 3.0, 4.0], chain=chain, draw=draw)
+    sk.write_sample(sample, tmp_path / "out.nc")
+    assert_same(sk.read_sample(tmp_path / "out.nc"), sample)
 
 
-@pytest.mark.parametrize(
-    ("chain", "draw"),
-    [
-        ([0, 0, 0, 1], [0, 1, 2, 0]),
-        ([0, 1, 0, 1], [0, 0, 1, 1]),
-        ([0, 0, 1, 1], [0, 1, 1, 0]),
-        ([0, 1, 1, 0], [0, 0, 0, 0]),
-        ([0, 1, 0, 1], [0, 0, 0, 0]),
-        ([0, 0, 0, 1], [0, 1, 0, 1]),
-    ],
-)
-def test_chains_that_form_no_rectangle_are_refused(chain: list[int], draw: list[int]) -> None:
-    with pytest.raises(UsageError, match=r"out\.nc: NetCDF needs chains of equal length.*\.npz"):
-        write_netcdf(Sample(points=[1.0, 2.0, 3.0, 4.0], chain=chain, draw=draw), "out.nc")
+@pytest.mark.parametrize("chain", [[0, 0, 0, 1], [0, 1, 0, 1], [0, 1, 1, 0]])
+def test_chains_of_unequal_length_or_interleaved_are_refused(chain: list[int]) -> None:
+    with pytest.raises(sk.UsageError, match=r"out\.nc: .*\.npz"):
+        write_netcdf(sk.Sample(points=[1.0, 2.0, 3.0, 4.0], chain=chain, draw=[0, 0, 1, 1]), "out.nc")
 
 
 @pytest.mark.parametrize("name", ["a/b", ".", "", "a "])
 def test_names_that_hdf5_cannot_hold_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=r"cannot name a NetCDF variable; rename it, or write \.npz"):
-        write_netcdf(Sample(points=[[1.0, 2.0]], names=("x", name)), "out.nc")
+    with pytest.raises(sk.UsageError, match=r"\.npz"):
+        write_netcdf(sk.Sample(points=[[1.0, 2.0]], names=("x", name)), "out.nc")
 
 
-def _outside(file: Any, kind: str, secret: Path) -> str:
-    """Let the posterior of a file stand in another one; what messages call that."""
-    h5py = pytest.importorskip("h5py")
-    posterior = file["posterior"]
-    if kind == "link":
-        posterior["theta"] = h5py.ExternalLink("elsewhere.nc", "/posterior/mu")
-        return r'"posterior/theta" is a link into the file elsewhere\.nc'
-    if kind == "link to a group":
-        file["deeper"] = h5py.ExternalLink("elsewhere.nc", "/posterior")
-        return r'"deeper" is a link into the file elsewhere\.nc'
-    if kind == "storage":
-        posterior.create_dataset("theta", (2, 3), "f8", external=[(str(secret), 0, 48)])
-        return rf'"posterior/theta" is stored outside, in "{secret}"'
-    layout = h5py.VirtualLayout((2, 3), "f8")
-    layout[:] = h5py.VirtualSource(str(secret), "/mu", (2, 3))
-    posterior.create_virtual_dataset("theta", layout)
-    return rf'"posterior/theta" is a virtual dataset, made of "{secret}"'
-
-
-@pytest.mark.parametrize("kind", ["link", "link to a group", "storage", "virtual"])
-def test_other_files_are_not_read_as_draws(netcdf: Any, tmp_path: Path, kind: str) -> None:
-    h5py = pytest.importorskip("h5py")
-    netcdf({"mu": (BOTH, THETA[..., 0])})
-    secret = tmp_path / "secret"
-    secret.write_bytes(THETA[..., 0].tobytes())
-    with h5py.File(tmp_path / "made.nc", "a") as file:
-        said = _outside(file, kind, secret)
-    with pytest.raises(InputError, match=rf"fit\.nc: {said}; other files are not read"):
-        read((tmp_path / "made.nc").read_bytes())
-
-
-def test_links_inside_a_file_may_run_in_circles(netcdf: Any, tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
-    netcdf({"mu": (BOTH, THETA[..., 0])})
-    with h5py.File(tmp_path / "made.nc", "a") as file:
-        file["again"] = file["posterior"]
-        file["posterior/up"] = file["/"]
-        file["soft"] = h5py.SoftLink("/posterior")
-    assert read_netcdf((tmp_path / "made.nc").read_bytes(), "fit.nc", None, "again").names == ("mu",)
-
-
-@pytest.mark.parametrize(
-    ("shape", "dims", "words"),
-    [
-        ((2, 10**12), BOTH, ["unpacks to ", "STEINKIT_MAX_BYTES"]),
-        ((2, 10**7), BOTH, ["unpacks to", "bytes or more for each of its own", "STEINKIT_MAX_RATIO"]),
-        ((2, 3, 10**5), (*BOTH, "k"), ["holds 100,000 columns", "STEINKIT_MAX_COLUMNS"]),
-    ],
-)
-def test_dimensions_beyond_the_limits(tmp_path: Path, shape: Any, dims: Any, words: list[str]) -> None:
-    """Values that were never written take no room in a file."""
-    h5netcdf = pytest.importorskip("h5netcdf")
-    with h5netcdf.File(tmp_path / "made.nc", "w") as file:
-        file.dimensions = dict(zip(dims, shape, strict=True))
-        file.create_variable("theta", dims, "f8", chunks=tuple(min(each, 1000) for each in shape))
-    with pytest.raises(InputError) as caught:
-        read((tmp_path / "made.nc").read_bytes())
-    for word in ["fit.nc", *words]:
-        assert word in str(caught.value)
-
-
-@pytest.mark.parametrize("package", ["xarray", "h5netcdf", "h5py"])
-def test_without_the_packages(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", ["xarray", "h5netcdf"])
+def test_missing_packages(package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=rf"{package}.*pip install 'steinkit\[netcdf\]'"):
-        write_netcdf(Sample(points=[1.0]), "out.nc")
-    with pytest.raises(MissingDependencyError, match=r"pip install 'steinkit\[netcdf\]'"):
-        read(b"")
+    (tmp_path / "fit.nc").write_bytes(b"x")
+    for use in (lambda: write_netcdf(sk.Sample([1.0]), "out.nc"), lambda: sk.read_sample(tmp_path / "fit.nc")):
+        with pytest.raises(sk.MissingDependencyError, match=rf"{package}.*steinkit\[netcdf\]"):
+            use()
+
+
+class TestZarr:
+    """Folders of both versions of the format."""
+
+    @pytest.fixture(params=[2, 3], ids=["version 2", "version 3"])
+    def folder(self, request: Any, tmp_path: Path) -> Path:
+        pytest.importorskip("zarr", minversion="3")
+        path = tmp_path / "fit.zarr"
+        for group, shift in (("posterior", 0.0), ("prior", 1.0)):
+            xarray.Dataset(
+                {"mu": (BOTH, THETA[..., 0] + shift), "theta": ((*BOTH, "school"), THETA + shift)},
+                coords={"school": [1990, 1991, 1992, 1993], "chain": [3, 5]},
+            ).to_zarr(path, group=group, mode="a", zarr_format=request.param, consolidated=False)
+        return path
+
+    def test_groups_and_names(self, folder: Path) -> None:
+        for path in (folder, f"{folder}/"):
+            sample = sk.read_sample(path)
+            assert sample.names == ("mu", *(f"theta[{year}]" for year in (1990, 1991, 1992, 1993)))
+            np.testing.assert_array_equal(sample.points[:, 1:], THETA.reshape(6, 4))
+            np.testing.assert_array_equal(sample.chain, np.repeat([3, 5], 3))
+        assert sk.read_sample(folder, group="prior", columns=["mu"]).points[0] == [1.0]
+        with pytest.raises(sk.InputError, match=r'"pior" .*"prior"'):
+            sk.read_sample(folder, group="pior")
+        other = folder.rename(folder.with_suffix(""))
+        assert is_zarr(other)
+        assert sk.read_sample(other).dim == 5
+
+    def test_pickled_objects_are_refused(self, folder: Path) -> None:
+        path = next(folder.glob("posterior/mu/.zarray"), None) or folder / "posterior/mu/zarr.json"
+        meta = json.loads(path.read_text())
+        if path.name == ".zarray":
+            meta["filters"] = [{"id": "pickle"}]
+        else:
+            meta["codecs"] = [{"name": "numcodecs.pickle", "configuration": {}}]
+        path.write_text(json.dumps(meta))
+        with pytest.raises(sk.InputError, match=r"fit\.zarr .*pickle"):
+            sk.read_sample(folder)
+
+    @pytest.mark.parametrize("text", ["[]", "{", "[" * 100_000])
+    def test_damaged_metadata(self, folder: Path, text: str) -> None:
+        path = next(folder.glob("posterior/mu/.zarray"), None) or folder / "posterior/mu/zarr.json"
+        path.write_text(text)
+        with pytest.raises(sk.InputError, match=r"fit\.zarr"):
+            sk.read_sample(folder)
+
+    def test_what_is_not_a_zarr_folder(self, tmp_path: Path) -> None:
+        pytest.importorskip("zarr")
+        (tmp_path / "empty.zarr").mkdir()
+        for name in ("empty.zarr", "none.zarr"):
+            with pytest.raises(sk.InputError, match=name):
+                sk.read_sample(tmp_path / name)
+        with pytest.raises(sk.UsageError, match="Zarr"):
+            sk.read_sample("-", format="zarr")
+        with pytest.raises(sk.UsageError, match="zarr"):
+            sk.write_sample(sk.Sample([1.0]), "fit.zarr")

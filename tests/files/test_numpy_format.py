@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from typing import Any
 
 import numpy as np
 import pytest
 
-from steinkit.errors import InputError, UsageError
+from steinkit.containers.columns import Selection
+from steinkit.errors import InputError, ReadingWarning, UsageError
 from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
 from steinkit.sample import Sample
 
@@ -27,7 +29,7 @@ def saved(array: Any) -> bytes:
 CUBE = np.arange(24.0).reshape(3, 4, 2)
 
 
-def test_flat_points_with_all_that_may_stand_beside_them() -> None:
+def test_flat_points_with_all_optional_arrays() -> None:
     sample = read_npz(
         packed(
             points=CUBE.reshape(12, 2),
@@ -51,7 +53,7 @@ def test_flat_points_with_all_that_may_stand_beside_them() -> None:
     assert sample.chain.tolist() == (np.arange(12) % 5).tolist()
 
 
-def test_chains_lie_one_after_the_other() -> None:
+def test_chains_are_concatenated() -> None:
     weights = np.arange(12.0).reshape(3, 4)
     sample = read_npz(packed(points=CUBE, scores=2 * CUBE, weights=weights, cost=weights), "s.npz")
     assert (sample.points == CUBE.reshape(12, 2)).all()
@@ -63,7 +65,7 @@ def test_chains_lie_one_after_the_other() -> None:
     assert sample.chain.tolist() == [0] * 4 + [1] * 4 + [2] * 4
 
 
-def test_flat_weights_and_scores_may_stand_beside_chains() -> None:
+def test_flat_weights_and_scores_of_chains() -> None:
     sample = read_npz(packed(points=CUBE, scores=CUBE.reshape(12, 2), weights=np.arange(12)), "s.npz")
     assert sample.scores is not None
     assert (sample.scores == sample.points).all()
@@ -72,7 +74,7 @@ def test_flat_weights_and_scores_may_stand_beside_chains() -> None:
 def test_points_of_one_dimension() -> None:
     sample = read_npz(packed(points=np.arange(3), scores=np.arange(3)), "s.npz")
     assert sample.points.shape == (3, 1)
-    assert read_npz(packed(points=np.arange(3)), "s.npz", ["x1"]).points.shape == (3, 1)
+    assert read_npz(packed(points=np.arange(3)), "s.npz", Selection(["x1"])).points.shape == (3, 1)
 
 
 def test_single_precision_is_converted() -> None:
@@ -82,7 +84,7 @@ def test_single_precision_is_converted() -> None:
 
 def test_columns_chooses_before_values_are_checked() -> None:
     data = packed(points=[[1.0, np.nan, 3.0]], scores=[[4.0, np.inf, 6.0]], names=np.array(["a", "b", "c"]))
-    sample = read_npz(data, "s.npz", ["c", "a"])
+    sample = read_npz(data, "s.npz", Selection(["c", "a"]))
     assert sample.names == ("c", "a")
     assert sample.points.tolist() == [[3, 1]]
     assert sample.scores is not None
@@ -90,41 +92,49 @@ def test_columns_chooses_before_values_are_checked() -> None:
     with pytest.raises(InputError, match=r"s\.npz: .*row 1, column 'b' is nan"):
         read_npz(data, "s.npz")
     with pytest.raises(InputError, match=r's\.npz has no coordinate named "d"; it has "a", "b", "c"'):
-        read_npz(data, "s.npz", ["d"])
-    assert read_npy(saved(CUBE), "s.npy", ["x2"]).points.tolist() == CUBE[..., 1].reshape(12, 1).tolist()
+        read_npz(data, "s.npz", Selection(["d"]))
+    assert read_npy(saved(CUBE), "s.npy", Selection(["x2"])).points.tolist() == CUBE[..., 1].reshape(12, 1).tolist()
 
 
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"draws": CUBE, "note": 1}, ['no array "points"', 'it holds "draws", "note"', "(n, d)"]),
-        ({"points": CUBE, "weight": np.ones(12)}, ['array "weight" that nothing reads', 'did you mean "weights"?']),
-        ({"points": CUBE, "weights": np.ones((4, 3))}, ["weights must be one number per draw, 12", "(4, 3)"]),
-        ({"points": CUBE, "scores": np.ones((3, 4))}, ["scores must have the shape of the points, (12, 2)", "(3, 4)"]),
-        ({"points": CUBE, "chain": np.ones(5)}, ["chain must be one number per draw, 12", "(5,)"]),
-        ({"points": CUBE, "names": np.array(["a"])}, ['"names" must be 2 strings', "(1,)"]),
-        ({"points": CUBE, "names": np.arange(2)}, ['"names" must be 2 strings', "int"]),
-        ({"points": CUBE, "names": np.array(["a", "a"])}, ["different names"]),
-        ({"points": CUBE + 1j}, ["real numbers", "complex128"]),
-        ({"points": np.array([["a"]])}, ["real numbers", "<U1"]),
-        ({"points": np.array([[None, 1]])}, ["allow_pickle=False"]),
-        ({"points": np.ones((0, 2))}, ["(0, 2)"]),
-        ({"points": np.ones((1, 1, 1, 1))}, ["must have shape"]),
-        ({"points": 1.0}, ["must have shape"]),
-        ({"points": [[1.0], [np.inf]]}, ["row 2", "inf"]),
-        ({"points": [1.0, 2.0], "weights": [1.0, -1.0]}, ["row 2 is -1", "negative"]),
-        ({"points": [1.0, 2.0], "weights": [0.0, 0.0]}, ["all weights are zero"]),
-        ({"points": [1.0, 2.0], "draw": [0.0, 0.5]}, ["draw: row 2 is 0.5", "whole number of at most 2**53"]),
+        ({"draws": CUBE, "note": 1}, '"points".*"draws", "note"'),
+        ({"points": CUBE, "score": CUBE}, '"score".*did you mean "scores"'),
+        ({"points": CUBE, "weight": np.ones(12)}, '"weight".*--weights'),
+        ({"points": CUBE, "weights": np.ones(12), "logw": np.ones(12)}, '"logw", "weights".*--weights'),
+        ({"points": CUBE, "weights": np.ones((4, 3))}, r"weights .*12.*\(4, 3\)"),
+        ({"points": CUBE, "scores": np.ones((3, 4))}, r"scores .*\(12, 2\).*\(3, 4\)"),
+        ({"points": CUBE, "chain": np.ones(5)}, r"chain .*12.*\(5,\)"),
+        ({"points": CUBE, "names": np.array(["a"])}, r'2 strings in "names".*\(1,\)'),
+        ({"points": CUBE, "names": np.arange(2)}, '2 strings in "names".*int'),
+        ({"points": CUBE, "names": np.array(["a", "a"])}, "different names"),
+        ({"points": CUBE + 1j}, "real numbers.*complex128"),
+        ({"points": np.array([["a"]])}, "real numbers.*<U1"),
+        ({"points": np.array([[None, 1]])}, "allow_pickle=False"),
+        ({"points": np.ones((0, 2))}, r"got shape \(0, 2\)"),
+        ({"points": np.ones((1, 1, 1, 1))}, "must have shape"),
+        ({"points": 1.0}, "must have shape"),
+        ({"points": [[1.0], [np.inf]]}, "row 2.*inf"),
+        ({"points": [1.0, 2.0], "weights": [1.0, -1.0]}, "row 2 is -1"),
+        ({"points": [1.0, 2.0], "draw": [0.0, 0.5]}, "draw: row 2 is 0.5"),
     ],
 )
-def test_faults_in_an_archive(arrays: dict[str, Any], words: list[str]) -> None:
-    with pytest.raises(InputError) as caught:
+def test_errors_in_an_archive(arrays: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=rf"s\.npz.*{words}"):
         read_npz(packed(**arrays), "s.npz")
-    for word in ["s.npz", *words]:
-        assert word in str(caught.value)
 
 
-def test_an_unrelated_array_is_left_alone() -> None:
+def test_weights_by_another_name() -> None:
+    logs = np.array([0.0, -1.0, -400.0])
+    with pytest.warns(ReadingWarning, match="exponentiated"):
+        sample = read_npz(packed(points=np.zeros((3, 1)), logwt=logs), "s.npz", Selection(weights="logwt"))
+    assert sample.weights is not None
+    assert sample.weights.tolist() == [1.0, np.exp(-1.0), 0.0]
+    assert read_npz(packed(points=[1.0], w=[2.0]), "s.npz", Selection(weights="none")).weights is None
+
+
+def test_an_unrelated_array_is_ignored() -> None:
     assert len(read_npz(packed(points=CUBE, acceptance_rate=0.3), "s.npz")) == 12
 
 
@@ -132,19 +142,16 @@ def test_damaged_archives_and_arrays() -> None:
     whole = packed(points=np.random.default_rng(0).normal(size=500))
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
-    for data in (whole[: len(whole) // 2], whole[:-10], b"PK\x03\x04", bytes(flipped)):
-        with pytest.raises(InputError, match=r"s\.npz is damaged or no NumPy file"):
+    for data in (whole[: len(whole) // 2], whole[:-10], b"PK\x03\x04", bytes(flipped), b"x1,x2\n1,2\n", saved(CUBE)):
+        with pytest.raises(InputError, match=r"s\.npz.*not a valid NumPy file"):
             read_npz(data, "s.npz")
-    with pytest.raises(InputError, match=r"s\.npz is not a NumPy file of numbers"):
-        read_npz(b"x1,x2\n1,2\n", "s.npz")
-    with pytest.raises(InputError, match=r"s\.npy is (damaged|no NumPy)"):
-        read_npy(saved(CUBE)[:-9], "s.npy")
-    with pytest.raises(InputError, match="allow_pickle=False"):
-        read_npy(saved(np.array([{}], dtype=object)), "s.npy")
+    for data in (saved(CUBE)[:-9], saved(np.array([{}], dtype=object)), saved(CUBE) + saved(CUBE), packed(points=CUBE)):
+        with pytest.raises(InputError, match=r"s\.npy is not a valid NumPy file"):
+            read_npy(data, "s.npy")
 
 
 def header(text: str, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
-    """An NPY file with a header of our making."""
+    """Return an NPY file with a given header."""
     size = len(text).to_bytes(2 if version == b"\x01\x00" else 4, "little")
     return b"\x93NUMPY" + version + size + text.encode("latin1") + body
 
@@ -163,7 +170,6 @@ def header(text: str, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1, " * 70 + "), }", bytes(8)),
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 99999999999999999999), }"),
         header("(" * 3000),
-        header("{" * 3000),
         header("'" * 3),
         header("\xff\xfe", version=b"\x03\x00"),
         b"\x93NUMPY\x09\x00" + bytes(100),
@@ -171,69 +177,24 @@ def header(text: str, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
     ],
 )
 def test_damaged_headers(data: bytes) -> None:
-    with pytest.raises(InputError, match=r"s\.npy is damaged or no NumPy file"):
+    with pytest.raises(InputError, match=r"s\.npy is not a valid NumPy file"):
         read_npy(data, "s.npy")
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as members:
         members.writestr("points.npy", data)
-    with pytest.raises(InputError, match=r's\.npz, array "points", is damaged or no NumPy file'):
+    with pytest.raises(InputError, match=r's\.npz, array "points", is not a valid NumPy file'):
         read_npz(archive.getvalue(), "s.npz")
 
 
-@pytest.mark.parametrize("order", "<>")
-@pytest.mark.parametrize("point", [0x110000, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_names_with_code_points_that_no_character_has(point: int, order: str) -> None:
-    names = np.array([ord("a"), point], dtype=f"{order}u4").view(f"{order}U1")
-    with pytest.raises(InputError, match=r"s\.npz is damaged"):
-        read_npz(packed(points=np.zeros((3, 2)), names=names), "s.npz")
-    longer = np.array([ord("a"), 0, point, ord("b")], dtype=f"{order}u4").view(f"{order}U2")
-    with pytest.raises(InputError, match=r"s\.npz is damaged"):
-        read_npz(packed(points=np.zeros((3, 2)), names=longer), "s.npz")
-    assert read_npz(packed(points=np.zeros((3, 2)), names=np.array(["a", "\U0002fa1d"])), "s.npz").names[0] == "a"
-
-
-def test_what_follows_an_array_is_not_dropped() -> None:
-    with pytest.raises(InputError, match="another array may follow"):
-        read_npy(saved(CUBE) + saved(CUBE), "s.npy")
-
-
-def test_members_that_are_there_twice_or_are_no_arrays() -> None:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as members:
-        members.writestr("points.npy", saved(CUBE))
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            members.writestr("points.npy", saved(-CUBE))
-    with pytest.raises(InputError, match=r's\.npz holds "points" more than once; keep one'):
-        read_npz(archive.getvalue(), "s.npz")
-    for name in ("points", "weights"):
+def test_two_members_of_one_name_are_refused() -> None:
+    for name in ("points.npy", "points"):
         archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w") as members:
+        with zipfile.ZipFile(archive, "w") as members, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             members.writestr("points.npy", saved(CUBE))
-            members.writestr(name, saved(CUBE))
-        with pytest.raises(InputError, match=rf's\.npz holds a member "{name}", not an array'):
+            members.writestr(name, saved(-CUBE))
+        with pytest.raises(InputError, match=r"s\.npz .*same name"):
             read_npz(archive.getvalue(), "s.npz")
-
-
-def test_members_and_their_packing_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as members:
-        for k in range(12_000):
-            members.writestr(f"m{k}.npy", b"")
-    with pytest.raises(InputError, match=r"holds 12,000 members, beyond the limit of 10,000; .*STEINKIT_MAX_MEMBERS"):
-        read_npz(archive.getvalue(), "s.npz")
-    stream = io.BytesIO()
-    np.savez_compressed(stream, points=np.zeros(10_000_000))
-    with pytest.raises(InputError, match=r"s\.npz unpacks to .*STEINKIT_MAX_RATIO"):
-        read_npz(stream.getvalue(), "s.npz")
-    monkeypatch.setenv("STEINKIT_MAX_RATIO", "2000")
-    assert len(read_npz(stream.getvalue(), "s.npz")) == 10_000_000
-
-
-def test_the_two_formats_are_told_apart() -> None:
-    with pytest.raises(InputError, match='is an NPY array, not an NPZ archive; read it with format="npy"'):
-        read_npz(saved(CUBE), "s.npz")
-    with pytest.raises(InputError, match='is an NPZ archive, not an NPY array; read it with format="npz"'):
-        read_npy(packed(points=CUBE), "s.npy")
 
 
 def test_equal_chains_are_written_as_a_cube(full_sample: Sample) -> None:
@@ -276,7 +237,7 @@ def test_other_labels_are_written_as_they_are(chain: list[int], draw: list[int])
         ({"draw": [3, 4]}, "draw"),
     ],
 )
-def test_npy_never_loses_anything_in_silence(parts: dict[str, Any], lost: str) -> None:
+def test_npy_refuses_samples_that_it_cannot_hold(parts: dict[str, Any], lost: str) -> None:
     with pytest.raises(UsageError, match=rf"s\.npy: NPY holds points only and would lose {lost}; write \.npz"):
         write_npy(Sample(points=[1.0, 2.0], **parts), "s.npy")
 

@@ -1,4 +1,4 @@
-"""Whatever a sample holds comes back from every format to the last bit."""
+"""Every format recovers all parts of a sample bit for bit."""
 
 from __future__ import annotations
 

@@ -83,11 +83,11 @@ def test_from_csv_reads_named_columns(tmp_path):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("x,r\n1,0\ntwo,1\n", sk.InputError, r'd\.csv, line 3, column "x" holds "two" where a number is wanted'),
-        ("x,sex,r\n1,m,0\n2,f,1\n", sk.InputError, 'column "sex" holds "m"'),
+        ("x,r\n1,0\ntwo,1\n", sk.InputError, r'd\.csv, line 3, column "x".*"two"'),
+        ("x,sex,r\n1,m,0\n2,f,1\n", sk.InputError, r'column "sex".*"m"'),
         ("x,r\n1,0\n,1\n", sk.InputError, 'line 3, column "x" is empty'),
         ("x,r\n1,0\ninf,1\n", sk.InputError, 'line 3, column "x" is inf'),
-        ("x,r\n1,0,3\n", sk.InputError, "line 2: 3 values where the header names 2 columns"),
+        ("x,r\n1,0,3\n", sk.InputError, "line 2: expected 2 values"),
         ("x,x,r\n1,0,1\n", sk.InputError, 'two columns are named "x"'),
         ("x,r\n", sk.InputError, "has a header but no draws"),
         ("", sk.InputError, "is empty"),

@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -262,6 +263,14 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
 
 
+# Parsing takes memory proportional to the square of the number of parts of a key.
+_TOML_DEPTH = 16
+_TOML_TEXT = re.compile(  # strings and comments, possibly without their ends
+    r""""{3}(?s:\\.|[^\\])*?(?:"{3,5}|\Z)|'{3}(?s:.)*?(?:'{3,5}|\Z)|"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|#[^\n]*"""
+)
+_TOML_DEEP = re.compile(rf"(?:\.[^.,=\[\]{{}}\n]*){{{_TOML_DEPTH}}}")
+
+
 def parse_toml(data: bytes, source: str) -> dict[str, Any]:
     """Parse a TOML document.
 
@@ -274,8 +283,10 @@ def parse_toml(data: bytes, source: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If it is not TOML.
+        If it is not TOML, or has a key of more than 16 parts.
     """
+    if _TOML_DEEP.search(_TOML_TEXT.sub("", data.decode("utf-8", "replace"))):
+        raise InputError(f"{source} has a key of more than {_TOML_DEPTH} parts")
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, OverflowError, RecursionError) as error:  # OverflowError: a date beyond the calendar

@@ -157,9 +157,11 @@ def modes_in_words(records: Path = RECORDS) -> str:
     tried, judged = (sum(row[key] for row in short) for key in ("tried", "judged"))
     below, wrongly = (sum(row[key][1] for row in short) for key in ("rejected", "accused"))
     return (
-        f"Short chains of exact samplers between two modes, all begun at exact draws: of {tried}, p-values below .01: "
-        f"{number(below)}; judged: {number(judged)}; accused of these: {number(wrongly)}. Of {long['tried']} long ones "
-        f"judged: {number(long['judged'])}; accused: {number(long['accused'][1])}."
+        f"Of {tried} short chains of exact samplers between two modes, started at exact draws, {number(below)} have "
+        f"a p-value below .01, {number(judged)} have enough effective draws, and {number(wrongly)} of these are "
+        "rejected. "
+        f"Of {long['tried']} long chains, {number(long['judged'])} have enough effective draws, and "
+        f"{number(long['accused'][1])} are rejected."
     )
 
 

@@ -1,4 +1,4 @@
-"""The exact draws, scores and stored moments of the curved models that benchmarks use agree with each other."""
+"""Exact draws, scores and stored moments of the benchmarks' curved models agree."""
 
 import sys
 from pathlib import Path
@@ -61,8 +61,8 @@ def test_draws_scores_and_stored_moments_agree(approximate_fits, name):
     assert np.abs(standard_errors(z**2 - 1.0)).max() < LIMIT
 
 
-def test_a_wrong_mean_is_found(approximate_fits):
-    """Negative control: a tenth of a standard deviation is beyond the limit."""
+def test_wrong_mean_is_detected(approximate_fits):
+    """A shift of a tenth of a standard deviation exceeds the limit."""
     model, truth = approximate_fits.models()["horseshoe"], approximate_fits.stored_truths()["horseshoe"]
     z = (model.draw(DRAWS, np.random.default_rng(6)) - truth.mean) / truth.sd
     assert np.abs(standard_errors(z + 0.1)).min() > LIMIT

@@ -1,4 +1,4 @@
-"""Divergences and energies of draws in samples, files and fits."""
+"""Divergences and energies are preserved by every container, and identify the affected parameters."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(4)
 POINTS = RNG.standard_normal((2, 30, 3))
 DIVERGENT = RNG.random((2, 30)) < 0.2
 ENERGY = RNG.standard_normal((2, 30)).round(3)
-NAMES = ("a", "b", "energy")  # which may be a parameter's own name
+NAMES = ("a", "b", "energy")  # also the name of a parameter
 
 
 def a_sample():
@@ -28,7 +28,7 @@ def assert_same(found):
     np.testing.assert_array_equal(found.energy, ENERGY.ravel())
 
 
-def test_selections_keep_divergences_and_energies():
+def test_samples_keep_them_when_draws_or_columns_are_selected():
     sample = a_sample()
     assert_same(sample)
     assert_same(sample.with_columns(names=["a", "b", "c"], weights=np.ones(60)))
@@ -52,14 +52,14 @@ def test_selections_keep_divergences_and_energies():
         ({"energy": np.zeros((3, 20))}, "energy must be one number per draw"),
     ],
 )
-def test_invalid_divergences_and_energies(settings, message):
+def test_invalid_values_are_rejected(settings, message):
     with pytest.raises(sk.InputError, match=message):
         sk.Sample(POINTS, **settings)
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz", "nc"])
 @pytest.mark.filterwarnings("error")
-def test_files(tmp_path, ending):
+def test_files_preserve_them(tmp_path, ending):
     if ending == "nc":
         pytest.importorskip("h5netcdf")
     path = tmp_path / f"draws.{ending}"
@@ -73,7 +73,7 @@ def test_files(tmp_path, ending):
     np.testing.assert_array_equal(joined.divergent, np.tile(DIVERGENT.ravel(), 2))
 
 
-def test_columns_named_diverging(tmp_path):
+def test_diverging_columns_are_not_parameters(tmp_path):
     path = tmp_path / "draws.csv"
     path.write_text("a,diverging\n1,0\n2,1\n")
     found = sk.read_sample(path)
@@ -81,7 +81,7 @@ def test_columns_named_diverging(tmp_path):
     assert found.divergent.tolist() == [False, True]
 
 
-def test_stan_files(tmp_path):
+def test_files_of_stan_contain_them(tmp_path):
     path = tmp_path / "output.csv"
     path.write_text(
         "# method = sample (Default)\nlp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,mu\n"
@@ -102,7 +102,7 @@ def tree(xarray, stats, **posterior):
     }
 
 
-def test_groups_of_statistics():
+def test_groups_of_statistics_contain_them():
     xarray = pytest.importorskip("xarray")
     stats = {"diverging": DIVERGENT, "energy": ENERGY, "lp": ENERGY}
     groups = tree(xarray, stats)
@@ -110,14 +110,14 @@ def test_groups_of_statistics():
     groups["sample_stats"] = groups["sample_stats"].transpose()
     assert_same(sk.as_sample(xarray.DataTree.from_dict(groups)))
     assert sk.as_sample(groups["posterior"]).divergent is None
-    groups["sample_stats"] = groups["sample_stats"].assign_coords(draw=range(30, 60))  # of other draws
+    groups["sample_stats"] = groups["sample_stats"].assign_coords(draw=range(30, 60))  # other draws
     assert sk.as_sample(xarray.DataTree.from_dict(groups)).divergent is None
     inside = sk.as_sample(tree(xarray, {}, diverging=DIVERGENT)["posterior"])
     assert inside.names == ("a", "b")
     np.testing.assert_array_equal(inside.divergent, DIVERGENT.ravel())
 
 
-def test_fits_of_cmdstanpy_and_pystan():
+def test_fits_of_cmdstanpy_and_pystan_contain_them():
     columns = ["lp__", "divergent__", "energy__", "a", "b"]
     table = np.stack([ENERGY, DIVERGENT, ENERGY, POINTS[..., 0], POINTS[..., 1]], axis=-1).swapaxes(0, 1)
     assert_same(sk.as_sample(SimpleNamespace(draws=lambda: table, column_names=columns)))
@@ -131,8 +131,8 @@ def test_fits_of_cmdstanpy_and_pystan():
     assert_same(sk.as_sample(Fit({name: each.T.reshape(-1) for name, each in values.items()})))
 
 
-def test_bfmi_of_independent_draws():
-    """A random walk of n steps of variance 1: the variance of the energies is about n / 6."""
+def test_bfmi_of_independent_energies_is_two():
+    """The variance of a random walk of n steps is about n / 6."""
     independent = RNG.standard_normal(4000)
     walk = np.cumsum(RNG.standard_normal(4000))
     energy = np.concatenate([independent, walk, np.full(100, 2.0), [1.0, 2.0, np.nan, 3.0]])
@@ -144,7 +144,7 @@ def test_bfmi_of_independent_draws():
     assert bfmi(np.array([1.0, 3.0, 2.0, 2.0]), [np.arange(4)])[0] == pytest.approx((4 + 1 + 0) / 3 / 0.5)
 
 
-def test_parameters_with_divergences():
+def test_divergences_touch_parameters_by_location_or_spread():
     points = RNG.standard_normal((2000, 6))
     low, narrow = points[:, 2] < -2.0, (np.abs(points[:, 4]) < 0.2) & (RNG.random(2000) < 0.3)
     assert touched_by_divergences(points, low).tolist() == [j == 2 for j in range(6)]
@@ -152,7 +152,7 @@ def test_parameters_with_divergences():
     assert touched_by_divergences(points, low | narrow).tolist() == [j in (2, 4) for j in range(6)]
 
 
-def test_all_parameters_are_returned_if_none_is_significant():
+def test_unclear_divergences_touch_all_parameters():
     points = np.random.default_rng(8).standard_normal((2000, 6))
     points[:, 5] = 1.0
     none, few, any_ = (np.arange(2000) < k for k in (0, 4, 40))
@@ -161,14 +161,14 @@ def test_all_parameters_are_returned_if_none_is_significant():
         assert touched_by_divergences(points, unclear).all()
 
 
-def test_the_level_of_the_rank_tests():
+def test_false_alarms_occur_in_one_of_a_hundred_samples():
     rng = np.random.default_rng(9)
     points, marks = rng.standard_normal((400, 300, 10)), rng.random((400, 300)) < 0.05
     clear = sum(not touched_by_divergences(x, mark).all() for x, mark in zip(points, marks, strict=True))
     assert clear <= 10  # 4 on average
 
 
-def test_the_centered_eight_schools():
+def test_divergences_of_the_centered_eight_schools_are_read():
     pytest.importorskip("h5netcdf")
     sample = sk.read_sample(EIGHT)
     assert (len(sample), sample.divergent.sum()) == (2000, 48)

@@ -8,8 +8,6 @@ import pytest
 from support.monte_carlo import LIMIT
 from support.nuts_chains import FOLDER, NORMALS, PACKAGES, nuts_samples, schools_score
 
-import steinkit as sk
-
 ROOT = Path(__file__).parents[1]
 CASES = [(model, "one") for model in (*(f"normal_{dim}" for dim in NORMALS), "schools")]
 CASES += [(model, "four") for model, _ in CASES]
@@ -28,7 +26,7 @@ def autocorrelation(values):
 
 @pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize(("model", "chains"), CASES)
-def test_shapes_agree_with_the_readme(package, model, chains):
+def test_shapes_match_the_readme(package, model, chains):
     samples = of(package, model, chains)
     assert samples
     for sample in samples:
@@ -41,13 +39,13 @@ def test_shapes_agree_with_the_readme(package, model, chains):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_readme_lists_all_files_and_software(package):
+def test_readme_lists_all_samples_and_the_software(package):
     assert {tuple(each.name.split(", ")[1:3]) for each in nuts_samples(package)} == set(CASES)
     with np.load(FOLDER / f"{package}.npz") as file:
         assert str(file["software"]) in " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
 
 
-def test_scores_of_eight_schools(monkeypatch):
+def test_scores_of_eight_schools_match_the_examples(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "examples" / "ecosystems")
     import cases
 
@@ -63,7 +61,7 @@ def test_scores_of_eight_schools(monkeypatch):
 @pytest.mark.parametrize("chains", ["one", "four"])
 @pytest.mark.parametrize("dim", NORMALS)
 def test_normal_draws_have_mean_zero_and_variance_one(package, dim, chains):
-    """Errors are estimated from batches of 50 draws; the coordinates are exchangeable."""
+    """Within the Monte Carlo error by batches of 50 draws of all coordinates, which are exchangeable."""
     for sample in of(package, f"normal_{dim}", chains):
         for values in (sample.draws, sample.draws**2 - 1.0):
             batches = values.reshape(-1, 50, dim).mean(axis=1)
@@ -74,7 +72,7 @@ def test_normal_draws_have_mean_zero_and_variance_one(package, dim, chains):
 @pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize("chains", ["one", "four"])
 def test_draws_of_eight_schools_satisfy_steins_identities(package, chains):
-    """E s_j = 0 and E x_j s_j = -1."""
+    """E s_j = 0 and E x_j s_j = -1; an incorrect score violates the second."""
     for sample in of(package, "schools", chains):
         points = sample.draws.reshape(sample.scores.shape)
         for values in (sample.scores, points * sample.scores + 1.0):
@@ -85,15 +83,8 @@ def test_draws_of_eight_schools_satisfy_steins_identities(package, chains):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_draws_are_antithetic_and_their_squares_are_not(package):
-    """All four packages use long paths in twenty dimensions."""
+    """All four packages use long trajectories in twenty dimensions."""
     for sample in of(package, "normal_20", "four"):
         assert autocorrelation(sample.draws) < -0.05
         squares = (sample.draws**2).sum(axis=2) - 20.0
         assert autocorrelation(squares) > 0.05
-
-
-def test_a_verdict_accepts_the_sample():
-    sample = of("nutpie", "normal_5", "four")[0]
-    found = sk.verdict(sample.draws, scores=sample.scores)
-    assert found.draws == 2000
-    assert found.p == sk.verdict(sample.draws, sk.targets.Normal(0.0, dim=5)).p

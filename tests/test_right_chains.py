@@ -1,4 +1,4 @@
-"""The exact chains for counting false alarms satisfy Stein's identities."""
+"""The chains of the false-alarm benchmark satisfy Stein's identities from their first draw on."""
 
 import importlib.util
 import sys
@@ -27,14 +27,14 @@ NAMES = (
 def right_chains():
     specification = importlib.util.spec_from_file_location("right_chains", BENCHMARKS / "right_chains.py")
     module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # where its dataclasses look
+    sys.modules[specification.name] = module  # required by its dataclasses
     specification.loader.exec_module(module)
     yield module
     del sys.modules[specification.name]
 
 
 def identities(samples):
-    """Return errors of E s_j = 0, E x_j s_j = -1 and E x's = -d in standard errors."""
+    """Yield the errors of E s_j = 0, E x_j s_j = -1 and E x's = -d in standard errors over independent chains."""
     for function in (lambda x, s: s, lambda x, s: x * s + 1.0, lambda x, s: (x * s + 1.0).sum(axis=1, keepdims=True)):
         means = np.array([function(draws.reshape(scores.shape), scores).mean(axis=0) for draws, scores in samples])
         yield means.mean(axis=0) / (means.std(axis=0, ddof=1) / np.sqrt(len(means)))
@@ -48,8 +48,8 @@ def test_short_chains_satisfy_steins_identities(right_chains, name):
         assert np.abs(errors).max() < LIMIT
 
 
-def test_uncorrected_chains_do_not_satisfy_steins_identities(right_chains, monkeypatch):
-    """The stationary distribution of leapfrog is too wide."""
+def test_uncorrected_chains_violate_steins_identities(right_chains, monkeypatch):
+    """The stationary distribution of the leapfrog integrator is too wide."""
     move = right_chains.Chains.move
 
     def accept_all(self, length, steps, rng):
@@ -85,7 +85,7 @@ def test_scores_are_the_gradients_of_the_log_density(right_chains):
         ("HMC of length 2, normal, d = 5, 4 chains", (4, 500, 5)),
     ],
 )
-def test_a_verdict_accepts_the_sample(right_chains, name, shape):
+def test_samples_have_the_shapes_that_the_verdict_reads(right_chains, name, shape):
     family = right_chains.families()[name]
     draws, scores = family.make(np.random.default_rng(6))
     assert draws.shape == shape
@@ -94,14 +94,14 @@ def test_a_verdict_accepts_the_sample(right_chains, name, shape):
     assert sk.verdict(draws, scores=scores).draws == len(scores)
 
 
-def test_draws_of_hamiltonian_chains_are_antithetic_and_their_squares_are_not(right_chains):
+def test_hamiltonian_draws_are_antithetic_and_their_squares_are_not(right_chains):
     draws, _ = right_chains.families()["HMC of length 2, normal, d = 20, 1 chain"].make(np.random.default_rng(7))
     squares = (draws**2).sum(axis=1) - 20.0
     for values, sign in ((draws, -1.0), (squares, 1.0)):
         assert 0.15 < sign * (values[1:] * values[:-1]).mean() / (values**2).mean() < 0.5
 
 
-def test_samples_are_independent_and_made_in_batches(right_chains):
+def test_samples_in_batches_are_independent(right_chains):
     family = replace(right_chains.families()["AR(0), d = 2, 4 chains"], draws=3)
     samples = [draws for draws, _ in family.samples(np.random.default_rng(8), right_chains.AT_ONCE + 1)]
     assert len(samples) == right_chains.AT_ONCE + 1

@@ -1,21 +1,21 @@
-"""The critic: a function fitted to one half of the draws, whose mean on the other half is tested.
+"""The critic: a function fitted to one half of the draws, tested by its mean over the other half.
 
-By Stein's identity E[T f] = 0 under the target for smooth vector fields f, with the Langevin operator
+Stein's identity E[T f] = 0 holds under the target for smooth vector fields f, with the Langevin operator
 
     T f = sum over k of b_k f_k + a_k df_k/dx_k,        b the score and a = 1 on an unbounded support
 
-(`steinkit.discrepancy.moments`). On a curved ridge or a ring a bias may be visible only to fields that are the
-gradient of nothing. With c = x - median, covariance C and damping
+(`steinkit.discrepancy.moments`). On a curved ridge or a ring, only fields that are not gradients may detect a bias.
+With c = x - median, the covariance C and the damping
 
     m = 1 / (1 + c' C^-1 c / (3 d)),
 
-all three of *one half* of the draws, the fields are f = p(c) m C e_k for p = 1, c_i and c_i c_j and every k. The n / 32
-fields with the largest |mean| / sd on that half are kept. The weights of their sum, the critic, follow from a ridge
-regression on the same half. The other half yields z = mean / standard error of the critic. Halves are then exchanged.
+all estimated from *one half* of the draws, the fields are f = p(c) m C e_k for p = 1, c_i and c_i c_j and every k. The
+n / 32 fields with the largest |mean| / sd on that half are kept. A ridge regression on the same half yields the weights
+of their sum, the critic. The other half yields z = mean / standard error of the critic. Then the halves are exchanged.
 
-Both values of z are nearly equal: each mean is about a scalar product of the means of both halves. Their average has a
-variance near one, and its p-value is the tail of Student's t. Halves are contiguous within chains. The standard errors
-include the autocorrelation of the critic's values, with the longer of both times, since each may be underestimated.
+Both values of z are nearly equal, since each mean is approximately a scalar product of the means of both halves. Their
+average has a variance near one, and its p-value is that of Student's t. Halves are contiguous within chains. The
+standard errors use the longer of the two autocorrelation times, since each may be underestimated.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from steinkit.sample import Floats, Integers
 from steinkit.units import Units
 
 _FEWEST = 100  # draws
-_MOST_DRAWS = 5000  # of more, evenly spread ones are taken
-_MOST_VALUES = 1 << 23  # fields times draws
+_MOST_DRAWS = 5000  # of a longer sample, evenly spread draws are used
+_MOST_VALUES = 1 << 23  # (fields) x (draws)
 _DRAWS_PER_FIELD = 32
-_RIDGE = 0.3  # times fields / draws, of the variance of a field
+_RIDGE = 0.3  # times (fields) / (draws), relative to the variance of a field
 _LEAST = 1e-6  # added to variances in standard units
 
 
@@ -46,7 +46,7 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
     Parameters
     ----------
     draws : Draws
-        In raw units.
+        Draws in raw units.
     units : Units
         The draws' own standard deviations.
     bounds : ndarray, shape (d, 2), optional
@@ -55,12 +55,12 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
     Returns
     -------
     float or None
-        The p-value; None for weighted draws, fewer than a hundred, or too many coordinates.
+        The p-value; None for weighted draws, fewer than a hundred draws, or too many coordinates.
 
     Raises
     ------
     TimeLimitError
-        If the time that the caller has set runs out.
+        If the caller's time limit is exceeded.
     """
     n, dim = draws.points.shape
     most = min(_MOST_DRAWS, _MOST_VALUES // (dim * (dim + 1)))
@@ -69,7 +69,7 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
         n = len(draws.points)
     if draws.is_weighted or n < _FEWEST:
         return None
-    pairs = np.column_stack([np.arange(dim + 1), np.full(dim + 1, dim)])  # the last stands for one
+    pairs = np.column_stack([np.arange(dim + 1), np.full(dim + 1, dim)])  # index d is the constant 1
     squares = np.column_stack(np.triu_indices(dim))
     if (len(pairs) + len(squares)) * dim * n <= _MOST_VALUES:
         pairs = np.concatenate([pairs, squares])
@@ -94,16 +94,16 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """What the fields are made of, coordinates first."""
+    """Parts of the fields, with coordinates first."""
 
-    factors: Floats  # centered coordinates, and one
+    factors: Floats  # centered coordinates, and 1
     plain: Floats  # values for p = 1
     damped: Floats  # diffusion times m
     covariance: Floats
 
     @classmethod
     def of(cls, points: Floats, drift: Floats, spread: Floats, fitted: Integers) -> _Fields:
-        """Take the center and the covariance from some of the draws."""
+        """Estimate the center and the covariance from some of the draws."""
         dim, n = points.shape
         covariance = np.atleast_2d(np.cov(points[:, fitted])) + _LEAST * np.eye(dim)
         centered = points - np.median(points[:, fitted], axis=1)[:, None]
@@ -113,7 +113,7 @@ class _Fields:
         return cls(np.concatenate([centered, np.ones((1, n))]), plain, damping * spread, covariance)
 
     def values(self, pairs: Integers, rows: Integers) -> Floats:
-        """Values at some draws for all fields with these pairs of factors in p, shape (pairs * d, rows)."""
+        """Return T f at some draws for all fields with these pairs of factors in p, shape (pairs * d, rows)."""
         factors, plain, dim = self.factors[:, rows], self.plain[:, rows], len(self.plain)
         slopes = np.zeros((dim + 1, dim, len(rows)))
         np.multiply(self.damped[:, None, rows], self.covariance[:, :, None], out=slopes[:dim])
@@ -124,7 +124,7 @@ class _Fields:
 
 
 def _critic(values: Floats, most: int) -> tuple[Integers, Floats]:
-    """Rows of the fields that are kept, and their weights."""
+    """Return the rows of the fields that are kept, and their weights."""
     means, sds = values.mean(axis=1), values.std(axis=1)
     means /= np.where(sds > 0.0, sds, np.inf)
     kept = np.sort(np.argsort(-np.abs(means), kind="stable")[:most])

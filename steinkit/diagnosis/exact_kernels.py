@@ -1,7 +1,8 @@
-"""Markov kernels that leave a target distribution invariant, for many draws at a time.
+"""Markov kernels that leave a target distribution invariant, applied to many draws at once.
 
-Each draw is moved on its own: the draws are the states of n independent chains. A kernel K with K P = P keeps draws of
-the target P draws of P, whatever its settings are, as long as these do not depend on the draws' later positions.
+Each draw is moved independently: the draws are the states of n independent chains. If a kernel K satisfies K P = P,
+draws from the target P remain draws from P. This holds for all settings of K that do not depend on later positions of
+the draws.
 
 **Hamiltonian Monte Carlo** moves x by leapfrog steps in the coordinates u = L^-1 x, with L L' a covariance matrix,
 
@@ -10,20 +11,20 @@ the target P draws of P, whatever its settings are, as long as these do not depe
 and accepts the last position with probability min(1, exp(log p(x') - log p(x) + |p|^2 / 2 - |p'|^2 / 2)). The step
 length e is jittered per draw.
 
-**Random-scale Metropolis moves** propose x + h v xi with xi ~ N(0, 1), v a scaled coordinate axis or principal axis
-chosen at random, and a log-uniform scale h. They use the log density alone, so they cross edges of the support and
-reach the narrow and the wide parts of a funnel.
+**Random-scale Metropolis moves** propose x + h v xi with xi ~ N(0, 1), a random scaled coordinate axis or principal
+axis v, and a log-uniform scale h. They need only the log density, so they can cross edges of the support and reach the
+narrow and the wide parts of a funnel.
 
-**Group scale moves** change a coordinate t together with the scale of a group of coordinates a that it governs, as the
-logarithm of a standard deviation does in a hierarchical model,
+**Group-scale moves** change a coordinate t together with the scale of a group of coordinates a that it governs, like
+the logarithm of a standard deviation in a hierarchical model,
 
     t <- t + e,    a <- m + (a - m) exp(b e),        accepted with the Jacobian exp(b e (number of scaled directions)),
 
 where m are the medians of a, or the mean of the group (one direction less). A coordinate with one bound enters by the
 logarithm of its distance from the bound. The groups are found from correlations of log |a - median| with the ranks of
-t; any choice leaves the target invariant.
+t; every choice leaves the target invariant.
 
-A proposal is rejected where the log density is -inf, cannot be computed, or a trajectory leaves the range of numbers.
+A proposal is rejected if the log density is -inf or cannot be computed, or if a trajectory diverges.
 
 References
 ----------
@@ -34,8 +35,7 @@ R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of Markov Chain M
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,96 +45,85 @@ from steinkit.sample import Floats, Integers
 from steinkit.target import Target, is_inside
 
 _JITTER = (0.6, 1.4)
-_FIRST_STEP = 0.9  # over d^(1/4), in standard deviations
+_FIRST_STEP = 0.9  # divided by d^(1/4), in standard deviations
 _ACCEPTANCE = (0.6, 0.85)
-_PILOT = 200  # draws on which the step length is tuned
-_TUNING = 12  # moves of the pilot
+_PILOT = 200  # draws for tuning the step length
+_TUNING = 12  # moves of these draws
 _SCALES = (0.03, 3.0)
-_GOVERNED, _CLEAR = 0.15, 5.0  # correlation of a governed scale at least, and in standard errors
+_GOVERNED, _CLEAR = 0.15, 5.0  # smallest correlation of a governed scale, and its smallest size in standard errors
 _MOST_GROUPS = 8
-_SCALE_MOVES = 4  # in a transition; twice as many without Hamiltonian Monte Carlo
-_GROUP_MOVES = 2  # where a coordinate governs the scale of others
-_FULL_METRIC = 100  # coordinates up to which axes and groups take correlations into account
+_SCALE_MOVES = 4  # per transition; twice this number without Hamiltonian Monte Carlo
+_GROUP_MOVES = 2  # per transition
+_FULL_METRIC = 100  # coordinates up to which axes and groups use correlations
 _REACH = 5.0  # robust scales to which draws are clipped for their covariance
 _LEAPFROGS = 6
-GRADIENTS = _LEAPFROGS + 1  # per Hamiltonian move
-_RUNAWAY = 1e6  # standard deviations from where a trajectory began
+_GRADIENTS = _LEAPFROGS + 1  # per Hamiltonian move
+_RUNAWAY = 1e6  # standard deviations from the start of a trajectory
 NODES = 6  # of Gauss-Legendre quadrature of the score along a proposed move
 
 
-@dataclass(frozen=True, eq=False)
-class State:
-    """Positions of n chains.
+class State(NamedTuple):
+    """Positions of n chains, shape (n, d), and their log densities, shape (n,).
 
-    Attributes
-    ----------
-    points : ndarray, shape (n, d)
-    log_density : ndarray, shape (n,)
-        Up to a constant per chain where only the score is known.
+    The log densities are known up to a constant per chain if only the score is available.
     """
 
     points: Floats
     log_density: Floats
 
 
-class Kernel(Protocol):
-    """A Markov kernel that leaves the target invariant."""
-
-    def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once; return the new state and the share of accepted proposals."""
-
-
 class Density:
-    """The log density at proposals, or its change along the way there where only the score is known.
+    """Log density at proposals, or its change along a move if only the score is available.
 
     Parameters
     ----------
     target : Target
     bounds : ndarray, shape (d, 2), or None
-        Of the support.
+        Bounds of the support.
 
     Attributes
     ----------
+    target, bounds
+        The parameters.
     evaluations : int
-        Points at which the log density or the score was evaluated.
+        Number of points at which the log density or the score was evaluated.
     """
 
     def __init__(self, target: Target, bounds: Floats | None) -> None:
-        self._target, self._bounds, self.evaluations = target, bounds, 0
+        self.target, self.bounds, self.evaluations = target, bounds, 0
 
     def at(self, state: State, points: Floats, nodes: int = NODES) -> Floats:
-        """Return the log density at points that are proposed in a state, shape (n,); -inf outside the support."""
-        if self._target.has_log_density:
+        """Return the log density at points proposed from a state, shape (n,); -inf outside the support."""
+        if self.target.has_log_density:
             return self.of(points)
         values, step = state.log_density.copy(), points - state.points
         for place, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
             scores = self.score(state.points + 0.5 * (1.0 + place) * step)
             values += 0.5 * weight * np.einsum("nj,nj->n", scores, step)
-        return values if self._bounds is None else np.where(self.inside(points), values, -np.inf)
+        return np.where(self.inside(points), values, -np.inf)
 
     def of(self, points: Floats) -> Floats:
-        """Return the log density at any points, shape (n,); -inf outside the support, and where it is not a number."""
+        """Return the log density at any points, shape (n,); -inf outside the support and where it is undefined."""
         self.evaluations += len(points)
-        values = self._target.proposal_log_density(points)
-        return values if self._bounds is None else np.where(self.inside(points), values, -np.inf)
+        return np.where(self.inside(points), self.target.proposal_log_density(points), -np.inf)
 
     def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
-        """Return the log density at draws, shape (n,); InputError names one, of these rows, where it is not finite."""
+        """Return the log density at draws, shape (n,); InputError names a draw (by `rows`) where it is not finite."""
         self.evaluations += len(points)
-        return self._target.log_density_of_draws(points, draws=rows)
+        return self.target.log_density_of_draws(points, draws=rows)
 
     def inside(self, points: Floats) -> NDArray[np.bool_]:
         """Return which points lie strictly within the bounds, shape (n,)."""
-        return is_inside(points, self._bounds)
+        return is_inside(points, self.bounds)
 
     def score(self, points: Floats) -> Floats:
-        """Return the score at proposals, shape (n, d); NaN where it is not defined."""
+        """Return the score at proposals, shape (n, d); NaN where it is undefined."""
         self.evaluations += len(points)
-        return self._target.proposal_score(points)
+        return self.target.proposal_score(points)
 
 
 class Hamiltonian:
-    """Hamiltonian Monte Carlo with a tuned, fixed step length.
+    """Hamiltonian Monte Carlo with a fixed number of steps and a tuned step length.
 
     Parameters
     ----------
@@ -150,7 +139,7 @@ class Hamiltonian:
         self.step = _FIRST_STEP / len(root) ** 0.25
 
     def tune(self, state: State) -> None:
-        """Set the step length to an acceptance rate of .6 to .85, on copies of up to 200 of the chains."""
+        """Set the step length to an acceptance rate between .6 and .85, on copies of up to 200 chains."""
         rows = np.linspace(0, len(state.points) - 1, min(_PILOT, len(state.points))).astype(np.int64)
         pilot = State(state.points[rows], state.log_density[rows])
         factor = 1.4
@@ -162,7 +151,7 @@ class Hamiltonian:
             factor = 1.0 + 0.8 * (factor - 1.0)
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once; return the new state and the share of accepted proposals."""
+        """Move every chain once; return the new state and the acceptance rate."""
         require_time("the draws were moved")
         points, lost = state.points, np.zeros(len(state.points), dtype=np.bool_)
         momentum = self._rng.standard_normal(points.shape)
@@ -181,8 +170,7 @@ class Hamiltonian:
                 momentum += force if k < _LEAPFROGS - 1 else 0.5 * force
             density = self._density.at(state, points)
             gain = density - state.log_density + energy - _half_squares(momentum)
-            kept = ~lost & (np.log(self._rng.random(len(points))) < gain)  # False for NaN
-        return _updated(state, kept, points, density)
+            return _accepted(state, points, density, np.where(lost, -np.inf, gain), self._rng)
 
     def _pushed(self, momentum: Floats) -> Floats:
         return momentum * self._root if self._root.ndim == 1 else momentum @ self._root.T
@@ -198,13 +186,8 @@ class RandomScale:
     ----------
     density : Density
     directions : ndarray, shape (k, d)
-        Axes, each as long as the draws spread along it.
+        Axes, each of the length by which the draws spread along it.
     rng : numpy.random.Generator
-
-    Attributes
-    ----------
-    outside : float
-        Share of the proposals so far, within the bounds and one standard deviation, at which the density is zero.
     """
 
     def __init__(self, density: Density, directions: Floats, rng: np.random.Generator) -> None:
@@ -213,11 +196,11 @@ class RandomScale:
 
     @property
     def outside(self) -> float:
-        """Share of near proposals at which the density is zero."""
+        """Share of proposals with zero density, among those within the bounds and one standard deviation."""
         return self._outside / max(1, self._near)
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once; return the new state and the share of accepted proposals."""
+        """Move every chain once; return the new state and the acceptance rate."""
         require_time("the draws were moved")
         n, rng = len(state.points), self._rng
         length = np.exp(rng.uniform(math.log(_SCALES[0]), math.log(_SCALES[1]), n)) * rng.standard_normal(n)
@@ -227,28 +210,26 @@ class RandomScale:
         self._near += int(near.sum())
         self._outside += int((near & (density == -np.inf)).sum())
         with np.errstate(all="ignore"):
-            kept = np.log(rng.random(n)) < density - state.log_density
-        return _updated(state, kept, points, density)
+            return _accepted(state, points, density, density - state.log_density, rng)
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """A coordinate and those whose scale it governs.
+class Group(NamedTuple):
+    """A coordinate and the coordinates with a scale that it governs.
 
     Attributes
     ----------
     scale : int
         The coordinate t.
     bound : float
-        The bound from which t keeps its distance; infinite if it has none.
+        Its bound; infinite if it has none.
     members : ndarray of int
         The coordinates a.
     medians : ndarray
-        Of the members.
+        Medians of the members.
     slope : float
         Change of log |a - m| per change of t, or of the logarithm of its distance from the bound.
     spread : float
-        Standard deviation of the latter.
+        Standard deviation of t or of that logarithm.
     """
 
     scale: int
@@ -302,7 +283,7 @@ class GroupScale:
         self._density, self._groups, self._rng = density, groups, rng
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once, for one of the groups; return the new state and the share of accepted proposals."""
+        """Move every chain once, for one of the groups; return the new state and the acceptance rate."""
         require_time("the draws were moved")
         n, rng = len(state.points), self._rng
         group = self._groups[rng.integers(len(self._groups))]
@@ -321,52 +302,44 @@ class GroupScale:
             else:
                 points[:, group.scale] += step
             density = self._density.at(state, points)
-            kept = np.log(rng.random(n)) < density - state.log_density + jacobian
-        return _updated(state, kept, points, density)
+            return _accepted(state, points, density, density - state.log_density + jacobian, rng)
 
 
 class Composite:
-    """All three kernels in turn, with settings learned from draws.
+    """The three kernels in turn, with settings estimated from draws.
 
-    A transition is one of Hamiltonian Monte Carlo, where the target has a log density and its own gradient, several
-    random-scale moves, and moves of group scales, where there are such groups.
+    A transition is one of Hamiltonian Monte Carlo, if the target has a log density and a gradient of its own, several
+    random-scale moves, and group-scale moves if there are such groups.
 
     Parameters
     ----------
-    target : Target
     density : Density
     points : ndarray, shape (n, d)
-        Draws from which axes, step length and groups are learned.
+        Draws for estimating axes and groups.
     shares : ndarray, shape (n,)
-        Their weights, of sum one.
-    bounds : ndarray, shape (d, 2), or None
-        Of the support.
+        Their weights, with sum one.
     rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    directions : ndarray, shape (k, d)
+        Axes of the random-scale moves.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        density: Density,
-        points: Floats,
-        shares: Floats,
-        bounds: Floats | None,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, density: Density, points: Floats, shares: Floats, rng: np.random.Generator) -> None:
         root, self.directions = axes(points, shares)
-        self._hamiltonian = Hamiltonian(density, root, rng) if target.can_be_checked else None
+        self._hamiltonian = Hamiltonian(density, root, rng) if density.target.can_be_checked else None
         self._scales = RandomScale(density, self.directions, rng)
-        self._kernels: list[tuple[Kernel, int]] = [
-            (self._scales, _SCALE_MOVES if self._hamiltonian else 2 * _SCALE_MOVES)
+        groups = groups_of(points, density.bounds) if len(root) <= _FULL_METRIC else []
+        self._kernels: list[Hamiltonian | RandomScale | GroupScale] = [
+            *([self._hamiltonian] if self._hamiltonian else []),
+            *[self._scales] * (_SCALE_MOVES if self._hamiltonian else 2 * _SCALE_MOVES),
+            *([GroupScale(density, groups, rng)] * _GROUP_MOVES if groups else []),
         ]
-        if self._hamiltonian:
-            self._kernels.insert(0, (self._hamiltonian, 1))
-        if len(root) <= _FULL_METRIC and (groups := groups_of(points, bounds)):
-            self._kernels.append((GroupScale(density, groups, rng), _GROUP_MOVES))
 
     @property
     def outside(self) -> float:
-        """Share of near proposals, within the bounds, at which the density is zero."""
+        """Share of near proposals within the bounds with zero density."""
         return self._scales.outside
 
     def tune(self, state: State) -> None:
@@ -375,22 +348,78 @@ class Composite:
             self._hamiltonian.tune(state)
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once; return the new state and the share of accepted proposals."""
+        """Move every chain once; return the new state and the mean acceptance rate."""
         rates = []
-        for kernel, times in self._kernels:
-            for _ in range(times):
-                state, rate = kernel.move(state)
-                rates.append(rate)
+        for kernel in self._kernels:
+            state, rate = kernel.move(state)
+            rates.append(rate)
         return state, float(np.mean(rates))
 
 
+class ExactRun:
+    """Draws that move by exact Markov kernels with settings that are estimated again before every run.
+
+    Exact draws remain exact, and biased draws move towards the target. The distance that their means moved is a lower
+    bound on their bias.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+        Initial positions in raw units.
+    shares : ndarray, shape (n,)
+        Weights, with sum one.
+    density : Density
+        Density of a target with a log density.
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    climb : float
+        Change of the mean log density during the last call of `move`, in standard errors.
+    gradients : int
+        Number of gradients per draw so far, without those for tuning the step length.
+
+    Raises
+    ------
+    InputError
+        If the log density is not finite at a draw.
+    """
+
+    def __init__(self, points: Floats, shares: Floats, density: Density, rng: np.random.Generator) -> None:
+        self._density, self._rng, self._shares = density, rng, shares
+        self._state = State(points, density.at_draws(points))
+        self.climb, self.gradients = 0.0, 0
+
+    @property
+    def points(self) -> Floats:
+        """Current positions, shape (n, d)."""
+        return self._state.points
+
+    def scores(self) -> Floats:
+        """Evaluate the score at the current positions, shape (n, d)."""
+        return self._density.score(self.points)
+
+    def move(self, times: int) -> ExactRun:
+        """Move every draw this number of times."""
+        before = self._state.log_density
+        kernel = Composite(self._density, self.points, self._shares, self._rng)
+        kernel.tune(self._state)
+        for _ in range(times):
+            self._state, _ = kernel.move(self._state)
+        self.gradients += times * _GRADIENTS
+        change = self._state.log_density - before
+        mean = float(self._shares @ change)
+        self.climb = mean / (float(np.sqrt(self._shares**2 @ (change - mean) ** 2)) or 1.0)
+        return self
+
+
 def evaluations_per_transition(target: Target) -> int:
-    """Return the evaluations of the density or the score per draw, without moves of group scales."""
-    return GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES
+    """Return the evaluations of the density or the score per draw, without group-scale moves."""
+    return _GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES
 
 
 def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return the root of the inverse mass matrix and the directions of scale moves, from clipped draws."""
+    """Return the root of the inverse mass matrix and the directions of random-scale moves, from clipped draws."""
     n, dim = points.shape
     centre, scale = robust_units(points, shares)
     z = np.clip(points - centre, -_REACH * scale, _REACH * scale)
@@ -407,26 +436,26 @@ def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return the medians and half the distances of the 16 % and 84 % quantiles, or sds where most draws are equal."""
+    """Return the medians and half the distances of the 16 % and 84 % quantiles, or sds if most draws are equal."""
     low, middle, high = quantiles(points, shares)
     deviation = np.sqrt(shares @ (points - middle) ** 2)
     return middle, np.where(high - low > 1e-3 * deviation, 0.5 * (high - low), deviation)
 
 
-def quantiles(values: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the 16, 50 and 84 % quantiles of columns of weighted values, each of shape (d,)."""
-    rows = np.ascontiguousarray(values.T)
-    order = np.argsort(rows, axis=1, kind="stable")
-    reached = np.cumsum(shares[order], axis=1)
-    places = (np.argmax(reached >= q * reached[:, -1:], axis=1)[:, None] for q in (0.16, 0.5, 0.84))
-    low, middle, high = (np.take_along_axis(rows, np.take_along_axis(order, at, 1), 1)[:, 0] for at in places)
-    return low, middle, high
+def quantiles(values: Floats, shares: Floats) -> Floats:
+    """Return the 16, 50 and 84 % quantiles of columns of weighted values, shape (3, d)."""
+    found = np.quantile(values, (0.16, 0.5, 0.84), axis=0, weights=shares, method="inverted_cdf")
+    return np.asarray(found, dtype=np.float64)
 
 
 def _half_squares(momentum: Floats) -> Floats:
     return np.asarray(0.5 * np.einsum("nj,nj->n", momentum, momentum))
 
 
-def _updated(state: State, kept: NDArray[np.bool_], points: Floats, density: Floats) -> tuple[State, float]:
+def _accepted(
+    state: State, points: Floats, density: Floats, gain: Floats, rng: np.random.Generator
+) -> tuple[State, float]:
+    """Accept proposals with the probability min(1, exp(gain)); reject them where the gain is NaN."""
+    kept = np.log(rng.random(len(points))) < gain
     moved = State(np.where(kept[:, None], points, state.points), np.where(kept, density, state.log_density))
     return moved, float(kept.mean())

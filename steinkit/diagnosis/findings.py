@@ -1,33 +1,33 @@
-"""What is wrong with a sample: which coordinates or pairs are off, and which way.
+"""Findings of a verdict: the coordinates or pairs that are wrong, and in which direction.
 
-Every test that can tell coordinates apart has findings: moments, bounded moments and slices, the last two for shapes
-and for dependence beyond correlation. What is named would have a p-value of .05 or less as a verdict by itself, so that
-no chance find is named; beside such a moment others need less. A shift changes the shape as well: a moment of the same
-coordinate that is about as clear as a shape replaces it.
+Three tests distinguish coordinates and contribute findings: moments, bounded moments and slices, the last two for
+shapes and for dependence beyond correlation. A finding alone would reject the draws with a p-value of at most .05; if
+there is such a moment, others need less evidence. A shift or a wrong scale also changes the shape of a coordinate, so a
+moment with similar evidence replaces the shape.
 
-Moments name the right coordinate where shares of a discrepancy flag the stiff one. They are about a coordinate given
-the others, for a score is the slope of a conditional density: where x_1 alone has moved, those that it is correlated
-with are off given x_1. These have not moved and have no finding. Where only the correlation of two is too weak,
-each is too wide given the other as well, but their dependence comes first.
+Moments describe a coordinate conditional on the others, because a score is the slope of a conditional density. If only
+x_1 has moved, the coordinates that are correlated with it are also biased given x_1. They have not moved and are not
+reported. If only the correlation of two coordinates is too weak, each of them is too wide given the other, but their
+dependence has more evidence.
 
-Which coordinates have moved? Let draws of the target be shifted by a small step e along coordinate j. The mean score of
-coordinate k, zero before, becomes
+**Shifts.** Let draws of the target be shifted by a small step e along coordinate j. By Stein's identity the mean score
+of coordinate k, zero before, becomes
 
-    mean of t_k = -e E[t_k t_j] + O(e^2)
+    mean of t_k = -e E[t_k t_j] + O(e^2)        for every target.
 
-by Stein's identity, for every target. If x_j alone has moved, all mean scores therefore stand in the ratio of their
-covariances with t_j, up to their standard errors: it explains them. Under a correlation of .9 a shift of x_1 makes the
-mean score of x_2 nine tenths as large as that of x_1, with the other sign, and x_2 has not moved. Its shape, given x_1,
-is off by as much, and is explained together with its location.
+If x_j alone has moved, all mean scores are therefore proportional to their covariances with t_j, up to their standard
+errors: the shift explains them. Under a correlation of .9, a shift of x_1 gives x_2 a mean score of nine tenths of that
+of x_1, with the opposite sign, although x_2 has not moved. The shape of x_2 given x_1 is wrong by a similar amount, and
+is explained together with its location.
 
-Coordinates are taken one after the other. Among those about as far off as the furthest, it is the one that leaves the
-least of the others. These then lose what it explains, until none is off.
+Coordinates are selected one after the other. Among those with nearly the largest z-score, the coordinate that explains
+most of the others is selected, and its part is subtracted from theirs, until none is significant.
 
-**Misplaced mass.** Where along a line are there too many draws, or too few? The slope of the target's log density says
-it. If the distribution of the other coordinates given u is right, the mean of the score along the line over the draws
-near u is the slope of the target's marginal log density there, whatever the draws' own marginal is. Integrated from bin
-to bin, and continued beyond the outermost draws with the slope at the ends, it gives the target's mass in every bin;
-the draws' mass there is counted. Both distribution functions are compared at the edges of the bins.
+**Misplaced mass.** Let u be the position along a line. If the conditional distribution of the other coordinates given u
+is correct, the mean score along the line over the draws near u is the slope of the target's marginal log density there,
+whatever the marginal distribution of the draws is. Its integral over the bins, continued beyond the outermost draws
+with the slope at either end, yields the target's mass in every bin. The distribution functions of the draws and of the
+target are compared at the edges of the bins.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -57,33 +57,34 @@ _KINDS = {
     "location given": Kind.CONDITIONAL_LOCATION,
     "spread given": Kind.CONDITIONAL_SCALE,
 }
-"""Kinds of findings by kinds of features, where these have another name."""
+"""Kinds of findings by kinds of features, if the names differ."""
 
-_WAYS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
-"""What is said of all but spreads and dependences where the mean is above zero, and where it is below."""
+_DIRECTIONS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
+"""Directions if the mean of a feature is positive or negative; "too narrow" and "too wide" for other features."""
 
-Moment: TypeAlias = tuple[Feature, float, float]  # with its mean and z-score
+Moment: TypeAlias = tuple[Feature, float, float]  # feature, mean and z-score
 
 _MOST = 5
-_SHAPES_OF_ALL = 3  # wrong shapes, from which what all coordinates have in common says it shorter
-_MOST_EXPLAINED = 50  # moments among which those that another explains are sought
-_LEAST = 3.0  # standard errors below which nothing of a location is left unexplained
-_AS_CLEAR = 0.5  # of a shape's standard errors, from which a moment of the same coordinate explains it
-_EXPLAINED = 0.8  # the same of a moment that another one explains: 1.1 to 1.4 where the shape is right
-_LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
-_BESIDE = 10.0  # times the p-value that is asked of the first, from which another is not named beside it
-_UNEXPLAINED = 0.01  # p-value of the worst coordinate or pair, above which what concerns several is named
-_ALIKE = 2.0  # times the largest |z| of a coordinate or pair, from which the spread of all together is named first
+_SHAPES_OF_ALL = 3  # wrong shapes from which a finding on all coordinates comes first
+_MOST_EXPLAINED = 50  # moments that a shift may explain
+_LEAST = 3.0  # standard errors below which a location is not significant
+_AS_CLEAR = 0.5  # of a shape's z-score, from which a moment of the same coordinate replaces it
+_EXPLAINED = 0.8  # the same for a moment that another one explains: the ratio is 1.1 to 1.4 if the shape is correct
+_LEAST_SHARE = 0.2  # of the largest z-score, below which other moments are not reported
+_FURTHER = 10.0  # factor of the largest p-value for further moments
+_UNEXPLAINED = 0.01  # p-value of single coordinates and pairs, above which a finding on several is reported
+_AS_LARGE = 2.0  # times the largest single z-score, from which the spread of all coordinates is reported first
 _MOST_LOADINGS = 4
-_LEAST_LOADING = 0.5  # of an axis's largest squared loading, below which a coordinate is not named with it
-_NO_CORRELATION = 3.0  # standard errors of a correlation of zero, within which a sample has none
-_RIVALS = 0.75  # of the largest |z|, from which a location may be the cause of it
+_LEAST_LOADING = 0.5  # of an axis's largest squared loading, below which a coordinate is not named
+_NO_CORRELATION = 3.0  # standard errors within which a sample counts as uncorrelated
+_RIVALS = 0.75  # of the largest z-score, from which a location may be the cause of others
+_LEAST_SHARE_OF_SHAPES = 0.5  # of the largest z-score of its kind, below which a shape is not reported
 
 
 def size_of(feature: Feature, mean: float) -> float:
-    """How far off a moment is, in standard units: `Finding.size` says what that means.
+    """Return the size of a moment in standard units, as `Finding.size` defines it.
 
-    With the mean f of its feature it is |f| for a location, |sqrt(1 - f) - 1| for a spread, and |f| / 2 for others.
+    For the mean f of the feature it is |f| for a location, |sqrt(1 - f) - 1| for a spread, and |f| / 2 for others.
     """
     if feature.kind == "spread":
         return abs(math.sqrt(max(0.0, 1.0 - mean)) - 1.0)
@@ -91,7 +92,7 @@ def size_of(feature: Feature, mean: float) -> float:
 
 
 def mean_of(feature: Feature, mean: float, size: float) -> float:
-    """The absolute mean of a feature at a size, on that side of zero on which a mean lies; infinity if it has none."""
+    """Return the absolute mean of a feature for a size, with the sign of a given mean; infinity if there is none."""
     if feature.kind == "location":
         return size
     if feature.kind != "spread":
@@ -102,19 +103,11 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
 
 
 def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
-    """Probability that a sample whose moments are all off by at most `delta` shows one as large as this one's largest.
+    """Return the p-value of the hypothesis that no moment is biased by more than `delta` standard units.
 
-    Parameters
-    ----------
-    moments : MomentSteinDiscrepancy
-    delta : float
-        In standard units.
-
-    Notes
-    -----
-    With enough draws any bias is significant. Whether it is larger than a size that matters is tested by the largest
-    (|f| - c) / e over all moments, with the mean c that belongs to the size (`mean_of`) and the standard error e,
-    one-sided, Bonferroni over all of them.
+    With enough draws, any bias is significant. The test statistic for a relevant size is the largest (|f| - c) / e over
+    all moments, with the mean c that corresponds to the size (`mean_of`) and the standard error e of the mean f. It is
+    one-sided, with Bonferroni's correction.
     """
     named = moments.largest(len(moments.features))
     largest = -math.inf
@@ -125,20 +118,20 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
     return float(np.minimum(1.0, len(named) * tail_probability(largest, moments.n_effective)))
 
 
-def flagged(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The worst faults first, without shapes that a moment of the same coordinate explains.
+def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return at most five findings, the most significant first, without shapes that moments explain.
 
-    What all have in common comes first, unless one or two by themselves are clearer. A shape along an axis is named
-    where nothing else is: what is wrong with one coordinate shows along every axis.
+    A finding on all coordinates comes first unless one or two others are more significant. A shape along an axis is
+    reported only if there is no other finding, because a wrong coordinate affects every axis.
 
     Parameters
     ----------
     of_moments, of_shapes : sequence of Finding
-        From `moment_faults` and `shape_faults`.
+        From `moment_findings` and `shape_findings`.
     """
-    alone = [moment for moment in of_moments if not _is_of_several(moment)]
+    single = [moment for moment in of_moments if not _is_of_several(moment)]
     of_moments = [moment for moment in of_moments if not moment.explained_by]
-    left = [shape for shape in of_shapes if not any(_explains(moment, shape) for moment in alone)]
+    left = [shape for shape in of_shapes if not any(_explains(moment, shape) for moment in single)]
     if of_moments or any(each.direction != ALONG_AXIS for each in left):
         left = [each for each in left if each.direction != ALONG_AXIS]
     of_several = [each for each in of_moments[:1] if _is_of_several(each)]
@@ -150,7 +143,7 @@ def flagged(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tupl
 
 
 def _explains(moment: Finding, shape: Finding) -> bool:
-    """Whether a moment of the same coordinate says it shorter; one that is wrong given another needs a clearer one."""
+    """Return True if a moment of the same coordinate has enough evidence to replace a shape."""
     if shape.kind == Kind.SHAPE:
         least = _EXPLAINED if moment.explained_by else _AS_CLEAR
         return set(shape.parameters) <= set(moment.parameters) and abs(moment.z) >= least * abs(shape.z)
@@ -158,14 +151,14 @@ def _explains(moment: Finding, shape: Finding) -> bool:
 
 
 def _is_of_several(each: Finding) -> bool:
-    """Whether it is the spread along an axis or of all coordinates, or the tails of all."""
+    """Return True for the spread along an axis or of all coordinates, and for the tails of all."""
     return each.kind in (Kind.SCALE, Kind.TAILS) and len(each.parameters) > 1
 
 
-def moment_faults(
+def moment_findings(
     moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None, at_most: float = 0.05
 ) -> list[Finding]:
-    """Moments that are off, worst first; those of all coordinates or of an axis before those of one or two.
+    """Return significant moments, those of several coordinates first, then by their evidence.
 
     Locations that shifts of other coordinates explain come last.
 
@@ -173,23 +166,24 @@ def moment_faults(
     ----------
     moments : MomentSteinDiscrepancy
     correlation : ndarray, shape (d, d)
-        Of the draws.
+        Correlations of the draws.
     standardised : Draws, optional
-        The draws in standard units: locations that are off only because others are have no findings. Without
-        bounds.
+        Draws in standard units, on an unbounded support, to find the locations that shifts of others explain.
     at_most : float
-        The p-value, corrected for all moments, above which nothing is named; ten times that beside one below it.
+        Largest p-value of a finding, corrected for all moments; ten times larger for others if there is one.
     """
-    usual = usual_times(moments.features, moments.autocorrelation_time)
-    p_values = _p_values(moments, usual)
+    slower = np.maximum(moments.autocorrelation_time, usual_times(moments.features, moments.autocorrelation_time))
+    p_values = _p_values(moments, slower)
     if min(p_values.values()) <= at_most:
-        at_most *= _BESIDE
+        at_most *= _FURTHER
     found = [each for each in moments.largest(_MOST_EXPLAINED) if p_values[each[0]] <= at_most]
     least = max(_LEAST, _LEAST_SHARE * abs(found[0][2])) if found else _LEAST
     found = [each for each in found if abs(each[2]) >= min(least, abs(found[0][2]))]
     causes, explained = list[int](), list[Moment]()
     if standardised is not None and found:
-        causes = _causes(found, moments, usual, standardised, least)
+        coordinates = [feature.coordinates[0] for feature, _, _ in found if feature.kind == "location"]
+        rows = [moments.features.index(Feature("location", (j,))) for j in coordinates]
+        causes = moved(coordinates, standardised, np.sqrt(slower)[rows], least)
         explained = [each for each in found if each[0].kind == "location" and each[0].coordinates[0] not in causes]
     found = [each for each in found if each not in explained]
     found = [*_of_several(moments, p_values, found, at_most), *found][:_MOST]
@@ -200,35 +194,24 @@ def moment_faults(
     ]
 
 
-def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, float]:
-    """Of every feature, Bonferroni over its group and over the groups."""
-    times = moments.autocorrelation_time
-    draws = moments.n_effective * slower_half_time(moments.features, times)  # or Kish's size of their weights
-    tails = tail_probability(np.abs(moments.z), draws / np.maximum(times, usual))
+def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, float]:
+    """Return the p-value of every feature, with Bonferroni's correction within its group and for the groups."""
+    draws = moments.n_effective * slower_half_time(moments.features, moments.autocorrelation_time)  # Kish's if weighted
+    tails = tail_probability(np.abs(moments.z), draws / slower)
     sizes = Counter(feature.group for feature in moments.features)
     corrections = np.array([2.0 * sizes[feature.group] * len(sizes) for feature in moments.features])
     return dict(zip(moments.features, (corrections * tails).tolist(), strict=True))
 
 
-def _causes(
-    found: Sequence[Moment], moments: MomentSteinDiscrepancy, usual: Floats, standardised: Draws, least: float
-) -> list[int]:
-    """Those coordinates whose locations are off that have moved themselves."""
-    coordinates = [feature.coordinates[0] for feature, _, _ in found if feature.kind == "location"]
-    rows = [moments.features.index(Feature("location", (j,))) for j in coordinates]
-    inflation = np.sqrt(np.maximum(moments.autocorrelation_time, usual))[rows]
-    return moved(coordinates, standardised, inflation, least)
-
-
 def _of_several(
     moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment], at_most: float
 ) -> list[Moment]:
-    """The moment of an axis or of all, where no coordinate or pair proves anything by itself, or all are off alike."""
+    """Return the moment of an axis or of all coordinates if single moments are not significant, or much smaller."""
     kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
     least = 0.0
     if found and min(p_values[each[0]] for each in found) < _UNEXPLAINED:
         kinds = ["total spread"] if len(moments.names) > 1 else []
-        least = _ALIKE * abs(found[0][2])
+        least = _AS_LARGE * abs(found[0][2])
     rows = [k for k, feature in enumerate(moments.features) if feature.kind in kinds and p_values[feature] <= at_most]
     worst = max(rows, key=lambda k: abs(moments.z[k]), default=None)
     if worst is None or abs(moments.z[worst]) < least:
@@ -238,64 +221,62 @@ def _of_several(
 
 def _of_moment(moment: Moment, moments: MomentSteinDiscrepancy, correlation: Floats) -> Finding:
     feature, mean, z = moment
-    coordinates = feature.coordinates
+    coordinates, direction = feature.coordinates, _direction(feature.kind, mean)
     if feature.kind == "axis spread":
         coordinates = tuple(loaded(moments.axes[:, :, coordinates[0]]))
     if feature.kind == "dependence":
-        none = _NO_CORRELATION / math.sqrt(moments.n_effective)
-        direction = _strength(mean, float(correlation[coordinates]), none)
-    else:
-        direction = _way(feature.kind, mean)
+        noise = _NO_CORRELATION / math.sqrt(moments.n_effective)
+        direction = _strength(mean, float(correlation[coordinates]), noise)
     names = tuple(moments.names[j] for j in coordinates) or moments.names
     return Finding(kind_of(feature.kind), names, direction, z, size_of(feature, mean))
 
 
 def kind_of(feature: str) -> Kind:
-    """Return the kind of a finding by a feature of this kind."""
+    """Return the kind of a finding for a kind of feature."""
     return _KINDS.get(feature) or Kind(feature)
 
 
 def loaded(loadings: Floats) -> Sequence[int]:
-    """The coordinates that an axis, shape (halves, d), loads on most, in the sample's order."""
+    """Return the coordinates with the largest loadings on an axis, shape (halves, d), in the sample's order."""
     shares = np.square(loadings).mean(axis=0)
     order = np.argsort(-shares, kind="stable")[:_MOST_LOADINGS]
     return sorted(int(j) for j in order if shares[j] >= _LEAST_LOADING * shares[order[0]])
 
 
-def _way(kind: str, mean: float) -> str:
-    """What a mean above or below zero says of the draws.
+def _direction(kind: str, mean: float) -> str:
+    """Return the direction of the bias that the mean of a feature indicates.
 
-    Under a normal target with covariance S, and draws of mean m and covariance C about it, the mean of t is -S^-1 m,
-    that of 1 + c_j t_j is 1 - (C S^-1)_jj, and that of c_i t_j + c_j t_i grows as the correlation of the draws falls.
+    For a normal target with covariance S, and draws with mean m and covariance C about it, the mean of t is -S^-1 m,
+    that of 1 + c_j t_j is 1 - (C S^-1)_jj, and that of c_i t_j + c_j t_i decreases with the correlation of the draws.
     """
-    above, below = _WAYS.get(kind.removesuffix(" given"), ("too narrow", "too wide"))
-    return above if mean > 0.0 else below
+    positive, negative = _DIRECTIONS.get(kind.removesuffix(" given"), ("too narrow", "too wide"))
+    return positive if mean > 0.0 else negative
 
 
-def _strength(mean: float, correlation: float, none: float) -> str:
-    """What a dependence is, by the draws' own correlation, which is none up to what chance makes of it.
+def _strength(mean: float, correlation: float, noise: float) -> str:
+    """Return the direction of a dependence, from the draws' own correlation and the size of its noise.
 
-    For two coordinates under a normal target the mean is 2 (rho - r) / (1 - rho^2), with the target's correlation rho
-    and the draws' r: 2 |r| in size where rho = 0, and 4 |r| / (1 - r^2) where rho = -r. A wrong sign is said from half
-    way on: spreads and locations that are off add to the mean.
+    For two coordinates of a normal target the mean is 2 (rho - r) / (1 - rho^2), with the correlations rho of the
+    target and r of the draws: its size is 2 |r| if rho = 0, and 4 |r| / (1 - r^2) if rho = -r. The sign is called
+    wrong from the middle of the two, since errors of location and spread add to the mean.
     """
-    if abs(correlation) <= none or mean * correlation > 0.0:
+    if abs(correlation) <= noise or mean * correlation > 0.0:
         return "correlation too weak"
-    return "correlation of wrong sign" if abs(mean) > 3.0 * abs(correlation) + 2.0 * none else "correlation too strong"
+    return "correlation of wrong sign" if abs(mean) > 3.0 * abs(correlation) + 2.0 * noise else "correlation too strong"
 
 
 def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: float) -> list[int]:
-    """Those of some coordinates whose mean scores are off that have moved themselves.
+    """Return the coordinates that have moved, among those with significant mean scores.
 
     Parameters
     ----------
     coordinates : sequence of int
     draws : Draws
-        In standard units, without bounds.
+        Draws in standard units, on an unbounded support.
     inflation : ndarray, shape (len(coordinates),)
-        Factors of the standard errors that autocorrelation makes.
+        Factors of the standard errors due to autocorrelation.
     least : float
-        Standard errors from which what is left of a mean score is off.
+        Standard errors from which the remaining mean score is significant.
     """
     scores = draws.scores[:, list(coordinates)].T
     left = np.arange(len(scores))
@@ -312,7 +293,7 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
 
 
 def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
-    """What one coordinate's score does not explain of the others', shape (k, n); nothing of itself."""
+    """Return the parts of scores, shape (k, n), that are uncorrelated with one of them; zero for that one."""
     deviations = scores[cause] - draws.shares @ scores[cause]
     variance = draws.shares @ deviations**2
     slopes = (scores * draws.shares) @ deviations / variance if variance > 0.0 else np.zeros(len(scores))
@@ -322,17 +303,13 @@ def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
 
 
 def _z_scores(scores: Floats, draws: Draws, inflation: Floats) -> Floats:
-    """How many standard errors means are from zero."""
+    """Return the absolute means in standard errors."""
     mean = scores @ draws.shares
-    variance = (scores - mean[:, None]) ** 2 @ draws.shares**2
-    error = inflation * np.sqrt(variance)
+    error = inflation * np.sqrt((scores - mean[:, None]) ** 2 @ draws.shares**2)
     return np.asarray(np.abs(mean) / np.where(error > 0.0, error, np.inf))
 
 
-_LEAST_SHARE_OF_SHAPES = 0.5  # of the largest z of its kind, below which nothing is named beside it
-
-
-def shape_faults(
+def shape_findings(
     bounded: BoundedMoments,
     sliced: SlicedSteinTest,
     standardised: Draws,
@@ -340,57 +317,53 @@ def shape_faults(
     limits: Floats | None,
     at_most: Mapping[str, float],
 ) -> list[Finding]:
-    """Shapes that are wrong and dependence that no correlation shows, each coordinate or pair once, worst first.
+    """Return wrong shapes and dependence beyond correlation, one per coordinate or pair, by their evidence.
 
     Parameters
     ----------
     bounded : BoundedMoments
     sliced : SlicedSteinTest
     standardised : Draws
-        In these units.
+        Draws in these units.
     units : Units
         The draws' own standard deviations.
     limits : ndarray, shape (d, 2), optional
         Bounds of the support, in raw units.
     at_most : mapping
-        The p-values of "bounded" and "sliced", corrected for all features and directions, above which nothing is named.
+        Largest p-values of "bounded" and "sliced", corrected for all features and directions.
     """
-    names = units.names
-    directions = len(sliced.z)
-    slices = [
+    names, directions = units.names, len(sliced.z)
+    features = [each for each in bounded.largest if each.p_value <= at_most["bounded"]]
+    candidates = [
         (each.z, each.direction, "sliced")
         for each in sliced.largest
         if directions * tail_probability(each.z, sliced.n_effective) <= at_most["sliced"]
     ]
-    features = [each for each in bounded.largest if each.p_value <= at_most["bounded"]]
     axes = np.eye(len(names))
-    own = [(abs(each.z), axes[each.coordinates[0]], "bounded") for each in features if len(each.coordinates) == 1]
-    shapes = _each_once(_shape(*each, standardised, units, limits) for each in _clear([*slices, *own]))
-    pairs = _each_once(_given(feature, names) for feature in features if len(feature.coordinates) == 2)
-    largest = max((abs(fault.z) for fault in pairs), default=0.0)
-    clear = [fault for fault in pairs if abs(fault.z) >= _LEAST_SHARE_OF_SHAPES * largest]
-    return sorted([*shapes, *clear], key=lambda each: -abs(each.z))
+    candidates += [
+        (abs(each.z), axes[each.coordinates[0]], "bounded") for each in features if len(each.coordinates) == 1
+    ]
+    least = _LEAST_SHARE_OF_SHAPES * max((z for z, *_ in candidates), default=0.0)
+    candidates = [each for each in candidates if each[0] >= least]
+    candidates.sort(key=lambda each: (np.count_nonzero(each[1]) > 1, -each[0]))  # coordinates before axes
+    shapes = _each_once(_shape(*each, standardised, units, limits) for each in candidates)
+    pairs = _each_once(_conditional(feature, names) for feature in features if len(feature.coordinates) == 2)
+    least = _LEAST_SHARE_OF_SHAPES * max((abs(each.z) for each in pairs), default=0.0)
+    return sorted([*shapes, *(each for each in pairs if abs(each.z) >= least)], key=lambda each: -abs(each.z))
 
 
-def _each_once(faults: Iterable[Finding]) -> list[Finding]:
-    """The first fault of every coordinate or pair."""
+def _each_once(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the first finding for every coordinate or pair."""
     kept: dict[frozenset[str], Finding] = {}
-    for fault in faults:
-        kept.setdefault(frozenset(fault.parameters), fault)
+    for each in findings:
+        kept.setdefault(frozenset(each.parameters), each)
     return list(kept.values())
-
-
-def _clear(found: Sequence[tuple[float, Floats, str]]) -> list[tuple[float, Floats, str]]:
-    """Those about as clear as the clearest, that first, and coordinates before axes."""
-    least = _LEAST_SHARE_OF_SHAPES * max((z for z, *_ in found), default=0.0)
-    kept = [each for each in found if each[0] >= least]
-    return sorted(kept, key=lambda each: (np.count_nonzero(each[1]) > 1, -each[0]))
 
 
 def _shape(
     z: float, direction: Floats, source: str, standardised: Draws, units: Units, limits: Floats | None
 ) -> Finding:
-    """The shape along a coordinate, with where draws are too many or too few; or along an axis."""
+    """Return the finding on a shape: along a coordinate with the misplaced mass, or along an axis."""
     involved = np.flatnonzero(direction)
     if len(involved) > 1:
         named = tuple(units.names[j] for j in loaded(direction[None]))
@@ -399,48 +372,40 @@ def _shape(
     ends = np.array([-math.inf, math.inf]) if limits is None else limits[j]
     bounds = tuple(((ends - units.centre[j]) / units.scale[j]).tolist())
     mass = misplaced_mass(standardised.points[:, j], standardised.scores[:, j], standardised.shares, bounds)
-    low, high = (units.centre[j] + units.scale[j] * end for end in (mass.low, mass.high))
+    low, high = (compact(units.centre[j] + units.scale[j] * end, 3) for end in (mass.low, mass.high))
+    where = f"at {low}" if low == high else f"between {low} and {high}"
+    if math.isinf(mass.low) or math.isinf(mass.high):
+        where = f"below {high}" if math.isinf(mass.low) else f"above {low}"
     many = "many" if mass.excess > 0.0 else "few"
-    where = f"too {many} draws {_where(low, high)}"
-    return Finding(Kind.SHAPE, (units.names[j],), where, z, abs(mass.excess), source)
+    return Finding(Kind.SHAPE, (units.names[j],), f"too {many} draws {where}", z, abs(mass.excess), source)
 
 
-def _where(low: float, high: float) -> str:
-    if math.isinf(low):
-        return f"below {compact(high, 3)}"
-    if math.isinf(high):
-        return f"above {compact(low, 3)}"
-    ends = compact(low, 3), compact(high, 3)
-    return f"at {ends[0]}" if ends[0] == ends[1] else f"between {ends[0]} and {ends[1]}"
+def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
+    """Return the finding on a location or scale given the distance of another coordinate from its median.
 
-
-def _given(feature: BoundedFeature, names: Sequence[str]) -> Finding:
-    """A location or spread that depends on another coordinate's distance from its median otherwise than it ought to.
-
-    A positive mean says that near the median of x_i the score of x_j is larger than far from it, and x_j too low; or
-    1 + c_j t_j, and x_j too narrow.
+    A positive mean indicates that near the median of x_i the score of x_j is larger than far from it, so x_j is too
+    low there; or that 1 + c_j t_j is larger, so x_j is too narrow.
     """
     other, own = (names[k] for k in feature.coordinates)
-    near = f"{_way(feature.kind, feature.mean)} where {other} is near its median"
+    near = f"{_direction(feature.kind, feature.mean)} where {other} is near its median"
     return Finding(kind_of(feature.kind), (own, other), near, feature.z, abs(feature.mean), "bounded")
 
 
-_PER_BIN = 50  # draws, at the least
+_PER_BIN = 50  # draws, at least
 _MOST_BINS = 20
-_STEEPEST = 700.0  # rise of a log density beyond the last draw, above which its exponential overflows
-_AN_INTERVAL = 1.35  # times what one threshold parts, from which an interval is said
+_STEEPEST = 700.0  # largest increase of a log density beyond the last draw, against overflow
+_AN_INTERVAL = 1.35  # ratio of the differences of an interval and of a threshold, from which the interval is reported
 
 
-@dataclass(frozen=True)
-class MisplacedMass:
-    """The interval in which the share of the draws is furthest from the target's.
+class MisplacedMass(NamedTuple):
+    """The interval with the largest difference between the shares of the draws and of the target.
 
     Attributes
     ----------
     low, high : float
-        Its ends; one of them may be infinite.
+        Ends of the interval; one of them may be infinite.
     excess : float
-        The share of the draws that lie in it, less the target's; negative where there are too few.
+        Share of the draws in the interval minus that of the target.
     """
 
     low: float
@@ -451,64 +416,30 @@ class MisplacedMass:
 def misplaced_mass(
     along: Floats, pull: Floats, shares: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> MisplacedMass:
-    """Find where draws are too many, or too few.
+    """Find the interval with too many or too few draws.
 
     Parameters
     ----------
     along : ndarray, shape (n,)
-        u of each draw.
+        Position u of each draw along a line.
     pull : ndarray, shape (n,)
-        Score along u.
+        Score along the line.
     shares : ndarray, shape (n,)
-        Probabilities of the draws.
+        Weights of the draws, with sum one.
     bounds : tuple of two floats
-        Of u, where the support is bounded.
+        Bounds of u.
     """
     order = np.argsort(along, kind="stable")
     u, slope, mass = along[order], pull[order], shares[order]
     bins = min(max(len(u) // _PER_BIN, 4), _MOST_BINS)
     reached = np.cumsum(mass)
     starts = np.searchsorted(reached, np.arange(bins) / bins * reached[-1])
-    starts = np.unique(np.searchsorted(u, u[starts]))  # draws at the same place are in the same bin
+    starts = np.unique(np.searchsorted(u, u[starts]))  # equal draws are in the same bin
     mass_of_bins = np.add.reduceat(mass, starts)
     slopes = np.add.reduceat(mass * slope, starts) / mass_of_bins
     edges = np.append(u[starts], u[-1])
     target = _masses(edges, slopes, bounds)
     difference = np.cumsum(np.concatenate([[0.0], mass_of_bins, [0.0]]) / reached[-1] - target)[:-1]
-    return _furthest(edges, difference)
-
-
-def _masses(edges: Floats, slopes: Floats, bounds: tuple[float, float]) -> Floats:
-    """Mass of the log density with these slopes between the edges: below, in each bin, and above; its sum is one."""
-    width = np.diff(edges)
-    height = np.concatenate([[0.0], np.cumsum(slopes * width)])
-    height = np.exp(height - height.max())
-    inside = _under_exponential(np.maximum(height[:-1], height[1:]), slopes, width)
-    below = _beyond(height[0], -slopes[0], edges[0] - bounds[0])
-    above = _beyond(height[-1], slopes[-1], bounds[1] - edges[-1])
-    masses = np.concatenate([[below], inside, [above]])
-    return np.asarray(masses / masses.sum())
-
-
-def _under_exponential(top: Floats, slope: Floats, width: Floats) -> Floats:
-    """The integral of an exponential between two places, from its larger value there."""
-    steep = np.abs(slope)
-    return np.where(
-        steep * width > 0.0, top * -np.expm1(-steep * width) / np.where(steep > 0.0, steep, 1.0), top * width
-    )
-
-
-def _beyond(height: float, slope: float, width: float) -> float:
-    """The integral of an exponential from here on; none where it rises without end."""
-    rises = slope >= 0.0
-    if math.isinf(width):
-        return 0.0 if rises else height / -slope
-    top = height * math.exp(min(slope * width, _STEEPEST)) if rises else height
-    return float(_under_exponential(np.array(top), np.array(slope), np.array(width)))
-
-
-def _furthest(edges: Floats, difference: Floats) -> MisplacedMass:
-    """One threshold, or an interval where that parts the distributions much better."""
     at = int(np.argmax(np.abs(difference)))
     first, last = sorted((int(difference.argmin()), int(difference.argmax())))
     if abs(difference[last] - difference[first]) > _AN_INTERVAL * abs(difference[at]):
@@ -516,3 +447,21 @@ def _furthest(edges: Floats, difference: Floats) -> MisplacedMass:
     if at < len(edges) // 2:
         return MisplacedMass(-math.inf, float(edges[at]), float(difference[at]))
     return MisplacedMass(float(edges[at]), math.inf, -float(difference[at]))
+
+
+@np.errstate(invalid="ignore")
+def _masses(edges: Floats, slopes: Floats, bounds: tuple[float, float]) -> Floats:
+    """Return the target's mass below the edges, in each bin, and above, for a piecewise linear log density."""
+    inner = np.diff(edges)
+    heights = np.concatenate([[0.0], np.cumsum(slopes * inner)])
+    heights = np.exp(heights - heights.max())
+    outward = np.array([-slopes[0], slopes[-1]])
+    reach = np.array([edges[0] - bounds[0], bounds[1] - edges[-1]])
+    reach[np.isinf(reach) & (outward >= 0.0)] = 0.0  # an increasing density would have an infinite mass
+    ends = heights[[0, -1]] * np.exp(np.clip(outward * reach, 0.0, _STEEPEST))
+    top = np.concatenate([ends[:1], np.maximum(heights[:-1], heights[1:]), ends[1:]])
+    width = np.concatenate([reach[:1], inner, reach[1:]])
+    steep = np.abs(np.concatenate([outward[:1], slopes, outward[1:]]))
+    exponential = top * -np.expm1(-steep * width) / np.where(steep > 0.0, steep, 1.0)
+    masses = np.where(steep * width > 0.0, exponential, top * width)
+    return np.asarray(masses / masses.sum())

@@ -1,30 +1,31 @@
 """The invariance test: draws from the target keep their distribution under an exact Markov kernel.
 
-Let y be where a kernel that leaves the target P invariant moves a draw x. If x comes from P, so does y, and
+Let a kernel that leaves the target P invariant move a draw x to y. If x comes from P, so does y, and
 
     E f(y) = E f(x)        for every function f with an expectation under P.
 
 The mean of D = f(y) - f(x) over the draws is tested against zero for bounded functions f, so no moment of P has to
-exist. The kernel evaluates the density at points that no draw visited: it sees tails, necks and edges of the support
-where the score at the draws cannot. f -> E[f(y) | x] - f(x) is a Stein operator of P (Barbour 1988).
+exist. The kernel evaluates the density at points that no draw visited: it detects errors in tails, necks and at edges
+of the support, where the score at the draws contains no information. f -> E[f(y) | x] - f(x) is a Stein operator of P
+(Barbour 1988).
 
-**Functions.** With z_j = (x_j - median) / scale, where scale is half the distance between the 16 % and 84 % quantiles,
-and c = z clipped to [-3, 3]:
+**Functions.** With z_j = (x_j - median) / scale, where the scale is half the distance between the 16 % and 84 %
+quantiles, and c = z clipped to [-3, 3]:
 
     location c_j,   spread c_j^2,   tails 1[z_j < -1] and 1[z_j > 1],   dependence c_i c_j,
     and the log density, clipped to five standard deviations about its median.
 
 **The kernel** (`steinkit.diagnosis.exact_kernels`) is a transition of Hamiltonian Monte Carlo, four random-scale
-Metropolis moves, and two moves of a coordinate with the scale of the group that it governs, where there are such
-groups; without the first where the target has no gradient of its own, or no log density. f(y) is averaged over the
-second half of the transitions, which lowers the variance of D where the kernel mixes fast.
+Metropolis moves, and two moves of a coordinate together with the scale of the group that it governs, if there are such
+groups. It omits the first if the target has no gradient of its own or no log density. f(y) is averaged over the second
+half of the transitions, which lowers the variance of D if the kernel mixes fast.
 
 **Errors.** Equal draws are moved once, with their total weight, so their differences count as one observation. The
-variance of the mean of D includes the autocorrelation within chains. The p-value is the tail of Student's t, with
+variance of the mean of D includes the autocorrelation within chains. The p-value is that of Student's t, with
 Bonferroni's correction for functions and analyses.
 
-**Three analyses**, after 4, 12 and 36 transitions, spend shares .1, .6 and .3 of the level. The first ends the test
-where the draws are clearly not from the target, the second unless its p-value is below .15.
+**Three analyses**, after 4, 12 and 36 transitions, have the shares .1, .6 and .3 of the level. The first ends the test
+if the draws clearly do not come from the target, the second unless its p-value is below .15.
 
 References
 ----------
@@ -60,7 +61,7 @@ from steinkit.diagnosis.exact_kernels import (
 from steinkit.draws import Draws
 from steinkit.errors import InputError
 from steinkit.finding import Finding, Kind
-from steinkit.result import Result, Statement
+from steinkit.result import Result, Statement, in_json
 from steinkit.runtime.deadlines import one_thread_in_libraries, seconds_left, within_time
 from steinkit.sample import Floats, Integers, first_occurrences
 from steinkit.scored_sample import ScoredSample
@@ -70,49 +71,57 @@ from steinkit.text import compact, probability
 _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
 """Transitions before each analysis, and its share of the level."""
 
-_CLEAR, _OPEN = 1e-5, 0.15  # p-values of an analysis below and above which no further one is made
+_CLEAR, _OPEN = 1e-5, 0.15  # p-values of an analysis below and above which it is the last one
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
-_FOR_MEDIAN, _AT_ONCE = 64, 32  # functions whose autocorrelation times are taken together
-_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # moved
-_SECONDS = 10.0  # that the density may take by default
-_PATIENCE = 3.0  # times these seconds, above which nothing is tested
-_PROBED, _MANY = 64, 16  # draws at which the density is evaluated three times, and its cost measured, or times as many
-_SHARE_OF_PROBES = 0.1  # of the seconds, up to which that many are
-_EDGE = 0.005  # share of near proposals without a density, from which the support has an edge
-_STUCK = 0.02  # acceptance rate below which nothing is tested
-_PROBED_FOR_EDGE = 200  # draws that make one move where no test is made
-_QUADRATURE = 0.1  # error of a log ratio
+_FOR_MEDIAN, _AT_ONCE = 64, 32  # functions per call of the autocorrelation times
+_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits of the moved draws
+_SECONDS = 10.0  # default time for evaluating the density
+_PATIENCE = 3.0  # times these seconds, above which no test is made
+_PROBED, _MANY = 64, 16  # draws for measuring the cost of the density, and the factor for a second measurement
+_SHARE_OF_PROBES = 0.1  # share of the time that the second measurement may take
+_EDGE = 0.005  # share of near proposals with zero density, above which the support has an edge
+_STUCK = 0.02  # acceptance rate below which no test is made
+_PROBED_FOR_EDGE = 200  # draws that make one move if no test is made
+_QUADRATURE = 0.1  # largest error of a log ratio
 
 
 @dataclass(frozen=True, eq=False)
 class InvarianceTest(Result):
-    """Whether an exact Markov kernel leaves the distribution of draws as it is.
+    """Test of whether an exact Markov kernel leaves the distribution of draws unchanged.
 
     Attributes
     ----------
     p : float or None
-        The p-value; None if the test could not be made, and `reason` says why.
+        The p-value; None if the test could not be made.
     reason : str
-        Empty if the test was made.
+        Why the test could not be made; empty if it was.
     z : float
         Largest change of the mean of a function, in standard errors.
     finding : Finding or None
-        The function with the smallest p-value, in words.
+        Description of the function with the smallest p-value.
     draws : int
-        Distinct draws that were moved.
+        Number of distinct draws that were moved.
     transitions : int
-        Of each draw.
+        Number of transitions of each draw.
     acceptance : float
-        Share of the proposals that were accepted.
+        Acceptance rate.
     evaluations : int
-        Points at which the log density or the score was evaluated.
+        Number of points at which the log density or the score was evaluated.
     edge : float
-        Share of small moves from the draws that lead to points within the bounds where the density is zero.
+        Share of small moves within the bounds to points with zero density.
     drift : Drift or None
-        How far means and standard deviations moved.
+        Changes of means and standard deviations.
     warnings : tuple of str
-        What the test did not use.
+        Data that the test did not use.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(1).standard_normal((1000, 2)) + [0.5, 0.0]
+    >>> found = sk.invariance_test(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> str(found.finding), found.transitions
+    ('x1 is too high', 4)
     """
 
     p: float | None
@@ -129,7 +138,7 @@ class InvarianceTest(Result):
 
     @property
     def has_edge(self) -> bool:
-        """Whether the support ends near the draws where no bound says so; Stein identities do not hold there."""
+        """True if the support ends near the draws at no bound; Stein's identity does not hold there."""
         return self.edge > _EDGE
 
     def headline(self) -> str:
@@ -138,7 +147,7 @@ class InvarianceTest(Result):
         Returns
         -------
         str
-            Without its full stop.
+            A sentence without its full stop.
         """
         if self.p is None:
             return f"Invariance was not tested: {self.reason}"
@@ -155,21 +164,15 @@ class InvarianceTest(Result):
         return (Statement("number", "Are the draws invariant?", ". ".join([self.headline(), *self.warnings]) + "."),)
 
     def to_dict(self) -> dict[str, Any]:
-        """List the result as JSON documents hold it.
+        """Return the result as it appears in JSON.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
-        names = ("p", "reason", "draws", "transitions", "evaluations", "edge")
-        numbers = {name: getattr(self, name) for name in ("z", "acceptance")}
-        return {
-            "measure": "invariance",
-            **{name: getattr(self, name) for name in names},
-            **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-            "warnings": list(self.warnings),
-        }
+        names = ("p", "reason", "draws", "transitions", "evaluations", "edge", "z", "acceptance", "warnings")
+        return {"measure": "invariance", **{name: in_json(getattr(self, name)) for name in names}}
 
 
 @within_time
@@ -184,20 +187,20 @@ def invariance_test(
 ) -> InvarianceTest:
     """Test draws by moving each of them with a Markov kernel that leaves the target invariant.
 
-    Draws from the target keep their distribution. The test needs no draws to compare with, no moments and no smooth
-    density; weighted draws, repeated draws and chains are allowed for.
+    Draws from the target keep their distribution. The test needs no reference draws, no moments and no smooth density.
+    It accounts for weights, repeated draws and autocorrelation.
 
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
-        In the order in which they were made.
+        Draws in the order in which they were made.
     target : Target
-        With a log density, or at least a score function, whose integral along a move takes the place of the log
-        density.
+        A target with a log density, or at least a score function: its integral along a move then replaces the change
+        of the log density.
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a factor.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; the target's own by default. Other edges of the support are where the log density is
+        Bounds of the support; those of the target by default. Other edges of the support are where the log density is
         -inf.
     max_seconds : float, optional
         Time limit in seconds.
@@ -207,21 +210,21 @@ def invariance_test(
     Returns
     -------
     InvarianceTest
-        With p-value None and a reason where the test cannot be made: the density is random, is not finite at the
-        draws, or no proposal is accepted.
+        The p-value is None, with a reason, if the density is random or not finite at the draws, or if no proposal is
+        accepted.
 
     Raises
     ------
     UsageError, InputError
-        If draws, weights and bounds do not fit the target.
+        If draws, weights, bounds and target do not fit together.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
-    At most 50,000 numbers, or 1,000 draws, are moved, evenly spread over the draws. Where the density takes longer than
+    At most 50,000 numbers, or 1,000 draws, are moved, evenly spread over the draws. If the density takes longer than
     ten seconds (or half of `max_seconds`) for all of them, every second, fourth, ... draw is moved, and a note says so.
-    Only then does the result depend on the speed of the machine.
+    Only in this case does the result depend on the speed of the machine.
 
     References
     ----------
@@ -236,29 +239,24 @@ def invariance_test(
     >>> sk.invariance_test(draws, target).p > 0.05, sk.invariance_test(1.2 * draws, target).p < 0.001
     (True, True)
     """
-    prepared = ScoredSample.of(draws, target, weights=weights, bounds=bounds)
-    return invariance_of(prepared, rng)
+    return invariance_of(ScoredSample.of(draws, target, weights=weights, bounds=bounds), rng)
 
 
 def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
-    """Test a scored sample that has a target."""
-    target, bounds = prepared.target, prepared.bounds
-    assert target is not None
-    density = Density(target, bounds)
+    """Test a scored sample with a target."""
+    assert prepared.target is not None
+    density = Density(prepared.target, prepared.bounds)
     try:
         with one_thread_in_libraries():
-            cloud, note = _affordable(_distinct(prepared.draws, target, bounds), target, density)
-            known = target.has_log_density
-            heights = target.log_density_of_draws(cloud.points) if known else np.zeros(len(cloud.points))
-            start, generator = State(cloud.points, heights), generator_from(rng)
-            found = _moved(cloud, start, target, density, bounds, generator, prepared.points.names)
-    except InputError as error:  # of the density, or of a score that is known at the draws only
+            cloud, note = _affordable(_distinct(prepared.draws, density), density)
+            found = _analysed(cloud, density, generator_from(rng))
+    except InputError as error:  # the density is not usable, or a score is known at the draws only
         return untested(prepared, str(error), rng)
     return replace(found, warnings=(*note, *found.warnings), evaluations=density.evaluations)
 
 
 def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
-    """Return a test that was not made, with the edge that small moves of at most two hundred draws see."""
+    """Return a result without a p-value, with the edge of the support by small moves of at most two hundred draws."""
     target, draws = prepared.target, prepared.draws
     if target is None or not target.has_log_density:
         return InvarianceTest(None, reason)
@@ -272,11 +270,11 @@ def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
     return InvarianceTest(None, reason, edge=probe.outside, evaluations=density.evaluations)
 
 
-def _distinct(draws: Draws, target: Target, bounds: Floats | None) -> Draws:
-    """Merge equal draws; coarsely rounded ones are first moved to random places that are rounded to them."""
-    points = draws.points
+def _distinct(draws: Draws, density: Density) -> Draws:
+    """Merge equal draws, after coarsely rounded ones are moved to random points that round to them."""
+    points, target = draws.points, density.target
     if draws.is_coarse.any():
-        places = draws.unrounded(bounds)
+        places = draws.unrounded(density.bounds)
         inside = np.isfinite(target.proposal_log_density(places)) if target.has_log_density else np.ones(len(places))
         points = np.where(inside[:, None] > 0, places, points)
     first, group = first_occurrences(points)
@@ -284,24 +282,24 @@ def _distinct(draws: Draws, target: Target, bounds: Floats | None) -> Draws:
     return replace(draws.only(first), points=points[first], shares=shares)
 
 
-def _affordable(cloud: Draws, target: Target, density: Density) -> tuple[Draws, tuple[str, ...]]:
-    """Leave out draws where there are more than the density has time for; InputError if too few are left."""
+def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...]]:
+    """Leave out draws if the density is too slow for all of them; InputError if too few are left."""
     n, dim = cloud.points.shape
     most = min(max(_MOST_NUMBERS // dim, 10 * _FEWEST), _MOST_DRAWS)
     step, allowed = -(-n // most), min(_SECONDS, 0.5 * seconds_left())
     for probed in (_PROBED, _MANY * _PROBED):
         some = State(cloud.points[:probed], np.zeros(min(n, probed)))
         values, times = [], []
-        for _ in range(3):  # the first one may compile something
+        for _ in range(3):  # the first evaluation may include compilation
             began = time.perf_counter()
             values.append(density.at(some, some.points))
             times.append(time.perf_counter() - began)
         if not all(np.array_equal(values[0], each, equal_nan=True) for each in values):
             raise InputError("the log density is random: evaluations at the same draws differ")
         once = min(times) / len(some.points)
-        seconds = once * _ANALYSES[1][0] * evaluations_per_transition(target)
+        seconds = once * _ANALYSES[1][0] * evaluations_per_transition(density.target)
         if n / step * seconds <= allowed or 3 * _MANY * min(times) > _SHARE_OF_PROBES * allowed:
-            break  # else a call may take longer than its draws
+            break  # otherwise, the cost may be per call and not per draw
     slow = 1
     while n / (step * slow) * seconds > allowed and n / (step * slow) >= 2 * _FEWEST:
         slow *= 2
@@ -313,26 +311,20 @@ def _affordable(cloud: Draws, target: Target, density: Density) -> tuple[Draws, 
     return moved, (note + cost,) if step * slow > 1 else ()
 
 
-def _moved(
-    cloud: Draws,
-    start: State,
-    target: Target,
-    density: Density,
-    bounds: Floats | None,
-    rng: np.random.Generator,
-    names: Sequence[str],
-) -> InvarianceTest:
-    """Move the draws, and analyse how the means of functions change."""
-    functions = _Functions.of(cloud, start.log_density, target.has_log_density)
-    kernel = Composite(target, density, cloud.points, cloud.shares, bounds, rng)
-    if not target.has_log_density and (reason := _unsuited(density, start, kernel.directions)):
+def _analysed(cloud: Draws, density: Density, rng: np.random.Generator) -> InvarianceTest:
+    """Move the draws, and analyze how the means of functions change."""
+    points, known = cloud.points, density.target.has_log_density
+    state = State(points, density.target.log_density_of_draws(points) if known else np.zeros(len(points)))
+    functions = _Functions.of(cloud, state.log_density, known)
+    kernel = Composite(density, points, cloud.shares, rng)
+    if not known and (reason := _unsuited(density, state, kernel.directions)):
         return InvarianceTest(None, reason)
-    kernel.tune(start)
-    before, state, done, p, rates = functions(start), start, 0, 1.0, list[float]()
+    kernel.tune(state)
+    before, done, p, rates = functions(state), 0, 1.0, list[float]()
     for total, share in _ANALYSES:
         later = [k for k in range(done + 1, total + 1) if 2 * k > total]
         means: Floats = np.zeros_like(before)
-        squares = np.zeros((2, *cloud.points.shape))
+        squares = np.zeros((2, *points.shape))
         for k in range(done + 1, total + 1):
             state, rate = kernel.move(state)
             rates.append(rate)
@@ -349,12 +341,12 @@ def _moved(
     return InvarianceTest(
         p=p,
         z=z,
-        finding=functions.finding(worst, z, names),
-        draws=len(cloud.points),
+        finding=functions.finding(worst, z, cloud.names),
+        draws=len(points),
         transitions=done,
         acceptance=accepted,
         edge=kernel.outside,
-        drift=Drift.of(cloud.points, squares[0], squares[1], cloud.shares, cloud.chains),
+        drift=Drift.of(points, squares[0], squares[1], cloud.shares, cloud.chains),
     )
 
 
@@ -378,11 +370,11 @@ class _Functions:
     ----------
     centre, scale : ndarray, shape (d,)
     level, spread : float
-        Median and scale of the log density; a spread of 0 leaves it out.
+        Median and scale of the log density, which is left out if the spread is 0.
     first, second : ndarray of int
         Pairs of coordinates.
     correlation : ndarray
-        Of these pairs.
+        Correlations of these pairs.
     """
 
     centre: Floats
@@ -395,7 +387,7 @@ class _Functions:
 
     @classmethod
     def of(cls, cloud: Draws, heights: Floats, has_heights: bool) -> _Functions:
-        """Fix centre and scale by quantiles of the draws."""
+        """Estimate center and scale from quantiles of the draws."""
         points, shares = cloud.points, cloud.shares
         middle, scale = robust_units(points, shares)
         first, second = np.triu_indices(points.shape[1], 1)
@@ -405,11 +397,11 @@ class _Functions:
         c = np.clip((points - middle) / scale, -_CLIP, _CLIP)
         c -= shares @ c
         correlation = np.array([shares @ (c[:, i] * c[:, j]) for i, j in zip(first, second, strict=True)])
-        below, level, above = (each.item() for each in quantiles(heights[:, None], shares))
+        below, level, above = (float(each) for each in quantiles(heights[:, None], shares)[:, 0])
         return cls(middle, scale, level, has_heights * 0.5 * (above - below), first, second, correlation)
 
     def __call__(self, state: State) -> Floats:
-        """Values of the functions, shape (n, k)."""
+        """Evaluate the functions, shape (n, k)."""
         z = (state.points - self.centre) / self.scale
         c = np.clip(z, -_CLIP, _CLIP)
         parts = [c, c * c, z < -1.0, z > 1.0, c[:, self.first] * c[:, self.second]]
@@ -418,7 +410,7 @@ class _Functions:
         return np.hstack(parts)
 
     def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
-        """Describe how the draws differ from where the kernel moves them; z > 0 if the k-th function grew."""
+        """Describe the difference of the draws from their moved positions; z > 0 if the k-th function increased."""
         dim, pairs = len(self.centre), len(self.first)
         block, j = divmod(k, dim)
         kind = Kind.SHAPE
@@ -431,9 +423,8 @@ class _Functions:
             direction = f"correlation too {'weak' if z * self.correlation[pair] > 0.0 else 'strong'}"
         elif block >= 2:
             side, place = (("below", -1.0), ("above", 1.0))[block - 2]
-            direction = (
-                f"too {'few' if z > 0.0 else 'many'} draws {side} {compact(self.centre[j] + place * self.scale[j])}"
-            )
+            threshold = compact(self.centre[j] + place * self.scale[j])
+            direction = f"too {'few' if z > 0.0 else 'many'} draws {side} {threshold}"
         else:
             kind = (Kind.LOCATION, Kind.SCALE)[block]
             direction = (("too low", "too high"), ("too narrow", "too wide"))[block][z < 0.0]
@@ -441,7 +432,7 @@ class _Functions:
 
 
 def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
-    """Return the function whose mean changes most clearly, its z-score, and the p-value corrected for all of them."""
+    """Return the function with the most significant change of its mean, its z-score, and the corrected p-value."""
     mean = cloud.shares @ changes
     parts = (changes - mean) * cloud.shares[:, None]
     error = np.sqrt(np.einsum("nk,nk->k", parts, parts))
@@ -457,7 +448,7 @@ def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
     for begin in range(0, len(order), _AT_ONCE):
         rows = order[begin : begin + _AT_ONCE]
         if begin and tail_probability(abs(z[rows[0]]) / math.sqrt(usual), size / usual) >= best:
-            break  # no other function can have a smaller p-value
+            break  # no remaining function can have a smaller p-value
         slower = np.maximum(times(rows), usual)
         z[rows] /= np.sqrt(slower)
         tails = tail_probability(np.abs(z[rows]), size / slower)

@@ -1,4 +1,4 @@
-"""The verdict on a sample as a result: its tests, the decisions that follow from them, and how they are reported."""
+"""The result of a verdict: its tests, the decisions that follow from them, and their text."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from steinkit.text import Table, count, listed, probability, sentence
 from steinkit.units import Units
 
 FEW_OF_SLOWEST = 30.0
-"""Draws per autocorrelation time of the slowest change, below which chains look quick to the tests and are not."""
+"""Effective draws in the slowest mixing direction, below which the tests overestimate the effective draws."""
 
 NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 
 _MAY_BE_USED = "Can these draws be used?"
-_TIED = 0.9  # of the worst finding's |z|, from which another is as bad
+_TIED = 0.9  # of the largest |z|, from which findings are tied
 _NAMED = 3  # findings of a tie in a sentence
 _GIVEN = "Each refers to the distribution given the other parameters:"
 _WITHOUT_FINDINGS = {
@@ -58,7 +58,7 @@ _TITLES = {
     "critic": "critic",
     "modes": "mode weights",
 }
-"""What sentences call the tests, by the names that `TestResult` and JSON use."""
+"""Titles of the tests in sentences, by their names in `TestResult` and JSON."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class TestResult:
     name : str
         "moments", "bounded", "sliced", "ksd", "dependence", "invariance", "critic" or "modes".
     p : float
+        The p-value.
     share : float
         Share of the level that the test spends; 0 for a test that does not count.
     """
@@ -82,72 +83,67 @@ class TestResult:
 
     @property
     def title(self) -> str:
-        """What sentences call the test."""
+        """Title of the test in sentences."""
         return _TITLES[self.name]
 
     @property
     def corrected(self) -> float:
-        """The p-value over its share of the level, at most 1."""
+        """The p-value divided by its share of the level, at most 1."""
         return min(1.0, self.p / self.share) if self.share > 0.0 else 1.0
 
 
 def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
-    """Return the smallest p-value over its share of the level, times a number of looks, at most 1.
+    """Return the smallest p-value over its share of the level, times the number of looks, at most 1.
 
-    The shares add up to more than one, since the tests overlap and the main ones use less than theirs. This is
-    calibrated by counting false alarms; it is not Bonferroni's bound.
+    The shares add up to more than one, since the tests overlap and the main ones reject less often than their shares
+    allow. The level is calibrated by counting false alarms; it is not Bonferroni's bound.
     """
     return min(1.0, looks * min(each.corrected for each in tests))
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Result):
-    """The verdict on a sample: whether its draws may be used, and what is wrong with them if not.
+    """The verdict on a sample: whether its draws come from the target, and what is wrong with them if not.
 
     Attributes
     ----------
     tests : tuple of TestResult
-        The tests that were made, each with its p-value and its share of the level.
+        The tests that were made, with their p-values and shares of the level.
     level : float
-        The p-value from which draws are rejected.
+        Largest p-value at which draws are rejected.
     looks : int
         Number of times that a growing run is tested.
     invariance : InvarianceTest or None
-        Test of whether an exact Markov kernel keeps the distribution of the draws. None without a target. Where the
-        support has an edge near the draws that no bound describes, Stein identities do not hold, and the verdict rests
-        on this test alone; where the density is too slow for it, the draws are not tested (`is_tested`).
+        Test of whether an exact Markov kernel leaves the distribution of the draws unchanged. None without a target. If
+        the support has an edge near the draws that no bound describes, Stein's identity does not hold, and the verdict
+        uses this test alone. If the density is too slow for the test, the draws are then not tested (`is_tested`).
     modes : ModeWeights or None
-        Weights of separate modes, if the draws split into such and the target has a log density; None as well where
-        they cannot be found, as a warning says.
+        Weights of separate modes, if the draws are multimodal and the target has a log density. None as well if they
+        cannot be estimated; a warning gives the reason.
     ksd_equivalent_draws : float
         Number of independent draws with the same expected squared kernel discrepancy, mean k0(x, x) / KSD^2 for the
-        Stein kernel k0; for more than 20,000 draws, by 20,000 evenly spread ones. It is large where this kernel hardly
-        sees the problem, and no verdict rests on it.
+        Stein kernel k0; of more than 20,000 draws, 20,000 evenly spread ones are used. The number is large if the
+        kernel hardly detects the bias, and the verdict does not depend on it.
     ess : float
-        Effective sample size of the chains, the smallest over the coordinates, and of the weights; blind to bias. NaN
-        where undefined.
+        Smallest effective sample size of the coordinates and of the weights. It cannot detect bias. NaN if undefined.
     effective_draws : float
-        Draws over the autocorrelation time of the functions that the tests use; or over that of the slowest change, if
-        these are fewer than thirty: a chain that has seldom crossed between modes or regions looks quick to the tests.
-        For weighted draws Kish's effective size.
+        Number of draws divided by the autocorrelation time of the functions that the tests use; or by that of the
+        slowest mixing direction, if this yields fewer than thirty. Kish's effective size for weighted draws.
     enough_draws : bool
-        True if there are a hundred of these, below which exact draws are rejected too often.
+        True if there are at least a hundred effective draws. With fewer, exact draws are rejected too often.
     diagnostics : ChainDiagnostics
-        R-hat and effective sizes of every coordinate.
+        R-hat and effective sizes of the coordinates.
     divergent : int or None
-        Number of divergent transitions; None where the sample does not record them.
+        Number of divergent transitions; None if the sample does not record them.
     bfmi : float or None
-        Smallest energy Bayesian fraction of missing information of the chains; None where the sample has no energies.
+        Smallest energy Bayesian fraction of missing information of the chains; None if the sample has no energies.
     findings : tuple of Finding
-        What is wrong, worst first; none where draws are not rejected, or only by the kernel test, by all pairs together
-        or by the mode weights.
-    burn_in : float or None
-        The p-value of all but the kernel test without the first tenth of every chain, if only that tenth is biased;
-        None if it is not, or for weighted draws and bounded supports.
+        Problems of rejected draws, by their evidence. Empty if only the kernel test, all pairs together or the mode
+        weights reject.
     matters : float or None
-        The size asked for, in standard units, from which a bias matters.
+        Size of a relevant bias, in standard units.
     p_matters : float or None
-        Probability of moments as large as these if none is biased by more than that, times `looks`, at most 1.
+        p-value of the hypothesis that no moment is biased by more than `matters`, times `looks`, at most 1.
     moments : MomentSteinDiscrepancy
         Result of the test of moments.
     bounded : BoundedMoments
@@ -157,16 +153,24 @@ class Verdict(Result):
     names : tuple of str
         The coordinates.
     bias : BiasEstimate or None
-        Biases of means and standard deviations, by regression on Stein features; None where there are fewer draws than
-        coordinates, or the scores have the opposite sign.
+        Biases of means and standard deviations. None if there are fewer draws than coordinates, or the scores have the
+        opposite sign.
     draws : int
         Number of draws.
     score_noise : float or None
-        For scores from batches, the largest share of the variance of a coordinate's score that is noise; else None.
+        For scores from batches, the largest fraction of noise in the variance of a coordinate's score; otherwise None.
     hiding : tuple of str
-        Those of the warnings that say what may hide a bias.
+        The warnings about conditions that may hide a bias.
     warnings : tuple of str
         Reservations about the verdict.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((500, 2)) + [0.5, 0.0]
+    >>> found = sk.verdict(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> found.label, str(found.findings[0]), found.decided_by
+    ('biased', 'x1 is too high', 'moments')
     """
 
     tests: tuple[TestResult, ...]
@@ -182,7 +186,6 @@ class Verdict(Result):
     divergent: int | None
     bfmi: float | None
     findings: tuple[Finding, ...]
-    burn_in: float | None
     matters: float | None
     p_matters: float | None
     moments: MomentSteinDiscrepancy
@@ -199,23 +202,23 @@ class Verdict(Result):
     def p(self) -> float:
         """The smallest p-value over its share of the level, times `looks`, at most 1.
 
-        About the probability that the tests find as much in exact draws. It is no exact bound, since the shares add up
-        to more than one: false alarms were counted on exact draws.
+        It is calibrated by counting false alarms on exact draws. It is not an exact bound, since the shares add up to
+        more than one.
         """
         return combined(self.tests, self.looks)
 
     def p_of(self, test: str) -> float | None:
-        """Return the p-value of a test by its name.
+        """Return the p-value of a test.
 
         Parameters
         ----------
         test : str
-            A name of a `TestResult`.
+            Name of a `TestResult`.
 
         Returns
         -------
         float or None
-            None where the test was not made.
+            None if the test was not made.
         """
         return next((each.p for each in self.tests if each.name == test), None)
 
@@ -236,7 +239,7 @@ class Verdict(Result):
 
     @property
     def p_ksd(self) -> float | None:
-        """The p-value of the kernel test; None for weighted draws, or where a warning says why."""
+        """The p-value of the kernel test; None for weighted draws, or if a warning gives the reason."""
         return self.p_of("ksd")
 
     @property
@@ -246,14 +249,14 @@ class Verdict(Result):
 
     @property
     def p_invariance(self) -> float | None:
-        """The p-value of the invariance test; None where it was not made."""
+        """The p-value of the invariance test; None if it was not made."""
         return self.p_of("invariance")
 
     @property
     def p_critic(self) -> float | None:
         """The p-value of a critic that is fitted to one half of the draws and tested on the other.
 
-        None where the invariance test was made, and for weighted draws, fewer than a hundred, or hundreds of
+        None if the invariance test was made, and for weighted draws, fewer than a hundred draws, or hundreds of
         coordinates.
         """
         return self.p_of("critic")
@@ -270,85 +273,84 @@ class Verdict(Result):
 
     @property
     def is_tested(self) -> bool:
-        """False if no test but that of the mode weights could be made.
+        """True if a test other than that of the mode weights was made.
 
-        That is so at an edge of the support that no bound describes, if the log density is too slow.
+        False at an edge of the support that no bound describes, if the log density is too slow.
         """
         return any(each.share > 0.0 for each in self.tests if each.name != "modes")
 
     @property
     def decided_by(self) -> str | None:
-        """Name of the test that rejects the draws; None where they are not rejected."""
+        """Name of the test that rejects the draws; None if they are not rejected."""
         return min(self.tests, key=lambda each: each.corrected).name if self.is_biased else None
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding, and those next to it whose evidence is within a tenth of its own."""
+        """The first finding, and the following ones with z-scores within a tenth of its own."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 
     @property
     def is_large(self) -> bool | None:
-        """True if a moment is certainly biased by more than `matters`; None if that was not asked."""
+        """True if a moment is significantly biased by more than `matters`; None without that argument."""
         return None if self.p_matters is None else self.p_matters <= self.level
 
     @property
     def mixed(self) -> bool | None:
-        """True if the chains have mixed; None for weighted draws, which are no chains."""
+        """True if the chains have mixed; None for weighted draws."""
         return None if self.diagnostics.weighted else self.diagnostics.mixed
 
     @property
     def known_bias(self) -> BiasEstimate | None:
-        """The biases, if there are enough draws and at least one of them is reliable."""
+        """The biases, if there are enough draws and at least one bias is reliable."""
         return self.bias if self.bias is not None and self.enough_draws and self.bias.reliable.any() else None
 
     @property
     def not_tested(self) -> tuple[str, ...]:
-        """What none of the tests sees."""
+        """Errors that the tests cannot detect."""
         has_modes = self.p_of("modes") is not None
         return tuple(each for each in _UNTESTED if each != _OF_MODES or not has_modes)
 
     @property
     def label(self) -> str:
-        """The verdict in a cell of a table: "biased", "no bias seen", "not tested" or "too few draws"."""
+        """Short label for tables: "biased", "no bias seen", "not tested" or "too few draws"."""
         if not self.enough_draws:
             return "too few draws"
         return "biased" if self.is_biased else "no bias seen" if self.is_tested else "not tested"
 
     @property
     def ess_text(self) -> str:
-        """The ESS of the draws; empty where it is undefined, or above their number, as for antithetic chains."""
+        """The rounded ESS; empty if it is undefined or exceeds the number of draws, as for antithetic chains."""
         return f"{self.ess:.0f}" if self.ess <= self.draws else ""
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence or two, with mixing, sizes, and whether they matter if that was asked."""
+        """The verdict in a few sentences: decision, mixing, sizes, and relevance if `matters` was given."""
         return " ".join(self.sentences())
 
     def sentences(self, *, with_sizes: bool = True) -> list[str]:
-        """Return the sentences of `sentence`, one per line of a screen; without sizes for one that lists them.
+        """Return the sentences of `sentence`, one per line of a screen.
 
         Parameters
         ----------
         with_sizes : bool
-            Whether biases are included.
+            Whether biases are included. The default is True.
 
         Returns
         -------
         list of str
-            One sentence per line.
         """
         sizes = self._sizes if with_sizes else " ".join([] if self.bias is None else self.bias.not_known())
-        return [each for each in (self._trajectories, *self._head, self._mixing, sizes, self._matters) if each]
+        return [each for each in (self._trajectories, *self._head, self._mixing, sizes, self._relevance) if each]
 
     @property
     def modes_sentence(self) -> str:
-        """The mode weights, unless `sentence` states them; empty where there are none."""
+        """The mode weights, if `sentence` does not include them; otherwise empty."""
         return "" if self.modes is None or self.decided_by == "modes" else self.modes.sentence
 
     @property
     def untested_sentence(self) -> str:
-        """What none of the tests sees, as a sentence."""
+        """Errors that the tests cannot detect, as a sentence."""
         return f"Not tested: {'; '.join(self.not_tested)}."
 
     def headline(self) -> str:
@@ -357,22 +359,20 @@ class Verdict(Result):
         Returns
         -------
         str
-            Without its full stop.
+            A sentence without its full stop.
         """
-        if self.is_biased and self.burn_in is None:
-            return f"{self._head[0].removesuffix('.')}: {self._worst}"
-        return self._head[0].removesuffix(".")
+        first = self._head[0].removesuffix(".")
+        return f"{first}: {self._worst}" if self.is_biased else first
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the verdict, what is wrong, what was not tested, and the tests.
+        """State the verdict, the findings, what was not tested, and the tests.
 
         Returns
         -------
         tuple of Statement
         """
         found = [Statement("number", _MAY_BE_USED, self.sentence)]
-        said = self.burn_in is None and self.decided_by != "modes"  # the worst finding stands in the sentence
-        if len(self.findings) > said:
+        if len(self.findings) > (self.decided_by != "modes"):  # the first one is in the sentence
             found.append(Statement("findings", "What is wrong?", self._all_findings))
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
@@ -381,7 +381,7 @@ class Verdict(Result):
         return tuple(found)
 
     def tables(self) -> tuple[Table, ...]:
-        """List the worst ten biases; nothing where none is known.
+        """List the ten largest biases; empty if none is known.
 
         Returns
         -------
@@ -390,18 +390,18 @@ class Verdict(Result):
         return () if self.known_bias is None else self.known_bias.tables()
 
     def summary(self) -> str:
-        """Report whether the draws may be used, what is wrong if not, and what was not tested.
+        """Report the verdict, the findings, what was not tested, and the largest biases.
 
         Returns
         -------
         str
-            Paragraphs, with a blank line between them.
+            Paragraphs separated by blank lines.
         """
-        said = running_text([*self.statements(), *cautioned(self.warnings)])
-        return said if self.known_bias is None else f"{said}\n\n{self.known_bias.table()}"
+        text = running_text([*self.statements(), *cautioned(self.warnings)])
+        return text if self.known_bias is None else f"{text}\n\n{self.known_bias.table()}"
 
     def to_dict(self) -> dict[str, Any]:
-        """List what ``steinkit score --json`` prints as "verdict".
+        """Return the verdict as ``steinkit score --json`` prints it under "verdict".
 
         Returns
         -------
@@ -410,8 +410,8 @@ class Verdict(Result):
         """
         before = ("decided_by", "level", "looks", "ksd_equivalent_draws", "ess")
         after = (
-            "divergent", "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
-            "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
+            "divergent", "bfmi", "draws", "effective_draws", "enough_draws", "matters", "p_matters", "findings", "bias",
+            "modes", "not_tested", "score_noise", "hiding", "sentence",
         )  # fmt: skip
         of_chains = self.diagnostics
         found = {
@@ -431,31 +431,25 @@ class Verdict(Result):
 
     @property
     def _head(self) -> tuple[str, ...]:
-        p, late = probability(self.p), "" if self.burn_in is None else probability(self.burn_in)
-        start = f"The first draws are biased: remove the first tenth of every chain ({late} then)." if late else ""
+        """The decision, followed by the evidence or by reservations."""
+        p, unknown = probability(self.p), "The draws may or may not come from the target."
         if not self.enough_draws:
             effective = math.floor(self.effective_draws)
             slowest = f" ({FEW_OF_SLOWEST:.0f} in the slowest direction)" if effective < FEW_OF_SLOWEST else ""
-            return (
-                f"{UNDECIDED}: {effective} of {count(self.draws, 'draw')}; at least {FEW_EFFECTIVE:.0f} are needed"
-                f"{slowest}.",
-                "The draws may or may not come from the target.",
-                start,
-            )
-        if not self.is_biased and not self.is_tested:
-            return f"{UNTESTED}: the warnings say why.", "The draws may or may not come from the target.", start
-        if not self.is_biased:
-            hidden = "The warnings list what may hide a bias." if self.hiding else ""
-            ess = f" with ESS {self.ess_text}" if self.ess_text else ""
-            return f"{UNSUSPECTED} in {count(self.draws, 'draw')}{ess} ({p}).", hidden, start
-        if late:
-            start = f"without the first tenth of every chain, no bias is found ({late})"
-            return f"{REJECTED} ({p}), but only the first draws are biased: {start}.", ""
-        return f"{REJECTED} ({p}).", f"{self._evidence}."
+            needed = f"at least {FEW_EFFECTIVE:.0f} are needed{slowest}"
+            return f"{UNDECIDED}: {effective} of {count(self.draws, 'draw')}; {needed}.", unknown
+        if self.is_biased:
+            findings = f"Main finding{'s' * (len(self.strongest) > 1)}: " if self.findings else ""
+            return f"{REJECTED} ({p}).", f"{sentence(f'{findings}{self._worst}')}."
+        if not self.is_tested:
+            return f"{UNTESTED}: the warnings say why.", unknown
+        hidden = "The warnings list what may hide a bias." if self.hiding else ""
+        ess = f" with ESS {self.ess_text}" if self.ess_text else ""
+        return f"{UNSUSPECTED} in {count(self.draws, 'draw')}{ess} ({p}).", hidden
 
     @property
     def _trajectories(self) -> str:
-        """Divergent transitions and a low E-BFMI: regions may be missing unseen."""
+        """Divergent transitions and a low E-BFMI, after which the draws may miss a region."""
         found = [f"{self.divergent} of {self.draws} transitions diverged"] if self.divergent else []
         if self.bfmi is not None and self.bfmi < LOW_BFMI:
             found.append(f"the E-BFMI is {self.bfmi:.2f} (should be at least {LOW_BFMI})")
@@ -466,7 +460,7 @@ class Verdict(Result):
 
     @property
     def _worst(self) -> str:
-        """The strongest findings, or the test that rejects without one."""
+        """The strongest findings, or the test that rejects without a finding."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:
@@ -474,22 +468,16 @@ class Verdict(Result):
         return _WITHOUT_FINDINGS.get(self.decided_by or "", NOTHING_STANDS_OUT)
 
     @property
-    def _evidence(self) -> str:
-        if not self.findings:
-            return sentence(self._worst)
-        return f"Main finding{'s' * (len(self.strongest) > 1)}: {self._worst}"
-
-    @property
     def _all_findings(self) -> str:
-        said = f"Findings: {'; '.join(each.evidence for each in self.findings)}."
+        findings = f"Findings: {'; '.join(each.evidence for each in self.findings)}."
         if any(each.kind == Kind.DEPENDENCE for each in self.findings):
-            return f"{said} {_GIVEN} a wrong correlation also changes the scale of each parameter given the other."
-        return f"{said} {_GIVEN} a correct parameter may be wrong given a biased one."
+            return f"{findings} {_GIVEN} a wrong correlation also changes the scale of each parameter given the other."
+        return f"{findings} {_GIVEN} a correct parameter may be wrong given a biased one."
 
     @property
     def _mixing(self) -> str:
         """The ESS of rejected draws, and whether slow mixing may explain the rejection."""
-        if not self.ess_text or not self.is_biased or self.burn_in is not None:
+        if not self.ess_text or not self.is_biased:
             return ""
         if self.mixed is not False:
             return f"ESS {self.ess_text}{': slow mixing does not explain the rejection' * bool(self.mixed)}."
@@ -499,21 +487,22 @@ class Verdict(Result):
 
     @property
     def _sizes(self) -> str:
-        """The biases of rejected draws; of others how accurate their numbers are."""
-        if self.bias is None or not self.enough_draws or self.burn_in is not None:
+        """The biases of rejected draws; for other draws, the accuracy of the quantities."""
+        if self.bias is None or not self.enough_draws:
             return ""
         if self.decided_by == "modes" and self.bias.hidden:
             return "`steinkit repair` reweights the modes to their correct shares."
         return self.bias.rejected_sentence if self.is_biased else self.bias.accuracy_sentence
 
     @property
-    def _matters(self) -> str:
+    def _relevance(self) -> str:
+        """Whether a bias exceeds `matters`."""
         if self.matters is None or self.p_matters is None or not self.enough_draws:
             return ""
-        if self.bias is not None and (said := self.bias.matters_sentence(self.matters)):
-            return said
-        off = f"moment is biased by more than {self.matters:g} standard units ({probability(self.p_matters)})"
-        return f"Some {off}." if self.is_large else f"There is no evidence that any {off}."
+        if self.bias is not None and (known := self.bias.matters_sentence(self.matters)):
+            return known
+        biased = f"moment is biased by more than {self.matters:g} standard units ({probability(self.p_matters)})"
+        return f"Some {biased}." if self.is_large else f"There is no evidence that any {biased}."
 
     @property
     def _tests(self) -> str:

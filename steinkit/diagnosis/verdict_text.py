@@ -1,4 +1,4 @@
-"""Reports that show verdicts on a terminal: one, or several side by side."""
+"""Text that shows one or several verdicts on a terminal."""
 
 from __future__ import annotations
 
@@ -10,34 +10,30 @@ from steinkit.result import Statement, running_text
 from steinkit.text import Table, filled
 
 WORST = 10
-"""Rows of a table that a screen holds: the worst parameters or coordinates."""
+"""Number of table rows on a screen."""
 
 
 def verdict_blocks(
     found: Verdict | None, unjudged: str | None, *, everything: bool = False, table: bool = True
 ) -> list[str]:
-    """Return paragraphs for a screen: the sentence of a verdict, then the worst biases; or why there is no verdict.
+    """Return paragraphs for a screen: the verdict and the largest biases, or the reason why there is no verdict.
 
     Parameters
     ----------
     found : Verdict or None
     unjudged : str or None
+        Reason why there is no verdict.
     everything : bool
-        All findings, limits and tests, and the biases of all parameters.
+        Include all findings, limits, tests and biases.
     table : bool
-        Whether the biases are listed.
+        Include a table of the biases.
     """
     if found is None:
         return [filled(unjudged_sentence(unjudged))] if unjudged else []
-    listed = table and found.known_bias is not None
-    said = (
-        running_text(found.statements())
-        if everything
-        else "\n".join(map(filled, found.sentences(with_sizes=not listed)))
-    )
-    if not listed or found.known_bias is None:
-        return [said]
-    return [said, found.known_bias.table(None if everything else WORST)]
+    bias = found.known_bias if table else None
+    lines = map(filled, found.sentences(with_sizes=bias is None))
+    text = running_text(found.statements()) if everything else "\n".join(lines)
+    return [text] if bias is None else [text, bias.table(None if everything else WORST)]
 
 
 def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "what is wrong") -> Table:
@@ -46,9 +42,9 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "what is 
     Parameters
     ----------
     verdicts : mapping of str to Verdict or None
-        By sample; None where there is no verdict.
+        Verdicts by sample; None if there is no verdict.
     last : {"what is wrong", "largest bias"}
-        The last column.
+        Content of the last column.
     """
     asked = any(each is not None and each.p_matters is not None for each in verdicts.values())
     rows = []
@@ -58,8 +54,8 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "what is 
             continue
         matters = ["-" if found.p_matters is None else f"{found.p_matters:.2g}"] if asked else []
         ess = "-" if math.isnan(found.ess) else f"{found.ess:.0f}"
-        said = _worst_finding(found) if last == "what is wrong" else _largest_bias(found)
-        rows.append((name, found.label, f"{found.p:.2g}", *matters, ess, said))
+        text = _worst_finding(found) if last == "what is wrong" else _largest_bias(found)
+        rows.append((name, found.label, f"{found.p:.2g}", *matters, ess, text))
     columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", last)
     return Table("Can they be used?", columns, tuple(rows))
 
@@ -75,13 +71,16 @@ def _largest_bias(found: Verdict) -> str:
     return f"{worst.name}: {str(worst) or 'none'}" if worst is not None and worst.reliable else "not known"
 
 
-def unjudged_sentence(why: str) -> str:
+def unjudged_sentence(reason: str) -> str:
     """Return the reason why there is no verdict, as a sentence."""
-    return f"There is no verdict: {why}."
+    return f"There is no verdict: {reason}."
 
 
 def chosen_statements(found: Verdict, seed: int) -> list[Statement]:
-    """State the verdict on one seed's draws of the setting that a sweep chose: the best of those tried may be wrong."""
-    asked = "Can draws of the best setting be used?"
-    said = " ".join(filter(None, (f"Seed {seed}: {found.sentence}", found.modes_sentence)))
-    return [Statement("number", asked, said), Statement("limits", asked, found.untested_sentence, continues=True)]
+    """State the verdict on one seed's draws of the setting that a sweep chose."""
+    question = "Can draws of the best setting be used?"
+    text = " ".join(filter(None, (f"Seed {seed}: {found.sentence}", found.modes_sentence)))
+    return [
+        Statement("number", question, text),
+        Statement("limits", question, found.untested_sentence, continues=True),
+    ]

@@ -1,4 +1,4 @@
-"""Modes far apart, whose distance makes the unit, are told from heavy tails, funnels and correlation."""
+"""Distant modes, which determine the unit of a coordinate, have a warning; heavy tails and funnels have none."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,13 @@ from steinkit.blind_spots import far_apart
 from steinkit.units import Units
 
 
-def told(x, scores, units="own"):
+def warnings_for(x, scores, units="own"):
     points = sk.Sample(x).distinct()
     return tuple(far_apart(points, scores[points.first], Units.of(units, points)))
 
 
 def mixture(seed, n, apart, modes=2, shares=None):
-    """Draws of normal modes on a line with a further normal coordinate, and scores."""
+    """Return draws of normal modes on a line, with another normal coordinate, and their scores."""
     rng = np.random.default_rng(seed)
     centres = apart * np.arange(modes)
     shares = np.full(modes, 1.0 / modes) if shares is None else np.asarray(shares)
@@ -55,7 +55,7 @@ def correlated(rng, n):
 
 
 def late(rng, n):
-    """A chain that started far off."""
+    """Return a chain with a distant start."""
     x = rng.standard_normal((n, 2))
     x[: n // 10] += 40.0
     return x, -x
@@ -63,37 +63,37 @@ def late(rng, n):
 
 @pytest.mark.parametrize("n", [50, 200, 1000])
 @pytest.mark.parametrize("draws", [student, gamma, u_shaped, funnel, correlated, late])
-def test_what_has_one_mode_is_not_told(draws, n):
-    """Though a standard deviation times that of the score is as large as 70 or more in four of the six."""
-    assert sum(bool(told(*draws(np.random.default_rng(seed), n))) for seed in range(20)) == 0
+def test_unimodal_draws_have_no_warning(draws, n):
+    """In four of the six, the sd of the draws times that of the score is at least 70."""
+    assert sum(bool(warnings_for(*draws(np.random.default_rng(seed), n))) for seed in range(20)) == 0
 
 
 @pytest.mark.parametrize("n", [50, 200, 1000])
 @pytest.mark.parametrize(
-    ("apart", "modes", "shares", "wanted"),
+    ("apart", "modes", "shares", "expected"),
     [(6.0, 2, None, 0), (20.0, 2, None, 20), (400.0, 2, None, 20), (400.0, 2, [0.1, 0.9], 13), (50.0, 4, None, 18)],
 )
-def test_modes_are_told_from_about_twelve_of_their_deviations(n, apart, modes, shares, wanted):
-    """One of ten holds fewer than three of 50 draws in a ninth of the samples."""
-    found = [told(*mixture(seed, n, apart, modes, shares)) for seed in range(20)]
+def test_modes_have_a_warning_from_a_distance_of_about_twelve_sds(n, apart, modes, shares, expected):
+    """With weights of .1 and .9, a mode has fewer than three of 50 draws in a ninth of the samples."""
+    found = [warnings_for(*mixture(seed, n, apart, modes, shares)) for seed in range(20)]
     hits = sum(map(bool, found))
-    assert hits >= wanted
-    assert hits == 0 or wanted > 0
+    assert hits >= expected
+    assert hits == 0 or expected > 0
     assert all("in x1 (" in each[0] and "x2" not in each[0] for each in found if each)
 
 
-def test_units_that_were_given_are_their_users_business():
+def test_given_units_have_no_warning():
     x, scores = mixture(0, 200, 400.0)
-    assert told(x, scores)
-    assert not told(x, scores, "raw")
-    assert not told(x, scores, [1.0, 1.0])
-    assert not told(x[:5], scores[:5])
+    assert warnings_for(x, scores)
+    assert not warnings_for(x, scores, "raw")
+    assert not warnings_for(x, scores, [1.0, 1.0])
+    assert not warnings_for(x[:5], scores[:5])
 
 
-def test_scale_and_sign_of_a_coordinate_do_not_matter():
+def test_warning_does_not_depend_on_scale_and_sign():
     x, scores = mixture(1, 300, 30.0)
     for factor in (-1.0, 1e-5, -1e8):
-        assert told(factor * x, scores / factor) == told(x, scores)
+        assert warnings_for(factor * x, scores / factor) == warnings_for(x, scores)
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,13 @@ def test_scale_and_sign_of_a_coordinate_do_not_matter():
         lambda x, s: sk.thin(x, m=5, scores=s),
     ],
 )
-def test_whatever_is_in_standard_units_says_so(take):
+def test_measures_in_standard_units_have_the_warning(take):
     x, scores = mixture(2, 300, 100.0)
     with pytest.warns(sk.SteinkitWarning, match="groups far apart in x1"):
         take(x, scores)
 
 
-def test_within_far_modes_a_wrong_spread_is_missed_in_own_units_and_found_in_those_of_a_group():
-    """What the caution is about, and that its remedy helps."""
+def test_wrong_spread_within_modes_is_detected_in_the_units_of_a_group_only():
     x, scores = mixture(3, 1000, 400.0)
     centre = 400.0 * np.round(x[:, 0] / 400.0)
     wide = x.copy()

@@ -1,4 +1,4 @@
-"""Locations that are off only because another one is: shifts of correlated targets whose truth is known."""
+"""Shifts under correlation: only the coordinates that have moved are reported."""
 
 from types import SimpleNamespace
 
@@ -15,8 +15,8 @@ def flagged_locations(found):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("shifted", [0, 1])
-def test_under_correlation_only_the_coordinate_that_moved_is_flagged(seed, shifted):
-    """Mean scores of both are off, that of the other one nine tenths as far and the other way."""
+def test_only_the_shifted_coordinate_is_reported(seed, shifted):
+    """The mean score of the other coordinate is nine tenths as large, with the opposite sign."""
     target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.9], [0.9, 1.0]])
     x = target.sample(1000, np.random.default_rng(seed))
     x[:, shifted] += 0.25
@@ -26,15 +26,15 @@ def test_under_correlation_only_the_coordinate_that_moved_is_flagged(seed, shift
     assert flagged_locations(found) == {f"x{shifted + 1}": "too high"}
 
 
-def test_two_that_moved_are_both_flagged():
+def test_two_shifted_coordinates_are_reported():
     covariance = 0.7 + 0.3 * np.eye(5)
     target = sk.targets.Normal(np.zeros(5), covariance=covariance)
     x = target.sample(2000, np.random.default_rng(1)) + np.array([0.3, 0.0, -0.2, 0.0, 0.0])
     assert flagged_locations(sk.verdict(x, target)) == {"x1": "too high", "x3": "too low"}
 
 
-def test_a_skewed_target():
-    """Stein's identity holds for every target: log Gamma, and a normal coordinate that follows it."""
+def test_shifted_coordinate_of_a_skewed_target_is_reported():
+    """A logarithm of a gamma variable, and a normal coordinate that depends on it."""
     rng = np.random.default_rng(2)
     u = np.log(rng.gamma(3.0, size=4000))
     v = 2.0 * u + 0.5 * rng.standard_normal(4000)
@@ -51,7 +51,7 @@ def test_a_skewed_target():
         assert flagged_locations(sk.verdict(shifted, target)) == {f"x{j + 1}": "too high"}
 
 
-def test_faults_of_other_kinds_stay():
+def test_other_findings_remain():
     x = np.random.default_rng(3).standard_normal((2000, 2)) * np.array([1.0, 1.3]) + np.array([0.3, 0.0])
     found = sk.verdict(x, scores=-x)
     assert flagged_locations(found) == {"x1": "too high"}
@@ -59,14 +59,14 @@ def test_faults_of_other_kinds_stay():
 
 
 def scores_of(mean, loadings, n=400):
-    """Scores with exactly these means and with the covariance L L' of loadings L, with probabilities 1/n."""
+    """Return equally weighted scores with exactly these means and the covariance L L' of loadings L."""
     noise = np.random.default_rng(0).standard_normal((n, len(loadings)))
     independent = np.linalg.qr(noise - noise.mean(axis=0))[0] * np.sqrt(n)
     return SimpleNamespace(scores=independent @ np.transpose(loadings) + mean, shares=np.full(n, 1.0 / n))
 
 
-def test_one_that_explains_all_others_has_moved_though_chance_put_another_further_off():
-    """Five are correlated with the first by .9, and their mean scores are nine tenths of its own, but for the last."""
+def test_coordinate_that_explains_the_others_has_moved_although_another_has_a_larger_z_score():
+    """Five have a correlation of .9 with the first, and nine tenths of its mean score except for the last."""
     loadings = np.eye(6) * np.sqrt(0.19)
     loadings[:, 0] = 0.9
     loadings[0, 0] = 1.0
@@ -74,10 +74,10 @@ def test_one_that_explains_all_others_has_moved_though_chance_put_another_furthe
     assert moved(range(6), draws, np.ones(6), 3.0) == [0]
 
 
-def test_one_far_less_off_than_others_has_not_moved_though_it_explains_some_of_each():
-    """Five moved, and the sixth score is the sum of theirs and much noise, z = .745 of theirs."""
+def test_coordinate_with_a_small_z_score_has_not_moved_although_it_explains_a_part_of_the_others():
+    """Five have moved. The sixth score is the sum of theirs and noise; its z-score is .745 of theirs."""
     loadings = np.eye(6)
     loadings[5] = [1.0, 1.0, 1.0, 1.0, 1.0, np.sqrt(40.0)]
     draws = scores_of(0.5 * np.array([1.0, 1.0, 1.0, 1.0, 1.0, 5.0]), loadings)
     assert sorted(moved(range(6), draws, np.ones(6), 3.0)) == [0, 1, 2, 3, 4]
-    assert moved([3], draws, np.ones(1), 3.0) == [3]  # the numbers are those of the coordinates
+    assert moved([3], draws, np.ones(1), 3.0) == [3]

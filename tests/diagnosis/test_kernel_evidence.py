@@ -1,4 +1,4 @@
-"""The coordinates' parts of the squared kernel discrepancy, pair by pair from the definition of the Stein kernel."""
+"""Equivalent draws by the kernel discrepancy, from the definition of the Stein kernel."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import steinkit as sk
 
 
 def parts(x, s):
-    """Sums over all pairs, and over i = j, of each coordinate's part of the Stein kernel of (1 + |x - y|^2)^(-1/2)."""
+    """Return the sums of each coordinate's part of the Stein kernel over all pairs, and over i = j."""
     n, dim = x.shape
     pairs, diagonal = np.zeros(dim), np.zeros(dim)
     for i in range(n):
@@ -23,8 +23,8 @@ def parts(x, s):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_equivalent_draws_are_those_of_the_definition(weighted):
-    """By way of the kernel test's statistic, and of the discrepancy where weights leave no test; a draw is repeated."""
+def test_equivalent_draws_match_the_definition(weighted):
+    """From the statistic of the kernel test, and from the discrepancy of weighted draws; one draw is repeated."""
     x = np.random.default_rng(5).standard_normal((40, 3))
     x[7] = x[3]
     found = sk.verdict(x, scores=-x, weights=np.r_[2.0, np.ones(39)] if weighted else None)

@@ -1,4 +1,4 @@
-"""Slow changes beside noise: times against theory, and right chains that seldom change their region."""
+"""Slow mixing hidden by noise: autocorrelation times, and exact chains that rarely change their region."""
 
 import math
 
@@ -8,17 +8,11 @@ from scipy.signal import lfilter
 
 import steinkit as sk
 from steinkit import draws as draws_module
-from steinkit.autocorrelation import (
-    _batch_means,
-    _distinguishing_functions,
-    integrated_autocorrelation_times,
-    long_run_times,
-    slowest_change,
-)
+from steinkit.autocorrelation import integrated_autocorrelation_times, long_run_times, slowest_change
 
 
 def switching(seed, n, flip, kind):
-    """Exact draws of one of two normal distributions about one centre, which change places now and then."""
+    """Return a chain of exact draws that switches between two normal distributions with the same center."""
     rng = np.random.default_rng(seed)
     region = (np.cumsum(rng.random(n) < flip) + seed) % 2
     if kind == "correlations":
@@ -40,7 +34,7 @@ def deviations(values):
 
 
 @pytest.mark.parametrize("share", [0.02, 0.05])
-def test_a_slow_part_below_the_noise_is_in_the_time(share):
+def test_time_includes_a_slow_part_below_the_noise(share):
     rng, n, flip = np.random.default_rng(0), 4000, 0.01
     signs = 1.0 - 2.0 * ((np.cumsum(rng.random((200, n)) < flip, axis=1) + rng.integers(2, size=(200, 1))) % 2)
     values = deviations(math.sqrt(share) * signs + math.sqrt(1.0 - share) * rng.standard_normal((200, n)))
@@ -49,7 +43,7 @@ def test_a_slow_part_below_the_noise_is_in_the_time(share):
     assert integrated_autocorrelation_times(values, [slice(0, n)]).mean() < 0.6 * theory
 
 
-def test_times_of_what_has_no_slow_part_stay_as_they_are():
+def test_times_without_a_slow_part_are_unchanged():
     rng = np.random.default_rng(1)
     white = deviations(rng.standard_normal((300, 1000)))
     quick = deviations(lfilter([1.0], [1.0, -0.8], rng.standard_normal((300, 1000)), axis=1))
@@ -61,7 +55,7 @@ def test_times_of_what_has_no_slow_part_stay_as_they_are():
 
 
 @pytest.mark.parametrize("kind", ["correlations", "scales"])
-def test_regions_that_no_coordinate_tells_apart_are_seen_to_last(kind):
+def test_regions_that_no_coordinate_separates_are_slow(kind):
     n, flip = 10_000, 0.01
     found = []
     for seed in range(5):
@@ -72,57 +66,42 @@ def test_regions_that_no_coordinate_tells_apart_are_seen_to_last(kind):
     assert 1.0 / flip < np.mean(found) < 1.6 / flip  # the indicator's time is 99, and its batches add to it
 
 
-def test_sides_of_a_symmetric_target_are_seen_to_last():
-    """Draws stay on a side for 100 on average; their distances from the centre are independent."""
+def test_sides_of_a_symmetric_target_are_slow():
+    """Draws stay on a side for 100 draws on average; their distances from the center are independent."""
     rng, n, flip = np.random.default_rng(6), 10_000, 0.01
     x = (1.0 - 2.0 * (np.cumsum(rng.random(n) < flip) % 2))[:, None] + 0.1 * rng.standard_normal((n, 1))
     assert 0.5 / flip < slowest_change(x, -x, [slice(0, n)]) < 2.0 / flip
 
 
-@pytest.mark.parametrize("dim", [1, 3, 31])
-def test_functions_that_tell_regions_apart_are_counted_as_their_level_is_shared(dim):
-    x = np.random.default_rng(7).standard_normal((100, dim))
-    found = np.concatenate(list(_distinguishing_functions(x, -x)))
-    assert len(found) == dim + 2 + dim * (dim + 1) // 2
-
-
 @pytest.mark.parametrize(("n", "dim"), [(120, 10), (150, 50), (1000, 3)])
-def test_independent_draws_change_at_once(n, dim):
+def test_independent_draws_have_a_time_of_one(n, dim):
     found = [slowest_change(x, -x, [slice(0, n)]) for x in np.random.default_rng(n).standard_normal((10, n, dim))]
-    assert sorted(found)[-2] == 1.0  # but for chance
+    assert sorted(found)[-2] == 1.0  # one may exceed it by chance
 
 
-def test_the_time_of_many_functions_is_no_extreme_of_their_noise():
-    """A chain that stays where it is, so that all 529 functions have the time 19."""
+def test_time_of_many_functions_is_not_an_extreme_of_their_noise():
+    """All 529 functions of a lazy chain have the time 19."""
     rng, n, dim, stay = np.random.default_rng(2), 2000, 31, 0.9
     x = rng.standard_normal((n, dim))
     x = x[np.maximum.accumulate(np.where(rng.random(n) < stay, 0, np.arange(n)))]
     assert 15.0 < slowest_change(x, -x, [slice(0, n)]) < 45.0  # their largest is above 60
 
 
-def test_batches_stay_within_their_chains():
-    chains, values = [slice(0, 21), slice(21, 22), slice(22, 64)], np.arange(64.0)[None]
-    levels = list(_batch_means(values, chains))
-    assert [length for length, _, _ in levels] == [1, 2]  # the next has fewer than sixteen
-    assert levels[1][1][0].tolist() == [*np.arange(0.5, 20.0, 2.0), *np.arange(22.5, 64.0, 2.0)]
-    assert levels[1][2] == [slice(0, 10), slice(10, 31)]
-
-
-def test_chains_too_short_for_neighbours_show_no_change():
+def test_chains_of_one_draw_have_a_time_of_one():
     x = np.random.default_rng(3).standard_normal((300, 2))
     singles = [slice(k, k + 1) for k in range(300)]
     assert slowest_change(x, -x, singles) == 1.0
     assert long_run_times(deviations(x.T), singles).tolist() == [1.0, 1.0]
 
 
-def test_what_is_constant_up_to_rounding_does_not_change():
+def test_rounding_errors_have_a_time_of_one():
     x = np.random.default_rng(4).standard_normal((500, 3))
     assert slowest_change(x, np.full((500, 3), 1.0 / 3.0), [slice(0, 500)]) == 1.0
 
 
 @pytest.mark.parametrize("kind", ["correlations", "scales"])
-def test_right_chains_that_seldom_change_their_region_are_not_accused(kind):
-    """Regions last for 200 of 1000 draws: what chance made of their shares looks like a bias."""
+def test_exact_chains_that_rarely_change_their_region_are_not_rejected(kind):
+    """Regions last for 200 of 1000 draws, and their random proportions resemble a bias."""
     chains = [switching(seed, 1000, 0.005, kind) for seed in range(7)]
     found = [sk.verdict(x, scores=scores) for x, scores in chains]
     assert any(each.p <= 0.05 for each in found)
@@ -130,20 +109,20 @@ def test_right_chains_that_seldom_change_their_region_are_not_accused(kind):
     assert not any(each.is_biased for each in found)
 
 
-def test_moments_of_longer_ones_have_standard_errors_to_match(monkeypatch):
+def test_moments_of_slow_chains_have_larger_standard_errors(monkeypatch):
     chains = [switching(seed, 5000, 0.005, "correlations") for seed in range(30)]
 
-    def accused():
+    def rejections():
         samples = [sk.Sample(x, scores=scores) for x, scores in chains]
         return sum(sk.moment_stein_discrepancy(each).p_value <= 0.01 for each in samples)
 
-    assert accused() <= 2
+    assert rejections() <= 2
     monkeypatch.setattr(draws_module, "long_run_times", integrated_autocorrelation_times)
-    assert accused() > 6
+    assert rejections() > 6
 
 
-def test_an_axis_along_which_draws_only_alternate_is_a_slow_change():
-    """Of the two axes of a correlated normal one alternates between places that last for a hundred draws."""
+def test_alternation_along_an_axis_is_slow():
+    """Along one of two axes, draws alternate between two points that change slowly."""
     rng, n = np.random.default_rng(6), 1000
     u = rng.standard_normal((n, 2))
     for t in range(1, n):
@@ -155,8 +134,8 @@ def test_an_axis_along_which_draws_only_alternate_is_a_slow_change():
     assert not found.is_biased
 
 
-def test_chains_that_disagree_are_judged():
-    """One chain that is wider than the others is no slow change of all: nothing hides that all are off."""
+def test_biased_chains_that_disagree_are_rejected():
+    """One chain is wider than the others, and all are shifted."""
     x = np.random.default_rng(0).standard_normal((4, 500, 2))
     x[0] *= 1.5
     x += 3.0
@@ -165,10 +144,10 @@ def test_chains_that_disagree_are_judged():
     assert found.effective_draws > 1000.0
 
 
-def test_one_wrong_chain_of_several_is_found():
-    accused = 0
+def test_one_biased_chain_of_several_is_detected():
+    rejected = 0
     for seed in range(6):
         x = np.random.default_rng(seed).standard_normal((8, 1000, 5))
         x[0, :, :2] *= 1.5
-        accused += sk.verdict(x, scores=-x).is_biased
-    assert accused >= 3
+        rejected += sk.verdict(x, scores=-x).is_biased
+    assert rejected >= 3

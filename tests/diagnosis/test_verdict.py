@@ -1,16 +1,14 @@
-"""The verdict on samples whose truth is known: right, slow, narrow, shifted, without dependence, weighted."""
+"""The verdict on exact and biased samples: slow, narrow, shifted, without dependence, weighted, multimodal."""
 
 import json
 import math
-import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
-from steinkit.diagnosis.verdict import _effective_draws, _Tests
+from steinkit.diagnosis.verdict import shared_level
 from steinkit.diagnosis.verdict_result import combined
 from steinkit.samplers import rwmh
 
@@ -23,11 +21,11 @@ def normal(seed, shape):
 
 
 @pytest.mark.parametrize("dim", [1, 3, 10])
-def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
+def test_exact_samples_pass(dim):
     found = sk.verdict(normal(dim, (1000, dim)), sk.targets.Normal(0.0, dim=dim))
     assert not found.is_biased
     assert found.findings == ()
-    assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
+    assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n for d = 2
     parts = (found.p_moments / 0.3, found.p_bounded / 0.27, found.p_sliced / 0.23, found.p_ksd / 0.2)
     parts += (found.p_invariance / 0.4,)
     assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
@@ -41,34 +39,32 @@ def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
         ((0.9, 0.9, 0.0023, 0.9), 0.01),
         ((0.9, 0.9, 0.9, 0.002), 0.01),
         ((0.003, 0.9, 0.0023, 0.0002), 0.001),
-        ((0.003, 0.9, 0.9, None), 0.008),  # the kernel test's share goes to the others
+        ((0.003, 0.9, 0.9, None), 0.008),  # the share of the kernel test is distributed
         ((0.9, 0.0027, 0.9, None), 0.008),
         ((0.9, 0.9, 0.0023, None), 0.008),
         ((0.9, 0.9, 0.9, 0.9), 1.0),
     ],
 )
-def test_p_is_bonferronis_with_shares_of_the_level(p_values, p):
-    three = [SimpleNamespace(p_value=each) for each in p_values[:3]]
-    ksd = dict(zip(["ksd"], p_values[3:], strict=False))
-    assert combined(_Tests(*three, None, None, 100.0).results(ksd)) == pytest.approx(p, rel=1e-12)
+def test_tests_share_the_level(p_values, p):
+    tests = shared_level(dict(zip(("moments", "bounded", "sliced", "ksd"), p_values, strict=True)))
+    assert combined(tests) == pytest.approx(p, rel=1e-12)
 
 
 @pytest.mark.parametrize(("carrying", "enough"), [(99, False), (130, True)])
-def test_a_hundred_effective_draws_are_enough(carrying, enough):
-    """Of weighted draws it is Kish's effective size, here the number that carry the weight, over a time of about 1."""
+def test_a_hundred_effective_draws_are_required(carrying, enough):
+    """For weighted draws this is Kish's effective size, here about the number of draws with weight."""
     x = normal(1, (400, 2)) + 0.8
     weights = np.where(np.arange(400) < carrying, 1.0, 1e-12)
     found = sk.verdict(x, scores=-x, weights=weights)
     assert 0.75 * carrying < found.effective_draws <= carrying
     assert found.p < found.level
     assert (found.enough_draws, found.is_biased) == (enough, enough)
-    assert ("100 effective draws" in " ".join(found.warnings)) is not enough
 
 
 @pytest.mark.parametrize("dim", [2, 3, 10])
 @pytest.mark.parametrize("unit", [0.01, 1.0])
-def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
-    """The graph discrepancy prefers it to a right one from three dimensions on."""
+def test_narrow_sample_is_rejected_in_any_units(dim, unit):
+    """From three dimensions on, the graph discrepancy prefers this sample to an exact one."""
     x = 0.5 * unit * normal(0, (1000, dim))
     found = sk.verdict(x, scores=-x / unit**2)
     assert found.is_biased
@@ -77,21 +73,21 @@ def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
     assert found.ksd_equivalent_draws < 200.0 < found.ess
 
 
-def test_a_slow_chain_is_not_taken_for_a_biased_one():
-    """Effective size about 100 of 2000 draws; ten chains, of which one may be accused."""
-    accused = 0
+def test_slow_exact_chains_pass():
+    """The effective size is about 100 of 2000 draws. One of ten chains may be rejected."""
+    rejected = 0
     for seed in range(10):
         x = normal(seed, (2000, 2))
         for t in range(1, len(x)):
             x[t] = 0.9 * x[t - 1] + np.sqrt(0.19) * x[t]
         found = sk.verdict(x, scores=-x)
-        accused += found.is_biased
+        rejected += found.is_biased
         assert found.ess < 250.0
-    assert accused <= 1
+    assert rejected <= 1
 
 
-def test_a_chain_that_seldom_crosses_between_modes_is_not_judged():
-    """Within a mode it looks quick to the tests, and its share of each mode, which is chance, like a bias."""
+def test_chain_that_rarely_crosses_between_modes_is_not_rejected():
+    """It mixes fast within a mode, and its random proportion of each mode resembles a bias."""
     target = sk.targets.MixturePosterior()
     walks = (
         rwmh(target, proposal_scale=0.2, draws=1000, start=start, seed=[k])
@@ -101,43 +97,41 @@ def test_a_chain_that_seldom_crosses_between_modes_is_not_judged():
     assert sum(each.p <= each.level for each in found) > 1
     assert sum(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found) > 1
     assert not any(each.is_biased for each in found)
-    assert sum(each.effective_draws < 30.0 for each in found) > 4  # the others have not crossed at all
+    assert sum(each.effective_draws < 30.0 for each in found) > 4  # the others do not cross
 
 
 @pytest.mark.parametrize(("n", "dim"), [(150, 10), (150, 50), (300, 50)])
-def test_a_hundred_independent_draws_are_enough_in_every_dimension(n, dim):
-    """The least of many estimates of effective size is far below each of them."""
+def test_independent_draws_are_sufficient_in_every_dimension(n, dim):
     x = normal(n + dim, (n, dim))
     assert sk.verdict(x, scores=-x).enough_draws
 
 
-def test_a_short_chain_beside_long_ones_silences_nobody():
+def test_short_chain_does_not_prevent_a_rejection():
     x = 0.5 + normal(9, (2010, 2))
     found = sk.verdict(sk.Sample(x, scores=-x, chain=np.repeat([0, 1, 2], [1000, 1000, 10])))
     assert found.is_biased
 
 
-def test_draws_without_weight_do_not_count():
+def test_draws_with_weight_zero_do_not_prevent_a_rejection():
     x = normal(10, (1200, 2)) + 0.3
     x[:200] += np.linspace(20.0, 0.0, 200)[:, None]
     weights = np.repeat([0.0, 1.0], [200, 1000])
     assert sk.verdict(x, scores=-x, weights=weights).is_biased
 
 
-def test_one_slow_coordinate_does_not_excuse_the_others():
+def test_slow_coordinate_does_not_prevent_a_rejection():
     x = normal(11, (2000, 5))
     x[:, 0] = lfilter([math.sqrt(1.0 - 0.95**2)], [1.0, -0.95], x[:, 0])
     x[:, 3] += 1.0
     assert sk.verdict(x, scores=-x).is_biased
 
 
-def test_a_short_chain_accuses_nobody():
+def test_too_few_draws_are_not_rejected():
     x = normal(0, (60, 2)) + 1.0
     found = sk.verdict(x, scores=-x)
     assert not found.enough_draws
     assert not found.is_biased
     assert found.findings == ()
-    assert "100 effective draws" in " ".join(found.warnings)
 
 
 @pytest.mark.parametrize(
@@ -148,17 +142,17 @@ def test_a_short_chain_accuses_nobody():
         (lambda x: np.column_stack([np.roll(x[:, 0], 1), x[:, 1]]), "dependence", {"x1", "x2"}, "correlation too weak"),
     ],
 )
-def test_what_is_wrong_under_correlation_is_named(wrong, kind, coordinates, direction):
+def test_findings_under_correlation(wrong, kind, coordinates, direction):
     found = sk.verdict(wrong(CORRELATED.sample(1000, np.random.default_rng(1))), CORRELATED)
     assert found.is_biased
     worst = found.findings[0]
     assert (worst.kind, worst.direction) == (kind, direction)
     assert set(worst.parameters) <= coordinates
     if kind == "location":
-        assert worst.parameters == ("x1",)  # the one that was moved
+        assert worst.parameters == ("x1",)
 
 
-def test_dependence_that_is_too_strong():
+def test_findings_on_a_wrong_correlation():
     target = sk.targets.Normal([0.0, 0.0])
     found = sk.verdict(CORRELATED.sample(1000, np.random.default_rng(2)), target)
     assert (found.findings[0].kind, found.findings[0].direction) == ("dependence", "correlation too strong")
@@ -167,7 +161,7 @@ def test_dependence_that_is_too_strong():
     assert sk.verdict(turned, CORRELATED).findings[0].direction == "correlation of wrong sign"
 
 
-def test_units_of_the_coordinates_do_not_matter():
+def test_verdict_does_not_depend_on_units():
     x, scale = 1.05 * normal(3, (800, 3)), np.array([1e-3, 1.0, 400.0])
     one, other = sk.verdict(x, scores=-x), sk.verdict(x * scale, scores=-x / scale)
     assert other.p == pytest.approx(one.p, rel=1e-6)
@@ -175,32 +169,7 @@ def test_units_of_the_coordinates_do_not_matter():
     assert [each.parameters for each in other.findings] == [each.parameters for each in one.findings]
 
 
-def test_a_start_far_off_is_told_from_bias():
-    x = normal(4, (4, 1000, 2))
-    x[:, :40] += 4.0
-    found = sk.verdict(x, scores=-x)
-    assert found.burn_in is not None
-    assert found.burn_in > found.level
-    assert sk.verdict(normal(5, (4, 1000, 2)), scores=-normal(5, (4, 1000, 2))).burn_in is None
-    everywhere = normal(6, (4, 1000, 2)) + 0.5
-    assert sk.verdict(everywhere, scores=-everywhere).burn_in is None
-
-
-def test_a_start_that_takes_all_effective_draws_is_told():
-    x = normal(1, (1000, 2))
-    x[:100] += np.linspace(4.0, 0.0, 100)[:, None]
-    found = sk.verdict(x, scores=-x)
-    assert not found.enough_draws
-    assert not found.is_biased
-    assert found.burn_in is not None
-    assert "remove the first tenth of every chain" in found.sentence
-    slow = lfilter([math.sqrt(1.0 - 0.97**2)], [1.0, -0.97], normal(2, (1500, 2)), axis=0)[500:]  # and right
-    judged = sk.verdict(slow, scores=-slow)
-    assert not judged.enough_draws
-    assert judged.burn_in is None
-
-
-def test_weighted_draws_are_judged_without_the_kernel_test():
+def test_weighted_draws_have_no_kernel_test():
     wide, target = sk.targets.Normal([0.0, 0.0], covariance=2.0), sk.targets.Normal([0.0, 0.0])
     x = wide.sample(4000, np.random.default_rng(5))
     weights = np.exp(target.log_density(x) - wide.log_density(x))
@@ -210,27 +179,27 @@ def test_weighted_draws_are_judged_without_the_kernel_test():
     assert sk.verdict(x, target).is_biased
 
 
-def test_a_bounded_target():
+def test_bounded_target():
     target = sk.targets.Gamma([1.0, 3.0])
     rng = np.random.default_rng(6)
     assert not sk.verdict(target.sample(1000, rng), target).is_biased
     assert sk.verdict(1.4 * target.sample(1000, rng), target).is_biased
 
 
-def test_the_document_is_json_and_keeps_the_contracts_keys():
+def test_document_is_json_with_stable_keys():
     document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic", "p_modes",
         "decided_by", "level", "looks", "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent",
-        "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "findings",
-        "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
+        "bfmi", "draws", "effective_draws", "enough_draws", "matters", "p_matters", "findings", "bias", "modes",
+        "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["findings"][0]) == ["kind", "parameters", "direction", "z", "size", "source", "explained_by"]
 
 
 @pytest.mark.parametrize(("scale", "looks"), [(1.1, 6), (1.1, np.int64(3)), (1.0, 50)])
-def test_looks_multiply_the_verdicts_own_p_values_alone(scale, looks):
+def test_looks_multiply_p_and_p_matters(scale, looks):
     x = scale * normal(7, (500, 2))
     once, often = (sk.verdict(x, scores=-x, matters=0.05, looks=each) for each in (1, looks))
     assert 1e-6 < once.p < 1.0
@@ -238,66 +207,32 @@ def test_looks_multiply_the_verdicts_own_p_values_alone(scale, looks):
     assert often.p_matters == min(1.0, looks * once.p_matters)
     assert (often.p_moments, often.p_sliced, often.p_ksd) == (once.p_moments, once.p_sliced, once.p_ksd)
     assert json.loads(json.dumps(often.to_dict()))["looks"] == looks
-    assert f"times {looks} looks" in often.summary()
 
 
-def test_looks_may_turn_an_accusation():
+def test_looks_may_prevent_a_rejection():
     x = 1.1 * normal(7, (500, 2))
     once = sk.verdict(x, scores=-x)
     assert sk.verdict(x, scores=-x, level=2.0 * once.p).is_biased
     assert not sk.verdict(x, scores=-x, level=2.0 * once.p, looks=3).is_biased
 
 
-def test_looks_do_not_excuse_the_first_draws():
-    x = normal(4, (4, 1000, 2))
-    x[:, :40] += 4.0
-    assert sk.verdict(x, scores=-x, looks=6).burn_in == sk.verdict(x, scores=-x).burn_in
-
-
-@pytest.mark.parametrize(("looks", "told"), [(1, True), (6, False)])
-def test_looks_multiply_the_p_value_that_accuses_the_start(looks, told):
-    """That is .0058."""
-    x = normal(5, (4, 1000, 2))
-    x[:, :100] += 0.16
-    assert (sk.verdict(x, scores=-x, looks=looks).burn_in is not None) is told
-
-
-@pytest.mark.parametrize(("n", "told"), [(100, False), (300, True)])
-def test_a_start_is_told_where_the_rest_are_enough_to_judge(n, told):
-    """Ninety independent draws are not, whatever they say."""
-    x = normal(3, (n, 2))
-    x[: n // 10] += 100.0
-    assert (sk.verdict(x, scores=-x).burn_in is not None) is told
-
-
-@pytest.mark.parametrize(
-    ("of_moments", "of_slices", "of_slowest", "found"),
-    [(80.0, 300.0, 500.0, 80.0), (300.0, 80.0, 500.0, 80.0), (300.0, 400.0, 29.9, 29.9), (300.0, 400.0, 30.0, 300.0)],
-)
-def test_effective_draws_are_the_fewest_of_both_tests_or_of_a_very_slow_change(
-    of_moments, of_slices, of_slowest, found
-):
-    moments, sliced = (SimpleNamespace(n_effective=each) for each in (of_moments, of_slices))
-    assert _effective_draws(moments, sliced, SimpleNamespace(of_slowest_change=of_slowest)) == found
-
-
 @pytest.mark.parametrize("looks", [0, -2, True, 2.0, 1.5, "6", None, 1_000_001])
-def test_what_is_no_number_of_looks_is_refused(looks):
+def test_invalid_number_of_looks_is_rejected(looks):
     x = normal(0, (50, 1))
-    with pytest.raises(sk.UsageError, match="looks must be"):
+    with pytest.raises(sk.UsageError, match="looks"):
         sk.verdict(x, scores=-x, looks=looks)
 
 
-def test_the_number_that_misled_is_neither_said_nor_shown():
+def test_equivalent_draws_are_in_the_document_only():
     found = sk.verdict(0.5 * normal(0, (1000, 2)), sk.targets.Normal([0.0, 0.0]))
     assert f"{found.ksd_equivalent_draws:.0f}" not in repr(found) + found.summary()
 
 
 @pytest.mark.parametrize(
     ("seed", "level", "kind"),
-    [(9, 0.2, "location"), (3, 0.01, "shape")],  # p-values of .10 by moments alone, and of .035 by slices alone
+    [(9, 0.2, "location"), (3, 0.01, "shape")],  # p = .10 by moments alone, and .035 by slices alone
 )
-def test_what_would_accuse_by_itself_at_the_level_or_at_a_twentieth_is_named(seed, level, kind):
+def test_findings_alone_have_p_values_of_the_level_or_a_twentieth(seed, level, kind):
     x = normal(seed, (500, 2))
     x[:, 0] += 0.13
     found = sk.verdict(x, scores=-x, level=level)
@@ -305,28 +240,28 @@ def test_what_would_accuse_by_itself_at_the_level_or_at_a_twentieth_is_named(see
     assert [(each.kind, each.parameters) for each in found.findings] == [(kind, ("x1",))]
 
 
-def test_a_level_that_is_none():
+def test_invalid_level_is_rejected():
     with pytest.raises(sk.UsageError, match="level"):
         sk.verdict(normal(0, (50, 1)), scores=normal(0, (50, 1)), level=1.5)
 
 
 @pytest.mark.parametrize("shift", [1.0, 10.0, 1e4])
-def test_the_worse_a_sample_the_surer_the_verdict(shift):
-    """What the halves learn differs in the mean wherever draws are wrong: that is no autocorrelation."""
+def test_large_shifts_are_rejected(shift):
+    """The difference between the halves does not count as autocorrelation."""
     x = normal(1, (1000, 3)) + shift
     found = sk.verdict(x, scores=-x)
     assert found.is_biased
     assert found.sliced.n_effective > 500.0
 
 
-def test_many_right_draws_are_as_far_off_as_they_are_many():
+def test_equivalent_draws_of_a_large_sample():
     x = normal(8, (6000, 2))
     found = sk.verdict(x, scores=-x)
-    assert found.ksd_equivalent_draws > 4500.0  # more than enter the kernel test
-    assert "4000 of the 6000 draws" in " ".join(found.warnings)
+    assert found.ksd_equivalent_draws > 4500.0  # the kernel test uses 4000
+    assert "4000" in " ".join(found.warnings)
 
 
-def test_chains_whose_rows_alternate_are_all_in_the_kernel_test():
+def test_alternating_rows_of_chains_do_not_matter():
     x = normal(9, (2, 4100, 1))
     x[1] += 0.5
     apart, chain = x.reshape(8200, 1), np.arange(2).repeat(4100)
@@ -338,12 +273,12 @@ def test_chains_whose_rows_alternate_are_all_in_the_kernel_test():
 
 
 @pytest.mark.parametrize("unit", [1e-250, 1e-160, 1e160, 1e250])
-def test_units_may_be_of_any_size(unit):
+def test_units_may_be_very_small_or_large(unit):
     x = normal(3, (500, 2))
     assert sk.verdict(x * unit, scores=-x / unit).p == pytest.approx(sk.verdict(x, scores=-x).p, rel=1e-6)
 
 
-def test_a_coordinate_that_never_changes_is_refused_though_its_mean_is_rounded():
+def test_constant_coordinate_is_rejected():
     x = normal(0, (500, 2))
     x[:, 1] = 3.3
     assert np.full(500, 1 / 500) @ x[:, 1] != 3.3
@@ -353,7 +288,7 @@ def test_a_coordinate_that_never_changes_is_refused_though_its_mean_is_rounded()
 
 
 @pytest.mark.parametrize("lengths", [[1, 300], [300, 1], [3, 300], [2, 300, 3], [1] * 300, [3] * 100])
-def test_chains_of_any_length_are_judged(lengths):
+def test_chains_may_have_any_length(lengths):
     x = normal(3, (sum(lengths), 2))
     sample = sk.Sample(x, scores=-x, chain=np.repeat(np.arange(len(lengths)), lengths))
     found = sk.verdict(sample)
@@ -363,8 +298,8 @@ def test_chains_of_any_length_are_judged(lengths):
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.7, 1e-98])
-def test_features_that_hardly_change_have_finite_z_scores(slope):
-    """A score that is the same at all draws, as of an exponential density whose bounds were forgotten."""
+def test_constant_scores_have_finite_z_scores(slope):
+    """An exponential density without its bounds has such a score."""
     x = normal(2, (512, 2))
     found = sk.verdict(x, scores=slope + 0.0 * x)
     assert found.is_biased
@@ -374,7 +309,7 @@ def test_features_that_hardly_change_have_finite_z_scores(slope):
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
 
 
-def test_what_preparation_noted_is_kept():
+def test_notes_of_the_preparation_are_warnings():
     x = normal(2, (200, 2))
     weights = np.ones(200)
     weights[:20] = 0.0
@@ -385,20 +320,19 @@ def test_what_preparation_noted_is_kept():
     assert "draw numbers of the sample repeat" in noted
 
 
-def test_one_draw_far_from_all_others_is_told():
+def test_outlier_has_a_warning():
     x = normal(2, (500, 2))
     assert sk.verdict(x, scores=-x).warnings == ()
-    x[1] = x[0]  # draws are counted as they were given
+    x[1] = x[0]  # numbers of draws are those of the given sample
     x[400, 1] = 1e9
     found = sk.verdict(x, scores=-x)
     assert "draw 401 contributes 100% of the variance of x2" in " ".join(found.warnings)
     assert not found.is_biased
-    assert "may hide" in found.sentence
-    assert found.to_dict()["hiding"] == [each for each in found.warnings if "contributes" in each]
+    assert found.to_dict()["hiding"] == [each for each in found.warnings if "makes up" in each]
 
 
-def test_draws_that_only_their_units_make_equal_are_no_contradiction():
-    """Two of half-normal draws close to the bound, and neighbouring floating-point numbers."""
+def test_draws_that_are_equal_after_rounding_are_merged():
+    """Two half-normal draws are close to the bound, and others are adjacent floating-point numbers."""
     x = np.abs(normal(12, (500, 1)))
     x[7], x[11] = 1e-80, 0.0
     x[250:] = np.nextafter(x[:250], np.inf)
@@ -409,34 +343,34 @@ def test_draws_that_only_their_units_make_equal_are_no_contradiction():
     assert sk.verdict(near, sk.targets.Gamma(0.05)).ksd_equivalent_draws > 100.0
 
 
-def test_draws_that_crowd_at_a_bound_keep_their_distances_from_it():
-    """Half of them lie nearer than 1e-16 standard deviations to zero, where scores are up to 1e90."""
+def test_draws_near_a_bound_keep_their_distance_from_it():
+    """Half of them are within 1e-16 standard deviations of zero, with scores up to 1e90."""
     target = sk.targets.Gamma(0.05, dim=2)
     found = sk.verdict(target.sample(1000, np.random.default_rng(1)), target)
     locations = [z for feature, _, z in found.moments.largest(10) if feature.kind == "location"]
-    assert max(map(abs, locations)) < 5.0  # 20 and more where distances are rounded
+    assert max(map(abs, locations)) < 5.0  # at least 20 with rounded distances
     assert found.p_sliced > 0.01
 
 
 @pytest.mark.parametrize(("draws", "dim", "spans"), [(12, 11, True), (12, 12, False), (12, 20, False)])
-def test_draws_that_are_fewer_than_coordinates_are_told(draws, dim, spans):
+def test_fewer_draws_than_coordinates_have_a_warning(draws, dim, spans):
     x = normal(13, (draws, dim))
     told = " ".join(sk.verdict(np.repeat(x, 2, axis=0), scores=-np.repeat(x, 2, axis=0)).warnings)
-    assert (f"{draws} distinct draws do not span {dim} dimensions" in told) is not spans
+    assert ("do not span" in told) is not spans
 
 
-def test_a_kernel_test_that_cannot_be_had_is_left_out_aloud():
-    """Of 9001 draws it takes 4000, evenly spread: none of the two that differ from the others."""
+def test_impossible_kernel_test_has_a_warning():
+    """The 4000 evenly spread draws of the test are equal."""
     x = np.zeros((9001, 1))
     x[1], x[8999] = 1.0, -1.0
     found = sk.verdict(x, scores=-x)
     assert found.p_ksd is None
-    assert "the kernel test was omitted: " in " ".join(found.warnings)
+    assert "kernel test" in " ".join(found.warnings)
 
 
 @pytest.mark.parametrize(("chains", "n"), [(4, 200), (5, 1000)])
-def test_the_order_of_chains_changes_nothing(chains, n):
-    """Also where the kernel's part takes 4000 of the draws."""
+def test_order_of_chains_does_not_matter(chains, n):
+    """Also if the kernel test uses 4000 of the draws."""
     x = normal(21, (chains, n, 3))
     x[:, 1:] = 0.8 * x[:, 1:] - 0.6 * x[:, :-1]
     first, turned = sk.verdict(x, scores=-x), sk.verdict(x[::-1], scores=-x[::-1])
@@ -447,7 +381,7 @@ def test_the_order_of_chains_changes_nothing(chains, n):
 
 
 def two_modes(shares, n=1000, seed=31):
-    """Normal modes 10 apart, of which half and half is right, in these shares."""
+    """Return draws of two normal modes in these proportions, and a target with equal weights."""
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((n, 2))
     points[:, 0] += 10.0 * (rng.random(n) < shares[1])
@@ -458,20 +392,16 @@ UNTESTED_MODES = "weights of separate modes"
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")
-def test_wrong_shares_of_modes_are_accused_where_there_is_a_density():
+def test_wrong_mode_weights_are_rejected_with_a_density():
     points, target = two_modes([0.72, 0.28])
     found = sk.verdict(points, target)
     assert found.is_biased
     assert found.p == pytest.approx(5.0 * found.modes.p, rel=1e-9, abs=0.0)
-    assert re.search(
-        r"(?i)modes 7\d\.\d:2\d\.\d, right (49\.\d:50\.\d|50\.\d:49\.\d|50\.0:50\.0) ± 0\.\d points", found.sentence
-    )
-    assert "`steinkit repair` reweights the modes" in found.sentence
+    assert found.modes.clause in found.sentence
     assert found.bias.method == "modes"
     assert found.bias.reliable.all()
     assert abs(found.bias.mean[0] - 5.0) < found.bias.mean_margin[0] * found.bias.sd[0]
     assert found.bias.sd[0] == pytest.approx(math.sqrt(26.0), rel=0.02)
-    assert "x1: mean 0.4" in found.sentence
     assert UNTESTED_MODES not in found.to_dict()["not_tested"]
     assert found.to_dict()["p_modes"] == found.modes.p
     blind = sk.verdict(points, scores=target.score(points))
@@ -482,31 +412,27 @@ def test_wrong_shares_of_modes_are_accused_where_there_is_a_density():
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")
-def test_wrong_shares_hide_no_other_fault():
+def test_wrong_mode_weights_do_not_hide_other_findings():
     points, target = two_modes([0.72, 0.28])
     points[:, 1] *= 1.3
     found = sk.verdict(points, target)
-    weights = r"7\d\.\d:2\d\.\d, right \d+\.\d:\d+\.\d ± 0\.\d points; and x2 is too wide"
-    assert re.search(weights, found.sentence)
-    assert "Findings: x2 is too wide" in found.summary()
-    repaired = sk.repair(points, target)
-    assert any(
-        "within the modes the draws are as they were, and some biases remain" in said for said in repaired.warnings
-    )
+    assert found.decided_by == "modes"
+    assert ("x2",) in {each.parameters for each in found.findings}
+    assert any("within the modes" in each for each in sk.repair(points, target).warnings)
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")
-def test_right_shares_leave_the_verdict_as_it_is():
+def test_exact_multimodal_draws_pass():
     points, target = two_modes([0.5, 0.5])
     found = sk.verdict(points, target)
     assert found.modes.p > 0.2
     parts = (found.p_moments / 0.3, found.p_bounded / 0.27, found.p_sliced / 0.23, found.p_ksd / 0.2)
     parts += (found.p_dependence / 0.1, found.p_invariance / 0.4)
     assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
-    assert "Modes 5" in found.summary() or "Modes 4" in found.summary()
+    assert found.modes_sentence in " ".join(found.summary().split())
 
 
-def test_draws_of_one_mode_have_the_same_verdict_with_the_density_and_without():
+def test_density_changes_the_invariance_test_and_the_biases_only():
     points, target = normal(32, (500, 3)), sk.targets.Normal([0.0, 0.0, 0.0])
     found, blind = sk.verdict(points, target), sk.verdict(points, scores=target.score(points))
     assert found.modes is None
@@ -516,26 +442,26 @@ def test_draws_of_one_mode_have_the_same_verdict_with_the_density_and_without():
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")
-def test_why_shares_were_not_tested_is_said():
+def test_untested_mode_weights_have_a_warning():
     points, target = two_modes([0.985, 0.015])
     found = sk.verdict(points, target)
     assert found.modes is None
-    assert any(each.startswith("mode weights were not tested: one of 2 modes has") for each in found.warnings)
+    assert any("mode weights were not tested" in each for each in found.warnings)
     assert UNTESTED_MODES in found.to_dict()["not_tested"]
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_chains_that_never_cross_are_told_their_shares_and_not_accused_of_them():
+def test_chains_that_never_cross_are_not_rejected():
     points = np.stack([two_modes([k, 1.0 - k], 300, seed)[0] for seed, k in enumerate((1.0, 1.0, 1.0, 0.0))])
     found = sk.verdict(points, two_modes([0.5, 0.5])[1])
     assert found.modes.p is None
     assert not found.is_biased
     assert UNTESTED_MODES in found.to_dict()["not_tested"]
-    assert "The draws cross too seldom" in " ".join(found.summary().split())
+    assert found.modes_sentence in " ".join(found.summary().split())
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")
-def test_weighted_draws_are_not_held_to_shares():
+def test_mode_weights_of_weighted_draws_are_not_tested():
     points, target = two_modes([0.72, 0.28])
     found = sk.verdict(points, target, weights=np.linspace(1.0, 2.0, 1000))
     assert found.modes is None

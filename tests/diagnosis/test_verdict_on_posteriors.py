@@ -1,4 +1,4 @@
-"""The verdict on samples of real posteriors, whose scores another program computed."""
+"""The verdict on samples of real posteriors with scores from Stan."""
 
 import numpy as np
 import pytest
@@ -11,21 +11,21 @@ MOST_CORRELATED = {
     "garch-garch11": ("log(alpha0)", "logit(beta1/(1-alpha1))"),
     "low_dim_gauss_mix-low_dim_gauss_mix": ("mu[1]", "log(mu[2]-mu[1])"),
 }
-"""The pair with the largest correlation; -.88, -.70 and -.58."""
+"""Pairs with the largest correlation: -.88, -.70 and -.58."""
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_right_draws_are_accused_of_nothing(name):
+def test_exact_draws_pass(name):
     for block in posterior(name).right_blocks:
         found = sk.verdict(block)
         assert found.enough_draws
-        assert found.p > 0.05  # in seven of ten choices of data none of seven blocks is below it
+        assert found.p > 0.05
         assert found.findings == ()
         assert 300.0 < found.ksd_equivalent_draws < 3000.0
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_shift_of_a_quarter_of_a_standard_deviation_is_laid_to_the_coordinate_that_was_moved(name):
+def test_shifted_coordinate_is_reported(name):
     found = sk.verdict(posterior(name).shift)
     assert found.is_biased
     worst = found.findings[0]
@@ -33,19 +33,19 @@ def test_a_shift_of_a_quarter_of_a_standard_deviation_is_laid_to_the_coordinate_
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mean_field_approximation_has_lost_its_dependence(name):
+def test_missing_dependence_of_a_mean_field_fit_is_reported(name):
     found = sk.verdict(posterior(name).mean_field)
     assert found.is_biased
     assert "dependence" in {each.kind for each in found.findings}
-    assert found.ksd_equivalent_draws < 0.3 * found.ess  # bias, not slow mixing
+    assert found.ksd_equivalent_draws < 0.3 * found.ess
     if name in MOST_CORRELATED:
         assert (found.findings[0].kind, found.findings[0].parameters) == ("dependence", MOST_CORRELATED[name])
         assert found.findings[0].direction == "correlation too weak"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_unadjusted_langevin_is_found_too_wide(name):
-    """By a seventh of the standard deviation along a principal axis, by no more than an eighth in any coordinate."""
+def test_unadjusted_langevin_is_too_wide(name):
+    """It is too wide by a seventh along a principal axis, and by an eighth or less in every coordinate."""
     found = sk.verdict(posterior(name).langevin)
     assert found.is_biased
     assert not [each for each in found.findings if each.kind == "location"]
@@ -54,14 +54,14 @@ def test_unadjusted_langevin_is_found_too_wide(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_thinning_keeps_the_spread_of_every_coordinate(name):
+def test_thinning_preserves_means_and_spreads(name):
     right = posterior(name).right_blocks[0]
     thinned = sk.thin(right, m=50)
     assert (thinned.points.std(axis=0) > 0.8 * right.points.std(axis=0)).all()
     assert (np.abs(thinned.points.mean(axis=0) - right.points.mean(axis=0)) < 0.2 * right.points.std(axis=0)).all()
 
 
-def test_thinning_in_raw_units_loses_the_spread_of_the_narrowest_coordinate():
+def test_thinning_in_raw_units_loses_the_narrowest_spread():
     right = posterior("kidiq-kidscore_momhs").right_blocks[0]
     thinned = sk.thin(right, m=50, units="raw", moment_weight=0.0)
     kept = thinned.points.std(axis=0) / right.points.std(axis=0)

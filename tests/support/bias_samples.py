@@ -18,7 +18,7 @@ def quantities(points, scores, *, bounds=None, weights=None, functions=None):
 
 
 def operand(points, scores, *, bounds=None, weights=None):
-    """Draws in units of their own standard deviations."""
+    """Return draws in units of their own standard deviations."""
     return quantities(points, scores, bounds=bounds, weights=weights).operand
 
 
@@ -27,7 +27,7 @@ def raw_operand(points, scores, *, bounds=None, weights=None):
     prepared = ScoredSample.of(points, scores=scores, weights=weights, bounds=bounds)
     dim = points.shape[1]
     units = Units("raw", np.zeros(dim), np.ones(dim), prepared.points.names)
-    return Operand.of(prepared.draws, units, prepared.bounds)
+    return Operand.of(prepared.draws, prepared.bounds, units)
 
 
 def normal_mixture(means, shares, n, rng, order="shuffled"):

@@ -49,8 +49,8 @@ def estimate(*quantities, **changes):
     n = len(quantities)
     usual = {
         "names": tuple(column["name"]), "mean": np.ones(n), "sd": np.full(n, 2.0),
-        "draws_mean": 1.0 + 2.0 * arrays["mean_bias"], "draws_sd": 2.0 * np.exp(arrays["sd_bias"]), **arrays,
-        "reliable": np.array([not each for each in column["reason"]]), "reason": tuple(column["reason"]),
-        "worth": 850.0, "draws": 1000, "method": "regression", "features": "quadratic", "hidden": "", "warnings": (),
+        "draws_mean": 1.0 + 2.0 * arrays.pop("mean_bias"), "draws_sd": 2.0 * np.exp(arrays.pop("sd_bias")), **arrays,
+        "reason": tuple(column["reason"]), "weights": np.repeat([1.0 / worth, 0.0], [worth, 1000 - worth]),
+        "draws": 1000, "method": "regression", "features": "quadratic", "hidden": "", "warnings": (),
     }  # fmt: skip
     return replace(_real().bias, **usual | changes)

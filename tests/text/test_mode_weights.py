@@ -24,10 +24,10 @@ def found(had, right, margin=0.007, p=2e-9):
 @pytest.mark.parametrize(
     ("had", "right", "margin", "said"),
     [
-        ([0.72, 0.28], [0.5, 0.5], 0.007, "modes 72.0:28.0, right 50.0:50.0 ± 0.7 points"),
-        ([0.6, 0.3, 0.1], [0.334, 0.333, 0.333], 0.02, "modes 60:30:10, right 33:33:33 ± 2 points"),
-        ([0.99, 0.01], [0.995, 0.005], 0.0012, "modes 99.00:1.00, right 99.50:0.50 ± 0.12 points"),
-        ([0.5, 0.5], [0.9999, 0.0001], 1e-6, "modes 50.00:50.00, right 99.99:0.01 ± 0.01 points"),
+        ([0.72, 0.28], [0.5, 0.5], 0.007, "mode weights 72.0:28.0, correct 50.0:50.0 ± 0.7 points"),
+        ([0.6, 0.3, 0.1], [0.334, 0.333, 0.333], 0.02, "mode weights 60:30:10, correct 33:33:33 ± 2 points"),
+        ([0.99, 0.01], [0.995, 0.005], 0.0012, "mode weights 99.00:1.00, correct 99.50:0.50 ± 0.12 points"),
+        ([0.5, 0.5], [0.9999, 0.0001], 1e-6, "mode weights 50.00:50.00, correct 99.99:0.01 ± 0.01 points"),
     ],
 )
 def test_shares_are_percentages_with_their_margin(had, right, margin, said):

@@ -1,8 +1,8 @@
-"""Drift of means and variances under an exact Markov kernel, a check on estimates of bias.
+"""Drift of means and variances under an exact Markov kernel, a check of estimated biases.
 
-A kernel that leaves the target P invariant pulls draws towards P. Where it mixes linearly, E[y - mu | x] =
-(1 - rho) (x - mu), so the mean of y - x over draws whose mean is off by b is -rho b. The same holds for squares about
-the mean of the draws, which grow by (rho b)^2 besides.
+A kernel that leaves the target P invariant moves draws towards P. If it mixes linearly, E[y - mu | x] =
+(1 - rho) (x - mu), so the mean of y - x over draws whose mean has the bias b is -(1 - rho) b. The same holds for
+squares about the mean of the draws, which also grow by the square of that change of the mean.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from steinkit.autocorrelation import long_run_times
 from steinkit.sample import Floats
 
 _ERRORS = 3.0  # standard errors of a drift
-_NONLINEAR = 1.0 / 3.0  # of the drift that a bias predicts: the relation is exact for linear mixing only
+_NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift, which is exact for linear mixing only
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Drift:
     mean, square : ndarray
         Mean of z(y) - z(x) and of z(y)^2 - z(x)^2, for z = (x - mean) / sd of the draws.
     mean_error, square_error : ndarray
-        Their standard errors, autocorrelation included.
+        Their standard errors, with autocorrelation.
     mean_mixing, square_mixing : ndarray
         1 - the slope of z(y) on z(x), and of z(y)^2 on z(x)^2; between 0 and 1.
     """
@@ -43,14 +43,14 @@ class Drift:
 
     @classmethod
     def of(cls, points: Floats, moved: Floats, moved_squares: Floats, shares: Floats, chains: Sequence[slice]) -> Drift:
-        """Compare points with where they were moved.
+        """Compare draws with their positions after moves of an exact Markov kernel.
 
         Parameters
         ----------
         points, moved, moved_squares : ndarray, shape (n, d)
-            Draws; averages of the later positions and of their squares.
+            Draws; averages of later positions and of their squares.
         shares : ndarray, shape (n,)
-            Weights of the draws, of sum one.
+            Weights of the draws, with sum one.
         chains : sequence of slice
             Rows of each chain.
         """
@@ -62,27 +62,25 @@ class Drift:
 
     def largest(self) -> float:
         """Return the largest change of a mean or square, in standard errors."""
-        changes = np.abs([self.mean, self.square]) / np.maximum(
-            [self.mean_error, self.square_error], np.finfo(float).tiny
-        )
-        return float(np.nanmax(changes))
+        errors = np.maximum([self.mean_error, self.square_error], np.finfo(float).tiny)
+        return float(np.nanmax(np.abs([self.mean, self.square]) / errors))
 
     def contradicts(
         self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
     ) -> NDArray[np.bool_]:
-        """Tell for which coordinates estimated biases disagree with the drift.
+        """Return whether the estimated biases of each coordinate disagree with the drift.
 
         Parameters
         ----------
         mean_bias, mean_margin : ndarray, shape (d,)
             Bias of the mean and its margin, in standard deviations of the target.
         sd_bias, sd_margin : ndarray, shape (d,)
-            Logarithm of the draws' standard deviation over the target's, and its margin.
+            Logarithm of the standard deviation of the draws over that of the target, and its margin.
 
         Returns
         -------
         ndarray of bool, shape (d,)
-            True where the draws move although the bias is said to be small, or stay although it is said to be large.
+            True if draws with a small estimated bias move, or draws with a large one do not.
 
         Examples
         --------
@@ -93,9 +91,8 @@ class Drift:
         >>> [drift.contradicts(np.array([bias]), error, still, error).item() for bias in (0.0, 0.5)]
         [True, False]
         """
-        ratio = np.exp(-sd_bias)  # of the target's standard deviation to the draws'
-        bias, margin = ratio * mean_bias, ratio * mean_margin
-        fall, error = self.mean_mixing * bias, self.mean_mixing * margin
+        ratio = np.exp(-sd_bias)  # standard deviation of the target over that of the draws
+        fall, error = self.mean_mixing * ratio * mean_bias, self.mean_mixing * ratio * mean_margin
         growth = self.square_mixing * (ratio**2 - 1.0)
         growth_error = 2.0 * np.hypot(self.square_mixing * ratio**2 * sd_margin, fall * error)
         mean_differs = np.abs(self.mean + fall) > np.hypot(_ERRORS * self.mean_error, error) + _NONLINEAR * np.abs(fall)
@@ -106,6 +103,7 @@ class Drift:
 
 
 def _change(before: Floats, after: Floats, shares: Floats, chains: Sequence[slice]) -> tuple[Floats, Floats, Floats]:
+    """Return the mean change, its standard error, and the mixing rate."""
     difference = after - before
     mean = shares @ difference
     parts = (difference - mean) * shares[:, None]

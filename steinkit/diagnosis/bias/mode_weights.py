@@ -1,21 +1,22 @@
 """Weights of separate modes: the score does not determine them, the log density does.
 
-The mass Z_k of the region of every mode is found by bridge sampling (`steinkit.diagnosis.bias.mode_groups`), with
-a variance v_k of its logarithm. Shares and their covariance are
+The mass Z_k of the region of every mode is estimated by bridge sampling (`steinkit.diagnosis.bias.mode_groups`), with
+a variance v_k of its logarithm. The weights of the modes and their covariance are
 
     w_k = Z_k / sum_j Z_j,      J diag(v) J,      J = diag(w) - w w'.
 
-Of right draws, shares in regions have the covariance  T^(1/2) J T^(1/2) / n,  with the autocorrelation times T of what
-region a draw is in. The squared distance of the two shares in the sum of both covariances is held against Hotelling's
-law. Chains that hardly ever cross say nothing of the shares: they are stacked by them.
+The proportions of exact draws in the regions have the covariance T^(1/2) J T^(1/2) / n, with the autocorrelation times
+T of the indicators of the regions. The squared distance of proportions and weights in the sum of both covariances is
+compared with Hotelling's distribution. Chains that rarely cross between the modes contain no information on the
+weights, and are reweighted by them.
 
-**Biases** of draws in modes with known shares are put together from regressions within each mode. With means m_k and
-standard deviations s_k within the modes, and shares w_k, those of all are
+**Biases** of multimodal draws combine regressions within each mode. With means m_k and standard deviations s_k within
+the modes and weights w_k, those of the mixture are
 
-    m = sum_k w_k m_k,      v = sum_k w_k (s_k^2 + (m_k - m)^2),
+    m = sum_k w_k m_k,      v = sum_k w_k (s_k^2 + (m_k - m)^2).
 
-of the draws with their own m_k and s_k, of the target with those that `estimate_bias` gives. Margins of both, and those
-of the shares, go into the sums by their derivatives.
+For the draws, m_k and s_k are their own; for the target, they are those of `estimate_bias`. The margins of these
+estimates and of the weights are propagated to the mixture to first order.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import generator_from, require_unmasked
+from steinkit.arguments import generator_from
 from steinkit.autocorrelation import EFFECTIVE_PER_FREEDOM
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias import mode_groups
 from steinkit.diagnosis.bias.estimate import bias_of
 from steinkit.diagnosis.bias.quantities import varying
 from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.diagnosis.bias.stein_regression import Operand
 from steinkit.diagnosis.exact_kernels import Density
-from steinkit.draws import Draws
 from steinkit.errors import InputError, UsageError, cautious, reservations
 from steinkit.result import Result, Statement
 from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
@@ -46,44 +47,53 @@ from steinkit.target import Seed, Target, require_target
 from steinkit.text import compact, probability, sentence
 
 _MARGINS = 2.0  # standard errors
-_WIDEST = 0.1  # standard error of the logarithm of a mass, above which nothing is said
-_APART = 3.0  # standard errors between the bridge and its proposals alone, beyond which draws are wrong
-_FEWEST_WITHIN = 10.0  # effective draws of what changes slowest in a mode; at ten a share is right to .03
-_FEWEST_CROSSING = 30.0  # effective draws of what region a draw is in, for a test of their shares
+_WIDEST = 0.1  # largest standard error of the logarithm of a mass
+_APART = 3.0  # standard errors between bridge and importance sampling, beyond which draws are not the target's
+_FEWEST_WITHIN = 10.0  # effective draws in the slowest mixing direction of a mode, for an error of a weight below .03
+_FEWEST_CROSSING = 30.0  # effective draws of the indicators of the regions, for a test of the proportions
 _MOST_DRAWS = 10_000  # of a mode
-_PROPOSALS = (1000, 20_000)  # of a mode: twice as many as draws, within these; draws that are off then count less
-_STREAM = 33  # so that proposals of seed 0 are not the numbers that draws of seed 0 were made of
-_SHOWN = 3  # parameters of a centre in a sentence
+_PROPOSALS = (1000, 20_000)  # of a mode: twice the number of draws, within these limits
+_STREAM = 33  # separates the random numbers of proposals from those of draws with the same seed
+_SHOWN = 3  # parameters of a center in a sentence
 _FINEST_SHARE = 0.0001  # smallest margin that is printed
-_SELDOM = "The draws cross too seldom to test this; `steinkit repair` reweights the modes to their correct shares."
+_SELDOM = "The draws cross too seldom to test this; `steinkit repair` reweights the modes to their correct weights."
 
 
 @dataclass(frozen=True, eq=False)
 class ModeWeights(Result):
-    """Shares of K modes, the most frequent among the draws first; of labels that were given, in their order.
+    """Weights of K modes, in descending order of their number of draws.
 
     Attributes
     ----------
     shares : ndarray, shape (K,)
-        Of the target's probability, by the log density.
+        Probabilities of the modes under the target, by the log density.
     draws_shares : ndarray, shape (K,)
-        Of the draws.
+        Proportions of the draws.
     margins : ndarray, shape (K,)
-        Two standard errors of `shares`.
+        95 % margins of error of `shares`.
     p : float or None
-        Probability that right draws have shares so far from these; None where the draws have crossed too seldom to say.
+        p-value of the test that the proportions of the draws are those of the target. None if the draws cross between
+        the modes too seldom.
     centres : ndarray, shape (K, d)
         Means of the draws of each mode.
     labels : ndarray of int, shape (n,)
-        The mode of each draw, from 0.
+        Mode of each draw, from 0.
     reweighted : Sample
-        The draws with weights under which the modes have their shares.
+        The draws with weights that give the modes their probabilities.
     effective_draws : float
-        Draws over the autocorrelation time of what mode a draw is in.
+        Number of draws divided by the longest autocorrelation time of the indicators of the modes.
     evaluations : int
-        Points at which the log density was taken.
+        Number of points at which the log density was evaluated.
     warnings : tuple of str
-        What a reader should know before the numbers.
+        Reservations about the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> target = sk.targets.GaussianMixture([[0.0, 0.0], [9.0, 0.0]], sd=1.0)
+    >>> found = sk.mode_weights(target.sample(1000, np.random.default_rng(0)), target)
+    >>> found.shares.round(1).tolist(), found.weights.shape
+    ([0.5, 0.5], (1000,))
     """
 
     shares: Floats
@@ -99,61 +109,63 @@ class ModeWeights(Result):
 
     @property
     def weights(self) -> Floats:
-        """Of the draws, of sum one, shape (n,)."""
+        """Weights of the draws, with sum one, shape (n,)."""
         return self.reweighted.probabilities
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Centre of each mode in its first parameters: "mu = 0.3, tau = -2"."""
+        """Center of each mode in its first parameters: "mu = 0.3, tau = -2"."""
         return tuple(_place(self.reweighted.names, each) for each in self.centres)
 
     @property
     def clause(self) -> str:
-        """Both shares, as fine as the margin: "modes 71.8:28.2, right 50.1:49.9 ± 0.7 points"."""
+        """Proportions and weights, rounded to the margin: "mode weights 71.8:28.2, correct 50.1:49.9 ± 0.7 points"."""
         margin = 100.0 * max(_FINEST_SHARE, float(self.margins.max()))
         digits = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
-        had, right = (":".join(f"{100.0 * each:.{digits}f}" for each in of) for of in (self.draws_shares, self.shares))
-        return f"modes {had}, right {right} ± {margin:.{digits}f} points"
+        draws, target = (
+            ":".join(f"{100.0 * each:.{digits}f}" for each in of) for of in (self.draws_shares, self.shares)
+        )
+        return f"mode weights {draws}, correct {target} ± {margin:.{digits}f} points"
 
     @property
     def sentence(self) -> str:
-        """Both shares, and the probability of a difference so large."""
+        """Proportions, weights, and the p-value of their difference."""
         clause = sentence(self.clause)
         return f"{clause}. {_SELDOM}" if self.p is None else f"{clause} ({probability(self.p)})."
 
     def headline(self) -> str:
-        """State both shares.
+        """State proportions and weights.
 
         Returns
         -------
         str
-            Without its full stop.
+            A sentence without its full stop.
         """
         return sentence(self.clause)
 
     def statements(self) -> tuple[Statement, ...]:
-        """State both shares, the centres of the modes, what was not tested, and the method.
+        """State proportions and weights, the centers of the modes, the limits, and the method.
 
         Returns
         -------
         tuple of Statement
         """
-        places = "; ".join(f"mode {k} about {each}" for k, each in enumerate(self.places, 1))
-        how = f"Shares by bridge sampling, with the log density at {self.evaluations} points."
+        places = "; ".join(f"mode {k} near {each}" for k, each in enumerate(self.places, 1))
+        how = f"Weights by bridge sampling, with the log density at {self.evaluations} points."
         return (
             Statement("number", "How much mass does each mode hold?", self.sentence),
             Statement("draws", "Where are the modes?", f"{sentence(places)}."),
             Statement("limits", "What was not tested?", "Draws within each mode, and modes that no draw visited."),
-            Statement("method", "How were the shares found?", how),
+            Statement("method", "How were the weights estimated?", how),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """List the shares as JSON documents hold them.
+        """Return the weights as they appear in JSON.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         return {
             "modes": [
@@ -172,59 +184,49 @@ class ModeWeights(Result):
         }
 
     def __repr__(self) -> str:
-        shown, had = (":".join(f"{100.0 * each:.3g}" for each in of) for of in (self.shares, self.draws_shares))
         p = "" if self.p is None else f", {probability(self.p)}"
-        return f"<ModeWeights: {had} in the draws, {shown} by the density{p}{reservations(self.warnings)}>"
+        return f"<ModeWeights: {self.clause}{p}{reservations(self.warnings)}>"
 
 
 @cautious
 @within_time
-def mode_weights(
-    draws: DrawsLike,
-    target: Target,
-    *,
-    labels: ArrayLike | None = None,
-    max_seconds: float | None = None,
-    rng: Seed = 0,
-) -> ModeWeights:
-    """Estimate the weights of separate modes by bridge sampling with the log density, and test those of the draws.
+def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None = None, rng: Seed = 0) -> ModeWeights:
+    """Estimate the weights of separate modes by bridge sampling, and test those of the draws.
 
-    Draws within each mode must be right, in whatever shares the modes are; modes that no draw has visited are not seen.
+    The draws within each mode must come from the target, in any proportion of the modes. Modes that no draw visited are
+    not found.
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
-        In the order in which they were made; without weights.
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+        Unweighted draws in the order in which they were made.
     target : Target
-        With a log density.
-    labels : array_like of int or str, shape (n,), optional
-        The mode of each draw, where you know it. By default modes are found: groups of draws with a valley of the
-        density between them.
+        A target with a log density.
     max_seconds : float, optional
-        Time, from the call on, after which to give up.
+        Time limit in seconds.
     rng : int, numpy.random.Generator or None
         Seed of the proposals.
 
     Returns
     -------
     ModeWeights
-        With margins, a test of the draws' own shares, and the draws reweighted.
+        The weights with margins of error, a test of the proportions of the draws, and the reweighted draws.
 
     Raises
     ------
     UsageError
-        If the target has no log density, the draws carry weights, or there is not one label a draw.
+        If the target has no log density or the draws have weights.
     InputError
-        As `estimate_bias` does; or if there is one mode only or more than ten, modes overlap, a mode has too few draws,
-        which must be ten of what changes slowest in it, a mass has a relative error above .1, as that of a mode that
-        is curved far beyond a t distribution, or draws are seen to be wrong within their mode.
+        As `estimate_bias` does; or if there is only one mode, a mode has too few draws or too few effective ones, the
+        relative error of a mass exceeds .1 (as for a mode that is curved far beyond a t distribution), or the draws
+        within a mode do not come from the target.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
-    The log density is taken at up to 10,000 draws of a mode and at twice as many proposals, at least 1,000; and at a
-    few points between modes. The target's score is taken at every draw.
+    The log density is evaluated at up to 10,000 draws of each mode, at twice this number of proposals (at least 1,000),
+    and at a few points between modes. The score is evaluated at every draw.
 
     References
     ----------
@@ -244,93 +246,68 @@ def mode_weights(
     """
     require_target(target)
     if not target.has_log_density:
-        raise UsageError(f"{target.label} has no log density, which knows the mode weights; pass log_density=")
-    prepared = ScoredSample.of(draws, target)
-    found = weights_of_modes(prepared, labels, rng)
+        raise UsageError(f"{target.label} has no log density, which determines the mode weights; pass log_density=")
+    found = weights_of_modes(ScoredSample.of(draws, target), rng)
     if found is None:
-        raise InputError(
-            "the draws do not fall into groups with a valley of the density between them, so there are no shares of "
-            "modes to find; give labels= if you know better"
-        )
+        raise InputError("the draws do not split into groups with a valley of the density between them")
     return found
 
 
-def weights_of_modes(prepared: ScoredSample, labels: ArrayLike | None = None, rng: Seed = 0) -> ModeWeights | None:
-    """The same of a sample that is prepared; None where no modes are found."""
+def weights_of_modes(prepared: ScoredSample, rng: Seed = 0) -> ModeWeights | None:
+    """Estimate the mode weights of a scored sample; None if there is one mode."""
     if prepared.given.weights is not None:
         raise UsageError("these draws carry weights; give draws without, or resample these first")
-    draws, names = prepared.draws, prepared.points.names
-    called: list[str] = []
+    assert prepared.target is not None
+    draws, bounds = prepared.draws, prepared.bounds
     with one_thread_in_libraries():
-        if labels is not None:
-            groups, called = _groups_given(labels, draws)
-            mode_groups.regions(draws, groups, prepared.bounds, names, called)  # refuses labels of no modes
-        elif len(groups := mode_groups.separate_groups(draws, prepared.bounds, names)) < 2:
+        if len(groups := mode_groups.separate_groups(draws, bounds)) < 2:
             return None
-        assert prepared.target is not None
-        density = Density(prepared.target, prepared.bounds)
+        density = Density(prepared.target, bounds)
         values = np.full(len(draws.points), np.nan)
         for rows in groups:
             some = rows[:: -(-len(rows) // _MOST_DRAWS)]
             values[some] = density.at_draws(draws.points[some], draws.rows[some])
         peaks = np.array([rows[np.nanargmax(values[rows])] for rows in groups])
-        passes = mode_groups.connections(draws.points[peaks], density.of)
-        groups, linked = mode_groups.joined(groups, values[peaks], passes)
-        if linked and called:
-            raise InputError(
-                f"the modes overlap: between the densest draws of labels {called[linked[0]]} and {called[linked[1]]} "
-                "the density never falls below half of the lower one; give the two the same label"
-            )
-        if not called:
-            groups = mode_groups.without_fragments(groups, draws.points, density.of)
+        groups = mode_groups.joined(groups, draws.points[peaks], values[peaks], density.of)
+        groups = mode_groups.without_fragments(groups, draws.points, density.of)
         if len(groups) < 2:
             return None
-        clusters, bounding = mode_groups.regions(draws, groups, prepared.bounds, names, called)
+        modes, bounding = mode_groups.regions(draws, groups, bounds)
         stream = generator_from(rng)
         if isinstance(rng, int | np.integer):
             stream = np.random.default_rng([_STREAM, int(rng)])
-        masses = np.array([_mass(k, each, values, bounding, density, stream) for k, each in enumerate(clusters)])
-    return _result(prepared, draws, clusters, masses, density)
-
-
-def _groups_given(labels: ArrayLike, draws: Draws) -> tuple[list[Integers], list[str]]:
-    """The rows of each label, and the labels."""
-    require_unmasked(labels, "labels")
-    given = np.ravel(np.asarray(labels))
-    if len(given) != len(draws.points) or given.dtype.kind not in "iubUS":
-        raise UsageError(
-            f"labels must be {len(draws.points)} whole numbers or names, one a draw; received shape "
-            f"{np.shape(labels)} of {given.dtype}"
+        masses = np.array(
+            [
+                _mass(k, operand, draws.points[rows], values[rows], bounding, density, stream)
+                for k, (rows, operand) in enumerate(modes)
+            ]
         )
-    kinds, where = np.unique(given[draws.rows], return_inverse=True)
-    if not 2 <= len(kinds) <= mode_groups.MOST_MODES:
-        raise InputError(f"labels must name 2 to {mode_groups.MOST_MODES} modes; received {len(kinds)}")
-    return [np.flatnonzero(where == k) for k in range(len(kinds))], [str(each) for each in kinds]
+    return _result(prepared, modes, masses, density)
 
 
 def _mass(
     k: int,
-    cluster: mode_groups.Cluster,
+    operand: Operand,
+    points: Floats,
     values: Floats,
     bounding: list[mode_groups.Proposal],
     density: Density,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Logarithm of the mass of a mode's region and its variance, each half of the draws bridged in turn."""
-    draws = cluster.operand.draws
+    """Return the logarithm of the mass of a mode's region and its variance, with each half of the draws in turn."""
+    draws = operand.draws
     slowest = draws.of_slowest_change
-    where = f"the mode about ({_place(cluster.units.names, cluster.units.centre)})"
+    mode = f"the mode near ({_place(draws.names, operand.units.centre)})"
     if slowest < _FEWEST_WITHIN:
         raise InputError(
-            f"{where} has {slowest:.0f} effective draws of what changes slowest in it, where "
-            f"{_FEWEST_WITHIN:.0f} are wanted; run the sampler longer"
+            f"{mode} has {slowest:.0f} effective draws in its slowest mixing direction, fewer than "
+            f"{_FEWEST_WITHIN:.0f}; run the sampler longer"
         )
-    values, points = values[cluster.rows], cluster.points
     known = np.isfinite(values)
-    number = min(max(2 * len(cluster.rows), _PROPOSALS[0]), _PROPOSALS[1]) // 2
+    number = min(max(2 * len(points), _PROPOSALS[0]), _PROPOSALS[1]) // 2
     found = []
     for fitted, bridged in (draws.halves, draws.halves[::-1]):
-        proposal = cluster.proposal(fitted)
+        proposal = mode_groups.Proposal.fitted(operand, fitted)
         proposed = proposal.draw(number, rng)
         ratios = np.full(number, -np.inf)
         inside = mode_groups.nearest(proposed, bounding) == k
@@ -338,33 +315,38 @@ def _mass(
         rows = bridged[known[bridged]]
         at_draws = values[rows] - proposal.log_density(points[rows])
         found.append(mode_groups.bridge(at_draws, ratios, draws.only(rows).chains))
-    log_mass, variance, off, noise = np.mean(found, axis=0)
+    log_mass, variance, difference, noise = np.mean(found, axis=0)
     error = math.sqrt(0.5 * variance)
     if error > _WIDEST:
         raise InputError(
-            f"the share of {where} has a relative error of {error:.2g}, above {_WIDEST}: it is curved far beyond a t "
-            "distribution, or has too few draws; run the sampler longer, or change the parametrisation"
+            f"the weight of {mode} has a relative error of {error:.2g}, above {_WIDEST}: the mode is curved far beyond "
+            "a t distribution, or has too few draws; run the sampler longer, or reparametrize the model"
         )
-    if abs(off) > _APART * math.sqrt(0.5 * noise):
+    z = abs(difference) / math.sqrt(0.5 * noise)
+    if z > _APART:
         raise InputError(
-            f"in {where} the draws are not the target's: by proposals alone its share is "
-            f"{abs(off) / math.sqrt(0.5 * noise):.0f} standard errors away from the bridge's; mend the sampler first"
+            f"in {mode} the draws do not come from the target: its weight by importance sampling differs by {z:.0f} "
+            "standard errors from that by bridge sampling; correct the sampler first"
         )
     return float(log_mass), error**2
 
 
 def _result(
-    prepared: ScoredSample, draws: Draws, clusters: list[mode_groups.Cluster], masses: Floats, density: Density
+    prepared: ScoredSample, modes: list[tuple[Integers, Operand]], masses: Floats, density: Density
 ) -> ModeWeights:
+    """Normalize the masses, and compare them with the proportions of the draws."""
     from scipy.special import fdtrc
 
-    n, modes = len(draws.points), len(clusters)
+    draws = prepared.draws
+    n = len(draws.points)
     shares = np.exp(masses[:, 0] - masses[:, 0].max())
     shares /= shares.sum()
-    own = np.array([draws.shares[each.rows].sum() for each in clusters])
-    within = np.zeros((modes, n))
-    for k, each in enumerate(clusters):
-        within[k, each.rows] = 1.0
+    own = np.array([draws.shares[rows].sum() for rows, _ in modes])
+    within = np.zeros((len(modes), n))
+    of_points = np.zeros(len(prepared.points), dtype=np.int64)
+    for k, (rows, _) in enumerate(modes):
+        within[k, rows] = 1.0
+        of_points[prepared.points.inverse[draws.rows[rows]]] = k
     times = draws.autocorrelation_times(within - own[:, None])
     spread = np.diag(shares) - np.outer(shares, shares)
     errors = spread @ np.diag(masses[:, 1]) @ spread
@@ -372,20 +354,17 @@ def _result(
     effective = n / float(times.max())
     p = None
     if effective >= _FEWEST_CROSSING:
-        off = (own - shares)[:-1]
-        distance = float(off @ np.linalg.solve(covariance[:-1, :-1], off)) / (modes - 1)
-        p = float(fdtrc(modes - 1, effective / EFFECTIVE_PER_FREEDOM, distance))
-    of_points = np.zeros(len(prepared.points), dtype=np.int64)
-    for k, each in enumerate(clusters):
-        of_points[prepared.points.inverse[draws.rows[each.rows]]] = k
-    labels = of_points[prepared.points.inverse]  # repeated draws included
+        difference, freedom = (own - shares)[:-1], len(modes) - 1
+        distance = float(difference @ np.linalg.solve(covariance[:-1, :-1], difference)) / freedom
+        p = float(fdtrc(freedom, effective / EFFECTIVE_PER_FREEDOM, distance))
+    labels = of_points[prepared.points.inverse]  # for repeated draws as well
     weights = (shares / own)[labels] / len(labels)
     return ModeWeights(
         shares=shares,
         draws_shares=own,
         margins=_MARGINS * np.sqrt(np.diag(errors)),
         p=p,
-        centres=np.array([each.units.centre for each in clusters]),
+        centres=np.array([operand.units.centre for _, operand in modes]),
         labels=labels,
         reweighted=prepared.given.with_columns(weights=weights, names=prepared.points.names),
         effective_draws=effective,
@@ -397,7 +376,7 @@ def _result(
 def estimates_in_modes(
     sample: Sample, target: Target, bounds: ArrayLike | None, modes: ModeWeights
 ) -> list[BiasEstimate]:
-    """By regression, of the draws of each mode, with the sample's own scores if it has any; InputError as ever."""
+    """Estimate the biases of the draws of each mode by regression, with the scores of the sample if it has any."""
     rows, functions = [np.flatnonzero(modes.labels == k) for k in range(len(modes.shares))], target.functions
     for each in rows:
         functions, _ = varying(functions, sample.points[each])
@@ -407,24 +386,26 @@ def estimates_in_modes(
 
 
 def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: bool) -> BiasEstimate:
-    """Of the draws as they are, or weighted so that their modes have the target's shares."""
+    """Combine biases within modes, for the draws as they are or reweighted by the mode weights."""
+
+    def of_parts(name: str) -> Floats:
+        return np.array([getattr(part, name) for part in parts])
+
     shares = modes.shares[:, None]
-    means, sds = (np.array([getattr(part, name) for part in parts]) for name in ("mean", "sd"))
+    means, sds = of_parts("mean"), of_parts("sd")
     mean, sd = _together(shares, means, sds)
     draws_mean, draws_sd = _together(
-        shares if weighted else modes.draws_shares[:, None],
-        *(np.array([getattr(part, name) for part in parts]) for name in ("draws_mean", "draws_sd")),
+        shares if weighted else modes.draws_shares[:, None], of_parts("draws_mean"), of_parts("draws_sd")
     )
-    squares = [part.mean_margin**2 - (part.mean_bias * part.sd_margin) ** 2 for part in parts]  # in the mean's own unit
-    margins = [sds * np.sqrt(np.maximum(squares, 0.0)), sds * [part.sd_margin for part in parts]]
+    sd_margins = of_parts("sd_margin")
+    squares = of_parts("mean_margin") ** 2 - (of_parts("mean_bias") * sd_margins) ** 2  # without the unit's error
+    margins = sds * np.sqrt(np.maximum(squares, 0.0)), sds * sd_margins
     away = means - mean
     of_mean = (shares * margins[0]) ** 2
     of_variance = (2.0 * shares * away * margins[0]) ** 2 + (2.0 * shares * sds * margins[1]) ** 2
     by_shares = [(np.abs(each) * modes.margins[:, None]).sum(axis=0) for each in (away, sds**2 + away**2 - sd**2)]
-    mean_bias, sd_margin = (
-        (draws_mean - mean) / sd,
-        np.sqrt(of_variance.sum(axis=0) + by_shares[1] ** 2) / (2.0 * sd**2),
-    )
+    mean_bias = (draws_mean - mean) / sd
+    sd_margin = np.sqrt(of_variance.sum(axis=0) + by_shares[1] ** 2) / (2.0 * sd**2)
     reason = tuple(next(filter(None, each), "") for each in zip(*(part.reason for part in parts), strict=True))
     weights = modes.reweighted.probabilities
     return replace(
@@ -433,14 +414,10 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: boo
         sd=sd,
         draws_mean=draws_mean,
         draws_sd=draws_sd,
-        mean_bias=mean_bias,
-        sd_bias=np.log(draws_sd / sd),
         mean_margin=np.hypot(np.sqrt(of_mean.sum(axis=0) + by_shares[0] ** 2) / sd, mean_bias * sd_margin),
         sd_margin=sd_margin,
-        reliable=np.array([not each for each in reason]),
         reason=reason,
         weights=weights,
-        worth=1.0 / float(weights @ weights),
         method="modes",
         hidden=next((part.hidden for part in parts if part.hidden), ""),
         unranked=next((part.unranked for part in parts if part.unranked), ""),
@@ -451,6 +428,7 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: boo
 
 
 def _together(shares: Floats, means: Floats, sds: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of a mixture."""
     mean = (shares * means).sum(axis=0)
     return mean, np.sqrt((shares * (sds**2 + (means - mean) ** 2)).sum(axis=0))
 

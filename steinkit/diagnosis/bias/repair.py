@@ -1,4 +1,4 @@
-"""Draws repaired: weighted so that features have mean zero or modes their shares, or moved by a short exact run."""
+"""Correction of biased draws: by weights, by the weights of separate modes, or by a short exact run."""
 
 from __future__ import annotations
 
@@ -22,28 +22,38 @@ from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 _METHODS = ("auto", "weights", "run")
-_RUNS = 8  # an estimate is known before the draws are where it says; each run goes on where the last one ended
+_RUNS = 8  # at most; each run continues where the previous one ended
 _NOISES = 4.0  # standard errors of a mean of independent draws
+_REMEDY = "; give a target with a log density, from which a run can be made, or run the sampler longer"
+_STILL_MOVING = "the run was too short for all quantities: run the sampler longer, from where these draws are"
 
 
 @dataclass(frozen=True, eq=False)
 class Repaired(Result):
-    """Draws that stand for the target better than those given.
+    """Corrected draws, with the biases before and after the correction.
 
     Attributes
     ----------
     sample : Sample
-        The draws with weights, or where a run has moved them.
+        The draws with weights, or their positions after a run.
     method : {"weights", "run", "modes"}
-        How they were repaired; "modes" by weights that give separate modes their correct weights.
+        Method of the correction; "modes" gives separate modes their correct weights.
     worth : float
-        Kish's effective size of the weights; effective sample size of the draws that a run moved.
+        Kish's effective size of the weights; for a run, the effective sample size of the moved draws.
     bias : BiasEstimate
-        Of the draws as they were given.
+        Biases of the given draws.
     after : BiasEstimate
-        Of the repaired draws.
+        Biases of the corrected draws.
     warnings : tuple of str
-        What a reader should know before the draws are used.
+        Reservations about the corrected draws.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = 1.2 * np.random.default_rng(0).standard_normal((1000, 2))
+    >>> found = sk.repair(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> len(found.sample), found.bias.value > 0.1 > found.after.value
+    (1000, True)
     """
 
     sample: Sample
@@ -54,12 +64,12 @@ class Repaired(Result):
     warnings: tuple[str, ...]
 
     def headline(self) -> str:
-        """State how the draws were repaired, and their effective size.
+        """State the method of the correction and the effective size.
 
         Returns
         -------
         str
-            Without its full stop.
+            A sentence without its full stop.
         """
         n = len(self.sample)
         if self.method == "run":
@@ -68,7 +78,7 @@ class Repaired(Result):
         return f"Repaired: {how}, worth {self.worth:.0f}"
 
     def statements(self) -> tuple[Statement, ...]:
-        """State how the draws were repaired, and the biases before and after.
+        """State the method of the correction, and the biases before and after it.
 
         Returns
         -------
@@ -81,12 +91,12 @@ class Repaired(Result):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """List the repair as JSON documents hold it.
+        """Return the correction as it appears in JSON.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         return {
             "method": self.method,
@@ -114,94 +124,95 @@ def repair(
     max_seconds: float | None = None,
     rng: Seed = 0,
 ) -> Repaired:
-    """Mend draws that are off: by weights where these are worth enough, else by a short exact run.
+    """Correct biased draws by reweighting or by a short exact run.
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
-        In the order in which they were made; without weights.
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+        Unweighted draws in the order in which they were made.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is needed. A run needs a target with a log
-        density.
+        Exactly one of `target`, `scores` and scores stored in the sample is required. A run requires a target with a
+        log density.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; the target's own if not given.
+        Bounds of the support; those of the target by default.
     method : {"auto", "weights", "run"}
-        "weights" of largest entropy under which Stein features have mean zero; "run", Hamiltonian Monte Carlo from
-        every draw; "auto" takes weights where they are worth a fifth of the draws. Of draws that fall into modes it
-        weighs the modes by `mode_weights`, if the target has a log density, and leaves the draws within each as they
-        are.
+        "weights" uses entropy weights, under which Stein features have mean zero. "run" moves every draw by
+        Hamiltonian Monte Carlo. "auto" (default) uses weights if their effective size is at least a fifth of the draws
+        and all biases are reliable, and a run otherwise. If the draws are multimodal and the target has a log density,
+        "auto" reweights the modes by `mode_weights` and does not change the draws within them.
     max_seconds : float, optional
-        Time, from the call on, after which to give up.
+        Time limit in seconds.
     rng : int, numpy.random.Generator or None
         Seed of the run.
 
     Returns
     -------
     Repaired
-        With the sample, and the biases before and after.
+        The corrected sample, and the biases before and after.
 
     Raises
     ------
     UsageError, InputError
-        As `estimate_bias` does; or if the draws carry weights, the shares of regions may be wrong, or weights are worth
-        too little and no run can be made.
+        As `estimate_bias` does; or if the draws have weights, the weights of regions are not known, or the effective
+        size of the weights is too small and a run is not possible.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
-    Weights mend what functions of the first orders see. They cannot put draws where there are none: a mode that no draw
-    has visited, or a tail that was cut.
+    Weights correct the expectations of low-order functions. They cannot replace missing draws, as of a mode that no
+    draw visited or of a truncated tail.
 
     Examples
     --------
     >>> import numpy as np, steinkit as sk
     >>> draws = 0.2 + 1.1 * np.random.default_rng(0).standard_normal((1000, 2))
-    >>> mended = sk.repair(draws, sk.targets.Normal([0.0, 0.0]))
-    >>> mended.method, bool(abs(mended.sample.probabilities @ mended.sample.points).max() < 0.01)
+    >>> corrected = sk.repair(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> corrected.method, bool(abs(corrected.sample.probabilities @ corrected.sample.points).max() < 0.01)
     ('weights', True)
     """
     require_known([method], _METHODS, "unknown method", "the methods")
     sample = as_sample(draws)
     if sample.weights is not None:
         raise UsageError("these draws carry weights already; repair draws without, or resample these first")
-    given: dict[str, Any] = {"scores": scores, "bounds": bounds}
-    bias = estimate_bias(sample, target, **given, rng=rng)
+    bias = estimate_bias(sample, target, scores=scores, bounds=bounds, rng=rng)
+    can_run = target is not None and target.has_log_density
     if not bias.reliable.any() and bias.hidden:
-        if method == "auto" and target is not None and target.has_log_density:
-            return _by_shares(sample, target, bounds, bias, rng)
+        if method == "auto" and target is not None and can_run:
+            return _by_mode_weights(sample, target, bounds, bias, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")
     enough = bias.has_useful_weights
-    by_regression = bias.method == "regression" and bias.reliable.all()
-    if method == "weights" or (method == "auto" and enough and by_regression):
-        if not enough:
-            raise InputError(f"weights are worth {bias.worth:.0f} of {len(sample)} draws, too few to rest on{_REMEDY}")
-        assert bias.weights is not None
-        mended = sample.with_columns(weights=bias.weights)
-        after = estimate_bias(mended, target, **given, rng=rng)
-        return Repaired(mended, "weights", bias.worth, bias, after, bias.warnings)
-    if target is None or not target.has_log_density:
-        why = f"weights are worth {bias.worth:.0f} of {len(sample)} draws, too few to rest on"
-        if enough:
-            why = "the bias of the draws is not known"
-        raise InputError(f"these draws cannot be repaired: {why}{_REMEDY}")
+    too_few = f"weights are worth {bias.worth:.0f} of {len(sample)} draws, which is too few"
+    if method == "weights" and not enough:
+        raise InputError(f"{too_few}{_REMEDY}")
+    is_regression = bias.method == "regression" and bool(bias.reliable.all())
+    if bias.weights is not None and enough and (method == "weights" or (method == "auto" and is_regression)):
+        corrected = sample.with_columns(weights=bias.weights)
+        after = estimate_bias(corrected, target, scores=scores, bounds=bounds, rng=rng)
+        return Repaired(corrected, "weights", bias.worth, bias, after, bias.warnings)
+    if not can_run:
+        reason = "the bias of the draws is not known" if enough else too_few
+        raise InputError(f"these draws cannot be repaired: {reason}{_REMEDY}")
     moved, stream = bias.moved or sample, generator_from(rng)
     for _ in range(_RUNS):
         run = estimate_bias(moved, target, bounds=bounds, method="run", rng=stream)
         assert run.moved is not None
         moved = run.moved
         after = estimate_bias(moved, target, bounds=bounds, rng=stream)
-        if _is_within_noise(after) and after.value <= _noise_of_right_draws(len(moved), moved.dim):
+        noise = math.sqrt(1.5 / len(moved) * (1.0 + 2.0 / math.sqrt(moved.dim)))  # of `value` for exact normal draws
+        if _is_within_noise(after) and after.value <= noise:
             break
     still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)
     worth = min(float(len(moved)), chain_diagnostics(moved).min_ess)
     return Repaired(moved, "run", worth, bias, after, (*bias.warnings, *still))
 
 
-def _by_shares(sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, rng: Seed) -> Repaired:
-    """Modes weighed by their shares; InputError where these cannot be found."""
+def _by_mode_weights(
+    sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, rng: Seed
+) -> Repaired:
+    """Reweight the modes; InputError if their weights cannot be estimated."""
     try:
         modes = mode_weights(sample, target, rng=rng)
     except InputError as error:
@@ -210,26 +221,17 @@ def _by_shares(sample: Sample, target: Target, bounds: ArrayLike | None, bias: B
     before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
     left = next(filter(None, after.reason), "")
     still = "" if _is_within_noise(after) else "and some biases remain: see the estimates after the repair"
-    still = f"and how far off is not known: {left}" if left else still
-    said = (Caution(f"within the modes the draws are as they were, {still}"),) if still else ()
-    warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *said)))
+    still = f"and their bias is not known: {left}" if left else still
+    cautions = (Caution(f"the draws within the modes are unchanged, {still}"),) if still else ()
+    warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *cautions)))
     return Repaired(modes.reweighted, "modes", after.worth, before, after, warnings)
 
 
 def _is_within_noise(found: BiasEstimate) -> bool:
-    """Whether no quantity of draws is off by more than so many independent draws may be."""
+    """Return True if no bias exceeds its margin and the noise of independent draws together."""
     noise = _NOISES / math.sqrt(found.draws)
     within = [
-        np.abs(off) <= np.hypot(margin, noise)
-        for off, margin in ((found.mean_bias, found.mean_margin), (found.sd_bias, found.sd_margin))
+        np.abs(bias) <= np.hypot(margin, noise)
+        for bias, margin in ((found.mean_bias, found.mean_margin), (found.sd_bias, found.sd_margin))
     ]
     return bool(found.reliable.all() and np.all(within))
-
-
-def _noise_of_right_draws(n: int, dim: int) -> float:
-    """What `value` seldom exceeds: means have variance 1 / n, log standard deviations of normal draws 1 / (2 n)."""
-    return math.sqrt(1.5 / n * (1.0 + 2.0 / math.sqrt(dim)))
-
-
-_REMEDY = "; give a target with a log density, from which a run can be made, or run the sampler longer"
-_STILL_MOVING = "the run was too short for all quantities: run the sampler longer, from where these draws are"

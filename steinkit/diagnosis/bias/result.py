@@ -1,4 +1,4 @@
-"""Biases of means and standard deviations with their margins, quantity by quantity, and how they are reported."""
+"""Estimated biases of means and standard deviations, and their text and tables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from steinkit.result import Statement, in_json
 from steinkit.sample import Floats, Sample
 from steinkit.text import Table, compact, filled, listed
 
-Method = Literal["regression", "weights", "run", "modes"]
+Method = Literal["regression", "run", "modes"]
 
-_SMALLEST = 0.05  # posterior sd, below which a bias is not reported
+_SMALLEST = 0.05  # bias in posterior sd, below which it is not reported
 _FINEST = 0.001  # smallest margin that is printed
-_MOST_PLACES, _LARGE = 6, 1e6  # of numbers printed without an exponent
+_MOST_PLACES, _LARGE = 6, 1e6  # limits of numbers that are printed without an exponent
 _MOST_ROWS = 10  # of a table
 _NAMED = 3  # quantities in a sentence
-_LEAST_WORTH = 0.2  # of the draws, below which weights rest on too few of them
+_LEAST_WORTH = 0.2  # smallest effective size of useful weights, relative to the number of draws
 _UNKNOWN = "?"
 _CAPTION = "Biases of means and standard deviations, largest first"
 _TITLE = "bias of means and standard deviations"
@@ -40,7 +40,6 @@ _SEEN = {
 _UNITS = "Bias in units of the posterior standard deviation, with 95 % margins of error."
 _METHODS = {
     "regression": "regression on Stein features",
-    "weights": "weights of largest entropy",
     "run": "a short exact run from every draw",
     "modes": "regression within each mode, and the mode weights by the log density",
 }
@@ -48,7 +47,7 @@ _METHODS = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """Mean and standard deviation of one quantity: see `BiasEstimate` for the attributes."""
+    """Mean and standard deviation of one quantity; see `BiasEstimate` for the attributes."""
 
     name: str
     mean: float
@@ -64,57 +63,59 @@ class Quantity:
     reason: str
 
     @property
-    def mean_is_off(self) -> bool:
+    def mean_is_biased(self) -> bool:
         """True if the bias of the mean exceeds its margin and .05 sd."""
-        return _is_beyond(self.mean_bias, self.mean_margin)
+        return max(self.mean_margin, _SMALLEST) < abs(self.mean_bias) < math.inf
 
     @property
-    def sd_is_off(self) -> bool:
-        """The same for the standard deviation."""
-        return _is_beyond(self.sd_bias, self.sd_margin)
+    def sd_is_biased(self) -> bool:
+        """True if the bias of the standard deviation exceeds its margin and 5 %."""
+        return max(self.sd_margin, _SMALLEST) < abs(self.sd_bias) < math.inf
 
     @property
-    def is_off(self) -> bool:
-        """True if the mean or the standard deviation is biased beyond its margin."""
-        return self.mean_is_off or self.sd_is_off
+    def is_biased(self) -> bool:
+        """True if the mean or the standard deviation is biased."""
+        return self.mean_is_biased or self.sd_is_biased
 
     @property
     def order(self) -> tuple[bool, bool, float]:
-        """Key by which quantities are ordered: reliable ones first, of these the clearly biased ones, by their size."""
+        """Sort key: reliable quantities first, among these the biased ones, by the size of the bias."""
         size = max(abs(self.mean_bias), abs(self.sd_bias))
-        return self.reliable, self.is_off, -math.inf if math.isnan(size) else size
+        return self.reliable, self.is_biased, -math.inf if math.isnan(size) else size
 
     def __str__(self) -> str:
         """Return the biases as a clause, "mean 0.90 ± 0.10 sd too low, sd 26% ± 3% too small"; empty within margins."""
-        said = []
-        if self.mean_is_off:
-            said.append(f"mean {self.mean_bias_text(sign=False)} sd too {'high' if self.mean_bias > 0.0 else 'low'}")
-        if self.sd_is_off:
-            said.append(f"sd {self._sd_bias_text(sign=False)} too {'large' if self.sd_bias > 0.0 else 'small'}")
-        return ", ".join(said)
-
-    @property
-    def cells(self) -> tuple[str, str, str, str]:
-        """Cells of a table: mean of the draws, corrected mean, and both biases."""
-        corrected = _to_the_margin(self.mean, self) if self.reliable else _UNKNOWN
-        return _to_the_margin(self.draws_mean, self), corrected, *self.bias_cells
+        parts = []
+        if self.mean_is_biased:
+            parts.append(f"mean {self.mean_bias_text(sign=False)} sd too {'high' if self.mean_bias > 0.0 else 'low'}")
+        if self.sd_is_biased:
+            parts.append(f"sd {self._sd_bias_text(sign=False)} too {'large' if self.sd_bias > 0.0 else 'small'}")
+        return ", ".join(parts)
 
     @property
     def bias_cells(self) -> tuple[str, str]:
-        """The last two of them."""
+        """Biases of the mean and of the standard deviation, for a table."""
         return (self.mean_bias_text(), self._sd_bias_text()) if self.reliable else (_UNKNOWN, _UNKNOWN)
 
+    def mean_text(self, value: float) -> str:
+        """Return a mean in its own unit, rounded to its margin."""
+        finest = self.sd * max(self.mean_margin, _FINEST)
+        if not (math.isfinite(value) and self.mean_margin and 0.0 < finest < math.inf):
+            return compact(value if math.isfinite(value) else None)
+        places = 1 - math.floor(math.log10(finest))
+        return _fixed(value, places) if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
+
     def mean_bias_text(self, sign: bool = True) -> str:
-        """Bias of the mean and its margin, in sd."""
-        off, margin = self.mean_bias, max(self.mean_margin, _FINEST)
+        """Return the bias of the mean and its margin, in sd."""
+        bias, margin = self.mean_bias, max(self.mean_margin, _FINEST)
         places = _places(margin)
-        return f"{_fixed(off if sign else abs(off), places, sign)} ± {margin:.{places}f}"
+        return f"{_fixed(bias if sign else abs(bias), places, sign)} ± {margin:.{places}f}"
 
     def _sd_bias_text(self, sign: bool = True) -> str:
         ratio = math.exp(self.sd_bias)
-        off, margin = 100.0 * (ratio - 1.0), 100.0 * ratio * max(self.sd_margin, _FINEST)
+        bias, margin = 100.0 * (ratio - 1.0), 100.0 * ratio * max(self.sd_margin, _FINEST)
         places = max(0, _places(0.01 * margin) - 2)
-        return f"{_fixed(off if sign else abs(off), places, sign)}% ± {margin:.{places}f}%"
+        return f"{_fixed(bias if sign else abs(bias), places, sign)}% ± {margin:.{places}f}%"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,43 +129,43 @@ class BiasEstimate(Measurement):
     mean, sd : ndarray, shape (m,)
         Estimates of the mean and standard deviation under the target, in the quantity's own unit.
     draws_mean, draws_sd : ndarray, shape (m,)
-        Those of the draws.
-    mean_bias : ndarray, shape (m,)
-        Mean of the draws less `mean`, in units of `sd`.
-    sd_bias : ndarray, shape (m,)
-        Logarithm of the draws' standard deviation over `sd`: -.3 where the draws are 26 % too narrow.
+        Mean and standard deviation of the draws.
     mean_margin, sd_margin : ndarray, shape (m,)
-        95 % margins of error of `mean_bias` and `sd_bias`, as far as the features see. That of `mean_bias` includes the
-        error of the standard deviation that is its unit.
-    reliable : ndarray of bool, shape (m,)
-        True where the margins may be relied on; elsewhere `reason` says why not.
+        95 % margins of error of `mean_bias` and `sd_bias`. They cover errors that the features can detect. The margin
+        of `mean_bias` includes the error of the standard deviation that is its unit.
     reason : tuple of str
-        Empty where reliable.
+        Why a quantity is not reliable; empty if it is.
     at_least : ndarray, shape (m,)
-        Where an exact run ended too soon to be reliable, the distance in `sd` that it has moved the mean, by which the
-        mean is biased at least; 0 elsewhere.
+        Lower bound on the bias of a mean, in `sd`, if an exact run ended before it was reliable: the distance that the
+        run moved the mean. Otherwise 0.
     weights : ndarray, shape (n,), or None
-        Weights of the draws, of sum one, under which Stein features have mean zero; None if there are too few draws.
-    worth : float
-        Kish's effective size of the weights; 0 where there are none.
-    method : {"regression", "weights", "run", "modes"}
-        How the estimates were made; "modes": by regression within each mode, and by the mode weights.
+        Weights of the draws with sum one, under which Stein features have mean zero; None if there are too few draws.
+    method : {"regression", "run", "modes"}
+        Method of the estimates; "modes" is regression within each mode, combined by the mode weights.
     moved : Sample or None
         Positions of the draws after an exact run.
     gradients : int
-        Gradients that the run took per draw.
+        Number of gradients per draw of the run.
     hidden : str
-        Reason why the weights of regions may be wrong, so that nothing is reliable; empty if nothing suggests it.
+        Reason why the weights of regions may be wrong, so that no quantity is reliable; otherwise empty.
     unranked : str
-        Reason why samples must not be ordered by `value`, not even by its margin; empty where they may.
+        Reason why samples must not be ranked by `value`, even within its margin; empty if they may.
     falls_apart : bool
-        True if the draws split into groups with a valley of the density between them.
+        True if a valley of the density separates groups of draws.
     draws : int
         Number of draws.
     features : {"quadratic", "chosen", "affine", "pairs", "diagonal", "own4"}
-        Richest set of Stein features that was used; see `steinkit.diagnosis.bias.stein_regression`.
+        Richest set of Stein features; see `steinkit.diagnosis.bias.stein_regression`.
     warnings : tuple of str
         Reservations about the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = 0.8 * np.random.default_rng(0).standard_normal((1000, 2))
+    >>> found = sk.estimate_bias(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> found.reliable.all(), found.is_off_by(0.5), found.quantities[0].sd_bias < -0.1
+    (np.True_, False, True)
     """
 
     measure: ClassVar[str] = "bias"
@@ -175,15 +176,11 @@ class BiasEstimate(Measurement):
     sd: Floats
     draws_mean: Floats
     draws_sd: Floats
-    mean_bias: Floats
-    sd_bias: Floats
     mean_margin: Floats
     sd_margin: Floats
-    reliable: NDArray[np.bool_]
     reason: tuple[str, ...]
     at_least: Floats
     weights: Floats | None
-    worth: float
     method: Method
     moved: Sample | None
     gradients: int
@@ -194,9 +191,29 @@ class BiasEstimate(Measurement):
     features: FeatureSet
     warnings: tuple[str, ...]
 
+    @cached_property
+    def mean_bias(self) -> Floats:
+        """Mean of the draws minus `mean`, in units of `sd`, shape (m,)."""
+        return np.asarray((self.draws_mean - self.mean) / self.sd)
+
+    @cached_property
+    def sd_bias(self) -> Floats:
+        """Logarithm of the standard deviation of the draws over `sd`: -.3 if the draws are 26 % too narrow."""
+        return np.asarray(np.log(self.draws_sd / self.sd))
+
+    @cached_property
+    def reliable(self) -> NDArray[np.bool_]:
+        """True for each quantity with reliable margins, shape (m,)."""
+        return np.array([not each for each in self.reason])
+
+    @property
+    def worth(self) -> float:
+        """Kish's effective size of the weights; 0 without weights."""
+        return 0.0 if self.weights is None else 1.0 / float(self.weights @ self.weights)
+
     @property
     def value(self) -> float:
-        """Root of the mean square of `mean_bias` plus that of `sd_bias`, over all quantities; reliable or not."""
+        """Root mean square of `mean_bias` and `sd_bias` over all quantities: sqrt(mean(mean_bias^2 + sd_bias^2))."""
         return float(np.sqrt(np.mean(self.mean_bias**2 + self.sd_bias**2)))
 
     @property
@@ -206,7 +223,7 @@ class BiasEstimate(Measurement):
 
     @property
     def lower(self) -> float:
-        """`value` less its margin, or 0."""
+        """`value` minus its margin, at least 0."""
         return max(0.0, self.value - self.margin)
 
     @property
@@ -216,68 +233,66 @@ class BiasEstimate(Measurement):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Not recorded."""
+        """Empty: times are not recorded."""
         return {}
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """The quantities: reliable ones first, of these the clearly biased ones, by the size of the bias."""
+        """The quantities: reliable ones first, among these the biased ones, by the size of the bias."""
         columns = [getattr(self, name) for name in Quantity.__dataclass_fields__ if name not in ("name", "reason")]
         rows = zip(self.names, *(column.tolist() for column in columns), self.reason, strict=True)
         return tuple(sorted((Quantity(*row) for row in rows), key=lambda each: each.order, reverse=True))
 
     @property
     def has_useful_weights(self) -> bool:
-        """True if the weights are worth a fifth of the draws."""
+        """True if the effective size of the weights is at least a fifth of the draws."""
         return self.weights is not None and self.worth >= _LEAST_WORTH * self.draws
 
     def is_off_by(self, delta: float) -> bool:
-        """Tell whether a mean is biased by more than a number of standard deviations, beyond its margin.
+        """Return True if the bias of a reliable mean exceeds `delta` by more than its margin.
 
         Parameters
         ----------
         delta : float
-            That number.
+            Size in standard deviations.
 
         Returns
         -------
         bool
-            False as well where nothing is reliable.
         """
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Return the positions of `quantities` in `names`.
+        """Return the positions of the first `quantities` in `names`.
 
         Parameters
         ----------
         most : int, optional
-            How many to return; all by default.
+            Number of positions; all by default.
 
         Returns
         -------
         ndarray of int
-            Their positions in `names`.
         """
         return np.array([self.names.index(each.name) for each in self.quantities[:most]], dtype=np.int64)
 
     def table(self, most: int | None = _MOST_ROWS) -> str:
-        """List the biases, largest first.
+        """Return a text table of the biases, largest first.
 
         Parameters
         ----------
         most : int or None
-            Number of quantities; all for None.
+            Number of quantities; None for all. The default is 10.
 
         Returns
         -------
         str
-            A row per quantity.
+            One row per quantity.
         """
         return f"{self._table(None).text(('quantity',), most)}\n{filled(_UNITS)}"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the size of all biases together, the largest ones, what is not known and why, and the method."""
+        """State the overall size, the largest biases, the unknown ones with the reason, and the method."""
         number = (
             f"The {_TITLE} is {self.value:.3g} ± {max(self.margin, _FINEST):.2g} standard deviations, the root of "
             "their mean square."
@@ -290,34 +305,44 @@ class BiasEstimate(Measurement):
         )
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the worst ten biases; nothing where none is reliable."""
+        """List the ten largest biases; empty if no bias is reliable."""
         return (self._table(_MOST_ROWS),) if self.reliable.any() else ()
 
     @property
     def sentence(self) -> str:
-        """The largest biases, the accuracy of the other quantities, and those that are not known."""
-        return " ".join([*self._known(), *self.not_known()])
+        """The largest biases, the accuracy of the other quantities, and the unknown biases."""
+        reliable = self._reliable
+        biased = [each for each in reliable if each.is_biased]
+        accurate = [each for each in reliable if not each.is_biased]
+        parts = []
+        if biased:
+            more = f"; {len(biased) - _NAMED} more biased" if len(biased) > _NAMED else ""
+            parts.append(f"{'; '.join(f'{each.name}: {each}' for each in biased[:_NAMED])}{more}.")
+        if accurate:
+            who = listed([each.name for each in accurate]) if biased else f"All{self._known_only} quantities"
+            parts.append(f"{who}: {_within(accurate)}.")
+        return " ".join([*parts, *self.not_known()])
 
     @property
     def accuracy_sentence(self) -> str:
-        """The accuracy of all quantities; empty where not all of it is known."""
+        """Accuracy of all quantities; empty if some are unknown."""
         return f"All quantities: {_within(self.quantities)}." if self.reliable.all() else ""
 
     @property
     def rejected_sentence(self) -> str:
-        """The same for draws that are not from their target, and what corrects them."""
+        """`sentence` for rejected draws, with the command that corrects them."""
         reliable = self._reliable
         if not reliable:
             return self.sentence
-        if not any(each.is_off for each in reliable):
+        if not any(each.is_biased for each in reliable):
             return f"Means and sds are not affected beyond their margins. {self.sentence}"
         corrects = "corrects them" if self.reliable.all() and self.has_useful_weights else "may correct them"
-        if self.method == "modes":  # it leaves the draws within each as they are
+        if self.method == "modes":  # the draws within each mode stay biased
             corrects = "reweights the modes to their correct shares"
         return f"{self.sentence} `steinkit repair` {corrects}."
 
     def matters_sentence(self, delta: float) -> str:
-        """State whether a mean is biased by more than `delta` sd, with its margin; empty where none is reliable.
+        """State whether a mean is biased by more than `delta` sd; empty if no mean is reliable.
 
         Parameters
         ----------
@@ -329,12 +354,13 @@ class BiasEstimate(Measurement):
         str
             A sentence.
         """
-        if not self._reliable:
+        reliable = self._reliable
+        if not reliable:
             return ""
         if self.is_off_by(delta):
-            worst = max(self._reliable, key=lambda each: abs(each.mean_bias) - each.mean_margin)
+            worst = max(reliable, key=lambda each: abs(each.mean_bias) - each.mean_margin)
             return f"The mean of {worst.name} is biased by {worst.mean_bias_text(sign=False)} sd, more than {delta:g}."
-        widest = max(self._reliable, key=lambda each: abs(each.mean_bias) + each.mean_margin)
+        widest = max(reliable, key=lambda each: abs(each.mean_bias) + each.mean_margin)
         is_within = abs(widest.mean_bias) + widest.mean_margin <= delta
         whether = f"No{self._known_only} mean is" if is_within else "It is not known whether a mean is"
         far = f"{widest.name}'s is biased by {widest.mean_bias_text(sign=False)}"
@@ -348,20 +374,8 @@ class BiasEstimate(Measurement):
     def _known_only(self) -> str:
         return "" if self.reliable.all() else " known"
 
-    def _known(self) -> list[str]:
-        off = [each for each in self._reliable if each.is_off]
-        right = [each for each in self._reliable if not each.is_off]
-        said = []
-        if off:
-            more = f"; {len(off) - _NAMED} more biased" if len(off) > _NAMED else ""
-            said.append(f"{'; '.join(f'{each.name}: {each}' for each in off[:_NAMED])}{more}.")
-        if right:
-            who = listed([each.name for each in right]) if off else f"All{self._known_only} quantities"
-            said.append(f"{who}: {_within(right)}.")
-        return said
-
     def not_known(self) -> list[str]:
-        """Quantities whose bias is not known, by reason; and by how much they are biased at least.
+        """State which biases are not known, by reason, and lower bounds on them from a run.
 
         Returns
         -------
@@ -372,21 +386,29 @@ class BiasEstimate(Measurement):
         reasons: dict[str, list[str]] = {}
         for each in unknown:
             reasons.setdefault(each.reason, []).append(each.name)
-        said = [f"The bias of {listed(names)} is not known: {reason}." for reason, names in reasons.items()]
+        parts = [f"The bias of {listed(names)} is not known: {reason}." for reason, names in reasons.items()]
         if len(reasons) == 1 and len(unknown) == len(self.names):
-            said = [f"The biases of means and sds are not known: {unknown[0].reason}."]
+            parts = [f"The biases of means and sds are not known: {unknown[0].reason}."]
         moved = sorted((each for each in unknown if each.at_least > 0.0), key=lambda each: -each.at_least)[:_NAMED]
         if moved:
             worst = listed([f"{each.name} by {each.at_least:.2g} sd" for each in moved])
-            said.append(f"The run was too short. The bias of a mean is at least the distance that it moved: {worst}.")
-        return said
+            parts.append(f"The run was too short. The bias of a mean is at least the distance that it moved: {worst}.")
+        return parts
 
     def _table(self, most: int | None) -> Table:
-        rows = tuple((each.name, *each.cells) for each in self.quantities[:most])
+        rows = tuple(
+            (
+                each.name,
+                each.mean_text(each.draws_mean),
+                each.mean_text(each.mean) if each.reliable else _UNKNOWN,
+                *each.bias_cells,
+            )
+            for each in self.quantities[:most]
+        )
         return Table(_CAPTION, ("quantity", "mean", "corrected", "bias (sd)", "sd bias"), rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """List the estimates as JSON documents hold them.
+        """Return the estimates as they appear in JSON.
 
         Returns
         -------
@@ -405,24 +427,24 @@ class BiasEstimate(Measurement):
         }
 
     def __repr__(self) -> str:
-        said = f"{self.reliable.sum()} of {len(self.names)} quantities reliable"
-        return f"<BiasEstimate by {self.method}: {self.value:.2g} sd, {said}{reservations(self.warnings)}>"
+        known = f"{self.reliable.sum()} of {len(self.names)} quantities reliable"
+        return f"<BiasEstimate by {self.method}: {self.value:.2g} sd, {known}{reservations(self.warnings)}>"
 
 
 def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> Table | None:
-    """Tabulate biases of several samples, those of a quantity below each other, the worst first.
+    """Tabulate the biases of several samples, quantity by quantity, the largest first.
 
     Parameters
     ----------
     estimates : mapping of str to BiasEstimate
-        By sample.
+        Estimates by sample.
     most : int or None
-        Number of rows, but at least three quantities; all for None.
+        Number of rows, but at least three quantities; None for all.
 
     Returns
     -------
     Table or None
-        None where no bias is known.
+        None if no bias is known.
     """
     rows: dict[str, list[tuple[str, Quantity]]] = {}
     for sample, found in estimates.items():
@@ -436,32 +458,19 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
     return Table(_CAPTION, ("quantity", "sample", "bias (sd)", "sd bias"), cells)
 
 
-def _is_beyond(off: float, margin: float) -> bool:
-    return max(margin, _SMALLEST) < abs(off) < math.inf
-
-
 def _within(quantities: Sequence[Quantity]) -> str:
-    """The largest biases that the margins allow."""
+    """Return the largest biases within the margins."""
     mean = max(abs(each.mean_bias) + each.mean_margin for each in quantities)
     sd = max(abs(each.sd_bias) + each.sd_margin for each in quantities)
     return f"mean within {max(mean, _FINEST):.2g} sd, sd within {100.0 * math.expm1(max(sd, _FINEST)):.2g}%"
 
 
-def _to_the_margin(value: float, quantity: Quantity) -> str:
-    """A mean in its own unit, to the last place that its margin leaves."""
-    finest = quantity.sd * max(quantity.mean_margin, _FINEST)
-    if not (math.isfinite(value) and quantity.mean_margin and 0.0 < finest < math.inf):
-        return compact(value if math.isfinite(value) else None)
-    places = 1 - math.floor(math.log10(finest))
-    return _fixed(value, places) if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
-
-
 def _fixed(value: float, places: int, sign: bool = False) -> str:
-    """A number with that many places; one that is rounded to zero has no sign."""
+    """Return a number with this number of places, without a sign if it rounds to zero."""
     rounded = round(value, places) or 0.0
     return f"{rounded:{'+' * (sign and rounded != 0.0)}.{places}f}"
 
 
 def _places(margin: float) -> int:
-    """Decimal places at which a margin has a digit or two."""
+    """Return the decimal places at which a margin has one or two digits."""
     return 2 if margin >= 0.01 else 3

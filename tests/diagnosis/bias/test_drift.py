@@ -1,4 +1,4 @@
-"""Drift of draws under a kernel, against kernels whose mixing is known."""
+"""The drift of draws under kernels with known mixing rates."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from steinkit.diagnosis.bias.drift import Drift
 N = 4000
 
 
-def after(mean, sd, mixing, seed):
-    """Normal draws of this mean and sd, moved by an autoregression that leaves N(0, 1) as it is, and their drift."""
+def drift_of(mean, sd, mixing, seed):
+    """Return normal draws and their drift under an autoregression that leaves N(0, 1) invariant."""
     rng = np.random.default_rng(seed)
     x = mean + sd * rng.standard_normal((N, 1))
     slope = 1.0 - mixing
@@ -24,15 +24,15 @@ def contradicted(drift, mean_bias, sd_bias, margin=0.03):
 
 @pytest.mark.parametrize("mixing", [0.3, 0.9])
 @pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (0.6, 1.0), (0.0, 1.3), (-0.5, 0.8)])
-def test_the_right_biases_are_not_contradicted_and_others_are(mean, sd, mixing):
+def test_drift_contradicts_incorrect_biases_only(mean, sd, mixing):
     for seed in range(5):
-        x, drift = after(mean, sd, mixing, seed)
+        x, drift = drift_of(mean, sd, mixing, seed)
         assert not contradicted(drift, x.mean(), np.log(x.std()))
-        assert contradicted(drift, 0.0, 0.0) == ((mean, sd) != (0.0, 1.0))  # said to be exact
-        assert contradicted(drift, x.mean() + 0.7, np.log(x.std()))  # said to be off by more than they are
+        assert contradicted(drift, 0.0, 0.0) == ((mean, sd) != (0.0, 1.0))
+        assert contradicted(drift, x.mean() + 0.7, np.log(x.std()))
 
 
-def test_the_largest_change_is_in_standard_errors():
+def test_largest_change_is_in_standard_errors():
     mean, square, error, mixing = np.array([-0.2, 0.1]), np.array([0.0, 0.3]), np.array([0.02, 0.1]), np.ones(2)
     assert Drift(mean, error, mixing, square, error, mixing).largest() == pytest.approx(10.0)
     assert Drift(mean, error, mixing, 9.0 * square, error, mixing).largest() == pytest.approx(27.0)

@@ -1,4 +1,4 @@
-"""Estimates by the set of features that explains most, and the error that is claimed of them."""
+"""Estimates by the feature set that explains most, and their errors."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,12 @@ NONE = np.empty((400, 0))
 
 
 def skewed(rng, n=400, dim=2):
-    """Logarithms of gamma variables, and their score: no polynomial explains them wholly."""
+    """Return logarithms of gamma variables and their score, which polynomials explain in part."""
     x = np.log(rng.gamma(3.0, size=(n, dim)))
     return x, 3.0 - np.exp(x)
 
 
-def test_means_and_deviations_of_a_normal_target_are_known_exactly():
+def test_estimates_are_exact_for_a_normal_target():
     points = 0.7 * np.random.default_rng(0).standard_normal((400, 2)) + [0.4, -0.3]
     of = operand(points, -points)
     found = regression_estimates(of, NONE)
@@ -25,13 +25,13 @@ def test_means_and_deviations_of_a_normal_target_are_known_exactly():
     assert max(found.mean_error.max(), found.log_sd_error.max()) < 1e-3
 
 
-def test_the_claim_is_made_of_noise_of_what_is_unexplained_and_of_what_sets_differ_by():
+def test_error_combines_noise_unexplained_variance_and_range():
     of = operand(*skewed(np.random.default_rng(1)))
     found = regression_estimates(of, NONE)
     sets = ["own2", "own4", "diagonal", "pairs", "affine", "quadratic"]
     means, sds, influences = [], [], []
     for kind in sets:
-        first, square = np.split(cross_fitted(of, of.points, kind)[0], 2, axis=1)
+        first, square = np.split(cross_fitted(of, of.points, kind), 2, axis=1)
         mean, variance = first.mean(axis=0), square.mean(axis=0) - first.mean(axis=0) ** 2
         means.append(mean)
         sds.append(np.sqrt(variance))
@@ -49,13 +49,13 @@ def test_the_claim_is_made_of_noise_of_what_is_unexplained_and_of_what_sets_diff
         ranges = [of_means, max(of_means, of_sds)]
         errors = standard_errors(of.draws, influences[k][:, :, j].T)
         chi = chi_square(of)
-        claim = np.sqrt(errors**2 + (0.25 + 2.5 * chi) * chi * spread[k][:, j] + 0.25 * np.square(ranges))
+        error = np.sqrt(errors**2 + (0.25 + 2.5 * chi) * chi * spread[k][:, j] + 0.25 * np.square(ranges))
         assert found.explained[j] == pytest.approx(seen[k], abs=1e-9)
-        assert [found.mean_error[j], found.log_sd_error[j]] == pytest.approx(claim, rel=1e-9)
+        assert [found.mean_error[j], found.log_sd_error[j]] == pytest.approx(error, rel=1e-9)
 
 
-def test_margins_of_two_claims_hold():
-    """Of right draws, and of draws that are too wide, whose truth is known."""
+def test_margins_of_two_errors_hold():
+    """For exact draws and draws that are too wide."""
     mean, sd = 0.9227843350984671, 0.6284340965  # digamma(3), the root of trigamma(3)
     within = []
     for k in range(40):
@@ -65,13 +65,13 @@ def test_margins_of_two_claims_hold():
             score = 3.0 - np.exp(x)
         found = regression_estimates(operand(x, score), NONE)
         centre, scale = x.mean(axis=0), x.std(axis=0)
-        off = (centre + scale * found.mean - mean) / sd, np.log(scale * found.sd / sd)
-        within += [*(np.abs(off[0]) < 2.0 * found.mean_error), *(np.abs(off[1]) < 2.0 * found.log_sd_error)]
-        assert np.abs(off).max() < 0.2
+        bias = (centre + scale * found.mean - mean) / sd, np.log(scale * found.sd / sd)
+        within += [*(np.abs(bias[0]) < 2.0 * found.mean_error), *(np.abs(bias[1]) < 2.0 * found.log_sd_error)]
+        assert np.abs(bias).max() < 0.2
     assert np.mean(within) > 0.93
 
 
-def test_standard_errors_allow_for_autocorrelation():
+def test_standard_errors_include_autocorrelation():
     rng = np.random.default_rng(3)
     noise = rng.standard_normal((4000, 2))
     for k in range(1, 4000):
@@ -82,16 +82,7 @@ def test_standard_errors_allow_for_autocorrelation():
     assert quick == pytest.approx(1.0 / np.sqrt(4000), rel=0.2)
 
 
-def test_many_functions_at_once_have_the_errors_that_each_has():
-    of = operand(*skewed(np.random.default_rng(4)))
-    functions = np.random.default_rng(5).standard_normal((400, 70))
-    together = standard_errors(of.draws, functions)
-    assert together[[0, 63, 64, 69]] == pytest.approx(
-        [standard_errors(of.draws, functions[:, [k]])[0] for k in (0, 63, 64, 69)]
-    )
-
-
-def test_functions_need_features_of_all_coordinates_together():
+def test_functions_need_joint_features():
     points = np.random.default_rng(6).standard_normal((60, 12))
     of = operand(points, -points)
     found = regression_estimates(of, points[:, :1] ** 3)

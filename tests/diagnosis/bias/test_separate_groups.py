@@ -1,11 +1,11 @@
-"""Groups with a valley of the density between them: found in whatever shares, and none where there is none."""
+"""Valleys of the density between groups of draws, in any proportion."""
 
 import numpy as np
 import pytest
 from support.bias_samples import normal_mixture, operand
 
 import steinkit as sk
-from steinkit.diagnosis.bias.quantities import deepest_valley
+from steinkit.diagnosis.bias.valleys import deepest_valley
 
 
 def valley(points, target, weights=None):
@@ -16,7 +16,7 @@ def valley(points, target, weights=None):
 @pytest.mark.parametrize("order", ["shuffled", "stuck"])
 @pytest.mark.parametrize("share", [0.5, 0.2, 0.03])
 @pytest.mark.parametrize("distance", [5.0, 30.0])
-def test_two_modes_are_found_in_any_shares_and_order(share, distance, order):
+def test_two_modes_are_found_in_any_proportion_and_order(share, distance, order):
     for dim in (1, 4):
         means = np.zeros((2, dim))
         means[1, -1] = distance
@@ -28,14 +28,14 @@ def test_two_modes_are_found_in_any_shares_and_order(share, distance, order):
         assert found.depth > np.log(2.0)
 
 
-def test_three_modes_off_the_axes_are_found():
+def test_three_modes_that_no_axis_separates_are_found():
     means = 6.0 * np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, -1.0, 1.0]])
     points, target = normal_mixture(means, [0.6, 0.3, 0.1], 1000, np.random.default_rng(8))
     assert valley(points, target) is not None
 
 
-def test_modes_along_a_diagonal_whose_coordinates_overlap_are_found():
-    """Along each of ten coordinates the two are 1.9 sd apart, and 6 along the diagonal."""
+def test_modes_that_overlap_in_every_coordinate_are_found():
+    """The modes are 1.9 sd apart along each of ten coordinates, and 6 along the diagonal."""
     points, target = normal_mixture([[0.0] * 10, [1.9] * 10], [0.5, 0.5], 2000, np.random.default_rng(9))
     assert valley(points, target) is not None
 
@@ -80,7 +80,7 @@ def banana(rng):
 
 
 def close(rng):
-    return normal_mixture([[0.0, 0.0], [1.8, 0.0]], [0.5, 0.5], 1000, rng)  # one mode: nearer than 2 sd
+    return normal_mixture([[0.0, 0.0], [1.8, 0.0]], [0.5, 0.5], 1000, rng)  # unimodal: less than 2 sd apart
 
 
 def narrow(rng):
@@ -89,11 +89,11 @@ def narrow(rng):
 
 
 @pytest.mark.parametrize("make", [skewed, heavy, funnel, banana, close, narrow])
-def test_none_is_found_in_one_mode(make):
+def test_no_valley_is_found_in_one_mode(make):
     found = [valley(*make(np.random.default_rng([11, k]))) for k in range(8)]
     assert sum(each is not None for each in found) == 0
 
 
-def test_few_draws_are_not_looked_at():
+def test_no_valley_is_found_in_few_draws():
     points, target = normal_mixture([[0.0], [6.0]], [0.5, 0.5], 9, np.random.default_rng(12))
     assert valley(points, target) is None

@@ -1,4 +1,4 @@
-"""What features explain: against plain least squares, draw by draw, and exactly where it is all."""
+"""Cross-fitted regression on Stein features, compared with plain least squares and with exact results."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ FOLDS = np.repeat([0, 1] * 5, N // 10)
 
 
 def ridge_fits(features, values):
-    """The fits of a plain ridge regression on scaled features, with the penalty of least cross-validated error."""
+    """Return coefficients of ridge regression with the penalty of least generalized cross-validation error."""
     n, width = features.shape
     centre, scale = features.mean(axis=0), features.std(axis=0)
     design = (features - centre) / scale
@@ -33,73 +33,67 @@ def ridge_fits(features, values):
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "pairs"])
-def test_a_ridge_regression_on_one_fold_is_used_on_the_other(kind):
+def test_fit_on_one_fold_is_applied_to_the_other(kind):
     of = operand(POINTS, SCORES)
     functions = np.column_stack([of.points, np.sin(of.points[:, 0])])
     values = np.hstack([functions, functions**2])
-    wanted = values.copy()
+    expected = values.copy()
     for fold in (0, 1):
         learn, use = np.flatnonzero(fold == FOLDS), np.flatnonzero(fold != FOLDS)
         frame = Frame.of(of, learn)
-        coefficients = ridge_fits(frame.joint(of, learn, kind), values[learn])
-        wanted[use] -= frame.joint(of, use, kind) @ coefficients
-    assert cross_fitted(of, functions, kind)[0] == pytest.approx(wanted, abs=1e-7)
+        coefficients = ridge_fits(frame.features(of, learn, kind), values[learn])
+        expected[use] -= frame.features(of, use, kind) @ coefficients
+    assert cross_fitted(of, functions, kind) == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["own2", "own4"])
-def test_a_coordinate_is_explained_by_its_own_features_alone(kind):
+def test_own_features_explain_one_coordinate(kind):
     of = operand(POINTS, SCORES)
     values = np.hstack([of.points, of.points**2])
-    wanted = values.copy()
+    expected = values.copy()
     for fold in (0, 1):
         learn, use = np.flatnonzero(fold == FOLDS), np.flatnonzero(fold != FOLDS)
         frame = Frame.of(of, learn)
         for k, column in enumerate(values.T):
-            there, here = (frame.own(of, rows, kind)[:, k % DIM] for rows in (learn, use))
+            both = (frame.features(of, rows, kind).reshape(len(rows), DIM, -1) for rows in (learn, use))
+            there, here = (each[:, k % DIM] for each in both)
             centred, scale = there - there.mean(axis=0), there.std(axis=0)
-            slight = np.diag(1e-6 * scale**2 * len(learn))  # no more than rounding asks for
-            wanted[use, k] -= here @ np.linalg.solve(centred.T @ centred + slight, centred.T @ column[learn])
-    assert cross_fitted(of, of.points, kind)[0] == pytest.approx(wanted, abs=1e-6)
+            slight = np.diag(1e-6 * scale**2 * len(learn))
+            expected[use, k] -= here @ np.linalg.solve(centred.T @ centred + slight, centred.T @ column[learn])
+    assert cross_fitted(of, of.points, kind) == pytest.approx(expected, abs=1e-6)
 
 
-def test_sets_that_share_the_moments_of_vector_fields_are_fitted_as_each_is_alone():
-    of = operand(POINTS, SCORES)
-    kinds = ["diagonal", "pairs", "affine", "quadratic"]
-    alone = np.concatenate([cross_fitted(of, of.points, kind) for kind in kinds])
-    assert cross_fitted(of, of.points, *kinds) == pytest.approx(alone, abs=1e-7)
-
-
-def test_degree_two_is_known_exactly_of_a_normal_target():
+def test_pairs_are_exact_for_a_normal_target():
     rng = np.random.default_rng(1)
     root = np.array([[1.0, 0.0], [0.9, 0.4]])
     mean, covariance = np.array([2.0, -1.0]), root @ root.T
-    points = rng.gamma(2.0, size=(400, 2))  # draws of something else altogether
+    points = rng.gamma(2.0, size=(400, 2))  # from another distribution
     of = operand(points, -(points - mean) @ np.linalg.inv(covariance))
-    left = cross_fitted(of, of.points, "pairs")[0]
+    left = cross_fitted(of, of.points, "pairs")
     scale = points.std(axis=0)
-    wanted = (mean - points.mean(axis=0)) / scale
-    assert left[:, :2].mean(axis=0) == pytest.approx(wanted, abs=1e-3)
-    assert left[:, 2:].mean(axis=0) == pytest.approx(wanted**2 + np.diag(covariance) / scale**2, abs=1e-3)
+    expected = (mean - points.mean(axis=0)) / scale
+    assert left[:, :2].mean(axis=0) == pytest.approx(expected, abs=1e-3)
+    assert left[:, 2:].mean(axis=0) == pytest.approx(expected**2 + np.diag(covariance) / scale**2, abs=1e-3)
     assert left.std(axis=0).max() < 0.02
-    shifted = operand(points, 0.3 - (points - mean) @ np.linalg.inv(covariance))  # a control: of another target
-    assert np.abs(cross_fitted(shifted, shifted.points, "pairs")[0].mean(axis=0)[:2] - wanted).min() > 0.05
+    shifted = operand(points, 0.3 - (points - mean) @ np.linalg.inv(covariance))  # another target
+    assert np.abs(cross_fitted(shifted, shifted.points, "pairs").mean(axis=0)[:2] - expected).min() > 0.05
 
 
 @pytest.mark.parametrize("kind", ["own2", "own4"])
-def test_weights_count_as_repeated_draws(kind):
-    """As many repetitions in every block, so that both have the same folds; one coordinate, so that none is shrunk."""
+def test_weights_act_as_repeated_draws(kind):
+    """Equal repetitions in every block preserve the folds, and a single coordinate is not shrunk."""
     times, one = np.tile([1, 2, 3, 2, 1, 3], N // 6), slice(0, 1)
     of = operand(POINTS[:, one], SCORES[:, one], weights=times)
     repeated = operand(np.repeat(POINTS[:, one], times, axis=0), np.repeat(SCORES[:, one], times, axis=0))
-    a, b = (cross_fitted(each, each.points, kind)[0] for each in (of, repeated))
+    a, b = (cross_fitted(each, each.points, kind) for each in (of, repeated))
     assert np.repeat(a, times, axis=0) == pytest.approx(b, abs=1e-7)
     unweighted = operand(POINTS[:, one], SCORES[:, one])
-    assert np.abs(cross_fitted(unweighted, unweighted.points, kind)[0] - a).max() > 0.01  # a control
+    assert np.abs(cross_fitted(unweighted, unweighted.points, kind) - a).max() > 0.01
 
 
 @pytest.mark.parametrize("kind", ["own4", "diagonal", "pairs"])
-def test_blocks_of_rows_change_rounding_only(kind, monkeypatch):
+def test_blocks_of_rows_do_not_change_the_fit(kind, monkeypatch):
     of = operand(POINTS, SCORES)
-    whole = cross_fitted(of, of.points, kind)[0]
+    whole = cross_fitted(of, of.points, kind)
     monkeypatch.setattr("steinkit.diagnosis.bias.stein_regression._VALUES", 200)
-    assert cross_fitted(of, of.points, kind)[0] == pytest.approx(whole, abs=1e-9)
+    assert cross_fitted(of, of.points, kind) == pytest.approx(whole, abs=1e-9)

@@ -1,0 +1,163 @@
+"""Valleys of the target's density between groups of draws.
+
+The score does not determine the weights of groups of draws that a valley of the density separates. Along a direction v
+with |v| = 1 the marginal density p_v of v.x has the slope
+
+    d/dt log p_v(t) = E[ v.s(x) | v.x = t ],
+
+which the draws show wherever they are, whatever the proportions of the groups. Its integral from draw to draw,
+straight across the gaps, is the logarithm of the marginal density. A valley is a point from which it rises on both
+sides. The search covers the coordinates, the principal axes, and the line between the two means of 2-means clustering.
+On a bounded support it covers the coordinates only, because mass leaves other directions through the faces.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from steinkit.diagnosis.bias.stein_regression import Operand
+from steinkit.sample import Floats, Integers
+
+VALLEY_DEPTH = math.log(2.0)  # below the lower of the two modes, in log density
+_CLEAR = 4.0  # standard errors
+_BINS = 200
+_FEWEST = 5  # draws in a bin
+_GAPS = 5  # number of the widest gaps that no bin spans
+_SHARE = 0.005  # smallest share of the draws on either side
+_NEIGHBOURS = 9  # bins over which variances are averaged
+_MOST_DIRECTIONS = 120
+_MOST_DRAWS = 10_000
+_ROUNDS = 10  # of 2-means
+
+
+@dataclass(frozen=True, eq=False)
+class Valley:
+    """A valley of the density along a direction.
+
+    Attributes
+    ----------
+    coordinate : int
+        Coordinate with the largest component of the direction.
+    share : float
+        Share of the draws beyond the valley.
+    depth : float
+        Depth of the log density.
+    direction : ndarray, shape (d,)
+    position : float
+        Position along the direction.
+    """
+
+    coordinate: int
+    share: float
+    depth: float
+    direction: Floats
+    position: float
+
+
+def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
+    """Return the deepest significant valley of the density; None if there is none.
+
+    Parameters
+    ----------
+    operand : Operand
+    clear : float
+        Smallest depth in standard errors.
+    """
+    n = len(operand.points)
+    if n < 2 * _FEWEST:
+        return None
+    directions = directions_of(operand)
+    rows = np.arange(0, n, -(-n // _MOST_DRAWS))
+    points, scores, shares = operand.points[rows], operand.draws.scores[rows], operand.draws.shares[rows]
+    shares = shares / shares.sum()
+    projected = points @ directions.T
+    found = (
+        _valley_along(projected[:, k], scores @ directions[k], shares, directions[k], clear)
+        for k in _least_normal(projected, shares)
+    )
+    return max((each for each in found if each is not None), key=lambda each: each.depth, default=None)
+
+
+def directions_of(operand: Operand) -> Floats:
+    """Return the coordinates, the principal axes and the line between two clusters, shape (k, d)."""
+    dim = operand.points.shape[1]
+    if dim == 1 or operand.diffusion is not None:
+        return np.eye(dim)
+    shares = operand.draws.shares
+    deviations = operand.points - shares @ operand.points
+    axes = np.linalg.eigh((deviations * shares[:, None]).T @ deviations)[1].T
+    between = _between_clusters(deviations, shares, axes[-1])
+    return np.vstack([np.eye(dim), axes, *([] if between is None else [between])])
+
+
+def _least_normal(projected: Floats, shares: Floats) -> Integers:
+    """Return the directions whose skewness and kurtosis differ most from those of a normal distribution."""
+    z = projected - shares @ projected
+    z /= np.maximum(np.sqrt(shares @ z**2), np.finfo(float).tiny)
+    square = z * z  # third and fourth powers by `**` are a hundred times slower
+    skewness, kurtosis = shares @ (square * z), shares @ (square * square)
+    return np.argsort(-(skewness**2 / 6.0 + (kurtosis - 3.0) ** 2 / 24.0), kind="stable")[:_MOST_DIRECTIONS]
+
+
+def _between_clusters(points: Floats, shares: Floats, axis: Floats) -> Floats | None:
+    """Return the unit vector between the means of 2-means clustering, which starts from the signs along an axis."""
+    upper = points @ axis > 0.0
+    for _ in range(_ROUNDS):
+        if not 0.0 < shares[upper].sum() < 1.0 or upper.all():
+            return None
+        means = [shares[side] @ points[side] / shares[side].sum() for side in (upper, ~upper)]
+        step = means[0] - means[1]
+        upper = points @ step > 0.5 * float((means[0] + means[1]) @ step)
+    length = float(np.linalg.norm(step))
+    return step / length if length > 0.0 else None
+
+
+def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Floats, clear: float) -> Valley | None:
+    """Return the deepest significant valley along one direction, from positions, scores and weights of the draws."""
+    order = np.argsort(where, kind="stable")
+    where, slope, shares = where[order], slope[order], shares[order]
+    n = len(order)
+    even = np.linspace(0, n, min(_BINS, n // _FEWEST) + 1).astype(int)
+    widest = np.argpartition(-np.diff(where), min(_GAPS, n - 2))[:_GAPS] + 1
+    edges = np.union1d(even, widest)
+    counts = np.diff(edges)
+    weight = np.add.reduceat(shares, edges[:-1])
+    t = np.add.reduceat(shares * where, edges[:-1]) / weight
+    mean = np.add.reduceat(shares * slope, edges[:-1]) / weight
+    change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # of neighbors, which removes a trend
+    change[edges[:-1]] = 0.0
+    spread = np.add.reduceat(change, edges[:-1]) / np.maximum(counts - 1.0, 1.0)
+    window = np.ones(min(_NEIGHBOURS, len(t)))
+    spread = np.convolve(spread, window, "same") / np.convolve(np.ones(len(t)), window, "same") / counts
+    steps = np.diff(t)
+    log_density, noise = _integral(steps / 8.0, mean, 3.0), _integral(steps**2 / 64.0, spread, 9.0)
+    last = len(log_density) - 1
+    left, right = _running_peaks(log_density), last - _running_peaks(log_density[::-1])[::-1]
+    depth = np.minimum(log_density[left], log_density[right]) - log_density
+    error = np.sqrt(np.maximum(noise - noise[left], noise[right] - noise))
+    beyond = np.repeat(1.0 - np.cumsum(weight), 2)[:-1]
+    found = (depth > VALLEY_DEPTH) & (depth > clear * error) & (np.minimum(beyond, 1.0 - beyond) > _SHARE)
+    if not found.any():
+        return None
+    k = int(np.where(found, depth, 0.0).argmax())
+    position = float(t[k // 2] + 0.5 * (k % 2) * (t[(k + 1) // 2] - t[k // 2]))
+    return Valley(int(np.abs(direction).argmax()), float(beyond[k]), float(depth[k]), direction, position)
+
+
+def _integral(steps: Floats, slope: Floats, near: float) -> Floats:
+    """Integrate to the ends and midpoints of steps; the nearer end of a half step has the weight `near`, the other 1.
+
+    A linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 of a step up to its midpoint. The weights of the
+    variances are 9 and 1.
+    """
+    halves = np.stack([steps * (near * slope[:-1] + slope[1:]), steps * (slope[:-1] + near * slope[1:])])
+    return np.concatenate([[0.0], np.cumsum(halves.T.ravel())])
+
+
+def _running_peaks(values: Floats) -> Integers:
+    """Return for each position that of the largest value so far."""
+    peaks = np.maximum.accumulate(values)
+    return np.maximum.accumulate(np.where(values == peaks, np.arange(len(values)), 0))

@@ -160,7 +160,8 @@ class Operand:
     @property
     def sets(self) -> list[FeatureSet]:
         """All feature sets for a regression, the richest last."""
-        return [*DEGREE, *self.joint_sets(), *(["chosen"] if self.chosen_fields() else [])]
+        found: list[FeatureSet] = [*DEGREE, *self.joint_sets()]
+        return [*found, "chosen"] if self.chosen_fields() else found
 
     def width(self, kind: FeatureSet) -> int:
         """Return the number of features of a set."""

@@ -86,6 +86,34 @@ def test_exact_draws_at_a_slanted_edge_of_the_support_pass():
     assert not sk.invariance_test(normal_draws(1), NORMAL).has_edge
 
 
+@pytest.mark.parametrize(
+    ("inside", "near"),
+    [
+        (lambda x: (x**2).sum(axis=1) < 4.0, True),
+        (lambda x: x.sum(axis=1) > -1.0, True),
+        (lambda x: (x**2).sum(axis=1) < 100.0, False),
+    ],
+)
+def test_edges_near_the_draws_are_detected(inside, near):
+    x = normal_draws(11)
+    target = sk.Target(log_density=lambda z: np.where(inside(z), NORMAL.log_density(z), -np.inf), dim=2)
+    assert sk.invariance_test(x[inside(x)], target).has_edge is near
+
+
+@pytest.mark.parametrize("bounds", [None, [0.0, np.inf]])
+def test_bounds_are_not_edges(bounds):
+    draws = np.random.default_rng(2).exponential(size=(1000, 2))
+    target = sk.Target(
+        lambda x: -np.ones_like(x),
+        log_density=lambda x: np.where((x > 0.0).all(axis=1), -x.sum(axis=1), -np.inf),
+        bounds=bounds,
+        dim=2,
+    )
+    found = sk.invariance_test(draws, target)
+    assert found.p > 0.05
+    assert found.has_edge is (bounds is None)
+
+
 def test_slanted_edge_is_detected_for_a_slow_density(monkeypatch):
     monkeypatch.setattr("steinkit.diagnosis.invariance._SECONDS", 0.0)  # every density counts as too slow
     for seed in range(5):
@@ -98,14 +126,6 @@ def test_slanted_edge_is_detected_for_a_slow_density(monkeypatch):
         assert found.label == "not tested"
         assert not found.is_biased
     assert not sk.invariance_test(normal_draws(1), NORMAL).has_edge
-
-
-def test_bounds_are_not_edges():
-    target = sk.Target(lambda x: -np.ones_like(x), log_density=lambda x: -x[:, 0], bounds=[[0.0, np.inf]])
-    draws = np.random.default_rng(2).exponential(size=(1000, 1))
-    found = sk.invariance_test(draws, target)
-    assert found.p > 0.05
-    assert not found.has_edge
 
 
 def test_autocorrelated_exact_draws_pass():

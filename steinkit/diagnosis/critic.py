@@ -1,4 +1,4 @@
-"""The critic: a function fitted to one half of the draws, tested by its mean over the other half.
+"""The critic: a function fitted to one half of the draws, tested on the other.
 
 Stein's identity E[T f] = 0 holds under the target for smooth vector fields f, with the Langevin operator
 
@@ -113,7 +113,7 @@ class _Fields:
         return cls(np.concatenate([centered, np.ones((1, n))]), plain, damping * spread, covariance)
 
     def values(self, pairs: Integers, rows: Integers) -> Floats:
-        """Return T f at some draws for all fields with these pairs of factors in p, shape (pairs * d, rows)."""
+        """Return T f for all fields with these factors in p, shape (pairs * d, rows)."""
         factors, plain, dim = self.factors[:, rows], self.plain[:, rows], len(self.plain)
         slopes = np.zeros((dim + 1, dim, len(rows)))
         np.multiply(self.damped[:, None, rows], self.covariance[:, :, None], out=slopes[:dim])

@@ -1,4 +1,4 @@
-"""Markov kernels that leave a target distribution invariant, applied to many draws at once.
+"""Markov kernels that leave a target invariant, applied to many draws at once.
 
 Each draw is moved independently: the draws are the states of n independent chains. If a kernel K satisfies K P = P,
 draws from the target P remain draws from P. This holds for all settings of K that do not depend on later positions of
@@ -73,7 +73,7 @@ class State(NamedTuple):
 
 
 class Density:
-    """Log density at proposals, or its change along a move if only the score is available.
+    """Log density at proposals, or its change along a move from the score alone.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Density:
         self.target, self.bounds, self.evaluations = target, bounds, 0
 
     def at(self, state: State, points: Floats, nodes: int = NODES) -> Floats:
-        """Return the log density at points proposed from a state, shape (n,); -inf outside the support."""
+        """Return the log density at proposed points, shape (n,); -inf outside."""
         if self.target.has_log_density:
             return self.of(points)
         values, step = state.log_density.copy(), points - state.points
@@ -103,12 +103,12 @@ class Density:
         return np.where(self.inside(points), values, -np.inf)
 
     def of(self, points: Floats) -> Floats:
-        """Return the log density at any points, shape (n,); -inf outside the support and where it is undefined."""
+        """Return the log density, shape (n,); -inf outside and where undefined."""
         self.evaluations += len(points)
         return np.where(self.inside(points), self.target.proposal_log_density(points), -np.inf)
 
     def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
-        """Return the log density at draws, shape (n,); InputError names a draw (by `rows`) where it is not finite."""
+        """Return the log density at draws, shape (n,); InputError if not finite."""
         self.evaluations += len(points)
         return self.target.log_density_of_draws(points, draws=rows)
 
@@ -139,7 +139,10 @@ class Hamiltonian:
         self.step = _FIRST_STEP / len(root) ** 0.25
 
     def tune(self, state: State) -> None:
-        """Set the step length to an acceptance rate between .6 and .85, on copies of up to 200 chains."""
+        """Set the step length to an acceptance rate between .6 and .85.
+
+        The moves for tuning start from copies of up to 200 chains.
+        """
         rows = np.linspace(0, len(state.points) - 1, min(_PILOT, len(state.points))).astype(np.int64)
         pilot = State(state.points[rows], state.log_density[rows])
         factor = 1.4
@@ -196,7 +199,7 @@ class RandomScale:
 
     @property
     def outside(self) -> float:
-        """Share of proposals with zero density, among those within the bounds and one standard deviation."""
+        """Share of zero densities among proposals within the bounds and one sd."""
         return self._outside / max(1, self._near)
 
     def move(self, state: State) -> tuple[State, float]:
@@ -241,7 +244,10 @@ class Group(NamedTuple):
 
 
 def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
-    """Find up to eight coordinates that govern the scale of others, from draws of shape (n, d)."""
+    """Find up to eight coordinates that govern the scale of others.
+
+    The draws have shape (n, d).
+    """
     n, dim = points.shape
     if dim == 1:
         return []
@@ -283,7 +289,7 @@ class GroupScale:
         self._density, self._groups, self._rng = density, groups, rng
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once, for one of the groups; return the new state and the acceptance rate."""
+        """Move every chain once; return the new state and the acceptance rate."""
         require_time("the draws were moved")
         n, rng = len(state.points), self._rng
         group = self._groups[rng.integers(len(self._groups))]
@@ -357,7 +363,7 @@ class Composite:
 
 
 class ExactRun:
-    """Draws that move by exact Markov kernels with settings that are estimated again before every run.
+    """Draws that move by exact Markov kernels.
 
     Exact draws remain exact, and biased draws move towards the target. The distance that their means moved is a lower
     bound on their bias.
@@ -414,12 +420,15 @@ class ExactRun:
 
 
 def evaluations_per_transition(target: Target) -> int:
-    """Return the evaluations of the density or the score per draw, without group-scale moves."""
+    """Return the evaluations per transition and draw, without group-scale moves."""
     return _GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES
 
 
 def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return the root of the inverse mass matrix and the directions of random-scale moves, from clipped draws."""
+    """Return the root of the inverse mass matrix and the axes of random moves.
+
+    Both are estimated from clipped draws.
+    """
     n, dim = points.shape
     centre, scale = robust_units(points, shares)
     z = np.clip(points - centre, -_REACH * scale, _REACH * scale)
@@ -436,14 +445,17 @@ def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return the medians and half the distances of the 16 % and 84 % quantiles, or sds if most draws are equal."""
+    """Return medians and half the distances of the 16 % and 84 % quantiles.
+
+    If most draws are equal, the second result is the standard deviation.
+    """
     low, middle, high = quantiles(points, shares)
     deviation = np.sqrt(shares @ (points - middle) ** 2)
     return middle, np.where(high - low > 1e-3 * deviation, 0.5 * (high - low), deviation)
 
 
 def quantiles(values: Floats, shares: Floats) -> Floats:
-    """Return the 16, 50 and 84 % quantiles of columns of weighted values, shape (3, d)."""
+    """Return the 16, 50 and 84 % quantiles of weighted columns, shape (3, d)."""
     found = np.quantile(values, (0.16, 0.5, 0.84), axis=0, weights=shares, method="inverted_cdf")
     return np.asarray(found, dtype=np.float64)
 

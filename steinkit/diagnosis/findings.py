@@ -1,4 +1,4 @@
-"""Findings of a verdict: the coordinates or pairs that are wrong, and in which direction.
+"""Findings of a verdict: wrong coordinates or pairs and their direction.
 
 Three tests distinguish coordinates and contribute findings: moments, bounded moments and slices, the last two for
 shapes and for dependence beyond correlation. A finding alone would reject the draws with a p-value of at most .05; if
@@ -92,7 +92,10 @@ def size_of(feature: Feature, mean: float) -> float:
 
 
 def mean_of(feature: Feature, mean: float, size: float) -> float:
-    """Return the absolute mean of a feature for a size, with the sign of a given mean; infinity if there is none."""
+    """Return the absolute mean of a feature that corresponds to a size.
+
+    For a spread it depends on the sign of the given mean. It is infinite if no mean corresponds to the size.
+    """
     if feature.kind == "location":
         return size
     if feature.kind != "spread":
@@ -103,7 +106,7 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
 
 
 def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
-    """Return the p-value of the hypothesis that no moment is biased by more than `delta` standard units.
+    """Return the p-value of biases of at most `delta` standard units.
 
     With enough draws, any bias is significant. The test statistic for a relevant size is the largest (|f| - c) / e over
     all moments, with the mean c that corresponds to the size (`mean_of`) and the standard error e of the mean f. It is
@@ -119,7 +122,7 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
 
 
 def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return at most five findings, the most significant first, without shapes that moments explain.
+    """Return at most five findings, without shapes that moments explain.
 
     A finding on all coordinates comes first unless one or two others are more significant. A shape along an axis is
     reported only if there is no other finding, because a wrong coordinate affects every axis.
@@ -158,7 +161,7 @@ def _is_of_several(each: Finding) -> bool:
 def moment_findings(
     moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None, at_most: float = 0.05
 ) -> list[Finding]:
-    """Return significant moments, those of several coordinates first, then by their evidence.
+    """Return findings on moments, those of several coordinates first.
 
     Locations that shifts of other coordinates explain come last.
 
@@ -237,7 +240,7 @@ def kind_of(feature: str) -> Kind:
 
 
 def loaded(loadings: Floats) -> Sequence[int]:
-    """Return the coordinates with the largest loadings on an axis, shape (halves, d), in the sample's order."""
+    """Return the coordinates with the largest loadings on an axis."""
     shares = np.square(loadings).mean(axis=0)
     order = np.argsort(-shares, kind="stable")[:_MOST_LOADINGS]
     return sorted(int(j) for j in order if shares[j] >= _LEAST_LOADING * shares[order[0]])
@@ -266,7 +269,7 @@ def _strength(mean: float, correlation: float, noise: float) -> str:
 
 
 def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: float) -> list[int]:
-    """Return the coordinates that have moved, among those with significant mean scores.
+    """Return the coordinates that have moved, among those with biased scores.
 
     Parameters
     ----------
@@ -317,7 +320,7 @@ def shape_findings(
     limits: Floats | None,
     at_most: Mapping[str, float],
 ) -> list[Finding]:
-    """Return wrong shapes and dependence beyond correlation, one per coordinate or pair, by their evidence.
+    """Return findings on shapes and on dependence beyond correlation.
 
     Parameters
     ----------
@@ -398,7 +401,7 @@ _AN_INTERVAL = 1.35  # ratio of the differences of an interval and of a threshol
 
 
 class MisplacedMass(NamedTuple):
-    """The interval with the largest difference between the shares of the draws and of the target.
+    """The interval with the largest excess or deficit of draws.
 
     Attributes
     ----------

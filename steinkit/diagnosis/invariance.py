@@ -1,4 +1,4 @@
-"""The invariance test: draws from the target keep their distribution under an exact Markov kernel.
+"""The invariance test: exact draws are invariant under an exact Markov kernel.
 
 Let a kernel that leaves the target P invariant move a draw x to y. If x comes from P, so does y, and
 
@@ -88,7 +88,7 @@ _QUADRATURE = 0.1  # largest error of a log ratio
 
 @dataclass(frozen=True, eq=False)
 class InvarianceTest(Result):
-    """Test of whether an exact Markov kernel leaves the distribution of draws unchanged.
+    """Test of the invariance of draws under an exact Markov kernel.
 
     Attributes
     ----------
@@ -138,7 +138,10 @@ class InvarianceTest(Result):
 
     @property
     def has_edge(self) -> bool:
-        """True if the support ends near the draws at no bound; Stein's identity does not hold there."""
+        """True if the support ends near the draws at an edge that is not a bound.
+
+        Stein's identity does not hold there.
+        """
         return self.edge > _EDGE
 
     def headline(self) -> str:
@@ -185,7 +188,7 @@ def invariance_test(
     max_seconds: float | None = None,
     rng: Seed = 0,
 ) -> InvarianceTest:
-    """Test draws by moving each of them with a Markov kernel that leaves the target invariant.
+    """Test draws by moving them with an exact Markov kernel of the target.
 
     Draws from the target keep their distribution. The test needs no reference draws, no moments and no smooth density.
     It accounts for weights, repeated draws and autocorrelation.
@@ -256,7 +259,10 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
 
 
 def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
-    """Return a result without a p-value, with the edge of the support by small moves of at most two hundred draws."""
+    """Return a result without a p-value, with a test for an edge of the support.
+
+    At most two hundred draws make one small move.
+    """
     target, draws = prepared.target, prepared.draws
     if target is None or not target.has_log_density:
         return InvarianceTest(None, reason)
@@ -410,7 +416,7 @@ class _Functions:
         return np.hstack(parts)
 
     def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
-        """Describe the difference of the draws from their moved positions; z > 0 if the k-th function increased."""
+        """Describe the change of the k-th function; z > 0 if it increased."""
         dim, pairs = len(self.centre), len(self.first)
         block, j = divmod(k, dim)
         kind = Kind.SHAPE

@@ -1,4 +1,4 @@
-"""The verdict on a sample: whether its draws come from the target, and what is wrong with them if not.
+"""The verdict on a sample: a calibrated test of its draws and a diagnosis.
 
 The verdict combines several tests. They need no reference draws, and account for autocorrelation:
 

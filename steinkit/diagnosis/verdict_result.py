@@ -1,4 +1,4 @@
-"""The result of a verdict: its tests, the decisions that follow from them, and their text."""
+"""The result of a verdict: tests, decisions and their text."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TestResult:
 
 
 def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
-    """Return the smallest p-value over its share of the level, times the number of looks, at most 1.
+    """Return the smallest p-value over its share, times `looks`, at most 1.
 
     The shares add up to more than one, since the tests overlap and the main ones reject less often than their shares
     allow. The level is calibrated by counting false alarms; it is not Bonferroni's bound.
@@ -103,7 +103,7 @@ def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Result):
-    """The verdict on a sample: whether its draws come from the target, and what is wrong with them if not.
+    """The verdict on a sample: a calibrated test of its draws and a diagnosis.
 
     Attributes
     ----------
@@ -239,12 +239,18 @@ class Verdict(Result):
 
     @property
     def p_ksd(self) -> float | None:
-        """The p-value of the kernel test; None for weighted draws, or if a warning gives the reason."""
+        """The p-value of the kernel test; None if it was not made.
+
+        None for weighted draws, or if a warning gives the reason.
+        """
         return self.p_of("ksd")
 
     @property
     def p_dependence(self) -> float | None:
-        """The p-value of all pairs together; None for one coordinate, bounds on all, weighted draws, or too few."""
+        """The p-value of all pairs together; None if it was not made.
+
+        None for one coordinate, bounds on all coordinates, weighted draws, or too few draws.
+        """
         return self.p_of("dependence")
 
     @property
@@ -254,7 +260,7 @@ class Verdict(Result):
 
     @property
     def p_critic(self) -> float | None:
-        """The p-value of a critic that is fitted to one half of the draws and tested on the other.
+        """The p-value of the critic; None if it was not made.
 
         None if the invariance test was made, and for weighted draws, fewer than a hundred draws, or hundreds of
         coordinates.
@@ -268,7 +274,7 @@ class Verdict(Result):
 
     @property
     def is_biased(self) -> bool:
-        """True if the draws are rejected: there are enough of them, and `p` is at most `level`."""
+        """True if the draws are rejected: enough draws, and `p` at most `level`."""
         return bool(self.enough_draws and self.p <= self.level)
 
     @property
@@ -286,13 +292,13 @@ class Verdict(Result):
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding, and the following ones with z-scores within a tenth of its own."""
+        """The first finding, and those with z-scores within a tenth of its own."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 
     @property
     def is_large(self) -> bool | None:
-        """True if a moment is significantly biased by more than `matters`; None without that argument."""
+        """True if a moment is biased by more than `matters`; None without it."""
         return None if self.p_matters is None else self.p_matters <= self.level
 
     @property
@@ -313,19 +319,22 @@ class Verdict(Result):
 
     @property
     def label(self) -> str:
-        """Short label for tables: "biased", "no bias seen", "not tested" or "too few draws"."""
+        """Label: "biased", "no bias seen", "not tested" or "too few draws"."""
         if not self.enough_draws:
             return "too few draws"
         return "biased" if self.is_biased else "no bias seen" if self.is_tested else "not tested"
 
     @property
     def ess_text(self) -> str:
-        """The rounded ESS; empty if it is undefined or exceeds the number of draws, as for antithetic chains."""
+        """The rounded ESS; empty if undefined or above the number of draws.
+
+        Antithetic chains may have an ESS above the number of draws.
+        """
         return f"{self.ess:.0f}" if self.ess <= self.draws else ""
 
     @property
     def sentence(self) -> str:
-        """The verdict in a few sentences: decision, mixing, sizes, and relevance if `matters` was given."""
+        """The verdict in sentences: decision, mixing, sizes, and relevance."""
         return " ".join(self.sentences())
 
     def sentences(self, *, with_sizes: bool = True) -> list[str]:

@@ -16,7 +16,7 @@ WORST = 10
 def verdict_blocks(
     found: Verdict | None, unjudged: str | None, *, everything: bool = False, table: bool = True
 ) -> list[str]:
-    """Return paragraphs for a screen: the verdict and the largest biases, or the reason why there is no verdict.
+    """Return the paragraphs of a verdict for a screen.
 
     Parameters
     ----------

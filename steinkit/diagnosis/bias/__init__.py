@@ -1,1 +1,1 @@
-"""Biases of means and standard deviations in the parameters' own units, and draws repaired."""
+"""Biases of means and standard deviations, and corrected draws."""

@@ -1,4 +1,4 @@
-"""Drift of means and variances under an exact Markov kernel, a check of estimated biases.
+"""Drift of means and variances under an exact Markov kernel.
 
 A kernel that leaves the target P invariant moves draws towards P. If it mixes linearly, E[y - mu | x] =
 (1 - rho) (x - mu), so the mean of y - x over draws whose mean has the bias b is -(1 - rho) b. The same holds for
@@ -22,7 +22,7 @@ _NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift, which is ex
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Mean changes of standardized coordinates and of their squares, each of shape (d,).
+    """Mean changes of standardized coordinates and of their squares.
 
     Attributes
     ----------

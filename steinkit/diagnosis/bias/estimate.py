@@ -1,4 +1,4 @@
-"""Biases of means and standard deviations in the parameters' own units, with margins of error.
+"""Biases of means and standard deviations, with margins of error.
 
 A bias counts as reliable if its margin is small and, if draws moved by an exact Markov kernel are available, if the
 regression agrees with their drift (`steinkit.diagnosis.bias.drift`). If it is not reliable and the target has a log

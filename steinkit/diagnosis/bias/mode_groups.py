@@ -1,4 +1,4 @@
-"""Groups of draws that are modes, their regions, and the mass of the regions by bridge sampling.
+"""Modes as groups of draws, and the mass of their regions by bridge sampling.
 
 **Bridge sampling** estimates the mass Z of a region under an unnormalized density p from draws in the region and from a
 proposal q. With draws x_i from p / Z within the region, proposals y_j from q, l = log p - log q, where p(y) = 0 outside
@@ -94,7 +94,7 @@ class Proposal:
 
 
 class Mass(NamedTuple):
-    """Mass of a region by bridge sampling, and its difference from importance sampling.
+    """Mass of a region by bridge sampling and by importance sampling.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
 
 
 def lowest_between(begin: Floats, end: Floats, log_density: LogDensity) -> Floats:
-    """Return the lowest log density on the straight lines between points, (k, d) -> (k,)."""
+    """Return the lowest log density on straight lines between points, shape (k,)."""
     line = begin[:, None] + _STEPS[:, None] * (end - begin)[:, None]
     return np.asarray(log_density(line.reshape(-1, begin.shape[1])).reshape(len(begin), -1).min(axis=1))
 
@@ -229,9 +229,9 @@ def joined(groups: Sequence[Integers], peaks: Floats, heights: Floats, log_densi
 
 
 def without_fragments(groups: list[Integers], points: Floats, log_density: LogDensity) -> list[Integers]:
-    """Join groups that are too small for a mode to the nearest one if no valley separates them.
+    """Join groups that are too small for a mode to their neighbors.
 
-    Such groups are the ends of curved modes.
+    Such groups are the ends of curved modes. A group stays separate if a valley of the density surrounds it.
     """
     from scipy.spatial.distance import cdist
 
@@ -257,7 +257,7 @@ def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
 def regions(
     draws: Draws, groups: list[Integers], bounds: Floats | None
 ) -> tuple[list[tuple[Integers, Operand]], list[Proposal]]:
-    """Assign draws to the regions of the groups; return rows and draws of each region, and the fitted proposals.
+    """Assign draws to regions; return the draws of each, and the proposals.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Weights of separate modes: the score does not determine them, the log density does.
+"""Weights of separate modes by the log density.
 
 The mass Z_k of the region of every mode is estimated by bridge sampling (`steinkit.diagnosis.bias.mode_groups`), with
 a variance v_k of its logarithm. The weights of the modes and their covariance are
@@ -119,7 +119,7 @@ class ModeWeights(Result):
 
     @property
     def clause(self) -> str:
-        """Proportions and weights, rounded to the margin: "mode weights 71.8:28.2, correct 50.1:49.9 ± 0.7 points"."""
+        """Clause such as "mode weights 71.8:28.2, correct 50.1:49.9 ± 0.7 points"."""
         margin = 100.0 * max(_FINEST_SHARE, float(self.margins.max()))
         digits = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
         draws, target = (
@@ -144,7 +144,7 @@ class ModeWeights(Result):
         return sentence(self.clause)
 
     def statements(self) -> tuple[Statement, ...]:
-        """State proportions and weights, the centers of the modes, the limits, and the method.
+        """State the weights, the centers of the modes, the limits, and the method.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class ModeWeights(Result):
 @cautious
 @within_time
 def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None = None, rng: Seed = 0) -> ModeWeights:
-    """Estimate the weights of separate modes by bridge sampling, and test those of the draws.
+    """Estimate the weights of separate modes, and test those of the draws.
 
     The draws within each mode must come from the target, in any proportion of the modes. Modes that no draw visited are
     not found.
@@ -376,7 +376,10 @@ def _result(
 def estimates_in_modes(
     sample: Sample, target: Target, bounds: ArrayLike | None, modes: ModeWeights
 ) -> list[BiasEstimate]:
-    """Estimate the biases of the draws of each mode by regression, with the scores of the sample if it has any."""
+    """Estimate the biases of the draws of each mode by regression.
+
+    The scores are those of the sample if it has any.
+    """
     rows, functions = [np.flatnonzero(modes.labels == k) for k in range(len(modes.shares))], target.functions
     for each in rows:
         functions, _ = varying(functions, sample.points[each])
@@ -386,7 +389,7 @@ def estimates_in_modes(
 
 
 def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: bool) -> BiasEstimate:
-    """Combine biases within modes, for the draws as they are or reweighted by the mode weights."""
+    """Combine biases within modes, for given or reweighted draws."""
 
     def of_parts(name: str) -> Floats:
         return np.array([getattr(part, name) for part in parts])

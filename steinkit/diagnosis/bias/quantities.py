@@ -1,4 +1,4 @@
-"""Quantities with estimated biases: the coordinates of draws and functions of them."""
+"""Quantities of interest: the coordinates of draws and functions of them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Quantities:
         return int(self.draws.points.shape[1])
 
     def moved(self, points: Floats, scores: Floats) -> Quantities:
-        """Return the same quantities at other points; centre and scale remain those of the draws."""
+        """Return the quantities at other points, with unchanged centre and scale."""
         return replace(self, draws=replace(self.draws, points=points, scores=scores))
 
     def values(self) -> Floats:
@@ -102,7 +102,7 @@ class Quantities:
 
     @cached_property
     def operand(self) -> Operand:
-        """The draws in units of their own standard deviations, with the coefficients of the Stein operator."""
+        """The draws in standard units, with the coefficients of the Stein operator."""
         return Operand.of(self.draws, self.bounds)
 
     def by_regression(self) -> Estimates:
@@ -116,7 +116,7 @@ class Quantities:
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def entropy_weights(self) -> Floats | None:
-        """Return entropy weights for the richest affordable set of features; None if there are too few draws."""
+        """Return entropy weights for the richest features; None for too few draws."""
         operand = self.operand
         n, sets = len(operand.points), operand.joint_sets()
         if not sets:
@@ -126,7 +126,7 @@ class Quantities:
         return entropy_weights(features, operand.draws.shares)
 
     def hidden_dependence(self) -> str:
-        """Return why features of single coordinates may be misleading; empty if no test suggests it."""
+        """Return why features of single coordinates may mislead; empty if they do not."""
         pairs = "pairs" in self.operand.joint_sets()
         p = None if pairs else joint_dependence(self.operand.draws, self.bounds)
         if p is None or p > _REJECTED:
@@ -134,7 +134,7 @@ class Quantities:
         return "the dependence of many coordinates is biased, and there are too few draws to identify the pairs"
 
     def hidden_shares(self, slowest: float | None = None) -> tuple[str, bool]:
-        """Return why regions may have wrong weights, and whether the draws are multimodal.
+        """Return why regions may have wrong weights, and if draws are multimodal.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ def _require_sign(draws: Draws, bounds: Floats | None, centre: Floats, scale: Fl
 
 
 def function_values(functions: Functions, points: Floats) -> Floats:
-    """Evaluate k functions at draws, (n, d) -> (n, k); InputError if a value is not finite."""
+    """Evaluate functions at draws, shape (n, k); InputError if not finite."""
     columns = np.empty((len(points), len(functions)))
     for k, (name, function) in enumerate(functions.items()):
         what = f"function {name!r}"

@@ -47,7 +47,7 @@ _METHODS = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """Mean and standard deviation of one quantity; see `BiasEstimate` for the attributes."""
+    """Mean and standard deviation of one quantity, as in `BiasEstimate`."""
 
     name: str
     mean: float
@@ -79,7 +79,7 @@ class Quantity:
 
     @property
     def order(self) -> tuple[bool, bool, float]:
-        """Sort key: reliable quantities first, among these the biased ones, by the size of the bias."""
+        """Sort key: reliable first, among these biased first, by the size of the bias."""
         size = max(abs(self.mean_bias), abs(self.sd_bias))
         return self.reliable, self.is_biased, -math.inf if math.isnan(size) else size
 
@@ -120,7 +120,7 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class BiasEstimate(Measurement):
-    """Means and standard deviations under the target, and the biases of those of the draws.
+    """Means and standard deviations under the target, and biases of the draws.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def sd_bias(self) -> Floats:
-        """Logarithm of the standard deviation of the draws over `sd`: -.3 if the draws are 26 % too narrow."""
+        """Log ratio of `draws_sd` to `sd`: -.3 if the draws are 26 % too narrow."""
         return np.asarray(np.log(self.draws_sd / self.sd))
 
     @cached_property
@@ -213,7 +213,7 @@ class BiasEstimate(Measurement):
 
     @property
     def value(self) -> float:
-        """Root mean square of `mean_bias` and `sd_bias` over all quantities: sqrt(mean(mean_bias^2 + sd_bias^2))."""
+        """Overall bias: sqrt(mean(mean_bias^2 + sd_bias^2)) over all quantities."""
         return float(np.sqrt(np.mean(self.mean_bias**2 + self.sd_bias**2)))
 
     @property
@@ -238,7 +238,7 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """The quantities: reliable ones first, among these the biased ones, by the size of the bias."""
+        """The quantities: reliable first, among these biased first, by size."""
         columns = [getattr(self, name) for name in Quantity.__dataclass_fields__ if name not in ("name", "reason")]
         rows = zip(self.names, *(column.tolist() for column in columns), self.reason, strict=True)
         return tuple(sorted((Quantity(*row) for row in rows), key=lambda each: each.order, reverse=True))
@@ -249,7 +249,7 @@ class BiasEstimate(Measurement):
         return self.weights is not None and self.worth >= _LEAST_WORTH * self.draws
 
     def is_off_by(self, delta: float) -> bool:
-        """Return True if the bias of a reliable mean exceeds `delta` by more than its margin.
+        """Return True if a reliable mean is biased by more than `delta` and its margin.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class BiasEstimate(Measurement):
         return f"{self._table(None).text(('quantity',), most)}\n{filled(_UNITS)}"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the overall size, the largest biases, the unknown ones with the reason, and the method."""
+        """State the overall size, the largest and the unknown biases, and the method."""
         number = (
             f"The {_TITLE} is {self.value:.3g} ± {max(self.margin, _FINEST):.2g} standard deviations, the root of "
             "their mean square."
@@ -310,7 +310,7 @@ class BiasEstimate(Measurement):
 
     @property
     def sentence(self) -> str:
-        """The largest biases, the accuracy of the other quantities, and the unknown biases."""
+        """The largest biases, the accuracy of other quantities, and unknown biases."""
         reliable = self._reliable
         biased = [each for each in reliable if each.is_biased]
         accurate = [each for each in reliable if not each.is_biased]
@@ -342,7 +342,7 @@ class BiasEstimate(Measurement):
         return f"{self.sentence} `steinkit repair` {corrects}."
 
     def matters_sentence(self, delta: float) -> str:
-        """State whether a mean is biased by more than `delta` sd; empty if no mean is reliable.
+        """State if a mean is biased by more than `delta` sd; empty if not known.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class BiasEstimate(Measurement):
         return "" if self.reliable.all() else " known"
 
     def not_known(self) -> list[str]:
-        """State which biases are not known, by reason, and lower bounds on them from a run.
+        """State which biases are not known and why, with lower bounds from a run.
 
         Returns
         -------
@@ -432,7 +432,7 @@ class BiasEstimate(Measurement):
 
 
 def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> Table | None:
-    """Tabulate the biases of several samples, quantity by quantity, the largest first.
+    """Tabulate the biases of several samples by quantity, the largest first.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ class Operand:
 
     @classmethod
     def of(cls, draws: Draws, bounds: Floats | None, units: Units | None = None) -> Operand:
-        """Convert draws in raw units, by default to units of their own means and standard deviations."""
+        """Convert raw draws to standard units, by default those of the draws."""
         units = units or Units("own", *location_and_scale(draws.points, draws.shares), draws.names)
         points, drift, diffusion = standardised(draws, units, bounds)
         return cls(
@@ -135,7 +135,7 @@ class Operand:
         )
 
     def joint_sets(self) -> list[FeatureSet]:
-        """Return the feature sets of all coordinates that the number of draws and the time allow, without "chosen"."""
+        """Return the affordable feature sets of all coordinates, without "chosen"."""
         n, dim = self.points.shape
         found: list[FeatureSet] = []
         if 2 * dim < n / 3:
@@ -150,7 +150,7 @@ class Operand:
         return found
 
     def chosen_fields(self) -> int:
-        """Return the number of quadratic fields to choose; 0 if all or none of them are used."""
+        """Return the number of quadratic fields to choose; 0 if all or none are used."""
         n, dim = self.points.shape
         if "quadratic" in self.joint_sets():
             return 0
@@ -173,7 +173,7 @@ class Operand:
         return (rows[some] for some in blocks(len(rows), max(1, _VALUES // width), "biases were estimated"))
 
     def covariances(self, rows: Integers, width: int, columns: Callable[[Integers], Floats]) -> tuple[Floats, Floats]:
-        """Return weighted means (..., k) and covariances (..., k, k) of columns(rows), of shape (..., rows, k)."""
+        """Return weighted means (..., k) and covariances (..., k, k) of columns."""
         shares = self.draws.shares / self.draws.shares[rows].sum()
         first, second = np.zeros(1), np.zeros((1, 1))
         for some in self.blocks(rows, width):
@@ -202,7 +202,7 @@ class Frame:
 
     @classmethod
     def of(cls, operand: Operand, rows: Integers | slice) -> Frame:
-        """Estimate both, with the covariance shrunk towards a multiple of the identity (Ledoit and Wolf 2004)."""
+        """Estimate both; the covariance is shrunk as by Ledoit and Wolf (2004)."""
         shares = operand.draws.shares[rows]
         shares = shares / shares.sum()
         points = operand.points[rows]
@@ -220,7 +220,10 @@ class Frame:
         return cls(centre, covariance)
 
     def features(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
-        """Return the features of a set, shape (len(rows), width); those of `DEGREE` coordinate by coordinate."""
+        """Return the features of a set, shape (len(rows), width).
+
+        Those of the sets in `DEGREE` are ordered by coordinate.
+        """
         c, u = operand.points[rows] - self.centre, operand.drift[rows] @ self.covariance
         a = np.broadcast_to(np.ones(1) if operand.diffusion is None else operand.diffusion[rows], c.shape)
         if kind in DEGREE:
@@ -257,7 +260,7 @@ def width_of(kind: FeatureSet, dim: int) -> int:
 
 
 def quadratic_fields(dim: int) -> tuple[Integers, Integers, Integers]:
-    """Return the indices (i, j, k), i <= j, of all vector fields c_i c_j C e_k, each of shape (d^2 (d + 1) / 2,)."""
+    """Return the indices (i, j, k), i <= j, of all vector fields c_i c_j C e_k."""
     i, j = np.triu_indices(dim)
     return np.repeat(i, dim), np.repeat(j, dim), np.tile(np.arange(dim), len(i))
 
@@ -288,7 +291,9 @@ def _folds(draws: Draws) -> Integers:
 
 
 def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floats:
-    """Subtract from quantities and their squares the part that features explain, by the fit of the other fold.
+    """Return residuals of quantities and their squares by cross-fitting.
+
+    The part that features explain by the fit of the other fold is subtracted.
 
     Parameters
     ----------
@@ -452,7 +457,7 @@ _DECREASE = 1e-4
 
 
 def entropy_weights(features: Floats, shares: Floats) -> Floats:
-    """Return the weights nearest to those of the draws under which features have mean zero.
+    """Return the nearest weights under which features have mean zero.
 
     Parameters
     ----------
@@ -512,7 +517,7 @@ _TIMES = 64  # functions per call of the autocorrelation times
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates for m quantities under the target, in units of their standard deviations in the draws.
+    """Estimates for m quantities under the target, in units of the draws' sds.
 
     Attributes
     ----------
@@ -541,7 +546,7 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate the coordinates and functions of the draws by the feature set with the smallest variance for each.
+    """Estimate each quantity by the feature set with the smallest variance.
 
     Parameters
     ----------
@@ -587,7 +592,7 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
 
 
 def standard_errors(draws: Draws, influence: Floats) -> Floats:
-    """Return the standard errors of the means of functions with mean zero over the draws, (n, k) -> (k,)."""
+    """Return the standard errors of means of centered functions, shape (k,)."""
     squares = np.sqrt((draws.shares**2) @ influence**2)
     times = [
         draws.autocorrelation_times(np.ascontiguousarray(influence[:, some].T))

@@ -82,7 +82,7 @@ def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
 
 
 def directions_of(operand: Operand) -> Floats:
-    """Return the coordinates, the principal axes and the line between two clusters, shape (k, d)."""
+    """Return coordinates, principal axes and the line between two clusters."""
     dim = operand.points.shape[1]
     if dim == 1 or operand.diffusion is not None:
         return np.eye(dim)

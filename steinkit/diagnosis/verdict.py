@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, whole
@@ -33,19 +34,21 @@ from steinkit.diagnosis.bias.estimate import bias_of
 from steinkit.diagnosis.bias.mode_weights import ModeWeights, bias_of_mixture, estimates_in_modes, weights_of_modes
 from steinkit.diagnosis.bias.quantities import varying
 from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.diagnosis.burn_in import rows_after_burn_in
 from steinkit.diagnosis.critic import critic_p_value
 from steinkit.diagnosis.findings import moment_findings, p_value_beyond, ranked, shape_findings
 from steinkit.diagnosis.invariance import InvarianceTest, invariance_of, untested
 from steinkit.diagnosis.verdict_result import FEW_OF_SLOWEST, TestResult, Verdict, combined
-from steinkit.discrepancy.bounded_features import bounded_moments, joint_dependence
+from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, thinning_notes
-from steinkit.discrepancy.moments import moments_of
-from steinkit.discrepancy.sliced_goodness_of_fit import slices_of
-from steinkit.draws import FEW_EFFECTIVE
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moments_of
+from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, slices_of
+from steinkit.draws import FEW_EFFECTIVE, Draws
 from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cautious
 from steinkit.finding import Finding
 from steinkit.posterior import BatchScores, Posterior, batch_scores
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
+from steinkit.sample import Integers
 from steinkit.scored_sample import ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target, require_target
 from steinkit.units import require_variation
@@ -151,9 +154,7 @@ def verdict(
     laid_out, names, support = prepared.draws, prepared.points.names, prepared.bounds
     require_variation(prepared.points.points, names)
     units, cautions = prepared.own_units, prepared.standard.cautions
-    moments, sliced = moments_of(prepared, units), slices_of(prepared)
-    bounded, standardised = bounded_moments(laid_out, units, support), laid_out.in_units(units)
-    p_dependence = joint_dependence(standardised, support)
+    moments, bounded, sliced, standardised, effective, p_values = _score_tests(prepared)
     p_ksd, equivalent, no_kernel_test = kernel_evidence(prepared, rng)
     require_time("the sample was judged")
     modes, no_modes = _modes(prepared, rng)
@@ -161,21 +162,15 @@ def verdict(
     has_edge = invariance is not None and invariance.has_edge
     is_critical = invariance is None or invariance.p is None
     tests = shared_level(
-        {
-            "moments": moments.p_value,
-            "bounded": bounded.p_value,
-            "sliced": sliced.p_value,
+        p_values
+        | {
             "ksd": p_ksd,
-            "dependence": p_dependence,
             "invariance": None if invariance is None else invariance.p,
             "critic": critic_p_value(laid_out, units, support) if is_critical else None,
             "modes": None if modes is None else modes.p,
         },
         has_edge=has_edge,
     )
-    effective = slowest = standardised.of_slowest_change
-    if slowest >= FEW_OF_SLOWEST:
-        effective = min(moments.n_effective, sliced.n_effective)
     enough = effective >= FEW_EFFECTIVE
     is_rejected = enough and combined(tests, looks) <= level
     findings: tuple[Finding, ...] = ()
@@ -190,7 +185,10 @@ def verdict(
     corrected = {each.name: each.corrected for each in tests}
     if is_rejected and not findings and invariance is not None and corrected.get("invariance", 1.0) <= level:
         findings = () if invariance.finding is None else (invariance.finding,)
-    bias, no_bias = _bias(prepared, functions, slowest, modes, invariance, rng if is_rejected else None)
+    bias, no_bias = _bias(prepared, functions, standardised, modes, invariance, rng if is_rejected else None)
+    late = None
+    if support is None and not laid_out.is_weighted and looks * corrected.get("modes", 1.0) > level:
+        late = rows_after_burn_in(standardised, level / looks)
     outliers = outlying(prepared.points, units) if enough else ()
     hiding = (*cautions, *outliers, *too_few_to_span(prepared.points))
     warnings = (
@@ -219,6 +217,7 @@ def verdict(
         effective_draws=effective,
         enough_draws=enough,
         findings=findings,
+        burn_in=None if late is None else _p_without_burn_in(prepared, late, level, with_critic=is_critical),
         matters=matters,
         p_matters=None if matters is None else min(1.0, looks * p_value_beyond(moments, matters)),
         moments=moments,
@@ -242,6 +241,54 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
         number(matters, "matters", lambda size: 0.0 <= size < math.inf, "a size in standard units of at least 0")
 
 
+def _score_tests(
+    prepared: ScoredSample,
+) -> tuple[MomentSteinDiscrepancy, BoundedMoments, SlicedSteinTest, Draws, float, dict[str, float | None]]:
+    """Make the tests by scores, except the kernel test.
+
+    Returns
+    -------
+    moments, bounded, sliced
+        Results of the tests.
+    standardised : Draws
+        The draws in standard units.
+    effective : float
+        The effective number of draws. See `Verdict.effective_draws`.
+    p_values : dict
+        p-values by test; None for the kernel test.
+    """
+    units, support = prepared.own_units, prepared.bounds
+    moments, sliced = moments_of(prepared, units), slices_of(prepared)
+    bounded, standardised = bounded_moments(prepared.draws, units, support), prepared.draws.in_units(units)
+    effective = standardised.of_slowest_change
+    if effective >= FEW_OF_SLOWEST:
+        effective = min(moments.n_effective, sliced.n_effective)
+    p_values = {
+        "moments": moments.p_value,
+        "bounded": bounded.p_value,
+        "sliced": sliced.p_value,
+        "ksd": None,
+        "dependence": joint_dependence(standardised, support),
+    }
+    return moments, bounded, sliced, standardised, effective, p_values
+
+
+def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, with_critic: bool) -> float | None:
+    """Return the p-value of the `late` draws by all tests but the kernel test.
+
+    None if they are rejected or too few. The p-value is not multiplied by the number of looks, because that would make
+    it easier for the draws to pass.
+    """
+    try:
+        rest = ScoredSample.of(prepared.carried[np.sort(prepared.draws.rows[late])])
+        *_, effective, p_values = _score_tests(rest)
+    except InputError:  # too few draws, or a constant coordinate
+        return None
+    critic = critic_p_value(rest.draws, rest.own_units, None) if with_critic else None
+    p = combined(shared_level(p_values | {"critic": critic}))
+    return p if p > level and effective >= FEW_EFFECTIVE else None
+
+
 def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False) -> tuple[TestResult, ...]:
     """Return the tests that were made, with their shares of the level.
 
@@ -259,7 +306,7 @@ def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False
 def _bias(
     prepared: ScoredSample,
     functions: Functions,
-    slowest: float,
+    standardised: Draws,
     modes: ModeWeights | None,
     invariance: InvarianceTest | None,
     rng: Seed,
@@ -279,7 +326,7 @@ def _bias(
             left_out=left_out,
             method="regression" if rng is None else "auto",
             rng=rng,
-            slowest=slowest,
+            slowest=standardised.of_slowest_change,
             drift=None if invariance is None else invariance.drift,
             unusable=_EDGE if invariance is not None and invariance.has_edge else "",
         )

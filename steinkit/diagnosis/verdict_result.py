@@ -140,6 +140,9 @@ class Verdict(Result):
     findings : tuple of Finding
         Problems of rejected draws, by their evidence. Empty if only the kernel test, all pairs together or the mode
         weights reject.
+    burn_in : float or None
+        p-value of all but the kernel test without the first tenth of each chain, if only that tenth is biased;
+        otherwise None. None for weighted draws and bounded supports.
     matters : float or None
         Size of a relevant bias, in standard units.
     p_matters : float or None
@@ -186,6 +189,7 @@ class Verdict(Result):
     divergent: int | None
     bfmi: float | None
     findings: tuple[Finding, ...]
+    burn_in: float | None
     matters: float | None
     p_matters: float | None
     moments: MomentSteinDiscrepancy
@@ -371,7 +375,7 @@ class Verdict(Result):
             A sentence without its full stop.
         """
         first = self._head[0].removesuffix(".")
-        return f"{first}: {self._worst}" if self.is_biased else first
+        return f"{first}: {self._worst}" if self.is_biased and self.burn_in is None else first
 
     def statements(self) -> tuple[Statement, ...]:
         """State the verdict, the findings, what was not tested, and the tests.
@@ -381,7 +385,8 @@ class Verdict(Result):
         tuple of Statement
         """
         found = [Statement("number", _MAY_BE_USED, self.sentence)]
-        if len(self.findings) > (self.decided_by != "modes"):  # the first one is in the sentence
+        in_sentence = self.burn_in is None and self.decided_by != "modes"
+        if len(self.findings) > in_sentence:  # the first finding is in the sentence
             found.append(Statement("findings", "What is wrong?", self._all_findings))
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
@@ -419,8 +424,8 @@ class Verdict(Result):
         """
         before = ("decided_by", "level", "looks", "ksd_equivalent_draws", "ess")
         after = (
-            "divergent", "bfmi", "draws", "effective_draws", "enough_draws", "matters", "p_matters", "findings", "bias",
-            "modes", "not_tested", "score_noise", "hiding", "sentence",
+            "divergent", "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
+            "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
         )  # fmt: skip
         of_chains = self.diagnostics
         found = {
@@ -442,19 +447,24 @@ class Verdict(Result):
     def _head(self) -> tuple[str, ...]:
         """The decision, followed by the evidence or by reservations."""
         p, unknown = probability(self.p), "The draws may or may not come from the target."
+        late = "" if self.burn_in is None else probability(self.burn_in)
+        start = f"The first draws are biased: remove the first tenth of every chain ({late} without it)." * bool(late)
         if not self.enough_draws:
             effective = math.floor(self.effective_draws)
             slowest = f" ({FEW_OF_SLOWEST:.0f} in the slowest direction)" if effective < FEW_OF_SLOWEST else ""
             needed = f"at least {FEW_EFFECTIVE:.0f} are needed{slowest}"
-            return f"{UNDECIDED}: {effective} of {count(self.draws, 'draw')}; {needed}.", unknown
+            return f"{UNDECIDED}: {effective} of {count(self.draws, 'draw')}; {needed}.", unknown, start
+        if self.is_biased and late:
+            without = f"without the first tenth of every chain, no bias is found ({late})"
+            return (f"{REJECTED} ({p}), but only the first draws are biased: {without}.",)
         if self.is_biased:
             findings = f"Main finding{'s' * (len(self.strongest) > 1)}: " if self.findings else ""
             return f"{REJECTED} ({p}).", f"{sentence(f'{findings}{self._worst}')}."
         if not self.is_tested:
-            return f"{UNTESTED}: the warnings say why.", unknown
+            return f"{UNTESTED}: the warnings say why.", unknown, start
         hidden = "The warnings list what may hide a bias." if self.hiding else ""
         ess = f" with ESS {self.ess_text}" if self.ess_text else ""
-        return f"{UNSUSPECTED} in {count(self.draws, 'draw')}{ess} ({p}).", hidden
+        return f"{UNSUSPECTED} in {count(self.draws, 'draw')}{ess} ({p}).", hidden, start
 
     @property
     def _trajectories(self) -> str:
@@ -486,7 +496,7 @@ class Verdict(Result):
     @property
     def _mixing(self) -> str:
         """The ESS of rejected draws, and whether slow mixing may explain the rejection."""
-        if not self.ess_text or not self.is_biased:
+        if not self.ess_text or not self.is_biased or self.burn_in is not None:
             return ""
         if self.mixed is not False:
             return f"ESS {self.ess_text}{': slow mixing does not explain the rejection' * bool(self.mixed)}."
@@ -497,7 +507,7 @@ class Verdict(Result):
     @property
     def _sizes(self) -> str:
         """The biases of rejected draws; for other draws, the accuracy of the quantities."""
-        if self.bias is None or not self.enough_draws:
+        if self.bias is None or not self.enough_draws or self.burn_in is not None:
             return ""
         if self.decided_by == "modes" and self.bias.hidden:
             return "`steinkit repair` reweights the modes to their correct shares."

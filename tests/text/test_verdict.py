@@ -79,6 +79,7 @@ def test_slow_mixing_may_explain_a_rejection_of_chains():
     weighted = verdict(WRONG, [LOCATION], weighted=True)
     assert weighted.mixed is None
     assert weighted.sentence.endswith("ESS 100.")
+    assert "ESS" not in verdict(WRONG, [LOCATION], burn_in=0.3).sentence
 
 
 def test_ties_are_reported_as_ties():
@@ -91,6 +92,11 @@ def test_ties_are_reported_as_ties():
     assert apart.strongest == (LOCATION,)
     assert SCALE.parameters[0] not in apart.headline()
     assert verdict(WRONG).strongest == ()
+
+
+def test_first_draws_that_are_biased():
+    assert "p = 0.3" in verdict(WRONG, burn_in=0.3).headline()
+    assert "p = 0.3" in verdict(burn_in=0.3).sentence
 
 
 @pytest.mark.parametrize(("p", "is_large"), [(1e-5, True), (0.2, False)])

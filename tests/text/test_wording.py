@@ -20,6 +20,8 @@ VERDICTS = {
     "without findings": verdict(WRONG),
     "not mixed": verdict(WRONG, [LOCATION], mixed=False),
     "weighted": verdict(WRONG, [LOCATION], weighted=True),
+    "first draws biased": verdict(WRONG, burn_in=0.3),
+    "first draws biased, not rejected": verdict(burn_in=0.3),
     "too few": verdict(enough_draws=False, effective_draws=29.7, draws=900),
     "large": verdict(WRONG, [LOCATION], matters=0.25, p_matters=1e-5),
     "with sizes": replace(verdict(WRONG, [LOCATION]), bias=estimate(OFF, quantity("mu"))),

@@ -88,6 +88,7 @@ def test_burn_in_does_not_hide_missing_dependence():
     draws[:20] += 5.0
     found = sk.verdict(draws, sk.targets.Normal(np.zeros(40), covariance=covariance))
     assert found.is_biased
+    assert found.burn_in is None
 
 
 def test_unsupported_draws():

@@ -1,0 +1,61 @@
+"""A test of whether the first draws of the chains are biased.
+
+The test compares the first tenth of each chain with the rest. It uses the location and spread features of each
+coordinate, which have mean zero under the target. A start far from the target hides from tests of all draws, because
+its slow return to the target resembles autocorrelation. The center and the autocorrelation times are therefore those of
+the later draws.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from steinkit.autocorrelation import integrated_autocorrelation_times, tail_probability
+from steinkit.draws import Draws
+from steinkit.sample import Floats, Integers
+
+_EARLY = 0.1
+"""Fraction of each chain treated as burn-in."""
+
+
+def rows_after_burn_in(draws: Draws, level: float) -> Integers | None:
+    """Return the draws after the first tenth of each chain if that tenth is biased.
+
+    Bonferroni over the 2 d features t_j and 1 + c_j t_j, for scores t and centered coordinates c in units of the later
+    draws. The autocorrelation times are at least the median over the locations or over the spreads. The variance is the
+    larger one of the early and the later draws: if features have heavy tails, as in the neck of a funnel, one early
+    draw of an exact chain may be more extreme than all later ones.
+
+    Parameters
+    ----------
+    draws : Draws
+        In standard units; squares of other draws may overflow.
+    level : float
+        Largest p-value at which the first draws are biased.
+
+    Returns
+    -------
+    ndarray of int or None
+        None if the first draws are not biased, or the chains are too short for the test.
+    """
+    is_early = np.zeros(len(draws.points), dtype=bool)
+    for chain in draws.chains:
+        is_early[chain][: math.ceil(_EARLY * (chain.stop - chain.start))] = True
+    late = draws.points[~is_early]
+    if len(late) < 2 or not late.std(axis=0).all():
+        return None
+    t, c = draws.scores * late.std(axis=0), (draws.points - late.mean(axis=0)) / late.std(axis=0)
+    features: Floats = np.concatenate([t.T, 1.0 + (c * t).T])
+    first, rest = features[:, is_early], features[:, ~is_early]
+    ends = [0, *np.cumsum(~is_early)[[chain.stop - 1 for chain in draws.chains]].tolist()]
+    deviations = rest - rest.mean(axis=1, keepdims=True)
+    times = integrated_autocorrelation_times(deviations, [slice(*place) for place in pairwise(ends)])
+    usual = np.median(times.reshape(2, -1), axis=1)
+    variance = np.maximum(rest.var(axis=1), first.var(axis=1))
+    error = np.sqrt(variance * np.maximum(times, usual.repeat(len(times) // 2)) / first.shape[1])
+    z = np.abs(first.mean(axis=1)) / np.where(error > 0.0, error, np.inf)
+    p = 2.0 * len(z) * tail_probability(float(z.max()), first.shape[1] / float(usual.max()))
+    return np.flatnonzero(~is_early) if p <= level else None

@@ -1,0 +1,105 @@
+"""The burn-in check of the verdict: chains with a biased start, biased chains, and exact chains."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+import steinkit as sk
+from steinkit.text import probability
+
+
+def started(seed, shape, early, shift):
+    """Return normal chains with their first draws shifted."""
+    x = np.random.default_rng(seed).standard_normal(shape)
+    x[:, :early] += shift
+    return x
+
+
+def funnel(seed, n):
+    """Return draws of v ~ N(0, 9), x | v ~ N(0, exp v), and their scores."""
+    rng = np.random.default_rng(seed)
+    v = 3.0 * rng.standard_normal(n)
+    x = np.exp(v / 2) * rng.standard_normal(n)
+    square = x**2 * np.exp(-v)
+    return np.column_stack([v, x]), np.column_stack([-v / 9 - 0.5 + square / 2, -x * np.exp(-v)])
+
+
+@pytest.mark.parametrize("looks", [1, 6])
+def test_sample_is_rejected_because_of_its_start(looks):
+    """The p-value of the later draws is not multiplied by the number of tests."""
+    x = started(4, (40, 60, 2), 3, 2.0)
+    found = sk.verdict(x, scores=-x, looks=looks)
+    later = sk.verdict(x[:, 6:], scores=-x[:, 6:])
+    assert found.is_biased
+    assert not later.is_biased
+    p_values = (later.p_moments / 0.3, later.p_bounded / 0.27, later.p_sliced / 0.23)
+    expected = min(1.0, *(0.8 * p for p in p_values), later.p_dependence / 0.1, later.p_critic / 0.2)
+    assert found.burn_in == found.to_dict()["burn_in"] == pytest.approx(expected, rel=1e-9)
+    assert found.findings[0].evidence not in found.headline()
+
+
+@pytest.mark.parametrize(
+    "x",
+    [started(2, (4, 1000, 2), 40, 4.0), started(1, (1, 1000, 2), 100, np.linspace(4.0, 0.0, 100)[:, None])],
+    ids=["enough draws", "too few effective draws"],
+)
+def test_biased_start_of_a_sample_that_is_not_rejected(x):
+    """The slow return of the chains to the target is autocorrelation, so the draws pass."""
+    found = sk.verdict(x, scores=-x)
+    assert not found.is_biased
+    assert found.burn_in > found.level
+    assert f"({probability(found.burn_in)} " in found.sentence
+
+
+@pytest.mark.parametrize(("looks", "is_reported"), [(1, True), (6, False)])
+def test_looks_multiply_the_p_value_of_the_start(looks, is_reported):
+    """The p-value is .0058."""
+    x = started(5, (4, 1000, 2), 100, 0.16)
+    assert (sk.verdict(x, scores=-x, looks=looks).burn_in is not None) is is_reported
+
+
+@pytest.mark.parametrize(("n", "is_reported"), [(100, False), (300, True)])
+def test_later_draws_must_be_enough_for_a_verdict(n, is_reported):
+    x = started(3, (1, n, 2), n // 10, 100.0)
+    assert (sk.verdict(x, scores=-x).burn_in is not None) is is_reported
+
+
+@pytest.mark.parametrize("early", [0, 40])
+def test_biased_chains_have_no_burn_in(early):
+    x = started(6, (4, 1000, 2), early, 4.0) + 0.5
+    assert sk.verdict(x, scores=-x).burn_in is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_slow_exact_chains_have_no_burn_in(seed):
+    noise = np.random.default_rng(seed).standard_normal((1500, 2))
+    x = lfilter([math.sqrt(1.0 - 0.97**2)], [1.0, -0.97], noise, axis=0)[500:]
+    assert sk.verdict(x, scores=-x).burn_in is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_extreme_first_draw_of_a_funnel_is_not_burn_in(seed):
+    """Scores have heavy tails in the neck, and one draw may be more extreme than all later ones."""
+    points, scores = funnel(seed, 500)
+    furthest = int(np.abs(scores[:, 1]).argmax())
+    order = np.r_[furthest, np.delete(np.arange(500), furthest)]
+    assert sk.verdict(points[order], scores=scores[order]).burn_in is None
+
+
+def test_chains_of_one_draw_have_no_burn_in():
+    x = np.random.default_rng(7).standard_normal((200, 2))
+    assert sk.verdict(sk.Sample(x, scores=-x, chain=np.arange(200))).burn_in is None
+
+
+def test_chain_that_stays_at_one_point_has_no_burn_in():
+    x = started(8, (1, 1000, 2), 100, 3.0)
+    x[:, 100:, 1] = 0.3
+    assert sk.verdict(x, scores=-x).burn_in is None
+
+
+@pytest.mark.parametrize("options", [{"weights": np.linspace(1.0, 2.0, 2400)}, {"bounds": [-10.0, 10.0]}])
+def test_weighted_draws_and_bounded_supports_have_no_check(options):
+    x = started(4, (40, 60, 2), 3, 2.0)
+    assert sk.verdict(x, scores=-x.reshape(-1, 2), **options).burn_in is None

@@ -42,7 +42,7 @@ def quantity(name="mu", mean_bias=0.0, mean_margin=0.02, sd_bias=0.0, sd_margin=
     return locals()
 
 
-def estimate(*quantities, **changes):
+def estimate(*quantities, worth=850, **changes):
     """Return an estimate of the biases of 1000 draws from numbers of `quantity`."""
     column = {key: [each[key] for each in quantities] for key in quantities[0]}
     arrays = {key: np.array(column[key], dtype=float) for key in column if key not in ("name", "reason")}

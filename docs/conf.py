@@ -7,7 +7,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
 
-os.environ["TQDM_DISABLE"] = "1"  # before tqdm is imported: bars would stand among the examples' outputs
+# Environment of the pages' kernels and of the gallery's scripts.
+os.environ |= {
+    "COLUMNS": "80",
+    "IPYTHONDIR": str(HERE / "_ipython"),
+    "MPLBACKEND": "Agg",
+    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+    "PYTHONPATH": os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    "STEINKIT_ROOT": str(HERE.parent),
+    "TQDM_DISABLE": "1",  # progress bars would appear among the outputs
+}
 
 from example_gallery import prepare_sources  # noqa: E402
 from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
@@ -25,24 +34,30 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
-    "myst_parser",
+    "myst_nb",
     "sphinx_design",
     "sphinx_copybutton",
     "native_math",
-    "executed_blocks",
+    "cell_magics",
     "public_names",
     "reference_sources",
 ]
 root_doc = "index"
-exclude_patterns = ["_build", "_gallery_sources", "_runs", "README.md", "reference/_generated"]
+exclude_patterns = ["_build", "_gallery_sources", "_ipython", "README.md", "reference/_generated"]
 templates_path = ["_templates"]
 nitpicky = True
 default_role = "name"
 smartquotes_action = "qe"  # quotes and dots, and no dashes: --option is not meant to have one
-executed_blocks_generated = ["reference/api/generated/", "gallery/"]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes", "substitution"]
 myst_heading_anchors = 3
+nb_execution_mode = "inline"
+nb_execution_in_temp = True
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+nb_eval_name_regex = ".+"  # {eval} takes any expression
+nb_output_stderr = "remove"
+nb_merge_streams = True
 myst_substitutions = {"version": release}
 
 autosummary_generate = write_names(HERE)
@@ -69,7 +84,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "within_subsection_order": "example_gallery.order",
-    "image_scrapers": ("example_gallery.saved_pictures",),
+    "image_scrapers": ("example_gallery.saved_figure",),
     "reset_argv": "example_gallery.arguments",
     "reset_modules": (),
     "parallel": True,

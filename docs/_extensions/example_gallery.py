@@ -8,18 +8,13 @@ into a folder beside the documentation, and what they saved is gathered from the
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
-from gallery_thumbnails import save_panel
-from matplotlib.figure import Figure
-from page_runs import code_identity
 from public_names import escaped
-
-from steinkit.plots import svg
+from sphinx_gallery.scrapers import figure_rst
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -36,20 +31,14 @@ Questions, each answered by a script of the repository's folder ``examples``. He
 
 
 def prepare_sources(pages: Path) -> None:
-    """Copy the examples to where the gallery reads them.
-
-    If steinkit's code has changed, the gallery's pages are forgotten, so that they are made anew.
-    """
+    """Copy the examples to the folder that the gallery reads; remove its pages, which would be out of date."""
+    for digest in pages.glob("*.md5"):
+        digest.unlink()
     SOURCES.mkdir(exist_ok=True)
     write(SOURCES / "GALLERY_HEADER.rst", HEADER)
     scripts = [path for path in sorted(EXAMPLES.glob("*.py")) if path.stem != "make_data"]
     for path in scripts:
         write(SOURCES / path.name, titled(path.stem, path.read_text(encoding="utf-8")))
-    identity = SOURCES / "identity"
-    if not identity.exists() or identity.read_text() != code_identity():
-        for digest in pages.glob("*.md5"):
-            digest.unlink()
-        identity.write_text(code_identity())
 
 
 def order(script: str) -> tuple[int, str]:
@@ -103,33 +92,12 @@ def arguments(gallery: dict[str, Any], script: dict[str, Any]) -> list[str]:
     return ["--small", "--output", SAVED]
 
 
-def keep_as_svg() -> None:
-    """Keep what scripts save for the gallery, from now on, as SVG besides, and a panel."""
-    save = Figure.savefig
-
-    @functools.wraps(save)
-    def save_and_keep(figure: Figure, file: Any, **settings: Any) -> None:
-        save(figure, file, **settings)
-        if isinstance(file, Path) and file.parent.name == SAVED:
-            file.with_suffix(".svg").write_bytes(svg(figure))
-            save_panel(figure, file.stem, file.with_suffix(".panel.png"), save)
-
-    Figure.savefig = save_and_keep  # type: ignore[method-assign]
-
-
-def saved_pictures(block: Any, variables: dict[str, Any], gallery: dict[str, Any]) -> str:
-    """Move the picture that a script has saved into the gallery, and show it, as SVG; its panel is the thumbnail."""
+def saved_figure(block: Any, variables: dict[str, Any], gallery: dict[str, Any]) -> str:
+    """Move the figure that a script saved into the gallery."""
     source = Path(variables["src_file"])
     saved = source.parent / SAVED / f"{source.stem}.png"
     if not saved.exists():
         return ""
     path = Path(next(variables["image_path_iterator"]))
-    saved.unlink()
-    shutil.move(saved.with_suffix(".panel.png"), path)
-    question, own = variables["example_globals"]["__doc__"].splitlines()[0], path.with_suffix(".svg")
-    shutil.move(saved.with_suffix(".svg"), own)
-    address = f"/{own.relative_to(gallery['src_dir']).as_posix()}"
-    return f"\n.. image:: {address}\n   :alt: {question}\n   :class: sphx-glr-single-img\n\n"
-
-
-keep_as_svg()
+    shutil.move(saved, path)
+    return figure_rst([str(path)], gallery["src_dir"], variables["example_globals"]["__doc__"].splitlines()[0])

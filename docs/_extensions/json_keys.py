@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from page_runs import results_of
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
@@ -66,15 +68,18 @@ print(json.dumps(documents))
 """
 
 
-def key_tables(folder: Path, kept: Path) -> str:
+def key_tables(folder: Path) -> str:
     """Tables of all keys, by part; a warning for each that has no meaning, and for each meaning without a key."""
     parts: dict[str, dict[str, Any]] = tomllib.loads((folder / "json_keys.toml").read_text(encoding="utf-8"))
-    (result,) = results_of("json_keys", [{"language": "python", "source": DOCUMENTS}], kept)
-    if result["code"]:
-        logger.warning("the documents of json_keys.py could not be printed:\n%s", result["stderr"])
+    with tempfile.TemporaryDirectory() as place:
+        (Path(place) / "examples").symlink_to(folder.parents[1] / "examples")
+        command = [sys.executable, "-c", DOCUMENTS]
+        result = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    if result.returncode:
+        logger.warning("the documents of json_keys.py could not be printed:\n%s", result.stderr)
         return ""
     types: dict[tuple[str, str], set[str]] = {}
-    for document, content in json.loads(result["stdout"]).items():
+    for document, content in json.loads(result.stdout).items():
         for path, kind in walk(content):
             part, key = explained(document, path, parts)
             if key is None:

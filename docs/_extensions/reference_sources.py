@@ -35,7 +35,7 @@ def write_sources(app: Sphinx) -> None:
         "solvers.md": solvers(),
         "exit_codes.md": exit_codes(),
         "formats.md": formats(),
-        "json_keys.md": key_tables(folder.parent, Path(app.srcdir) / "_runs"),
+        "json_keys.md": key_tables(folder.parent),
         "papers.md": papers(),
     }
     for name, text in written.items():

@@ -22,7 +22,7 @@ def sources(monkeypatch):
 
     monkeypatch.setattr(reference_sources, "write_sources", lambda app: None)
     yield reference_sources
-    for name in ("reference_sources", "json_keys", "page_runs"):
+    for name in ("reference_sources", "json_keys"):
         sys.modules.pop(name, None)
 
 

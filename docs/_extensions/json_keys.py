@@ -45,7 +45,7 @@ step_size = [1e-2, 5e-3]
 seeds = 2
 measures = ["graph", "ess"]
 ''')
-target, measures = "--target mixture-posterior", "graph --measure moments --measure ess --measure ksd --p-value"
+target, measures = "--target mixture-posterior", "graph --measure moments --measure ess --measure ksd"
 lines = {
     "made": f"sample sgld {target} --step-size 5e-3 --batch-size 5 --draws 60 --chains 2 -o a.csv",
     "score": f"score a.csv {target} --matters 0.1 --measure {measures}",

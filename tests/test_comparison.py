@@ -249,7 +249,7 @@ class TestRefusals:
         ("settings", "message"),
         [
             ({"measures": ("grahp",)}, 'did you mean "graph"'),
-            ({"measures": ()}, "no measure"),
+            ({"measures": ()}, "measures"),
             ({"reference": -1}, "reference .* got -1"),
             ({"solver": "nosuch"}, "nosuch"),
             ({"reference": 2, "bounds": (-9.0, 9.0)}, "with other bounds"),

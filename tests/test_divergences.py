@@ -120,7 +120,9 @@ def test_groups_of_statistics_contain_them():
 def test_fits_of_cmdstanpy_and_pystan_contain_them():
     columns = ["lp__", "divergent__", "energy__", "a", "b"]
     table = np.stack([ENERGY, DIVERGENT, ENERGY, POINTS[..., 0], POINTS[..., 1]], axis=-1).swapaxes(0, 1)
-    assert_same(sk.as_sample(SimpleNamespace(draws=lambda: table, column_names=columns)))
+    frame = pytest.importorskip("pandas").DataFrame(table.swapaxes(0, 1).reshape(60, 5), columns=columns)
+    frame.insert(0, "chain__", np.repeat([1, 2], 30))
+    assert_same(sk.as_sample(SimpleNamespace(draws_pd=lambda: frame)))
 
     class Fit(dict):
         param_names, constrained_param_names, dims = ("a", "b"), ("a", "b"), ((), ())

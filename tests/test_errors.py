@@ -89,7 +89,7 @@ WEIGHTS = np.arange(1.0, 41.0)
             {"statistic": "u", "squared": True},
             "repeated draws",
         ),
-        (sk.kernel_stein_test, (np.cumsum(DRAWS, axis=0),), {}, "worth about"),
+        (sk.kernel_stein_test, (np.cumsum(DRAWS, axis=0),), {}, "equivalent to about"),
         (sk.classical_stein_discrepancy, (DRAWS[:1, :1],), {}, "one draw"),
         (sk.sliced_stein_discrepancy, (DRAWS,), {"tolerance": 1e-15}, "1e-15"),
         (sk.sliced_stein_test, (DRAWS,), {}, "effective draws"),

@@ -241,8 +241,8 @@ def score_samples(
     shares = Shares(steps * (1 + sized) + len(samples) * (judging is not None))
     found: list[ComparedSample] = []
     several = len(samples) > 1  # the progress of one sample is that of its measures
-    own = {**settings, "progress": settings.get("progress", False) and not several}
-    with progress_bar("measures", steps, shown=settings.get("progress", False) and several) as bar:
+    own = {**settings, "progress": not several and settings.get("progress", False)}
+    with progress_bar("measures", steps, shown=several and settings.get("progress", False)) as bar:
         for name, each in samples.items():
             measurements: dict[str, Measurement] = {}
             errors: dict[str, SteinkitError] = {}

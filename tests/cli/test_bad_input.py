@@ -252,8 +252,6 @@ _SCORE = "target = sk.Target(score=lambda x: -x"
         ("def target(x):\n    return x[:, 0]\n", (), 3, ["(4, 2)", "(4,)"]),
         ("def target(x):\n    return np.where(x > 1.9, np.nan, -x)\n", (), 3, ["nan", "draw 1", "'b'"]),
         (f"{_SCORE})\n", ("--reference", "3"), 2, ["sampler=", "model.py:target"]),
-        (f"{_SCORE}, dim=2, sampler=lambda n, rng: 1 / 0)\n", ("--reference", "1"), 3, ["ZeroDivisionError"]),
-        (f"{_SCORE}, dim=2, sampler=lambda n, rng: rng.random(n))\n", ("--reference", "1"), 3, ["(4, 2)"]),
         (f"{_SCORE}, names=['b', 'a'])\n", (), 3, ["a, b", "b, a", "--columns"]),
         (f"{_SCORE}, names=['u', 'v'])\n", (), 3, ["u, v", "--columns"]),
         (f"{_SCORE})\n", ("-p", "mean=0"), 2, ["built-in"]),
@@ -263,6 +261,17 @@ def test_targets_in_files(refused_file, write_code, code, arguments, exit_code, 
     target = f"{write_code(code)}:target"
     error = refused_file(*_GOOD, arguments=("--target", target, *arguments), code=exit_code)
     assert all(each in error for each in fragments), error
+
+
+@pytest.mark.parametrize(
+    ("sampler", "fragment"), [("lambda n, rng: 1 / 0", "ZeroDivisionError"), ("lambda n, rng: rng.random(n)", "(4, 2)")]
+)
+def test_a_failing_sampler_of_the_target_is_a_warning(steinkit, folder, write_code, sampler, fragment):
+    target = f"{write_code(f'{_SCORE}, dim=2, sampler={sampler})')}:target"
+    outcome = steinkit("score", _lines(folder, *_GOOD), "--target", target, "--reference", "1")
+    assert outcome.code == 0
+    assert "warning: the reference" in outcome.err
+    assert fragment in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_files_with_different_parameters(steinkit, chains, tmp_path):
     sk.write_sample(sk.Sample(chains[0], names=("theta[a]", "mu")), tmp_path / "other.csv")
     found = steinkit(*SCORE, str(tmp_path / "fit-1.csv"), str(tmp_path / "other.csv"))
     assert found.code == 3
-    assert 'only one of them has "theta[b]", "mu"' in found.err
+    assert 'only one of them has "mu", "theta[b]"' in found.err
 
 
 def test_a_parameter_selects_its_entries(steinkit, chains, tmp_path):
@@ -72,4 +72,4 @@ def test_a_group_by_name(steinkit, chains, tmp_path):
     wrong = steinkit(*SCORE, str(path), "--group", "pior")
     assert (wrong.code, 'no group "pior" (did you mean "prior"' in wrong.err) == (3, True)
     none = steinkit(*SCORE, str(tmp_path / "fit-1.csv"), "--group", "prior")
-    assert (none.code, "csv has no groups; leave out group= (--group)" in none.err) == (2, True)
+    assert (none.code, "csv has no groups; omit group= (--group)" in none.err) == (2, True)

@@ -270,7 +270,7 @@ class TestReference:
         error = steinkit(*arguments, "--reference", "3").err
         assert "--reference-draws" in error
         other = write_csv("a,c", np.zeros((5, 2)), "other.csv")
-        assert "other.csv holds a, c, and the sample a, b" in steinkit(*arguments[:-1], other).err
+        assert "a, b; got a, c" in steinkit(*arguments[:-1], other).err
         scored = write_csv("a,b,score:a,score:b", np.random.default_rng(6).standard_normal((60, 4)), "scored.csv")
         unscored = steinkit("score", scored, "--reference-draws", long)
         assert unscored.code == 3

@@ -78,7 +78,7 @@ def test_every_public_function_takes_them(posterior):
     assert sk.chain_diagnostics(posterior).names == sk.as_sample(posterior).names
     compared = sk.compare({"a": theta.rename(None)}, target, measures=["moments"], verdict=False)
     assert not compared.samples[0].errors
-    with pytest.raises(sk.UsageError, match=r"mapping of names to samples.*received Dataset"):
+    with pytest.raises(sk.UsageError, match=r"mapping of names to samples.*got Dataset"):
         sk.compare(posterior, target)  # whose variables are no samples
 
 

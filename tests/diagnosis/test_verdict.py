@@ -301,7 +301,7 @@ def test_outlier_has_a_warning():
     found = sk.verdict(x, scores=-x)
     assert "draw 401 contributes 100% of the variance of x2" in " ".join(found.warnings)
     assert not found.is_biased
-    assert found.to_dict()["hiding"] == [each for each in found.warnings if "makes up" in each]
+    assert found.to_dict()["hiding"] == [each for each in found.warnings if "contributes 100%" in each]
 
 
 def test_draws_that_are_equal_after_rounding_are_merged():

@@ -30,7 +30,7 @@ def test_settings_are_used():
 
 
 def test_invalid_arguments_are_refused():
-    with pytest.raises(sk.UsageError, match="drawn from"):
+    with pytest.raises(sk.UsageError, match="no sampler"):
         sk.reference_discrepancy(sk.Target(lambda x: -x, dim=2), 10, 1)
     with pytest.raises(sk.UsageError, match="repeats"):
         sk.reference_discrepancy(TARGET, 10, 0)

@@ -182,7 +182,7 @@ def test_the_default_measure_depends_on_the_dimension(dim, measure):
     assert tuple(sk.compare({"draws": draws}, target).ranking) == (measure,)
     assert sk.curve(draws, target, n=[10, 20]).measure == measure
     swept = sk.sweep(target, "rwmh", grid={"proposal_scale": [1.0]}, options={"draws": 12}, seeds=1)
-    assert swept.measures == ("bias", measure, "ess")
+    assert measure in swept.records[0].measures
 
 
 def test_stein_factors_must_be_finite_doubles():

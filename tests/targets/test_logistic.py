@@ -123,7 +123,7 @@ def test_from_csv_reports_a_missing_file(tmp_path):
         (([[1.0], [2.0]], [1, 2]), "responses.*1, 2"),
         (([[1.0], [2.0]], [0, 1], -1.0), "prior_variance.*-1.0"),
         (([[1.0], [2.0]], [0, 1], [1.0, 2.0]), "prior_variance"),
-        (([[1.0], [2.0]], [0, 1], 1.0, ["a", "b"]), "2 names for 1 coordinates"),
+        (([[1.0], [2.0]], [0, 1], 1.0, ["a", "b"]), "1 names, got 2"),
         (([[1.0], [np.inf]], [0, 1]), "features.*inf"),
     ],
 )

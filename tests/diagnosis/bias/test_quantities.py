@@ -86,7 +86,7 @@ def test_scores_of_the_opposite_sign_are_rejected():
     [
         (np.column_stack([POINTS[:, 0], np.full(200, 3.0)]), -POINTS, "x2 is the same in all draws"),
         (POINTS[:10].repeat(10, axis=1), -POINTS[:10].repeat(10, axis=1), "10 draws of 20 coordinates"),
-        (POINTS[:1], -POINTS[:1], "needs at least 8 draws; this sample has 1"),
+        (POINTS[:1], -POINTS[:1], "at least 8 draws, got 1"),
     ],
 )
 def test_unusable_draws_are_rejected(points, scores, message):

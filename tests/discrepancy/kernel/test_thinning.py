@@ -141,7 +141,7 @@ def test_invalid_arguments_are_refused():
     for weight in (-0.1, np.nan):
         with pytest.raises(sk.UsageError, match="moment_weight"):
             sk.thin(np.eye(3), m=1, scores=np.eye(3), moment_weight=weight)
-    with pytest.raises(sk.InputError, match="outside"):
+    with pytest.raises(sk.InputError, match="draw 2"):
         sk.thin([0.5, 1.6], sk.targets.Uniform(), m=1)
     with pytest.raises(sk.UsageError, match="score"):
         sk.thin([0.5, 0.6], m=1)

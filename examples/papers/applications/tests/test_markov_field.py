@@ -49,10 +49,10 @@ def test_terms_are_shuffled_and_complete():
     [
         (np.zeros((3, 2, 2, 2)), r"1, 4, 10, 20, .*\(3, 2, 2, 2\)"),
         (np.zeros((4, 8)), r"received shape \(4, 8\)"),
-        (np.zeros((0, 2, 2, 2)), "must be one number at least; received"),
-        ("dense", "an array of numbers; received 'dense'"),
-        (np.zeros((1, 2, 2, 2), dtype=complex), "an array of numbers; received array"),
-        ([[1.0], [1.0, 2.0]], "an array of numbers; received"),
+        (np.zeros((0, 2, 2, 2)), "log_potentials.* non-empty; got"),
+        ("dense", "an array of numbers; got 'dense'"),
+        (np.zeros((1, 2, 2, 2), dtype=complex), "an array of numbers; got array"),
+        ([[1.0], [1.0, 2.0]], "an array of numbers; got"),
         (np.where(np.arange(32).reshape(4, 2, 2, 2) == 17, -np.inf, 0.0), "must be finite"),
     ],
 )

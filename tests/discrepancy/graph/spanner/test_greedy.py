@@ -224,5 +224,5 @@ class TestRefusals:
             greedy_spanner(points)
 
     def test_empty_samples_raise(self) -> None:
-        with pytest.raises(InputError, match="empty"):
+        with pytest.raises(InputError, match="at least one draw"):
             greedy_spanner(np.empty((0, 2)))

@@ -32,7 +32,8 @@ _GAP = 0.25  # smallest gap, in units
 _SHARE = 0.01  # smallest fraction of the draws on each side
 _AT_AN_END = 3  # draws at each end of a gap that are examined
 _ALONE = 3.0  # smallest ratio of the gap to the range of the draws at its ends
-_OUTLYING = 0.5  # fraction of a variance that one point may contribute
+_OUTLYING = 0.5  # fraction of a variance that a few points may contribute
+_OUTLIERS = 0.005  # largest fraction of the points that are few
 _FALL = 10.0  # smallest product of gap and score; for normal modes, twice the decrease of the log density
 
 
@@ -66,13 +67,19 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
 
 
 def outlying(points: DistinctSample, units: Units) -> Iterator[str]:
-    """Yield a caution for each parameter with a unit that one draw determines."""
+    """Yield a caution for each parameter with a unit that a few draws determine."""
     shares = points.weights[:, None] * units.points(points.points) ** 2
-    for name, row, share in zip(points.names, shares.argmax(axis=0), shares.max(axis=0), strict=True):
-        if share > _OUTLYING:
+    order = np.argsort(-shares, axis=0, kind="stable")
+    totals = np.cumsum(np.take_along_axis(shares, order, axis=0), axis=0)
+    for name, rows, total in zip(points.names, order.T, totals.T, strict=True):
+        few = int(np.searchsorted(total, _OUTLYING * total[-1])) + 1
+        if few <= max(1.0, _OUTLIERS * len(points)):
+            which, them = f"draw {points.first[rows[0]] + 1} contributes", "it"
+            if few > 1:
+                which, them = f"{few} draws, such as draw {points.first[rows[0]] + 1}, contribute", "them"
             yield Caution(
-                f"draw {points.first[row] + 1} contributes {share:.0%} of the variance of {name}, so tests in that "
-                "unit have little power; test the sample without it"
+                f"{which} {total[few - 1] / total[-1]:.0%} of the variance of {name}, so tests in that unit have "
+                f"little power; test the sample without {them}"
             )
 
 

@@ -59,7 +59,7 @@ from steinkit.diagnosis.exact_kernels import (
     robust_units,
 )
 from steinkit.draws import Draws
-from steinkit.errors import InputError
+from steinkit.errors import InputError, UsageError
 from steinkit.finding import Finding, Kind
 from steinkit.result import Result, Statement, in_json
 from steinkit.runtime.deadlines import one_thread_in_libraries, seconds_left, within_time
@@ -67,6 +67,7 @@ from steinkit.sample import Floats, Integers, first_occurrences
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
 from steinkit.text import compact, probability
+from steinkit.units import require_variation
 
 _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
 """Transitions before each analysis, and its share of the level."""
@@ -242,19 +243,30 @@ def invariance_test(
     >>> sk.invariance_test(draws, target).p > 0.05, sk.invariance_test(1.2 * draws, target).p < 0.001
     (True, True)
     """
-    return invariance_of(ScoredSample.of(draws, target, weights=weights, bounds=bounds), rng)
+    if target is None:
+        raise UsageError("the invariance test requires a target, to evaluate it at other points than the draws")
+    prepared = ScoredSample.of(draws, target, weights=weights, bounds=bounds)
+    require_variation(prepared.points.points, prepared.points.names)
+    return invariance_of(prepared, rng)
 
 
 def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     """Test a scored sample with a target."""
     assert prepared.target is not None
     density = Density(prepared.target, prepared.bounds)
-    try:
-        with one_thread_in_libraries():
+    with one_thread_in_libraries():
+        try:
             cloud, note = _affordable(_distinct(prepared.draws, density), density)
-            found = _analysed(cloud, density, generator_from(rng))
-    except InputError as error:  # the density is not usable, or a score is known at the draws only
-        return untested(prepared, str(error), rng)
+        except InputError as error:  # the density is random or too slow
+            return untested(prepared, str(error), rng)
+        known, n = prepared.target.has_log_density, len(cloud.points)
+        state = State(cloud.points, prepared.target.log_density(cloud.points) if known else np.zeros(n))
+        if not np.isfinite(state.log_density).all():
+            prepared.target.log_density_of_draws(prepared.given.points)  # the error names the draw
+        try:
+            found = _analysed(cloud, density, state, generator_from(rng))
+        except InputError as error:  # the score is known only at the draws
+            return untested(prepared, str(error), rng)
     return replace(found, warnings=(*note, *found.warnings), evaluations=density.evaluations)
 
 
@@ -317,10 +329,9 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...]]
     return moved, (note + cost,) if step * slow > 1 else ()
 
 
-def _analysed(cloud: Draws, density: Density, rng: np.random.Generator) -> InvarianceTest:
+def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Generator) -> InvarianceTest:
     """Move the draws, and analyze how the means of functions change."""
     points, known = cloud.points, density.target.has_log_density
-    state = State(points, density.target.log_density_of_draws(points) if known else np.zeros(len(points)))
     functions = _Functions.of(cloud, state.log_density, known)
     kernel = Composite(density, points, cloud.shares, rng)
     if not known and (reason := _unsuited(density, state, kernel.directions)):

@@ -189,7 +189,7 @@ def verdict(
     late = None
     if support is None and not laid_out.is_weighted and looks * corrected.get("modes", 1.0) > level:
         late = rows_after_burn_in(standardised, level / looks)
-    outliers = outlying(prepared.points, units) if enough else ()
+    outliers = outlying(prepared.points, units) if len(prepared.points) >= FEW_EFFECTIVE else ()
     hiding = (*cautions, *outliers, *too_few_to_span(prepared.points))
     warnings = (
         *(() if batches is None else (batches.message,)),
@@ -203,6 +203,9 @@ def verdict(
         *(no_bias if is_rejected else ()),
     )
     diagnosed = chain_diagnostics(prepared.given)
+    ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
+    if len(prepared.points) < len(prepared.given):  # repeated draws are at most as good as weighted distinct ones
+        ess = min(ess, 1.0 / float(prepared.points.weights @ prepared.points.weights))
     return Verdict(
         tests=tests,
         level=level,
@@ -210,7 +213,7 @@ def verdict(
         invariance=invariance,
         modes=modes,
         ksd_equivalent_draws=equivalent,
-        ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
+        ess=ess,
         diagnostics=diagnosed,
         divergent=None if prepared.given.divergent is None else int(prepared.given.divergent.sum()),
         bfmi=smallest_bfmi(prepared.given),

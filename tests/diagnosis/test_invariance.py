@@ -173,19 +173,13 @@ def test_drift_points_towards_the_target():
     assert ((drift.mean_mixing > 0.0) & (drift.mean_mixing <= 1.0)).all()
 
 
-@pytest.mark.parametrize(
-    ("log_density", "reason"),
-    [
-        (lambda x: np.full(len(x), np.nan), "nan"),
-        (lambda x: np.full(len(x), np.inf), "inf"),
-        (lambda x: np.full(len(x), -np.inf), "-inf"),
-        (lambda x: np.random.default_rng().standard_normal(len(x)), "random"),
-    ],
-)
-def test_unusable_densities_are_reported(log_density, reason):
-    found = sk.invariance_test(normal_draws(7), sk.Target(lambda x: -x, log_density=log_density, dim=2))
+def test_random_densities_are_reported():
+    density = np.random.default_rng(1)
+    found = sk.invariance_test(
+        normal_draws(7), sk.Target(lambda x: -x, log_density=lambda x: density.standard_normal(len(x)), dim=2)
+    )
     assert found.p is None
-    assert reason in found.reason
+    assert "random" in found.reason
     assert found.to_dict()["p"] is None
 
 

@@ -101,7 +101,8 @@ def _passed(verdict: Verdict | None, options: Options) -> tuple[int, tuple[str, 
         return 0, ()
     flag = "--fail-if-biased" if biased else "--fail-if-bias"
     if verdict is None or not (verdict.is_tested or verdict.is_biased):
-        return InputError.exit_code, (f"{flag}: the draws could not be tested",)
+        code = InputError.exit_code if verdict is None else SolverError.exit_code
+        return code, (f"{flag}: the draws could not be tested",)
     if not verdict.enough_draws:
         few = f"{flag} is undecided: {verdict.effective_draws:.0f} effective draws are too few; add draws"
         return SolverError.exit_code, (few,)

@@ -157,7 +157,7 @@ class TestFailIfBiased:
         monkeypatch.setattr("steinkit.diagnosis.invariance._SECONDS", 0.0)  # every log density is too slow
         file = drawn(lambda x: np.sort(x, axis=1))
         outcome = steinkit(command, file, "--target", f"{write_code(_ORDERED)}:target", "--fail-if-biased", "0.01")
-        assert outcome.code == 3
+        assert outcome.code == 4
         assert "--fail-if-biased" in outcome.err
 
     def test_the_level(self, steinkit, drawn):

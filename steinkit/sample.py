@@ -1,4 +1,4 @@
-"""Samples: draws in their original order, with weights, scores, labels and diagnostics.
+"""Samples: draws with weights, scores, labels and diagnostics.
 
 A `Sample` keeps draws exactly as given. `Sample.distinct` returns the points on which a discrepancy is computed: the
 distinct points with positive weight, with weights that sum to one.
@@ -22,7 +22,7 @@ from steinkit.result import Displayed, named
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-BESIDE = ("weights", "cost", "divergent", "energy")  # arrays with one number per draw
+PER_DRAW = ("weights", "cost", "divergent", "energy")  # arrays with one number per draw
 
 _LARGEST_WHOLE = 2.0**53  # largest size below which doubles represent all integers
 
@@ -115,7 +115,7 @@ class Sample(Displayed):
     def __getitem__(self, rows: int | slice | Integers | NDArray[np.bool_]) -> Sample:
         """Return draws by slice, number or mask: ``sample[:100]``, ``sample[::5]``."""
         rows = np.atleast_1d(np.arange(len(self))[rows])
-        columns = {name: getattr(self, name) for name in (*BESIDE, "scores", "chain", "draw")}
+        columns = {name: getattr(self, name) for name in (*PER_DRAW, "scores", "chain", "draw")}
         kept = {name: values[rows] for name, values in columns.items() if values is not None}
         return replace(self, points=self.points[rows], **kept)
 
@@ -362,7 +362,7 @@ def _names(given: Iterable[str] | None, dim: int) -> tuple[str, ...]:
 
 
 def require_printable(names: Iterable[str]) -> None:
-    """Require names without control or invisible characters; InputError."""
+    """Raise InputError for names with control or invisible characters."""
     for position, name in enumerate(names, 1):
         if printable(name) != name:
             raise InputError(
@@ -391,7 +391,10 @@ def _lay_out(
 
 
 def _floats(values: ArrayLike, what: str) -> Floats:
-    """Return a copy with type float64; InputError if the values are not real numbers."""
+    """Return a copy with type float64, or raise InputError.
+
+    The values must be real numbers.
+    """
     if isinstance(values, Mapping) or hasattr(values, "coords"):
         raise InputError(
             f"{what} must be an array of real numbers; got {type(values).__name__} with named parts: convert it with "

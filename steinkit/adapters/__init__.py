@@ -1,9 +1,9 @@
-"""Models and draws of other packages as targets and samples, with one module per package.
+"""Conversion of other packages' models and draws to targets and samples.
 
-Each module asks the model for its free parameters and their transforms to unconstrained space (`Parameter`), takes the
-log density there, including log |J| of the transforms, and its gradient from the model, and makes a `Model` of them.
-`Model.bind` reads draws by the names of the parameters, transforms them as the model does, and compares the score with
-finite differences at some draws.
+There is one module per package. Each module obtains the free parameters of a model, their transforms to unconstrained
+space (`Parameter`), and the log density in that space with its gradient. The log density includes log |J| of the
+transforms. The module builds a `Model` from them. `Model.bind` reads draws by the names of the parameters, transforms
+them as the model does, and compares the score with finite differences at some draws.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def as_model(found: Any) -> Model | None:
-    """Return an object as a `Model` if it is a model of a supported package, without importing that package.
+    """Return a model of a supported package as a `Model`, without importing it.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 emcee stores a chain as (steps, walkers, d); the walkers are the chains. In equilibrium, the walkers of one step are
 independent draws (Goodman and Weare 2010, section 2). Different steps are dependent, because a walker moves along the
 line to another one. Effective sample sizes treat walkers as independent chains. On Gaussians of 2, 5 and 10 dimensions
-with 8, 32 and 24 walkers this is conservative: they are 70 to 80 % of the value that the variance of the mean over 60
-ensembles of 2000 steps implies. The spread of the whole ensemble may change slowly although each walker mixes well: an
+with 8, 32 and 24 walkers this is conservative: the sizes are 70 to 80 % of those that the variance of the mean over 60
+ensembles of 2000 steps implies. The spread of the whole ensemble may change slowly even if each walker mixes well: an
 ensemble that starts as a tight ball remains too narrow for a long time.
 
 emcee does not use gradients. Without `score=` the score is a central difference of the log density. Bounds are needed
@@ -99,7 +99,10 @@ def from_emcee(
 
 
 def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
-    """Return the sampler's log density of many points, without its pool, which may be closed."""
+    """Return the log density of many points, without the sampler's pool.
+
+    The pool may be closed.
+    """
 
     def given(points: Floats) -> Any:
         if getattr(sampler, "params_are_named", False):
@@ -114,25 +117,28 @@ def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
 
 
 def _without_blobs(value: Any) -> float:
-    """Return the log density in the value of a function, which may be followed by blobs."""
+    """Return the log density in a function's value, without any blobs."""
     return float(value[0] if np.ndim(value) or isinstance(value, Sequence) else value)
 
 
 def _require_same(log_density: Callable[[Floats], Floats], points: Floats, stored: Floats) -> None:
-    """Raise InputError unless the function reproduces the stored log densities of some draws."""
+    """Require the function to reproduce some of the stored log densities.
+
+    Raises InputError otherwise.
+    """
     places = some_of(len(points))
     found = log_density(points[places])
     wrong = ~np.isclose(found, stored[places], rtol=1e-6, atol=1e-6)
     if wrong.any():
         k = int(wrong.argmax())
         raise InputError(
-            f"the sampler's function gives the log density {found[k]:.8g} at draw {places[k] + 1}, where the chain has "
-            f"{stored[places[k]]:.8g}; the function or its data changed, or it is random"
+            f"the sampler's function gives the log density {found[k]:.8g} at draw {places[k] + 1}, but the chain "
+            f"stores {stored[places[k]]:.8g}; the function or its data changed, or the function is random"
         )
 
 
 def _require_bounds(target: Target, sample: Sample) -> None:
-    """Raise InputError if the support ends next to the draws and no bound states it."""
+    """Raise InputError if the support ends next to the draws without a bound."""
     points, found = sample.points, list[str]()
     limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if target.bounds is None else target.bounds
     for column, scale in enumerate(points.std(axis=0)):
@@ -146,6 +152,6 @@ def _require_bounds(target: Target, sample: Sample) -> None:
                 found.append(f"{sample.names[column]} {side} the outermost draw, {points[row, column]:.6g}")
     if found:
         raise InputError(
-            f"the log density is -inf next to the draws, for {'; '.join(found)}; state the bounds= (lower, upper) of "
+            f"the log density is -inf next to the draws, for {'; '.join(found)}; pass bounds= with (lower, upper) for "
             "every coordinate, or sample transformed parameters if the support is not a box"
         )

@@ -1,8 +1,8 @@
-"""JAX: models and draws of NumPyro, log densities and states of BlackJAX, and the gradients that both store.
+"""Conversion of NumPyro models and BlackJAX states, and their gradients.
 
 NumPyro samples in the space of `numpyro.distributions.biject_to(support)` of every latent site. Its potential energy is
-U(z) = -log p(f(z), data) - log |det df / dz|. The target is exp(-U), with the gradient by JAX and all data of plates
-with a subsample.
+U(z) = -log p(f(z), data) - log |det df / dz|. The density of the target is exp(-U), evaluated on all data of plates
+with a subsample. JAX computes its gradient.
 
 A plate of N data with a ``subsample_size`` of b scales their likelihood by N / b. A model that indexes its data by the
 indices of the plate is evaluated at all of them, or at a batch without the scale.
@@ -33,13 +33,15 @@ from steinkit.target import Target
 
 
 def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
-    """Convert a NumPyro model and its draws to a target and a sample in unconstrained space.
+    """Convert a NumPyro model and its draws to a target and a sample.
+
+    Both are in unconstrained space.
 
     Parameters
     ----------
     model : callable or None
-        The model with the handlers that were used for sampling. With None the score is known only at the draws, from
-        gradients that the sampler stored. This is possible if no site was transformed.
+        The model with the handlers that were used for sampling. If None, the scores are the gradients that the sampler
+        stored, and the target is known only at the draws. No site may then be transformed.
     draws : numpyro.infer.MCMC, or draws by name
         As in `as_sample`: ``az.from_numpyro(mcmc)``, with labels, or a dict of arrays (draws, ...) or
         (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are ignored. Draws may have single
@@ -50,8 +52,8 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     Returns
     -------
     Target, Sample
-        The target is a `Posterior` over data indices if the model has one plate with a ``subsample_size`` and no latent
-        site in it, as models for minibatches have. Otherwise it is a plain `Target`.
+        The target is a `Posterior` over data indices if the model has one plate with a ``subsample_size`` and without
+        latent sites, the usual form of a model for minibatches. Otherwise it is a plain `Target`.
 
     Raises
     ------
@@ -126,7 +128,10 @@ def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mo
 
 
 def has_sites(function: Callable[..., Any]) -> bool:
-    """Return whether a function without required arguments has sample sites; it is run once."""
+    """Return True if a function without required arguments has sample sites.
+
+    The function is run once.
+    """
     try:
         inspect.signature(function).bind()
     except (TypeError, ValueError):  # required arguments, or no signature
@@ -184,7 +189,10 @@ class _Space:
 
 
 def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, Any]]:
-    """Return the model with all data of its plates, a key and values of `param` sites, and its trace."""
+    """Return the model with its random inputs fixed, and its trace.
+
+    The model has all data of its plates, a fixed key, and the values of its `param` sites.
+    """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     infer = imported("numpyro.infer", "NumPyro", "numpyro")
     whole = with_plates(model, {})
@@ -200,12 +208,15 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
 
 
 def _run(model: Callable[[], Any], label: str) -> tuple[Callable[[], Any], Mapping[str, Any]]:
-    """Return the result of `_traced`; InputError if the model fails with the arguments."""
+    """Return the result of `_traced`.
+
+    Raises InputError if the model fails with the arguments.
+    """
     try:
         return _traced(model)
     except SteinkitError:
         raise
-    except Exception as error:  # whatever a user's model raises
+    except Exception as error:  # any error of the user's model
         raise InputError(
             f"{label} fails with the given arguments: {type(error).__name__}: {error}; pass them after the draws, "
             "from_numpyro(model, draws, *args, **kwargs)"
@@ -242,7 +253,10 @@ def _name(model: Any) -> str:
 
 
 def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
-    """Return a target known at the draws of a run that stored ``z_grad``, the gradient of -log p."""
+    """Return a target that is known only at the draws of a run.
+
+    The run must have stored ``z_grad``, the gradient of -log p.
+    """
     if not hasattr(mcmc, "get_extra_fields"):
         raise InputError(
             f"expected an MCMC object that stored gradients, because the model is None; got {type(mcmc).__name__}"
@@ -264,13 +278,16 @@ def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
 
 
 def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
-    """Raise InputError unless each last draw is the sampler's last state, which is unconstrained."""
+    """Require the last draws to be the sampler's last states.
+
+    These states are unconstrained. Raises InputError otherwise.
+    """
     for name, values in draws.items():
         last, free = np.asarray(values)[:, -1], np.asarray(mcmc.last_state.z[name])
         if last.size != free.size or not np.allclose(last.reshape(-1), free.reshape(-1), rtol=1e-5):
             raise InputError(
-                f"{name} was sampled in an unconstrained space, to which the stored gradients belong; pass the model "
-                "and its arguments for the transform of its draws"
+                f"{name} was sampled in an unconstrained space, and the stored gradients refer to that space; pass the "
+                "model and its arguments to transform the draws"
             )
 
 
@@ -293,7 +310,10 @@ class Plate:
 
 
 def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callable[[], Any]:
-    """Return the model with given indices in some plates, and all indices in the others."""
+    """Return the model with given indices in some plates.
+
+    The other plates have all of their indices.
+    """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     jnp = jax_module().numpy
 
@@ -311,7 +331,10 @@ def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callabl
 
 
 def likelihood_plate(trace: Mapping[str, Any]) -> Plate | None:
-    """Return the plate of the data: the only one with a subsample, with observed and without latent sites."""
+    """Return the plate of the data, or None.
+
+    It is the only plate with a subsample, with observed sites, and without latent sites.
+    """
     plates = [site for site in trace.values() if site["type"] == "plate"]
     subsampled = [site for site in plates if site["args"][1] is not None and site["args"][1] < site["args"][0]]
     if len(subsampled) != 1:
@@ -334,7 +357,10 @@ def posterior_of_plate(
     names: tuple[str, ...],
     label: str,
 ) -> Target:
-    """Return the posterior over the indices of a plate; its prior is the density of the other sites."""
+    """Return the posterior over the indices of a plate.
+
+    Its prior is the density of the other sites.
+    """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     util = imported("numpyro.infer.util", "NumPyro", "numpyro")
     jax = jax_module()
@@ -367,7 +393,10 @@ def posterior_of_plate(
 
 
 def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
-    """Return the log likelihood of each data point of a batch at an observed site, without the plate's scale."""
+    """Return the log likelihood of each data point of a batch.
+
+    The scale of the plate is not applied.
+    """
     jnp = jax_module().numpy
     values = site["fn"].log_prob(site["value"])
     if site["scale"] is not None:
@@ -379,12 +408,12 @@ def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
 def from_blackjax(
     logdensity: Callable[[Any], Any] | None, states: Any, *, dims: Sequence[str] = ("draw",)
 ) -> tuple[Target, Sample]:
-    """Convert a log density and the states of a BlackJAX sampler to a target and a sample.
+    """Convert a log density and states of BlackJAX to a target and a sample.
 
     Parameters
     ----------
     logdensity : callable, pytree -> scalar, or None
-        Log density of the sampler. With None the score is known only at the draws, from the gradients in the states.
+        Log density of the sampler. If None, the scores are the gradients in the states, known only at the draws.
     states : states of a BlackJAX sampler, stacked over draws, or their positions
         From `jax.lax.scan` or `blackjax.util.run_inference_algorithm`.
     dims : {("draw",), ("chain", "draw"), ("draw", "chain")}
@@ -430,8 +459,8 @@ def from_blackjax(
     if logdensity is None:
         if scores is None:
             raise InputError(
-                "expected states with gradients (logdensity_grad), as of HMC, NUTS and MALA, since the log density is "
-                "None; pass the log density"
+                "expected states with gradients (logdensity_grad), such as those of HMC, NUTS or MALA, because the log "
+                "density is None; pass the log density"
             )
         log_density = None if heights is None else _chain_by_chain(as_floats(heights), dims).reshape(-1)
         sample = Sample(points=points, scores=scores, names=tree.names)

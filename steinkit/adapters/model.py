@@ -1,4 +1,4 @@
-"""Models of other packages in unconstrained space, and gradients that their samplers stored.
+"""Models of other packages in unconstrained space, and stored gradients.
 
 For x = f(theta), where theta has density p, the density in unconstrained space is
 log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|, with the transforms of the model.
@@ -6,7 +6,7 @@ log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|, with the transforms of the mo
 Stored gradients are checked without a model. By Stein's identity, E (x_j - E x_j) s_j = -1 for the score s of the
 distribution of the draws, in any coordinates and units; gradients of the wrong sign give about 1. Stored log densities
 are compared with the gradients: for neighboring draws x and y,
-log p(y) - log p(x) = (s(x) + s(y)) / 2 . (y - x), exactly for a Gaussian, whatever the distribution of the draws.
+log p(y) - log p(x) = (s(x) + s(y)) / 2 . (y - x), exactly for a Gaussian target and any distribution of the draws.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from steinkit.containers.named_draws import Labels, NamedDraws, Variable, indexed, positions
 from steinkit.containers.reading import read_draws
 from steinkit.errors import Caution, InputError, caution, did_you_mean
-from steinkit.sample import BESIDE, Floats, Sample
+from steinkit.sample import PER_DRAW, Floats, Sample
 from steinkit.target import Functions, Target
 
 _ROUNDING = 1e-5  # error of rounded draws after both transforms, relative to the size of the draw or the median size
@@ -67,7 +67,9 @@ class Parameter:
     labels: Labels | None = None
 
     def free_names(self, labels: Labels) -> tuple[str, ...]:
-        """Return the names of the unconstrained coordinates: ``log tau``, ``theta[Choate]``, ``simplex w[0]``.
+        """Return the names of the unconstrained coordinates.
+
+        Examples are ``log tau``, ``theta[Choate]`` and ``simplex w[0]``.
 
         The names are in C order. An axis that the transform shortens is numbered from 0; the others keep their labels.
         """
@@ -118,7 +120,9 @@ class Model:
         return self.make_target(self.names, self.label)
 
     def target_of(self, sample: Sample) -> Target:
-        """Return the posterior with the names of a sample; labels may be those of the draws.
+        """Return the posterior with the parameter names of a sample.
+
+        If the model has no labels, the names contain the labels of the draws.
 
         Its functions are the entries of the parameters on their own scale that vary in the sample.
         """
@@ -167,7 +171,7 @@ class Model:
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
         self._require_inside(points, names, found)
         self._require_return(points, found)
-        kept = {name: getattr(given, name) for name in (*BESIDE, "chain", "draw")}
+        kept = {name: getattr(given, name) for name in (*PER_DRAW, "chain", "draw")}
         return Sample(points=points, names=names, **kept)
 
     def bind(self, draws: Any, dims: Sequence[str] | None = None) -> tuple[Target, Sample]:
@@ -184,7 +188,10 @@ class Model:
         return target, sample
 
     def _names(self, labels: Mapping[str, Labels]) -> tuple[str, ...]:
-        """Return the names of all unconstrained coordinates; labels of the model take precedence."""
+        """Return the names of all unconstrained coordinates.
+
+        Labels of the model take precedence over those of the draws.
+        """
         every: list[str] = []
         for each in self.parameters:
             own = each.labels or labels.get(each.name) or positions(each.shape)
@@ -224,7 +231,10 @@ class Model:
         )
 
     def _require_return(self, points: Floats, found: Mapping[str, Variable]) -> None:
-        """Refuse draws outside the support that the transforms map to finite points, such as a simplex with sum 2."""
+        """Reject draws that the transform and its inverse do not reproduce.
+
+        Some transforms map draws outside the support, such as a simplex with sum 2, to finite points.
+        """
         if self._back is None:
             return
         back = self._back(points)
@@ -257,7 +267,9 @@ def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[
 
 
 def check(target: Target, sample: Sample) -> None:
-    """Compare a target's score with finite differences of its log density at some draws.
+    """Compare a target's score with its log density at some draws.
+
+    The log density is differentiated by finite differences.
 
     Raises
     ------
@@ -295,7 +307,7 @@ _ACCURACY = 1e-6  # difference of the gradients of one model by two compilers
 
 
 def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
-    """Check stored scores, and return the sample with a target that is known only at its draws.
+    """Check stored scores, and return a target that is known at the draws.
 
     Parameters
     ----------
@@ -342,18 +354,18 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     stored : ndarray, shape (n, d), or None
         Not compared if None.
     remedy : str, optional
-        Action if they differ, for the message. Then they must agree at all draws to the accuracy of two compilers.
-        Otherwise they must agree approximately at most draws, in any precision.
+        Instruction for the error message. If given, the gradients must agree at all draws to the accuracy of two
+        compilers. If empty, approximate agreement at most draws is sufficient, in single or double precision.
 
     Raises
     ------
     InputError
-        If they differ and there is a remedy.
+        If they differ and a remedy is given.
 
     Warns
     -----
     SteinkitWarning
-        If they differ and there is no remedy.
+        If they differ and no remedy is given.
     """
     if stored is None:
         return
@@ -379,18 +391,18 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
 
 
 def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
-    """Check stored scores by stored log densities, or else by Stein's identity.
+    """Check stored scores against stored log densities, or by Stein's identity.
 
     Raises
     ------
     InputError
-        If the scores have the wrong sign, or another scale than the log densities.
+        If the scores have the wrong sign, or their scale differs from that of the log densities.
 
     Warns
     -----
     SteinkitWarning
-        If Stein's identity suggests another scale. Draws that are too wide or too narrow in every coordinate have the
-        same effect.
+        If Stein's identity indicates a wrong scale of the scores. Draws that are too wide or too narrow in every
+        coordinate have the same effect.
     """
     assert sample.scores is not None
     if len(sample) < _FEWEST:
@@ -408,12 +420,15 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
             f"the stored gradients have the wrong sign: {found}. Negate gradients of the potential energy, -log p"
         )
     if not 1.0 / _FACTOR < -moment < _FACTOR:
-        message = f"the stored gradients have another scale than the draws: {found}. Check their parameters and units"
+        message = f"the stored gradients and the draws have different scales: {found}. Check their parameters and units"
         caution([Caution(message)])
 
 
 def _against_log_density(points: Floats, scores: Floats, log_density: Floats) -> None:
-    """Compare differences of log densities between neighboring draws with those that the gradients predict."""
+    """Compare stored log densities with stored gradients.
+
+    The gradients predict the differences of the log densities between neighboring draws.
+    """
     from scipy.spatial import cKDTree
 
     scale = points.std(axis=0)

@@ -7,8 +7,9 @@ PyTensor has graphs of log density, gradient and transforms for one point. They 
 (`vectorize_graph`). The gradient of the sum over points contains the gradient at each point. NumPy evaluates the graphs
 without a compiler.
 
-nutpie can store draws in unconstrained space with their gradients; then no model is needed. It names a coordinate by
-the value variable and the position of the entry, ``tau_log__``, ``theta_0``. The stored value variables identify them.
+nutpie can store draws in unconstrained space with their gradients; a model is then not needed. It names a coordinate
+after the value variable and the position of the entry, such as ``tau_log__`` or ``theta_0``. The stored value variables
+identify the names.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
     Parameters
     ----------
     model : pymc.Model
-        With continuous free variables. `pymc.Data` have their current values.
+        Model with continuous free variables. `pymc.Data` containers have their current values.
     draws : InferenceData, DataTree, Dataset, or dict of arrays
         Result of `pymc.sample`: draws of the variables under their own names, not of the transformed ones.
     mode : optional
@@ -114,7 +115,9 @@ def pymc_model(model: Any, *, mode: Any = None) -> Model:
 
 
 class _PyMCPosterior(Posterior):
-    """The posterior of a PyMC model in unconstrained space, over the data indices 0 to N - 1.
+    """Posterior of a PyMC model in unconstrained space.
+
+    Its data are the indices 0 to N - 1.
 
     The model evaluates the likelihood of all data; a batch is a selection of its terms and costs as much.
     """
@@ -177,7 +180,10 @@ def _parameter(model: Any, rv: Any, shapes: dict[str, tuple[int, ...]]) -> Param
 
 
 def _labels(model: Any, name: str, shape: tuple[int, ...]) -> Labels | None:
-    """Return the model's labels along each axis of a variable; None if no axis has labels."""
+    """Return the model's labels along each axis of a variable.
+
+    Returns None if no axis has labels.
+    """
     dims = model.named_vars_to_dims.get(name) or (None,) * len(shape)
     values = [model.coords.get(dim) for dim in dims]
     if not any(value is not None for value in values):
@@ -199,7 +205,9 @@ def _space(transform: Any, rv: Any) -> str:
 
 
 def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
-    """Return the bounds of a variable's coordinates, shape (k, 2); infinite if it is transformed.
+    """Return the bounds of a variable's coordinates, shape (k, 2).
+
+    The bounds of a transformed variable are infinite.
 
     Raises
     ------
@@ -223,7 +231,7 @@ def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
 
 
 def _constant(limit: Any, model: Any, rv: Any) -> Any:
-    """Return the value of a bound; InputError if it is not constant."""
+    """Return the value of a bound, or raise InputError if it is not constant."""
     tensor = _pytensor("tensor").as_tensor_variable(limit)
     ancestors = _pytensor("graph.traversal").ancestors([tensor])
     others = sorted({each.name for each in ancestors if each in model.basic_RVs})
@@ -339,7 +347,10 @@ class Graphs:
         return [points], value + 0.0 * points.sum(axis=1)  # (n,) also for flat priors
 
     def _per_datum(self, likelihood: list[Any]) -> tuple[list[Any], Any]:
-        """Return a matrix of n points, and the log likelihood of each data point there, (n, N)."""
+        """Return symbolic points, and each data point's log likelihood there.
+
+        The shapes are (n, d) and (n, N).
+        """
         points, at_points = self._points()
         total = sum(term.reshape((term.shape[0], -1)).sum(axis=1) for term in likelihood)
         return [points], _pytensor("graph.replace").vectorize_graph(total, at_points)
@@ -378,7 +389,10 @@ class Graphs:
         return self._gradient_of([points, times], terms * times)
 
     def _lazily(self, compiled: Callable[[], Any]) -> Callable[..., Floats]:
-        """Return a function that is compiled on the first call and evaluated in blocks of points."""
+        """Return a function that is compiled on its first call.
+
+        It is evaluated in blocks of points.
+        """
         compiled = cache(compiled)
 
         def function(points: Floats, *others: Floats) -> Floats:
@@ -420,7 +434,9 @@ def _numpy_mode() -> Any:
 
 
 def _in_functions_of_numpy() -> Any:
-    """Return a rewriter to NumPy functions for operations that PyTensor evaluates entry by entry in Python.
+    """Return a graph rewriter that inserts vectorized NumPy functions.
+
+    They replace operations that PyTensor evaluates entry by entry in Python.
 
     These are log(1 + exp(x)), and sums and products of three or more arrays.
     """
@@ -444,7 +460,7 @@ def _in_functions_of_numpy() -> Any:
 
 
 def _data_as_constants(model: Any) -> dict[Any, Any]:
-    """Return the current values of `pymc.Data` and of the lengths of dimensions as constants."""
+    """Return the current values of `pymc.Data` and of dimension lengths."""
     tensor, shared = _pytensor("tensor"), _pytensor("compile.sharedvalue")
     found = [*model.data_vars, *model.dim_lengths.values()]
     return {
@@ -455,7 +471,9 @@ def _data_as_constants(model: Any) -> dict[Any, Any]:
 
 
 def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any]:
-    """Return the terms of the log density with log |J|: free variables, observed variables, potentials.
+    """Return the terms of the log density, including log |J|.
+
+    There is one term per free variable, observed variable and potential.
 
     Raises
     ------
@@ -513,8 +531,8 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
         As in `from_pymc`, if the model is given.
     Sample
         Stored draws, with stored gradients as scores, named as in `from_pymc`. Without the model, a coordinate of an
-        interval is named ``unconstrained p``, because the interval may be open on one side, and names are those of
-        nutpie if the trace does not identify the variables, as for Stan models.
+        interval is named ``unconstrained p``, because the interval may be open on one side. If the trace does not
+        identify the variables, as for Stan models, the names are those of nutpie.
 
     Raises
     ------
@@ -544,7 +562,7 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
 def _of_model(
     model: Any, stats: NamedDraws, stored: tuple[str, ...], points: Floats, scores: Floats | None
 ) -> tuple[Target, Sample]:
-    """Return the model's target, and the stored draws in the order of its coordinates."""
+    """Return the model's target, and the stored draws in its coordinate order."""
     found = pymc_model(model)
     values = [model.rvs_to_values[rv].name for rv in model.free_RVs]
     wanted = [
@@ -572,7 +590,10 @@ def _of_model(
 
 
 def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:
-    """Return the statistics of a trace; InputError if required ones were not stored."""
+    """Return the statistics of a trace.
+
+    Raises InputError if required statistics were not stored.
+    """
     if not is_tree(trace):
         raise UsageError(
             "expected from_nutpie(trace, model) with the InferenceData or DataTree of nutpie.sample, got "
@@ -600,7 +621,10 @@ def _matrix(stats: NamedDraws, name: str) -> Floats:
 
 
 def _names(trace: Any, stored: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the coordinates' names, as in `from_pymc` if the trace identifies the variables."""
+    """Return the names of the coordinates.
+
+    They are those of `from_pymc` if the trace identifies the variables.
+    """
     labels = dict(read_draws(trace).labels)
     with suppress(InputError):  # old versions of nutpie store these variables in the posterior
         labels.update(read_draws(trace, group="unconstrained_posterior").labels)
@@ -613,7 +637,10 @@ def _names(trace: Any, stored: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _coordinates(name: str, labels: Mapping[str, Labels]) -> tuple[str, ...]:
-    """Return the names of a value variable's coordinates: ``log tau`` for ``tau_log__``."""
+    """Return the names of a value variable's coordinates.
+
+    The coordinate of ``tau_log__`` is named ``log tau``.
+    """
     own = labels[name]
     variable, space = name, "real"
     if name.endswith("__"):
@@ -629,6 +656,9 @@ def _coordinates(name: str, labels: Mapping[str, Labels]) -> tuple[str, ...]:
 
 
 def _stored_labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    """Return nutpie's names of the coordinates of a value variable: ``theta_0``, ``Sigma_0.1``."""
+    """Return the names that nutpie gives the coordinates of a value variable.
+
+    Examples are ``theta_0`` and ``Sigma_0.1``.
+    """
     indices = product(*map(range, shape))
     return [f"{name}_{'.'.join(map(str, index))}" if index else name for index in indices]

@@ -48,7 +48,7 @@ _METHODS = ("log_density_gradient", "param_names", "param_unc_names", "param_con
 
 
 def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
-    """Convert a BridgeStan model and draws of its parameters to a target and a sample.
+    """Convert a BridgeStan model and its draws to a target and a sample.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     Raises
     ------
     InputError
-        If a parameter has no draws, draws of another shape, or draws outside its constraints.
+        If a parameter has no draws, draws of another shape, or draws that violate its constraints.
     UsageError
         If the model lacks one of these methods.
 
@@ -218,7 +218,10 @@ def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Flo
 def _transform(
     values: Floats, free: Floats, shape: tuple[int, ...]
 ) -> tuple[str, tuple[int, ...], NDArray[np.intp] | slice]:
-    """Return the space of a parameter, its unconstrained shape, and the coordinate of each entry."""
+    """Return the space of a parameter and its unconstrained coordinates.
+
+    The result is the name of the space, the unconstrained shape, and the coordinate of each entry.
+    """
     entries, size = values.shape[1], free.shape[1]
     if size == entries and len(values) < _FEWEST:
         return "other", (size,) if shape else (), slice(None)
@@ -234,7 +237,11 @@ def _transform(
 
 
 def _partners(values: Floats, free: Floats) -> NDArray[np.intp] | None:
-    """Return the coordinate of every entry; None unless each has one with the same or the opposite order."""
+    """Return the coordinate of each entry, or None.
+
+    An entry and its coordinate have the same or the opposite order at all points. Returns None if an entry has no such
+    coordinate.
+    """
 
     def order(column: Floats) -> tuple[int, ...]:
         return tuple(np.argsort(column, kind="stable").tolist())
@@ -305,14 +312,19 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     if model is None:
         return stored
     target = _target(model, found)
-    remedy = "to judge this fit by this model, use the sample of from_pystan(fit) and the target of the model's own fit"
+    remedy = (
+        "to test this fit against this model, use the sample of from_pystan(fit) and the target of the model's own fit"
+    )
     hold_stored(target, sample, sample.scores, remedy)
     check(target, sample)
     return target, sample
 
 
 class _Chain:
-    """Output of one chain after warm-up, with lines ``{"topic": "diagnostic", "values": {...}}``."""
+    """Output of one chain after warm-up.
+
+    Its lines have the form ``{"topic": "diagnostic", "values": {...}}``.
+    """
 
     def __init__(self, output: bytes, fit: Any) -> None:
         self._warmup, draws = stan_fit_lengths(fit)
@@ -381,7 +393,9 @@ def _target(model: Any, found: StanParameters) -> Target:
 
 
 def from_cmdstan(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[Target, Sample]:
-    """Convert diagnostic files of CmdStan to a sample with scores, and a target that is known at its draws.
+    """Convert diagnostic files of CmdStan to a target and a sample.
+
+    The sample has scores. The target is known only at the draws.
 
     Parameters
     ----------

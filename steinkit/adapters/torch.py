@@ -1,9 +1,9 @@
 """Log densities and draws of PyTorch.
 
-A log density in PyTorch is a function of one point, a tensor or a dict of tensors, or of a batch of points; a call
-determines which. `torch.func.vmap` maps functions of one point over points. The score is one backward pass through the
-sum over points, because the value at a point depends only on that point. PyTorch has no model that states the support
-of a parameter; `constraints` do.
+A log density in PyTorch is a function of one point (a tensor or a dict of tensors) or of a batch of points. A trial
+call determines the form. `torch.func.vmap` maps functions of one point over points. The score is one backward pass
+through the sum over points, because the value at a point depends only on that point. PyTorch does not store the support
+of a parameter, so `constraints` must be given.
 """
 
 from __future__ import annotations
@@ -139,7 +139,10 @@ def _named(
     dims: Sequence[str] | None,
     label: str,
 ) -> tuple[Model, dict[str, Floats]]:
-    """Return the model of draws by name, and these draws with shape (chains, n, *shape)."""
+    """Return the model of draws by name, and the draws by chain.
+
+    The draws have shape (chains, n, *shape).
+    """
     if not draws:
         raise InputError("expected draws with one tensor per parameter, got an empty dict")
     if names is not None and not isinstance(names, Mapping):
@@ -257,7 +260,10 @@ def _over_rows(torch: Any, function: Callable[[Any], Any], rows: Any) -> Callabl
 
 
 def _mapped(torch: Any, function: Callable[[Any], Any], few: Any) -> Callable[[Any], Any]:
-    """Map a function of one point over points by vmap, or one by one if vmap fails, as with branches."""
+    """Map a function of one point over points.
+
+    Points are evaluated one by one if vmap fails, as it does for functions with branches.
+    """
 
     def one_by_one(rows: Any) -> Any:
         return torch.stack([function(_taken(rows, k)) for k in range(_length(rows))])
@@ -282,7 +288,10 @@ def _require_separate(torch: Any, function: Callable[[Any], Any], few: Any) -> N
 
 
 def _shape(function: Callable[[Any], Any], points: Any) -> tuple[tuple[int, ...] | None, str]:
-    """Return the shape of a function's value, or None unless it is a tensor, and a description."""
+    """Return the shape of a function's value, and a description of the value.
+
+    The shape is None if the value is not a tensor.
+    """
     try:
         value = function(points)
     except SteinkitError:
@@ -301,7 +310,10 @@ def _remedy(of_point: tuple[int, ...] | None, *texts: str) -> str:
 
 
 def _transform(torch: Any, name: str, constraint: Any, rows: Any) -> Any:
-    """Return the bijection of PyTorch onto a constraint; InputError unless all draws satisfy it."""
+    """Return PyTorch's bijection onto a constraint.
+
+    Raises InputError if a draw does not satisfy the constraint.
+    """
     constraint = torch.distributions.constraints.real if constraint is None else constraint
     try:
         transform = torch.distributions.biject_to(constraint)

@@ -1,1 +1,1 @@
-"""Draws in the objects that others keep them in: xarray and ArviZ, data frames, dictionaries of arrays."""
+"""Draws in objects of xarray, ArviZ and pandas, and in dicts of arrays."""

@@ -31,13 +31,13 @@ SCORE = "score:"
 DIAGNOSTICS = {"divergent__": "divergent", "energy__": "energy"}
 """Columns of a Hamiltonian sampler, with the attributes of `Sample` that hold them."""
 EXTRA_COLUMNS = ("weight", "cost", *DIAGNOSTICS)
-"""Columns of the attributes `steinkit.sample.BESIDE`, in their order."""
+"""Columns of the attributes `steinkit.sample.PER_DRAW`, in their order."""
 
 _FIELDS = {"weight": "weights", **DIAGNOSTICS}
 _ROW = "row names"
 _BRACKETS = re.compile(r"(?P<name>.+?)\[(?P<index>[^\[\]]*)\]")
 _POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # Stan counts from 1
-_LABELS = {  # of several names in a header the first counts
+_LABELS = {  # if a header has several of these names, the first one counts
     "divergent": ("divergent__", "diverging"),
     "energy": ("energy__",),
     "chain": (".chain", "chain__"),
@@ -153,7 +153,7 @@ def lay_out(
     if is_log and selection.is_joined:
         raise InputError(
             f'{source}: column "{weights}" holds log weights, which are scaled separately in each file; join the files '
-            "to one, or write weights on a common scale"
+            "into one, or write weights on a common scale"
         )
     if is_log:
         taken[str(weights)] = "log weights, exponentiated"
@@ -218,7 +218,10 @@ def is_log_weight(name: str) -> bool:
 
 
 def from_logs(logs: Floats) -> Floats:
-    """Return weights from their logarithms; the largest is 1, and those below 1e-100 are 0."""
+    """Return weights from their logarithms.
+
+    The largest weight is 1. Weights below 1e-100 are set to 0.
+    """
     with np.errstate(invalid="ignore"):
         weights: Floats = np.exp(logs - logs.max(initial=-np.inf, where=~np.isnan(logs)))
     weights[weights < _SMALLEST] = 0.0
@@ -226,7 +229,9 @@ def from_logs(logs: Floats) -> Floats:
 
 
 def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> list[int]:
-    """Return the positions of the selected coordinates; the name of a parameter selects all of its entries.
+    """Return the positions of the selected coordinates.
+
+    The name of a parameter selects all of its entries.
 
     Raises
     ------
@@ -254,7 +259,10 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
 
 
 def split(column: str) -> tuple[str, tuple[str, ...]]:
-    """Split ``Sigma[0,1]`` or ``Sigma.1.2`` into name and index; the index of other names is empty."""
+    """Split a column name into the parameter's name and the index.
+
+    The names ``Sigma[0,1]`` and ``Sigma.1.2`` have an index. For other names the index is empty.
+    """
     found = _BRACKETS.fullmatch(column)
     if found:
         return found["name"], tuple(map(str.strip, found["index"].split(",")))
@@ -325,7 +333,9 @@ def make_sample(source: str, **fields: Any) -> Sample:
 
 
 def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, Floats | Integers]:
-    """Return a sample as columns: labels, coordinates, scores, weights, cost and diagnostics.
+    """Return a sample as columns.
+
+    The columns are labels, coordinates, scores, weights, cost and diagnostics.
 
     Raises
     ------
@@ -348,7 +358,10 @@ def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, 
 
 
 def require_distinct(header: Sequence[str], source: str, unnamed: int | None = None) -> None:
-    """Raise InputError if a column other than ``unnamed`` has no name, or two names are equal."""
+    """Require column names that are not empty and are distinct.
+
+    The column number ``unnamed`` may have an empty name. Raises InputError otherwise.
+    """
     for k, name in enumerate(header):
         if not name and k != unnamed:
             raise unnamed_column(source, k)
@@ -393,7 +406,9 @@ def _score_columns(position: Mapping[str, int], names: Sequence[str], source: st
 
 
 def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weights: str | None) -> dict[str, str]:
-    """Return the columns that samplers add, with their meanings; empty for columns that are ignored.
+    """Return the meanings of the columns that samplers add.
+
+    The meaning of an ignored column is empty.
 
     Columns that the user selects are coordinates.
     """

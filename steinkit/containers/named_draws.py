@@ -27,7 +27,7 @@ from steinkit.containers.columns import (
     tell_taken,
 )
 from steinkit.errors import InputError, did_you_mean, listed
-from steinkit.sample import BESIDE, Sample, default_names
+from steinkit.sample import PER_DRAW, Sample, default_names
 
 Labels = tuple[tuple[str, ...], ...]
 
@@ -69,7 +69,7 @@ class Variable:
         return [sorted(own) for own in self.labels] == [sorted(others) for others in labels]
 
     def in_order(self, labels: Labels) -> Variable:
-        """Return the draws with the entries along every axis in the order of other labels.
+        """Return the draws with the entries in the order of other labels.
 
         Raises
         ------
@@ -89,7 +89,10 @@ class Variable:
 
 
 def indexed(name: str, labels: Labels) -> tuple[str, ...]:
-    """Return the names of an array's entries in C order: ``x`` for a scalar, ``x[0]``, ``x[a,b]``."""
+    """Return the names of an array's entries in C order.
+
+    A scalar is named ``x``; entries are named ``x[0]`` or ``x[a,b]``.
+    """
     return tuple(f"{name}[{','.join(index)}]" if index else name for index in product(*labels))
 
 
@@ -152,7 +155,10 @@ def gather(
 
 
 def _axes(indices: Sequence[tuple[str, ...]]) -> Labels | None:
-    """Return the labels along each axis; None unless every combination of them occurs once."""
+    """Return the labels along each axis, or None.
+
+    Returns None unless every combination of labels occurs once.
+    """
     if len(set(map(len, indices))) > 1:
         return None
     labels = tuple(_ordered(list(dict.fromkeys(axis))) for axis in zip(*indices, strict=True))
@@ -214,7 +220,10 @@ class NamedDraws:
         return Variable(name, values, self.labels[name])
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """Return the names of a parameter's columns: its labels alone, or ``x1, x2, ...``, if it is unnamed."""
+        """Return the names of a parameter's columns.
+
+        Columns of an unnamed parameter have its labels as names, or ``x1, x2, ...``.
+        """
         labels = self.labels[name]
         if name:
             return indexed(name, labels)
@@ -223,7 +232,9 @@ class NamedDraws:
         return default_names(len(plain)) if unnamed else tuple(each.strip("[]") for each in plain)
 
     def with_weights(self, name: str | None) -> NamedDraws:
-        """Return the draws with a variable as their weights; unchanged for None or "none".
+        """Return the draws with a variable as their weights.
+
+        The draws are unchanged for None or "none".
 
         Raises
         ------
@@ -243,7 +254,9 @@ class NamedDraws:
         return replace(self, labels=labels, weights=weights)
 
     def sample(self, selection: Selection = ALL) -> Sample:
-        """Return the draws as a sample with one column per entry; parameters that are not selected are not read.
+        """Return the draws as a sample with one column per entry.
+
+        Parameters that are not selected are not read.
 
         Raises
         ------
@@ -262,7 +275,7 @@ class NamedDraws:
             header += names
         extra = {
             name: column
-            for name, column in zip(EXTRA_COLUMNS, (getattr(self, each) for each in BESIDE), strict=True)
+            for name, column in zip(EXTRA_COLUMNS, (getattr(self, each) for each in PER_DRAW), strict=True)
             if column is not None
         }
         layout = lay_out([*header, *extra], self.source, selection, tuple(extra))
@@ -282,5 +295,8 @@ class NamedDraws:
 
 
 def row_labels(chain: Any, draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return labels of each draw, given those of the chains and those of the draws in each chain."""
+    """Return the chain label and the draw label of each draw.
+
+    The arguments are the labels of the chains, and the labels of the draws in each chain.
+    """
     return np.repeat(np.asarray(chain), len(draw)), np.tile(np.asarray(draw), len(chain))

@@ -1,4 +1,6 @@
-"""Draws in objects of xarray, ArviZ, emcee and PyStan, which are recognized by their attributes.
+"""Draws in objects of xarray, ArviZ, emcee and PyStan.
+
+The objects are recognized by their attributes.
 
 The draws of a dataset are the variables with the dimension ``draw``, and ``chain`` if there are several chains, or with
 the stacked dimension that ``arviz.extract`` makes of both. Other variables are ignored.
@@ -64,7 +66,9 @@ def from_xarray(draws: Any, group: str) -> NamedDraws:
 
 
 def with_statistics(draws: NamedDraws, dataset: Any) -> NamedDraws:
-    """Return draws with the divergences and energies in a dataset of statistics, if it has the same labels.
+    """Return draws with the divergences and energies of a dataset.
+
+    The draws are unchanged if the dataset has other labels.
 
     Raises
     ------
@@ -111,7 +115,10 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
 
 
 def _group_of(tree: Any, group: str) -> Any:
-    """Return a group as a Dataset; a DataTree without the group "posterior" may be the posterior itself."""
+    """Return a group as a Dataset.
+
+    A DataTree without the group "posterior" may be the posterior itself.
+    """
     if callable(tree.groups):
         names = list(tree.groups())
     else:  # xarray gives paths from the root
@@ -157,7 +164,10 @@ def _layout(dataset: Any, lead: Sequence[str]) -> tuple[tuple[int, int], Any, An
 
 
 def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
-    """Return the labels along a variable's own axes; positions if labels do not distinguish its entries."""
+    """Return the labels along a variable's own axes.
+
+    Positions are returned if the labels do not distinguish the entries.
+    """
     array = dataset[name]
     own = [dim for dim in array.dims if dim not in lead]
     labels = tuple(_along(dataset, dim) if dim in dataset.coords else positions([array.sizes[dim]])[0] for dim in own)
@@ -166,9 +176,9 @@ def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
 
 
 def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
-    """Return whether a variable's own axes have no coordinates, or only those that ArviZ counts.
+    """Return True if a variable's own axes have default coordinates or none.
 
-    Such coordinates in another order still count positions.
+    The defaults of ArviZ count positions from 0. Their order does not matter.
     """
     own = [dim for dim in dataset[name].dims if dim not in lead]
     counted = positions([dataset.sizes[dim] for dim in own])
@@ -230,7 +240,9 @@ def is_stan_fit(draws: Any) -> bool:
 
 
 def from_stan_fit(fit: Any) -> NamedDraws:
-    """Return the draws of a PyStan fit after warm-up; labels count from 1, as in Stan.
+    """Return the draws of a PyStan fit after warm-up.
+
+    Labels count from 1, as in Stan.
 
     Arrays of a fit have shape (*shape, draws * chains), with the chains interleaved.
     """
@@ -255,5 +267,8 @@ def from_stan_fit(fit: Any) -> NamedDraws:
 
 
 def stan_fit_lengths(fit: Any) -> tuple[int, int]:
-    """Return the numbers of saved warm-up draws and of later draws per chain of a PyStan fit."""
+    """Return the number of warm-up draws and of other draws per chain.
+
+    Only saved warm-up draws are counted.
+    """
     return ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0, ceil(fit.num_samples / fit.num_thin)

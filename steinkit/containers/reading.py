@@ -1,4 +1,6 @@
-"""Conversion of arrays, dicts, data frames and objects of other packages to samples, without importing those packages.
+"""Conversion of arrays, data frames and other objects to samples.
+
+Packages that define the objects are not imported.
 
 Columns of a data frame have the same meaning as in CSV files. The levels chain and draw of its index are columns.
 """
@@ -27,7 +29,7 @@ from steinkit.containers.columns import (
 )
 from steinkit.containers.named_draws import Entries, NamedDraws, gather, positions, row_labels
 from steinkit.errors import InputError, ReadingWarning, UsageError, listed, warn_user
-from steinkit.sample import BESIDE, Floats, Sample, default_names, rectangle_of
+from steinkit.sample import PER_DRAW, Floats, Sample, default_names, rectangle_of
 
 DrawsLike: TypeAlias = Any
 """Input of `as_sample`: a Sample, array_like, or an object of another package."""
@@ -47,7 +49,9 @@ def as_sample(
     columns: Sequence[str] | None = None,
     weights: str | None = None,
 ) -> Sample:
-    """Convert draws to a `Sample`; all functions with the parameter ``draws`` accept the same objects.
+    """Convert draws to a `Sample`.
+
+    All functions with the parameter ``draws`` accept the same objects.
 
     Parameters
     ----------
@@ -130,7 +134,10 @@ def _read(
     selection: Selection,
     shapes: Mapping[str, tuple[int, ...]] | None,
 ) -> NamedDraws | Sample:
-    """Read draws by parameter if the container names parameters, otherwise as a sample."""
+    """Return draws by parameter if the container names parameters.
+
+    Other draws are returned as a sample.
+    """
     dims = require_dims(dims)
     require_type(str, "the name of a group", group=group)
     if group != "posterior" and not objects.is_tree(draws):
@@ -167,7 +174,10 @@ def _refuse_dims(draws: Any, dims: Sequence[str] | None) -> None:
 
 
 def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return ``dims`` as a tuple; UsageError unless it is None or one of `DIMS`."""
+    """Return ``dims`` as a tuple or None.
+
+    Raises UsageError unless it is None or one of `DIMS`.
+    """
     if dims is None:
         return None
     named = (dims,) if isinstance(dims, str) else tuple(dims) if isinstance(dims, Sequence) else ()
@@ -177,7 +187,10 @@ def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def as_array(draws: Any, what: str) -> NDArray[Any]:
-    """Convert draws to an array, with its mask if it has one; ``what`` is their name in messages, in the plural."""
+    """Convert draws to an array, which keeps its mask.
+
+    ``what`` is the name of the draws in messages, in the plural.
+    """
     if isinstance(draws, str | bytes | PurePath):
         raise InputError(f"expected {what} as an array, got the text {str(draws)!r}; read a file with read_sample")
     if isinstance(draws, list | tuple):  # NumPy joins arrays without their masks
@@ -192,7 +205,7 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
         array: NDArray[Any] = np.asanyarray(draws)
     except ValueError:
         raise InputError(f"expected {what} with the same number of coordinates, got rows of different length") from None
-    except (TypeError, RuntimeError) as error:  # a tensor that needs its gradient, or is on another device
+    except (TypeError, RuntimeError) as error:  # a tensor that requires its gradient or is on another device
         raise InputError(f"{what} cannot be converted to an array: {error}") from None
     if array.dtype.kind == "O" and array.ndim == 0:
         raise InputError(
@@ -203,7 +216,9 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
 
 
 def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:
-    """Convert draws of shape (n,), (n, d) or (chains, draws, d), or with the leading axes ``dims``.
+    """Convert an array of draws to a sample.
+
+    The shape is (n,), (n, d) or (chains, draws, d), or the leading axes are ``dims``.
 
     Raises
     ------
@@ -231,7 +246,9 @@ def from_mapping(
     shapes: Mapping[str, tuple[int, ...]] | None,
     selection: Selection,
 ) -> NamedDraws:
-    """Read a dict of arrays; ``shapes`` of one draw of some parameters determine the number of leading axes.
+    """Convert a dict of arrays to draws by parameter.
+
+    ``shapes`` of one draw of some parameters determine the number of leading axes.
 
     Raises
     ------
@@ -288,7 +305,7 @@ def _entry(name: Any, values: Any, source: str) -> NDArray[Any]:
 def _dims_by_shapes(
     arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]], source: str
 ) -> tuple[str, ...]:
-    """Return one or two leading dimensions, depending on the shapes of the parameters."""
+    """Return one or two leading dimensions that match the shapes of a model."""
     leads = {each.ndim - len(shapes[name]) for name, each in arrays.items()}
     if leads not in ({1}, {2}):
         found = [f'"{name}" {each.shape}, one draw {shapes[name]}' for name, each in arrays.items()]
@@ -303,7 +320,10 @@ def _dims_by_shapes(
 
 
 def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
-    """Refuse arrays with a common and longer second axis, which seem to have the axes (chains, draws)."""
+    """Reject arrays that seem to have the axes (chains, draws).
+
+    Such arrays have a common second axis that is longer than the first.
+    """
     lead = {array.shape[:2] for array in arrays.values()}
     if len(lead) != 1 or any(array.ndim < 2 for array in arrays.values()):
         return
@@ -317,7 +337,9 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
 
 
 def _require_chains_lead(array: NDArray[Any], what: str) -> None:
-    """Warn about more chains than draws; refuse them if neighbors along the axis of the chains are correlated.
+    """Warn about arrays with more chains than draws.
+
+    Raises InputError if neighbors along the axis of the chains are correlated.
 
     Arrays of emcee, (steps, walkers, d), would otherwise be read with one chain per step.
     """
@@ -335,7 +357,10 @@ def _require_chains_lead(array: NDArray[Any], what: str) -> None:
 
 
 def _autocorrelation(values: Floats) -> float:
-    """Return the largest correlation, over the last axis, of neighbors along the first axis."""
+    """Return the largest correlation of neighbors along the first axis.
+
+    The maximum is over the last axis.
+    """
     deviations = values - values.mean(axis=(0, 1))
     squares = (deviations**2).sum(axis=(0, 1))
     products = (deviations[1:] * deviations[:-1]).sum(axis=(0, 1))
@@ -389,7 +414,10 @@ def _columns(frame: Any, source: str) -> dict[str, Any]:
 
 
 def _index_levels(frame: Any, source: str) -> dict[str, Any]:
-    """Return the levels chain and draw of the index; other levels mean several rows per draw."""
+    """Return the levels chain and draw of the index.
+
+    Raises InputError for other levels, which mean several rows per draw.
+    """
     index = getattr(frame, "index", None)
     names = [name for name in getattr(index, "names", ()) if name is not None]
     if index is None or not {"chain", "draw"} & set(names):
@@ -429,5 +457,5 @@ def _by_columns(sample: Sample, shapes: Mapping[str, tuple[int, ...]]) -> NamedD
         read=read,
         chain=sample.chain,
         draw=sample.draw,
-        **{name: getattr(sample, name) for name in BESIDE},
+        **{name: getattr(sample, name) for name in PER_DRAW},
     )

@@ -23,12 +23,12 @@ import numpy as np
 from steinkit.containers.columns import Selection, make_sample
 from steinkit.errors import InputError, OutputError, UsageError, listed
 from steinkit.files.streams import Place, is_standard, is_zarr, name_of, read_bytes, unpacked, write_bytes
-from steinkit.sample import BESIDE, Integers, Sample
+from steinkit.sample import PER_DRAW, Integers, Sample
 
 
 @dataclass(frozen=True)
 class _Format:
-    """A file format, with the module that reads and writes it and the endings of file names."""
+    """A file format: its module and the endings of its file names."""
 
     module: str
     endings: tuple[str, ...]
@@ -159,7 +159,7 @@ def write_sample(
     *,
     format: str | None = None,
 ) -> None:
-    r"""Write a sample to a file from which `read_sample` recovers every bit.
+    r"""Write a sample to a file that `read_sample` reads back bit for bit.
 
     An existing file is replaced only when the new one is complete.
 
@@ -203,7 +203,7 @@ def write_sample(
             raise
         raise OutputError(f"{name} cannot be written: {error}; free space for temporary files") from error
     packed = name.lower().endswith(".gz")
-    # without a time stamp, for identical files of identical samples
+    # without a time stamp, so identical samples give identical files
     write_bytes(
         destination,
         gzip.compress(data, mtime=0) if packed else data,
@@ -234,7 +234,9 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
 
 
 def matching_files(path: str | os.PathLike[str]) -> list[str]:
-    """Return the files that match a pattern such as ``fit-*.csv``, in the order of the numbers in their names.
+    """Return the files that match a pattern such as ``fit-*.csv``.
+
+    They are in the order of the numbers in their names.
 
     The list is empty for a path without ``*`` or ``?``, and for the path of an existing file.
     """
@@ -275,7 +277,7 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
             )
     ordered = [each if each.names == first.names else each.select(first.names) for each in samples]
     fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}
-    for name in (*BESIDE, "scores"):
+    for name in (*PER_DRAW, "scores"):
         found = [getattr(each, name) for each in ordered]
         without = [source for values, source in zip(found, sources, strict=True) if values is None]
         if not without:
@@ -294,7 +296,10 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
 
 
 def _chains(samples: Sequence[Sample]) -> list[Integers]:
-    """Return labels of the chains of each sample, distinct from those of every other sample."""
+    """Return the chain labels of each sample.
+
+    Labels of different samples are distinct.
+    """
     labels = [np.zeros(len(each), dtype=np.int64) if each.chain is None else each.chain for each in samples]
     distinct = [np.unique(each) for each in labels]
     total = sum(map(len, distinct))

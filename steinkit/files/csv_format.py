@@ -1,4 +1,4 @@
-"""Tables in text files: a header with the names of the columns, and one row per line.
+"""Text files with a header of column names and one row per line.
 
 Cells are separated by commas, semicolons or tabs. With semicolons or tabs, numbers may have decimal commas. The text is
 UTF-8, with or without a byte order mark. Lines that begin with ``#`` are comments; the last one before a first row of
@@ -113,7 +113,10 @@ class TextTable:
             raise InputError(f"{self.source}, line {line} cannot be read as CSV: {error}") from None
 
     def _write_points(self, cells: list[str], used: Sequence[int], line: int, marks: dict[str, int]) -> None:
-        """Replace decimal commas; ``marks`` maps the decimal marks to the lines where they first occurred."""
+        """Replace decimal commas by points.
+
+        ``marks`` maps each decimal mark to the line where it first occurred.
+        """
         for k in used:
             for mark in ",.":
                 if mark in cells[k]:

@@ -1,4 +1,4 @@
-"""NetCDF and Zarr, the formats of InferenceData in ArviZ and PyMC, read by xarray.
+"""NetCDF and Zarr, the formats of ArviZ's InferenceData, read by xarray.
 
 The draws are in the group ``posterior``, in another group that the user names, or in the root of a file without a
 posterior. A group is read like a dataset in memory (`steinkit.as_sample`). ``score:NAME`` is the score of NAME.
@@ -33,7 +33,9 @@ _AS_STORED = {"decode_times": False, "decode_timedelta": False}  # units="second
 
 
 def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str | None = None) -> Sample:
-    """Read NetCDF 4: the posterior of ArviZ's InferenceData, or another group; labels are kept.
+    """Read the draws of a NetCDF 4 file.
+
+    By default these are the posterior of an InferenceData. Labels are kept.
 
     Parameters
     ----------
@@ -64,7 +66,9 @@ def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str
 
 
 def write_netcdf(sample: Sample, target: str) -> bytes:
-    """Write a sample as the group ``posterior`` of a NetCDF 4 file, with one variable per column.
+    """Write a sample as the group ``posterior`` of a NetCDF 4 file.
+
+    Each column is a variable.
 
     Raises
     ------
@@ -98,7 +102,10 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
 
 
 def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
-    """Return the labels of the chains and of the draws within a chain; missing labels are zeros and counts."""
+    """Return the labels of the chains and of the draws within a chain.
+
+    The default is 0 for the chain, and counts from 0 for the draws.
+    """
     n = len(sample)
     chain = np.zeros(n, dtype=np.int64) if sample.chain is None else sample.chain
     draw = np.arange(n) % np.count_nonzero(chain == chain[0]) if sample.draw is None else sample.draw
@@ -111,7 +118,9 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
 
 
 def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | None = None) -> Sample:
-    """Read Zarr: a folder with the posterior of ArviZ's InferenceData, or another group; labels are kept.
+    """Read the draws of a Zarr folder.
+
+    By default these are the posterior of an InferenceData. Labels are kept.
 
     Parameters
     ----------
@@ -155,7 +164,10 @@ def _xarray(kind: str, extra: str, engine: str) -> Any:
 
 
 def _damage_reported(read: Callable[[], Sample], source: str, kind: str) -> Sample:
-    """Read a file; convert the various errors that libraries raise for damaged files to InputError."""
+    """Read a file, and convert errors of libraries to InputError.
+
+    Libraries raise various errors for damaged files.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -34,7 +34,9 @@ _ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names", "di
 
 
 def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
-    """Read NPZ: points (n, d) or (chains, draws, d), and optional weights, scores, cost, names, chain and draw.
+    """Read a sample from an NPZ file.
+
+    The points have shape (n, d) or (chains, draws, d). Weights, scores, cost, names, chain and draw are optional.
 
     Parameters
     ----------
@@ -71,14 +73,20 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
 
 
 def write_npz(sample: Sample, target: str) -> bytes:
-    """Write a sample as NPZ; chains of equal length are stored as points of shape (chains, draws, d)."""
+    """Write a sample as NPZ.
+
+    Chains of equal length are stored as points of shape (chains, draws, d).
+    """
     stream = io.BytesIO()
     np.savez(stream, **_arrays(sample))
     return stream.getvalue()
 
 
 def _arrays(sample: Sample) -> dict[str, Any]:
-    """Return the parts of a sample, without default names and without labels that the shape of the points implies."""
+    """Return the arrays of a sample.
+
+    Default names are omitted, and labels that the shape of the points implies.
+    """
     found = {entry: getattr(sample, entry) for entry in _ENTRIES if getattr(sample, entry) is not None}
     if sample.has_default_names:
         del found["names"]
@@ -153,7 +161,10 @@ class Archive:
 
 @contextmanager
 def _damage_reported(source: str) -> Iterator[None]:
-    """Convert the various errors that NumPy and zipfile raise for damaged files to InputError."""
+    """Convert errors of NumPy and zipfile to InputError.
+
+    Both raise various errors for damaged files.
+    """
     try:
         yield
     except SteinkitError:

@@ -76,7 +76,10 @@ class StanFile(NamedTuple):
 
 
 def read_stan_file(data: bytes, source: str) -> StanFile:
-    """Read all columns of a Stan CSV file; parameters and errors are those of `read_stan`."""
+    """Read all columns of a Stan CSV file.
+
+    Parameters and errors are those of `read_stan`.
+    """
     table = open_table(data, source)
     settings = dict(_SETTING.findall("\n".join(table.comments)))
     if settings.get("method") == "optimize":
@@ -132,12 +135,18 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
 
 
 def readable(name: str) -> str:
-    """Convert ``Sigma.1.2`` to ``Sigma[1,2]``, and the parts ``pair:1`` of a tuple to ``pair.1``."""
+    """Convert a column name of CmdStan to that of Stan's interfaces.
+
+    ``Sigma.1.2`` becomes ``Sigma[1,2]``. The part ``pair:1`` of a tuple becomes ``pair.1``.
+    """
     return ".".join(_readable_part(part) for part in name.split(":"))
 
 
 def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
-    """Split ``Sigma.1.2`` into parameter and index; ``pair:1.2`` is an entry of the parameter ``pair.1``."""
+    """Split a column name of CmdStan into parameter and index.
+
+    ``Sigma.1.2`` has the index (1, 2). ``pair:1.2`` is an entry of the parameter ``pair.1``.
+    """
     *outer, last = name.split(":")
     head, *index = last.split(".")
     return ".".join([*map(_readable_part, outer), head]), tuple(index)
@@ -164,7 +173,10 @@ class LatentColumns(NamedTuple):
 
 
 def latent_columns(header: Sequence[str]) -> LatentColumns | None:
-    """Return the columns of coordinates and gradients, or None if a header is not that of a diagnostic file."""
+    """Return the columns of coordinates and gradients, or None.
+
+    Returns None if the header is not that of a diagnostic file.
+    """
     first = next((k for k, name in enumerate(header) if not name.endswith("__")), len(header))
     d, rest = divmod(len(header) - first, 3)
     names = list(header[first : first + d])

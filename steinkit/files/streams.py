@@ -1,7 +1,7 @@
 """Reading and writing of bytes, JSON and TOML.
 
-Sources are regular files, pipes and open streams, packed by gzip or not. Reading stops with an error at a limit on the
-number of bytes (4e9), which the environment variable STEINKIT_MAX_BYTES changes.
+Sources are regular files, pipes and open streams, with or without gzip compression. Reading stops with an error at a
+limit of 4e9 bytes. The environment variable STEINKIT_MAX_BYTES changes the limit.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def require_size(size: float, source: str) -> None:
     limit = _limit()
     if size > limit:
         raise InputError(
-            f"{source} holds {size:,.0f} bytes or more, beyond the limit of {limit:,.0f}; to read it, raise the limit "
-            f"by the environment variable {_MAX_BYTES}"
+            f"{source} holds {size:,.0f} bytes or more, above the limit of {limit:,.0f}; to read it, increase the "
+            f"limit with the environment variable {_MAX_BYTES}"
         )
 
 
@@ -61,7 +61,10 @@ def _content(stream: Any, source: str) -> bytes:
 
 
 def name_of(place: Place, standard: str) -> str:
-    """Return the name of a file or stream for messages; ``standard`` is "input" or "output"."""
+    """Return the name of a file or stream for messages.
+
+    ``standard`` is "input" or "output".
+    """
     if is_standard(place):
         return f"standard {standard}"
     if isinstance(place, (str, os.PathLike)):
@@ -111,7 +114,7 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
 
 
 def unpacked(data: bytes, name: str) -> bytes:
-    """Return data, decompressed if gzip packed them.
+    """Return data, decompressed if they were compressed by gzip.
 
     Raises
     ------
@@ -132,7 +135,9 @@ def unpacked(data: bytes, name: str) -> bytes:
 
 
 def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
-    """Write bytes; an existing file is replaced atomically once all of them are on disk.
+    """Write bytes to a file or stream.
+
+    An existing file is replaced atomically once all bytes are on disk.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def test_stored_gradients_are_negated_and_need_no_model():
 def test_stored_gradients_of_the_wrong_sign_or_scale_are_detected():
     with pytest.raises(sk.InputError, match="wrong sign"):
         sk.from_numpyro(None, gaussian_run(sign=-1.0)[1])
-    with pytest.warns(sk.SteinkitWarning, match=r"another scale than the draws: .* is -[34]\."):
+    with pytest.warns(sk.SteinkitWarning, match=r"the draws have different scales: .* is -[34]\."):
         sk.from_numpyro(None, gaussian_run(sign=4.0)[1])
 
 

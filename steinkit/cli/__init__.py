@@ -26,10 +26,10 @@ from steinkit.text import on_screen
 EXIT_CODES = {
     0: "done",
     1: "failed a --fail option",
-    errors.UsageError.exit_code: "wrong usage",
-    errors.InputError.exit_code: "bad input or output",
-    errors.SolverError.exit_code: "no certified answer, or a --fail option undecided",
-    errors.CrossedBracketError.exit_code: "a defect of steinkit",
+    errors.UsageError.exit_code: "invalid usage",
+    errors.InputError.exit_code: "invalid input or output",
+    errors.SolverError.exit_code: "no certified result, or an undecided --fail option",
+    errors.CrossedBracketError.exit_code: "a bug in steinkit",
     terminal.INTERRUPTED: "interrupted",
 }
 """Meanings of the exit codes, as ``steinkit --help`` prints them."""
@@ -48,7 +48,7 @@ _COMMANDS = {
     "report": ("other", "Write an HTML page about results."),
     "targets": ("other", "List the built-in targets and their options."),
     "samplers": ("sampler", "List the samplers and their options."),
-    "warm": ("other", "Compile all kernels and cache the machine code."),
+    "warm": ("other", "Compile all numerical kernels and cache the machine code."),
     "completion": ("other", "Print a shell's completion script."),
 }
 """Module (``MODULE_commands.py``) and summary of each command."""

@@ -1,4 +1,4 @@
-"""``steinkit compare`` and ``steinkit curve``: several samples, and a discrepancy against the number of draws."""
+"""The commands ``steinkit compare`` and ``steinkit curve``."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from steinkit.sample import Sample
 @option_group("Reference samples", shared.reference_options)
 @option_group("Output", shared.output_options, shared.all_option)
 def compare(files: tuple[str, ...], **options: Any) -> int:
-    """Rank the draws in several FILEs ('-': standard input) of one target.
+    """Rank samples of one target, each from a FILE ('-': standard input).
 
     \b
     steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
     \f
-    Every sample gets a verdict and a rank; the best one may still be biased. Samples with overlapping brackets are
-    tied. A FILE that cannot be read or measured is reported and does not end the comparison; its error determines the
-    exit code. The dimension of a built-in target is that of the first FILE that can be read.
+    Every sample gets a verdict and a rank. The best sample may still be biased. Samples with overlapping brackets are
+    tied. A FILE that cannot be read or measured is reported and does not stop the comparison; its error determines the
+    exit code. The first FILE that can be read determines the dimension of a built-in target.
     """
     request = Request(files, options)
     judging = request.judging
@@ -109,8 +109,8 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     \b
     steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
     \f
-    Several FILEs are replicates of one sampler: the curve is their median. The first n draws of K chains are the first
-    n/K of each.
+    Several FILEs are replicates of one sampler, and the curve is their median. The first n draws of a sample of K
+    chains are the first n/K draws of each.
     """
     request = Request(files, options)
     if len(request.measures) > 1:

@@ -47,7 +47,7 @@ _draws_option = option(
 
 
 def require_draws_place(options: Options, sources: Sequence[str] = ("-",)) -> None:
-    """Require a valid file for draws that differs from their sources.
+    """Require an output file for draws that is valid and differs from the sources.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def deliver_sample(
 ) -> None:
     """Write draws, and print warnings, a report and, with ``--json``, the document.
 
-    A standard output closed by the reader is not an error.
+    It is not an error if the reader closes standard output.
     """
     file = options["output"]
     try:
@@ -81,7 +81,7 @@ def deliver_sample(
             raise
     for note in notes:
         warn(note)
-    tell(f"{text}\nwritten to {'standard output' if file == '-' else printable(file)}")
+    tell(f"{text}\nDraws written to {'standard output' if file == '-' else printable(file)}")
     if options["json_output"]:
         say(as_json({**document, "file": file, "version": __version__}))
 
@@ -105,12 +105,12 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
 @option_group("Chains", sampler_options(*CHAIN_OPTIONS))
 @option_group("Output", _draws_option, shared.json_option)
 def sample(sampler: str, **settings: Any) -> None:
-    """Draw from a target with SAMPLER; the file has draws, cost, chain and weight.
+    """Draw from a target with SAMPLER; the file holds draws, cost, chain and weight.
 
     \b
     steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
 
-    Every sampler has some of these options; 'steinkit samplers' lists them with their defaults.
+    Each sampler accepts some of these options; 'steinkit samplers' lists them with their defaults.
     """
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
@@ -170,7 +170,7 @@ def run_document(draws: Draws, start: Any) -> dict[str, Any]:
 
 
 def run_text(document: Mapping[str, Any]) -> str:
-    """Return the number of chains, and means of acceptance, cost and diagnostics."""
+    """Return the number of chains, and the mean acceptance, cost and diagnostics."""
     counts = document["draws"]
     length = f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
     rows = {name: document[name] for name in ("acceptance", "mean_batch_size", "cost")} | document["diagnostics"]
@@ -211,7 +211,7 @@ def _summed_up(draws: Draws, name: str) -> Floats:
         type=shared.SIZE,
         default=0.3,
         metavar="R",
-        help="Weight of means and sds; 0: the published algorithm.",
+        help="Weight of means and sds; 0 gives the published algorithm.",
     ),
     shared.max_seconds_option,
 )
@@ -249,8 +249,8 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         "warnings": list(notes),
     }
     text = (
-        f"{draws} draws selected from {len(sample)}, {len(after.sample)} of them distinct\n"
-        f"kernel Stein discrepancy {before.value:.4g} before, {after.value:.4g} after ({before.kernel!r})"
+        f"Selected {draws} of {len(sample)} draws ({len(after.sample)} distinct).\n"
+        f"Kernel Stein discrepancy: {before.value:.4g} before, {after.value:.4g} after ({before.kernel!r})."
     )
     deliver_sample(chosen, settings, text, document, notes)
 

@@ -40,7 +40,10 @@ def combined(*options: Decorator) -> Decorator:
 
 
 class Number(click.FloatRange):
-    """A number in a range; NaN, which no value exceeds, is refused."""
+    """A number in a range.
+
+    NaN is refused, because no value exceeds it.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number."""
@@ -185,7 +188,7 @@ def _setting_option(name: str, names_measures: bool) -> Decorator:
 
 
 def flag_of(name: str) -> str:
-    """``--max-seconds`` for ``max_seconds``."""
+    """Return the flag of a setting: ``--max-seconds`` for ``max_seconds``."""
     return f"--{(all_options()[name].flag or name).replace('_', '-')}"
 
 
@@ -217,7 +220,13 @@ fail_options = combined(
 verdict_options = combined(
     option("--no-verdict", is_flag=True, help="Compute discrepancies without a verdict."),
     matters_option,
-    option("--looks", type=_COUNT, metavar="K", default=1, help="Number of verdicts on a growing run; multiplies p."),
+    option(
+        "--looks",
+        type=_COUNT,
+        metavar="K",
+        default=1,
+        help="Number of verdicts on a growing run; p-values are multiplied by K.",
+    ),
 )
 """``--no-verdict``, ``--matters`` and ``--looks``."""
 reference_options = combined(

@@ -28,8 +28,9 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     \b
     steinkit report sgld.sqlite curve.json -o report.html --title "Step of SGLD"
     \f
-    RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that another command wrote with -o, with its file
-    of arrays in the same folder. The page is one file without scripts and external resources.
+    RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that another command wrote with -o. The file of
+    arrays that belongs to a JSON file must be in the same folder. The page is one file without scripts or external
+    resources.
     """
     from steinkit.report.page import write_report
 
@@ -53,25 +54,28 @@ def targets() -> None:
     for name, options, summary in target_table():
         lines += [name, one_line(summary, "    "), one_line(f"-p {options}", "    ")]
     options = "Options in brackets are optional. Examples: -p mean=0,0; -p 'covariance=[[2,1],[1,2]]'."
-    own = "Your own: --target path.py:attribute, a steinkit.Target, a function that returns one, or score(points)."
+    own = (
+        "Your own target: --target path.py:attribute. The attribute is a steinkit.Target, a function that returns one, "
+        "or a function score(points)."
+    )
     say("\n".join([*lines, "", one_line(options), one_line(own)]))
 
 
 @shared.command()
 def warm() -> None:
-    """Compile all kernels and cache the machine code for later runs.
+    """Compile all numerical kernels and cache the machine code for later runs.
 
     \b
     steinkit warm
 
-    The cache is in the folder NUMBA_CACHE_DIR, else in the folders of the modules if they can be written, else in the
-    user's cache folder.
+    The cache is in the folder NUMBA_CACHE_DIR if that variable is set. Otherwise it is in the folders of the modules
+    if they are writable, or in the user's cache folder.
     """
     steps = _steps()
     for k, (name, work) in enumerate(steps.items(), start=1):
         say_aside(f"{k} of {len(steps)}: {name}")
         with apart_from_results(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", SteinkitWarning)  # about too few draws
+            warnings.simplefilter("ignore", SteinkitWarning)  # the samples are small
             work()
     say("all kernels are compiled")
 

@@ -1,4 +1,7 @@
-"""Requests of a command: samples, target and settings from its options, and output of the result."""
+"""Requests: samples, target and settings from the options of a command.
+
+The module also writes the result.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +181,7 @@ class Request(NamedTarget):
         self.files, self.measures = files, tuple(map(find_measure, dict.fromkeys(given["measures"])))
 
     def _measures_in(self, dim: int) -> tuple[Measure, ...]:
-        """Return the measures; UsageError for settings of other measures."""
+        """Return the measures, or raise UsageError for settings of other measures."""
         measures = self.measures or (find_measure(default_measure(dim, operator=self.given["operator"])),)
         for name, setting in all_options().items():
             given = setting.help and self.given.get(name) not in (None, (), setting.default)
@@ -230,7 +233,7 @@ class Request(NamedTarget):
             alpha = self.given.get("fail_if_biased")
             return Judging(LEVEL if alpha is None else alpha, self.given["matters"], self.given["looks"])
         if self._judgment:
-            raise UsageError(f"{self._judgment[0]} and --no-verdict exclude each other")
+            raise UsageError(f"{self._judgment[0]} and --no-verdict are mutually exclusive")
         return None
 
     def _settings(self, sample: Sample) -> dict[str, Any]:
@@ -251,7 +254,7 @@ class Request(NamedTarget):
         asked: int | None = self.given["reference"]
         if self.given["reference_draws"] is not None:
             if asked:
-                raise UsageError("--reference and --reference-draws exclude each other")
+                raise UsageError("--reference and --reference-draws are mutually exclusive")
             return 0
         truncated = self.given["bounds"] and target is not None and target.bounds is None
         possible = target is not None and target.can_sample and not truncated
@@ -277,7 +280,7 @@ class Request(NamedTarget):
 
 
 def require_different(files: Sequence[str]) -> None:
-    """Require different files; UsageError."""
+    """Raise UsageError unless all files are different."""
     doubled = [file for file in files if files.count(file) > 1]
     if doubled:
         raise UsageError(f"expected different files, got {doubled[0]} twice")

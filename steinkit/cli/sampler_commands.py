@@ -74,14 +74,14 @@ CHAIN_OPTIONS = {
     "budget": _option(_WHOLE, "N", "Evaluations of the likelihood of one data point, per chain."),
     "burn_in": _option(_WHOLE, "N", "Steps to discard at the start of each chain."),
     "thin": _option(_WHOLE, "N", "Keep every N-th step after burn-in."),
-    "seed": _option(_SEED, "S", "Random seed; 'S,S...' (or 'S,') sets one per chain, as in the JSON."),
-    "start": _option(_NUMBERS, "X,X...", "First state; repeat it for each chain.", multiple=True),
+    "seed": _option(_SEED, "S", "Random seed; 'S,S...' (or 'S,') gives one per chain, as in the JSON."),
+    "start": _option(_NUMBERS, "X,X...", "Initial state; repeat the option for each chain.", multiple=True),
 }
 SAMPLER_OPTIONS = {
     "step_size": _option(click.FLOAT, "X", "Variance of a Langevin step; its drift is X/2 gradients."),
-    "proposal_scale": _option(_NUMBERS, "X[,X...]", "Sd of random-walk steps, for all parameters or for each."),
+    "proposal_scale": _option(_NUMBERS, "X[,X...]", "Sd of random-walk steps, common or one per parameter."),
     "batch_size": _option(_WHOLE, "N", "Data points in a minibatch."),
-    "epsilon": _option(click.FLOAT, "X", "Error that an acceptance test allows."),
+    "epsilon": _option(click.FLOAT, "X", "Error tolerance of the acceptance test."),
     "temperature": _option(click.FLOAT, "T", "Divisor of the log likelihood; score with -p temperature=T."),
     **{name: _own_option(*each) for name, each in registry.own_options().items()},
     **CHAIN_OPTIONS,
@@ -107,7 +107,7 @@ def _default(name: str) -> str | bool:
 
 
 def as_flag(name: str) -> str:
-    """``--step-size`` for ``step_size``."""
+    """Return the flag of an option: ``--step-size`` for ``step_size``."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -214,7 +214,7 @@ def design(json_output: bool, **settings: Any) -> None:
 
 
 def _require(given: Options, needed: tuple[str, ...], optional: tuple[str, ...]) -> None:
-    """Require a valid combination of options; UsageError."""
+    """Raise UsageError unless the combination of options is valid."""
     if not set(needed) <= given.keys() <= {*needed, *optional}:
         required, allowed, got = (
             ", ".join("-p" if name == "target_options" else as_flag(name) for name in names)
@@ -229,9 +229,9 @@ def _analysis(given: Options) -> Found:
     settings = {"mean": 0.0, "alpha": 0.5, **given}
     found = library.operating_characteristics(**settings)
     text = (
-        f"{_described(settings)} At a standardized mean of {settings['mean']:g} its probability of error is "
-        f"{found.error:.3g}. It reads {found.data_use:.3g} of the data on average, and all of them with probability "
-        f"{found.undecided:.3g}."
+        f"{_described(settings)} At a standardized mean of {settings['mean']:g}, its error probability is "
+        f"{found.error:.3g}. It reads a fraction {found.data_use:.3g} of the data on average, and all of the data with "
+        f"probability {found.undecided:.3g}."
     )
     numbers = {name: float(getattr(found, name)) for name in ("error", "data_use", "undecided")}
     return settings | numbers, filled(text)
@@ -242,7 +242,7 @@ def _worst_case(given: Options) -> Found:
     _require(given, ("target_error",), ("first_fraction", "alpha", "size"))
     found = library.worst_case_design(given["target_error"], **_only(given, "first_fraction", "alpha"))
     text = (
-        f"For any mean its probability of error is at most {found.error:.3g}, and it reads at most "
+        f"For any mean, its error probability is at most {found.error:.3g}, and it reads at most a fraction "
         f"{found.data_use:.3g} of the data on average. Both are much smaller for most steps of a chain; --target uses "
         "the steps of a trial run instead."
     )
@@ -262,8 +262,9 @@ def _average(given: Options) -> Found:
     found = library.average_design(trial, given["target_error"], **_only(given, "batch_size", "alpha"))
     moves = len(trial.log_ratio)
     text = (
-        f"On the {moves} steps of the trial run it changes acceptance probabilities by {found.error:.3g} on average "
-        f"and reads {found.data_use:.3g} of the {trial.size} data. The trial run cost {trial.cost:.0f} evaluations."
+        f"On the {moves} steps of the trial run, it changes acceptance probabilities by {found.error:.3g} on average "
+        f"and reads a fraction {found.data_use:.3g} of the {trial.size} data points. The trial run took "
+        f"{trial.cost:.0f} evaluations."
     )
     document, text = _designed(found, trial.size, text)
     made = {"moves": moves, "skipped": trial.skipped, "cost": trial.cost}
@@ -293,6 +294,6 @@ def _designed(found: SequentialDesign, size: int | None, text: str) -> Found:
 
 def _described(test: Mapping[str, Any]) -> str:
     return (
-        f"The test reads {test['first_fraction']:.3g} of the data at each stage, allows an error of "
-        f"{test['epsilon']:.3g} at one stage, and has alpha {test['alpha']:g}."
+        f"The test reads a fraction {test['first_fraction']:.3g} of the data at each stage, allows an error of "
+        f"{test['epsilon']:.3g} per stage, and has alpha {test['alpha']:g}."
     )

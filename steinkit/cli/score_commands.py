@@ -1,4 +1,4 @@
-"""``steinkit score`` and ``steinkit verdict``: discrepancies of a sample, and tests of its draws."""
+"""The commands ``steinkit score`` and ``steinkit verdict``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         code = code or 1
     elif threshold < upper:
         code = code or SolverError.exit_code
-        notes.append(f"--fail-above {threshold:g} lies inside the bracket, so it is undecided")
+        notes.append(f"--fail-above {threshold:g} is undecided: it lies inside the bracket")
     scores = replace(scores, warnings=tuple(notes), origin=request.origin(judged=found is not None))
     document = {
         **scores.to_dict(),

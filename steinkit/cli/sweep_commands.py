@@ -1,4 +1,4 @@
-"""``steinkit sweep`` and ``steinkit tune``: score the settings of a sampler and choose the best."""
+"""The commands ``steinkit sweep`` and ``steinkit tune``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 _NOTHING_SCORED = 4
 
-_jobs = option("--jobs", type=int, metavar="N", show_default="none", help="Worker processes; -1 for all processors.")
+_jobs = option(
+    "--jobs", type=int, metavar="N", show_default="none", help="Number of worker processes; -1 for all processors."
+)
 _file = option("-o", "--output", required=True, metavar="FILE", help="SQLite file for cells and draws.")
 
 
@@ -25,7 +27,7 @@ _file = option("-o", "--output", required=True, metavar="FILE", help="SQLite fil
 @option_group("Work", option("--racing", is_flag=True, help="Drop settings early that are clearly not best."), _jobs)
 @option_group("Output", _file, shared.json_option)
 def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int | None) -> int:
-    """Run a sampler with all settings of CONFIG.toml and several seeds, score the chains, and choose a setting.
+    """Run a sampler over a grid of settings and seeds, and choose a setting.
 
     \b
     steinkit sweep sgld.toml -o sgld --jobs 2
@@ -47,15 +49,15 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
         measures = ["graph", "ess"]
         tolerance = 1e-2
     \f
-    Paths in CONFIG.toml are relative to it. A Python file that it names is run, for a target or for a sampler: a
-    function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). The start "normal"
-    is a standard normal state for each seed. [run] also takes max_seconds, racing, label and options of the measures:
-    units, dilation, solver, and so on.
+    Paths in CONFIG.toml are relative to its folder. Python files that it names are run. A file may define a target or a
+    sampler, a function (target, *, seed, **options) that returns an array of shape (draws, coordinates). The start
+    "normal" is a standard normal state for each seed. The table [run] also accepts max_seconds, racing, label and
+    options of the measures, such as units, dilation and solver.
 
-    Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes; failed
-    cells are run again. The grid and the seeds may be extended. Cells of another target, sampler, option or measure
-    stay in FILE and are not used. Values that the sampler rejects are reported before anything is run. The exit code
-    is 4 if no cell could be scored.
+    Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes the sweep
+    and runs failed cells again. The grid and the seeds may be extended. Cells of another target, sampler, option or
+    measure stay in FILE and are not used. Values that the sampler rejects are reported before the first cell is run.
+    The exit code is 4 if no cell could be scored.
     """
     from steinkit.sweeps.configuration import read_configuration
     from steinkit.sweeps.run import run_plan
@@ -68,14 +70,14 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
 
 
 def _report(result: Result, output: str, json_output: bool) -> None:
-    """Print a result and its warnings, and suggest to write a report."""
+    """Print a result and its warnings, and suggest a command that writes a report."""
     from steinkit.sweeps.store import sweep_file
 
     file = sweep_file(output)
     say(as_json(result.to_dict()) if json_output else result.summary())
     for note in result.warnings:
         warn(note)
-    say_next(["report", str(file), "-o", str(file.with_suffix(".html"))], "a page of it", json_output=json_output)
+    say_next(["report", str(file), "-o", str(file.with_suffix(".html"))], "write a report", json_output=json_output)
 
 
 @shared.command()
@@ -89,7 +91,7 @@ def _report(result: Result, output: str, json_output: bool) -> None:
         default=0.15,
         help="Fraction of the full grid's cost to spend.",
     ),
-    option("--max-seconds", type=float, metavar="S", help="Begin no chains after S seconds."),
+    option("--max-seconds", type=float, metavar="S", help="Start no further chains after S seconds."),
     _jobs,
 )
 @option_group("Output", _file, shared.json_option)
@@ -99,8 +101,8 @@ def tune(config: str, output: str, json_output: bool, cost: float, max_seconds: 
     \b
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
-    All settings run with short chains, and the better ones with longer chains. CONFIG.toml is one of 'steinkit sweep';
-    [sampler] sets the full length of a chain, budget or draws.
+    All settings are run with short chains, and the better ones with longer chains. CONFIG.toml has the format of
+    'steinkit sweep'. Its table [sampler] sets the full length of a chain, as budget or draws.
 
     \f
     Every finished cell is committed to FILE. After an interrupt, the same command resumes.

@@ -47,12 +47,15 @@ def require_place(option: str, path: str, source: str, remedy: str) -> None:
 
 
 def is_device(path: str) -> bool:
-    """Return True if a path is a device or a pipe, which any ending may have."""
+    """Return True if a path is a device or a pipe, regardless of its ending."""
     return Path(path).exists() and not Path(path).is_file()
 
 
 def say(text: str) -> None:
-    """Print a result on standard output; a pipe closed by the reader is not an error."""
+    """Print a result on standard output.
+
+    It is not an error if the reader closes a pipe.
+    """
     try:
         click.echo(printable(text, lines=True))
     except BrokenPipeError:
@@ -83,7 +86,10 @@ def say_aside(text: str) -> None:
 
 
 def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -> None:
-    """Suggest a command, without the name of the program, unless JSON was printed."""
+    """Suggest a command, unless JSON was printed.
+
+    The words do not include the name of the program.
+    """
     if not json_output:
         say_aside(f"next: steinkit {shlex.join(words)}  # {purpose}")
 
@@ -124,7 +130,8 @@ def heeded_interrupts() -> Iterator[None]:
     """Raise KeyboardInterrupt at control-C; end the process at the second one.
 
     A second KeyboardInterrupt would leave solvers running during the shutdown of the interpreter, which would abort the
-    process. The process also ends if the first one is raised in a callback of C code, which would lose it.
+    process. The process also ends if the first one is raised in a callback of C code, because such a callback would
+    discard it.
     """
     interrupted = False
 
@@ -133,7 +140,7 @@ def heeded_interrupts() -> Iterator[None]:
         if interrupted:
             os._exit(INTERRUPTED)
         interrupted = True
-        print("interrupting; press control-C again to end at once", file=sys.stderr, flush=True)
+        print("interrupting; press control-C again to stop immediately", file=sys.stderr, flush=True)
         raise KeyboardInterrupt
 
     def unraisable(lost: sys.UnraisableHookArgs) -> None:

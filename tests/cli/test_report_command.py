@@ -25,7 +25,7 @@ def test_writes_a_page(steinkit, scored):
     document = json.loads(Path(scored).read_text())
     assert "draws.csv against target normal:</span> No bias found in 200 draws" in html
     assert document["verdict"]["sentence"] in html
-    assert f"The effective sample size is {document['results'][0]['value']:.4g}" in html
+    assert f"The effective sample size of the worst parameter is {document['results'][0]['value']:.4g}" in html
     assert "A &lt;b&gt;title&lt;/b&gt;" in html
 
 

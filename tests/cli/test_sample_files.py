@@ -33,7 +33,7 @@ def test_files_as_chains(steinkit, chains, tmp_path):
     assert together["results"][0]["value"] == pytest.approx(wanted, rel=1e-12)
     assert document(steinkit(*SCORE, str(tmp_path / "fit-*.csv")))["results"] == together["results"]
     text = steinkit(*SCORE[:-1], *files).out
-    assert text.startswith(f"{files[0]} and 2 more as its chains against target normal")
+    assert text.startswith(f"{files[0]} and 2 more chains against target normal")
     assert "fit-1.csv twice" in steinkit(*SCORE, files[0], files[0]).err
 
 

@@ -102,7 +102,7 @@ class TestText:
         (entry,) = steinkit("score", name, "--measure", "ess", "--json").document["results"]
         assert entry["moved"] == pytest.approx(79 / 159)
         assert entry["cost_per_draw"] == 5.0
-        assert "50% of the draws differ from the one before, and a draw cost 5" in " ".join(
+        assert "50% of the draws differ from the previous draw, and the cost per draw is 5" in " ".join(
             steinkit("score", name, "--measure", "ess").out.split()
         )
 

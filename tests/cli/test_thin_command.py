@@ -32,7 +32,7 @@ def test_selected_draws(steinkit, folder, burnt_in):
     after = sk.kernel_stein_discrepancy(thinned, sk.targets.Normal(dim=2), units=units).value
     assert document["ksd"]["after"] == pytest.approx(after, rel=1e-9)
     assert document["ksd"]["after"] < document["ksd"]["before"]
-    assert "30 draws" in outcome.err
+    assert "Selected 30 of 200 draws" in outcome.err
 
 
 @pytest.mark.parametrize(

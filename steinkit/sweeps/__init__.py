@@ -1,1 +1,1 @@
-"""Sweeps: run a sampler over a grid of settings and seeds, score the chains, and choose a setting."""
+"""Sweeps over the settings of a sampler, and the choice of a setting."""

@@ -1,22 +1,22 @@
-"""The choice of a setting, with the settings that cannot be distinguished from it.
+"""Choice of a setting, and the settings that are tied with it.
 
-A setting i is run with seeds s and scored: its loss in a cell lies in a certified bracket [l_is, u_is]. (If larger
+A setting i is run with seeds s and scored. Its loss in a cell lies in a certified bracket [l_is, u_is]. (If larger
 values of the measure are better, the loss is its negative.) A cell without a finite value has the loss l = u =
-infinity, so that a setting that fails with half of its seeds or more has an infinite median and cannot win by its
-remaining cells. The best setting b has the smallest median of the midpoints.
+infinity. A setting that fails with half of its seeds or more therefore has an infinite median, and its remaining cells
+cannot make it the best. The best setting b has the smallest median of the midpoints.
 
 Setting i is distinguished from b if the evidence exceeds the uncertainty of both the solver and the seeds. The m seeds
 that both settings have are resampled with replacement, jointly [1]_, and
 
     median of l_is - median of u_bs > 0
 
-must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k is the number of settings. (Bonferroni:
-each of the others is compared with the best, which is selected.) If m is so small that resampling cannot reach that
-fraction, 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished if all of its brackets lie above all of b's. For
-two identical settings the probability of this is at most 1 / (2m over m) (1/2 for one seed, then 1/6, 1/20, 1/70,
-1/252), which suffices for a level of 95 % and eight settings from five seeds on. The other settings are ties, except
-that a setting with an infinite median never ties with a finite one. The best setting and its ties contain the setting
-with the smallest true median with probability `level`.
+must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k is the number of settings. (This is a
+Bonferroni correction: each of the others is compared with the best, which is selected.) If m is so small that
+resampling cannot reach that fraction, 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished if all of its
+brackets lie above all brackets of b. For two identical settings the probability of this event is at most
+1 / (2m choose m) (1/2 for one seed, then 1/6, 1/20, 1/70, 1/252). Five seeds are therefore sufficient for a level of
+95 % and eight settings. The other settings are ties, except that a setting with an infinite median never ties with a
+finite one. The best setting and its ties contain the setting with the smallest true median with probability `level`.
 
 References
 ----------
@@ -52,7 +52,10 @@ BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
 
 class UnrankedError(InputError):
-    """The values of a measure cannot order the settings, because they may be small for the wrong reason."""
+    """The values of a measure cannot order the settings.
+
+    A value may be small although the draws are biased.
+    """
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,10 @@ class Choice:
 
     @property
     def at_end(self) -> tuple[str, str] | None:
-        """Numeric option with its "smallest" or "largest" of three or more values in the best setting."""
+        """Numeric option with its best value at an end of the grid, or None.
+
+        The second item is "smallest" or "largest". The option must have three or more values.
+        """
         for name, value in self.best.items():
             tried: list[Any] = [row.settings.get(name) for row in self.rows]
             are_numbers = all(isinstance(each, int | float) for each in tried)
@@ -209,7 +215,9 @@ def choose(
     level: float = LEVEL,
     repeats: int = 2000,
 ) -> Choice:
-    """Choose the best of several settings and find those that cannot be distinguished from it.
+    """Choose the best of several settings, and find its ties.
+
+    Ties are settings that cannot be distinguished from the best.
 
     Parameters
     ----------
@@ -238,8 +246,8 @@ def choose(
     InputError
         If a setting has two cells with the same seed, or no cell has a value.
     UnrankedError
-        If the values of the best setting must not order settings; for an estimate, also if those of another one must
-        not.
+        If the values of the best setting are not suitable for a ranking. If the measure is an estimate, the values of
+        all settings must be suitable.
 
     Examples
     --------
@@ -343,7 +351,9 @@ def ranking(
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:
-    """Return True if the median loss of a setting exceeds another's, beyond solver and seeds.
+    """Return True if the median loss of a setting exceeds another's.
+
+    The difference must exceed the uncertainty of the solver and of the seeds.
 
     Parameters
     ----------
@@ -370,7 +380,10 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
 def _losses(
     records: Iterable[Cell], measure: str, settings: Sequence[Mapping[str, Any]]
 ) -> tuple[Floats, Floats, list[list[Cell]]]:
-    """Return brackets of the losses, shape (settings, seeds), NaN for missing cells, and the cells of each setting."""
+    """Return brackets of the losses, and the cells of each setting.
+
+    Brackets have shape (settings, seeds). They are NaN for missing cells.
+    """
     index = {digest(setting): i for i, setting in enumerate(settings)}
     wanted = [(index[name], cell) for cell in records if (name := digest(cell.settings)) in index]
     seeds = {seed: j for j, seed in enumerate(sorted({cell.seed for _, cell in wanted}))}
@@ -402,7 +415,10 @@ def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int
 
 
 def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
-    """Return indices of the seeds present, drawn with replacement, shape (repeats, seeds present)."""
+    """Return indices of the seeds present, drawn with replacement.
+
+    The shape is (repeats, seeds present).
+    """
     indices = np.flatnonzero(present)
     return indices[np.random.default_rng(_SEED).integers(len(indices), size=(repeats, len(indices)))]
 

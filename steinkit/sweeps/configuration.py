@@ -1,4 +1,7 @@
-"""Sweeps of the command line, configured in TOML; ``steinkit sweep --help`` shows a file. Paths are relative to it."""
+"""Configuration of sweeps in TOML files.
+
+``steinkit sweep --help`` shows a file. Paths are relative to the file.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _RUN = ("seeds", "measures", "tolerance", "max_seconds", "racing", "label")
 
 
 def read_configuration(path: str | os.PathLike[str], *, for_tuning: bool = False) -> tuple[Plan, bool]:
-    """Return the plan that a TOML file describes, and True if it asks for racing.
+    """Return the plan in a TOML file, and True if the file requests racing.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Identification of targets and samplers, to decide whether cells of an earlier run may be reused.
+"""Identification of targets and samplers.
+
+It determines whether cells of an earlier run may be reused.
 
 A target is identified by the values of its score and log density at a few fixed points, its bounds and names, and the
 contents of its data and of the file that defines it. Values are used instead of code because a function's behavior
@@ -63,9 +65,8 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
 
     Notes
     -----
-    Scores and log densities are evaluated at five fixed points and rounded to ten digits, so that the order of a
-    summation does not change the hash. Targets that agree at these points, in their data and in their files have the
-    same hash.
+    Scores and log densities are evaluated at five fixed points and rounded to ten digits, so the order of a summation
+    does not change the hash. Targets that agree at these points, in their data and in their files have the same hash.
     """
     points = _probe_points(target)
     return digest(
@@ -106,7 +107,10 @@ def _probe_points(target: Target) -> Floats:
 
 
 def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
-    """Return the digits of a function's value, or the name of the exception that it raises."""
+    """Return the digits of a function's value.
+
+    If the function raises, the result is the name of the exception.
+    """
     try:
         return _digits(function(point[None, :]))
     except Exception as error:  # user code; the cells report the failure
@@ -118,7 +122,11 @@ def _digits(values: ArrayLike) -> list[str]:
 
 
 def code_identity(function: Callable[..., Any]) -> str | None:
-    """Return the hash of a function's file, its position and the values it holds; None if it cannot be identified."""
+    """Return a hash that identifies the code of a function, or None.
+
+    The hash covers its file, its position and the values that it holds. Returns None if the function cannot be
+    identified.
+    """
     function = getattr(function, "py_func", function)  # the Python function of a Numba dispatcher
     try:
         code, held = function.__code__, [cell.cell_contents for cell in function.__closure__ or ()]

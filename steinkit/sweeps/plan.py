@@ -1,4 +1,6 @@
-"""Plans of sweeps: the cells (settings times seeds), and the fingerprints that identify them in a file.
+"""Plans of sweeps, and the fingerprints of their cells.
+
+The cells are the combinations of settings and seeds.
 
 A cell is identified by its setting, its seed, the sampler, the target, the measures and their options, the label,
 steinkit's version and the SHA-256 of the user's files.
@@ -31,7 +33,9 @@ DEFAULT_SEEDS = 20
 
 @dataclass(frozen=True)
 class Configuration:
-    """Description of a sweep that holds for all of its cells, in values that JSON can store.
+    """Description of a sweep that holds for all of its cells.
+
+    All values can be stored in JSON.
 
     Attributes
     ----------
@@ -133,7 +137,10 @@ class Plan:
         return replace(self, measure_settings=self.measure_settings | {"units": units}, configuration=known)
 
     def require(self, *, is_kept: bool) -> None:
-        """Raise UsageError for values that the sampler rejects, or if cells to be kept cannot be identified."""
+        """Validate the options, and the identification of cells to be kept.
+
+        Raises UsageError.
+        """
         name = self.sampler.name
         if is_kept and self.sampler.code is None and not self.configuration.label:
             raise UsageError(
@@ -170,7 +177,9 @@ def make_plan(
     label: str = "",
     **measure_settings: Any,
 ) -> Plan:
-    """Return the plan for the arguments of `sweep`; names of files are relative to the folder.
+    """Return the plan for the arguments of `sweep`.
+
+    Names of files are relative to the folder.
 
     Raises
     ------
@@ -237,7 +246,10 @@ def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def measure_setting_names() -> tuple[str, ...]:
-    """Return the options of the measures that a sweep takes in addition to tolerance and max_seconds."""
+    """Return the options of measures that a sweep accepts.
+
+    ``tolerance`` and ``max_seconds`` are not included.
+    """
     taken = {name for name, option in all_options().items() if option.changes_value}
     return tuple(sorted(taken - {"tolerance", "max_seconds", "operator"}))
 
@@ -256,7 +268,10 @@ def _measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = No
 
 
 def _named_target(name: str, options: Setting, folder: Path) -> tuple[Target, list[Path]]:
-    """Return a built-in target, or one from ``path.py:attribute``, and the files that define it."""
+    """Return a target by name, and the files that define it.
+
+    The name is that of a built-in target, or ``path.py:attribute``.
+    """
     from steinkit.targets import load_target, make_target
 
     if ":" in name or name.endswith(".py"):

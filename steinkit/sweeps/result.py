@@ -131,7 +131,7 @@ class SweepResult(Result):
         warnings = [*notes, *_cell_warnings(cells)]
         for name in plan.measures:
             if not any(name in cell.measures for cell in cells):
-                warnings.append(f"no cell has a value of measure {name}, so it chooses no setting")
+                warnings.append(f"no cell has a value of measure {name}, so it cannot choose a setting")
                 continue
             try:
                 eligible = running if name == plan.measures[0] else None
@@ -180,7 +180,10 @@ class SweepResult(Result):
 
     @property
     def leading(self) -> str | None:
-        """The measure that chooses: the first discrepancy, else the first measure; None without a choice."""
+        """The measure that chooses, or None without a choice.
+
+        It is the first discrepancy, or else the first measure.
+        """
         names = [*self.criteria]
         return next((name for name in names if find_measure(name).smaller_is_better), names[0] if names else None)
 
@@ -195,7 +198,9 @@ class SweepResult(Result):
         return self.configuration.subject
 
     def headline(self) -> str:
-        """State the choice in one sentence, with the problems of the best setting's draws.
+        """State the choice in one sentence.
+
+        The sentence includes the problems of the best setting's draws.
 
         Returns
         -------
@@ -213,7 +218,7 @@ class SweepResult(Result):
         return headline + (f"; its chain {' and '.join(problems)}" if problems else "")
 
     def statements(self) -> tuple[Statement, ...]:
-        """Describe the draws of the best setting, the choice with its confidence, and its limits.
+        """Describe the draws of the best setting, the choice, and its limits.
 
         Returns
         -------
@@ -230,7 +235,7 @@ class SweepResult(Result):
             found.append(Statement("limits", "Did its chain visit all modes?", self._missed_sentence(self.missed)))
         for name, reason in self.refused.items():
             title = text.sentence(find_measure(name).title)
-            found.append(Statement("choice", "Which setting is best?", f"{title} chooses no setting: {reason}."))
+            found.append(Statement("choice", "Which setting is best?", f"{title} cannot choose a setting: {reason}."))
         choice = None if self.leading is None else self.criteria[self.leading]
         if choice is not None:
             found += sentences.choice_statements(choice)
@@ -249,7 +254,7 @@ class SweepResult(Result):
         if choice is not None:
             found.append(Statement("limits", "What are the limits of the choice?", _LIMITS))
         run = f"{text.count(len(self.settings), 'setting')}, {text.count(len(self.seeds), 'seed')}: "
-        run += f"{text.count(self.cells, 'cell')}, {self.reused} of them from before, {self.failed} failed; "
+        run += f"{text.count(self.cells, 'cell')}, {self.reused} of them reused, {self.failed} failed; "
         run += f"{self.seconds:.1f} s"
         return (*found, Statement("method", "What was run?", run))
 
@@ -266,13 +271,15 @@ class SweepResult(Result):
     def _failure_sentence(self) -> str:
         cells = text.count(self.cells, "cell")
         if not self.failures:
-            return f"All {cells} (one setting with one seed each) were scored."
+            return f"All {cells} were scored; a cell is one setting with one seed."
         named = [f"{text.setting_label(f.settings)}, {f.label}: {f.reason}" for f in self.failures[:_FAILURES]]
         more = "; ..." if len(self.failures) > _FAILURES else "."
         return f"{self.failed} of {cells} failed and count as the worst value: {'; '.join(named)}{more}"
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the tables of the settings by each measure, the leading one first, and of the failures.
+        """Return the tables of the settings by measure, and of the failures.
+
+        The leading measure is first.
 
         Returns
         -------
@@ -295,7 +302,7 @@ class SweepResult(Result):
             Term and value.
         """
         return (
-            ("cells", f"{self.cells}: {self.failed} failed, {self.reused} were reused"),
+            ("cells", f"{self.cells}: {self.failed} failed, {self.reused} reused"),
             *self.configuration.facts(),
             ("seeds", text.seeds_label(self.seeds)),
             *([] if self.units is None else [("units", text.units_label(self.units))]),
@@ -401,7 +408,7 @@ class TuningResult(Result):
         return text.sentence(f"{best}, at {self.share:.1%} of the full grid's cost")
 
     def statements(self) -> tuple[Statement, ...]:
-        """Describe the setting, its bias, the verdict on a fresh chain, the cost, and the rungs.
+        """Describe the chosen setting, a fresh chain, the cost, and the rungs.
 
         Returns
         -------
@@ -435,7 +442,7 @@ class TuningResult(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the table of the losses on each rung, and the biases of the fresh chain.
+        """Return the losses on each rung, and the biases of the fresh chain.
 
         Returns
         -------
@@ -513,7 +520,10 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
 
 
 def _cell_warnings(cells: Sequence[Cell]) -> list[str]:
-    """Return one warning per measure for the warnings of the cells, with the first as an example."""
+    """Return one warning per measure for the warnings of the cells.
+
+    The first warning of a cell is the example.
+    """
     found: dict[str, list[str]] = {}
     for cell in cells:
         for note in cell.warnings:

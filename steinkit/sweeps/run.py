@@ -1,4 +1,4 @@
-"""Sweeps: run a sampler with every combination of some options and several seeds, and choose the best setting.
+"""Sweeps over all combinations of some options and several seeds.
 
 A cell is one setting with one seed: one chain and its measures. A cell depends only on its setting, its seed, the
 target, the sampler, and the measures and their options, and not on other cells or on the order of computation. A sweep
@@ -66,7 +66,9 @@ def sweep(
     label: str = "",
     **measure_settings: Any,
 ) -> SweepResult:
-    """Run a sampler with every setting of a grid and several seeds, score the chains, and choose a setting.
+    """Run a sampler over a grid of settings and seeds, and choose a setting.
+
+    The chains are scored by measures of sample quality.
 
     Parameters
     ----------
@@ -97,8 +99,8 @@ def sweep(
         SQLite file in which every finished cell is committed. A later run reuses its cells. ``.sqlite`` is appended to
         a name without a suffix. By default the cells are not stored.
     n_jobs : int, optional
-        Number of parallel workers, -1 for one per processor. By default that of the active joblib backend, such as
-        ``joblib.parallel_config(backend="dask")``, and without one the cells are computed in this process.
+        Number of parallel workers, -1 for one per processor. By default it is the number of the active joblib backend,
+        such as ``joblib.parallel_config(backend="dask")``. Without a backend, the cells are computed in this process.
     racing : bool
         If True, score a few seeds first and drop settings that are distinguished from the best.
     progress : bool
@@ -108,8 +110,9 @@ def sweep(
         in a module or a data file that a sampler reads.
     **measure_settings
         Other options of the measures, such as units, bounds, stein_factors, dilation, solver or kernel. All cells have
-        the same units: by default the standard deviations of draws from the target, or, if it cannot be sampled from,
-        those of the chain, of a few settings, that agrees best with the score.
+        the same units. By default these are the standard deviations of draws from the target. If the target has no
+        sampler, a few settings are run, and the units are the standard deviations of the chain that agrees best with
+        the score.
 
     Returns
     -------
@@ -119,8 +122,8 @@ def sweep(
     Raises
     ------
     UsageError
-        If the sampler rejects an option, a measure setting applies to none of the measures, another process uses the
-        file, or cells to be stored cannot be identified.
+        If the sampler rejects an option, no measure has one of the measure settings, another process uses the file, or
+        cells to be stored cannot be identified.
     InputError
         If the file is damaged, or not the file of a sweep.
     OutputError
@@ -177,7 +180,10 @@ class Execution:
         self._tried, self.reused = set[str](), set[str]()
 
     def cells(self, plan: Plan, places: Sequence[Place]) -> dict[Place, Cell]:
-        """Return cells, after computing those that are missing or failed in an earlier run."""
+        """Return cells, after computing those that are missing.
+
+        Cells that failed in an earlier run are computed again.
+        """
         self.store.begin(plan.run, plan.configuration)
         names, known = {place: plan.fingerprint(*place) for place in places}, self.store.cells
         missing = [
@@ -200,7 +206,10 @@ class Execution:
 def execution(
     plan: Plan, cells: int, file: str | os.PathLike[str] | None, n_jobs: int | None, progress: bool
 ) -> Iterator[Execution]:
-    """Open the file of a plan; an interrupt reports how many cells are kept and how to resume."""
+    """Open the file of a plan.
+
+    After an interrupt, a note reports how many cells are kept and how to resume.
+    """
     if not isinstance(n_jobs, Integral | None) or n_jobs == 0:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
     path = None if file is None else sweep_file(file)
@@ -216,7 +225,10 @@ def execution(
 
 
 def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterator[Computed]:
-    """Yield cells as they are finished, in any order, from this process or from the active joblib backend."""
+    """Yield cells as they are finished, in any order.
+
+    They are computed in this process or by the active joblib backend.
+    """
     jobs = joblib.effective_n_jobs(n_jobs)
     seeds: dict[int, list[int]] = {}
     for setting, seed in places:
@@ -249,7 +261,10 @@ def run_plan(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> SweepResult:
-    """Compute the missing cells, choose a setting, and test the draws of the best one; parameters of `sweep`."""
+    """Compute the missing cells, choose a setting, and test its draws.
+
+    The parameters are those of `sweep`.
+    """
     began = time.perf_counter()
     with execution(plan, len(plan.places), file, n_jobs, progress) as running:
         store = running.store
@@ -268,13 +283,13 @@ def run_plan(
 def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with the units of all of its cells, and warnings.
 
-    The units are those given, or standard deviations of draws from the target, or those of a pilot chain, which the
-    file keeps when cells are added. They are rounded to be identical on all machines.
+    By default, the units are standard deviations of draws from the target or of a pilot chain. The file keeps the units
+    when cells are added. They are rounded to be identical on all machines.
 
     Raises
     ------
     UsageError, InputError
-        If the units that were asked for are not available.
+        If the requested units are not available.
     """
     if not any("units" in find_measure(name).options for name in plan.measures):
         return plan, ()
@@ -293,7 +308,9 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
 
 
 def _pilot(plan: Plan) -> Sample | None:
-    """Return the chain with scales that agree best with the score, of the first seed and a few settings of the grid.
+    """Return the chain with the scales that agree best with the score.
+
+    The chains are those of the first seed and a few settings of the grid.
 
     Under the target, the mean of (x_j - m_j) s_j(x) is -1. It is closer to 0 for a chain that hardly moves, and smaller
     for a chain that is too wide.
@@ -316,15 +333,18 @@ def _pilot(plan: Plan) -> Sample | None:
 
 
 def _raced(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
-    """Run a race by the first measure that can order the settings of a rung; return the dropped ones with reasons."""
+    """Run a race, and return the cells and the dropped settings.
+
+    Each rung uses the first measure that can order its settings. Dropped settings have the reasons.
+    """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
-    alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
+    comparable = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
     found: dict[Place, Cell] = {}
     dropped: dict[str, str] = {}
 
     def losses_of(stage: Stage, settings: Sequence[int]) -> tuple[str, Losses]:
         found.update(running.cells(plan, [(setting, seed) for setting in settings for seed in stage.seeds]))
-        return ranking({i: [found[i, seed] for seed in stage.seeds] for i in settings}, alike)
+        return ranking({i: [found[i, seed] for seed in stage.seeds] for i in settings}, comparable)
 
     for _ in climb(plan.settings, race_stages(plan.seeds), losses_of, dropped, sign=1 if smaller_is_better else -1):
         pass
@@ -332,7 +352,10 @@ def _raced(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str,
 
 
 def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
-    """Add the verdict on the best setting's draws with the first seed, and a mode that they missed."""
+    """Add the verdict on the best setting's draws, and any missed mode.
+
+    The draws are those of the first seed.
+    """
     if result.leading is None:
         return result
     draws = {i: store.draws(plan.fingerprint(i, plan.seeds[0])) for i in range(len(plan.settings))}

@@ -1,4 +1,7 @@
-"""Samplers of sweeps: run a named sampler or a user's function with one chain per seed."""
+"""Samplers of sweeps: named samplers and functions of the user.
+
+A sampler runs one chain per seed.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,9 @@ class SweptSampler:
         return self._registered is None or "seed" in self._registered.options()
 
     def require(self, target: Target, options: Setting, seed: int) -> None:
-        """Raise UsageError for options that the sampler rejects; a sampler of steinkit runs for a single draw.
+        """Require options that the sampler accepts.
+
+        Raises UsageError. A sampler of steinkit is run for a single draw.
 
         The values of a user's function are not checked, because its run may be long. Other exceptions are left to the
         cells.
@@ -145,7 +150,10 @@ def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
 
 
 def _as_chain(returned: Any, target: Target) -> Sample:
-    """Convert the value of a user's function; some measures would not detect a wrong dimension."""
+    """Convert the value of a user's function to a sample.
+
+    The dimension is checked, because some measures would not detect a wrong one.
+    """
     sample = returned.to_sample() if isinstance(returned, Draws) else as_sample(returned)
     if target.dim not in (None, sample.dim):
         raise InputError(
@@ -157,7 +165,9 @@ def _as_chain(returned: Any, target: Target) -> Sample:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Run in one thread, send printed text to standard error, and silence warnings that results repeat.
+    """Run a block in one thread, and silence its output.
+
+    Printed text is sent to standard error. Warnings that results repeat are not shown.
 
     The joblib backend of the process is replaced: nested calls would be distributed over the workers of a cluster.
     """

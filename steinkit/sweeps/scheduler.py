@@ -1,4 +1,6 @@
-"""Successive halving [1]_ in rungs of growing cost, with confidence intervals, for races [2]_ and tuning [3]_.
+"""Successive halving [1]_ for races [2]_ and tuning [3]_.
+
+It proceeds in rungs of growing cost.
 
 On each rung, all remaining settings are run at the cost of the rung and scored; some of them continue.
 
@@ -115,7 +117,9 @@ def race_stages(seeds: Sequence[int]) -> list[Stage]:
 
 
 def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
-    """Return the number of settings and the length of the chains of each rung of tuning, as long as the cost allows.
+    """Return the settings and the length of the chains on each rung of tuning.
+
+    An item is a number of settings and a length. The cost limits the lengths.
 
     Raises
     ------
@@ -131,7 +135,9 @@ def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
         spent = sum(count * length for count, length, known in pairs if length != known)
         if lengths[0] and spent <= cost * settings * full:
             return list(zip(counts, lengths, strict=True))
-    raise UsageError(f"cost must pay for one step of each of {settings} settings; got {cost:g}, or use longer chains")
+    raise UsageError(
+        f"cost must allow one step of each of {settings} settings; got {cost:g}: increase it, or use longer chains"
+    )
 
 
 def climb(

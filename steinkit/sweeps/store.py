@@ -1,4 +1,4 @@
-"""The file of a sweep: an SQLite database in which every finished cell is committed.
+"""Files of sweeps: SQLite databases with one transaction per cell.
 
     runs             run, configuration        description that holds for all cells of a sweep, in JSON
     cells            cell, run, settings, seed, reason, draws, cost_per_draw, sampling, scoring, warnings
@@ -60,7 +60,9 @@ _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOER
 
 
 def sweep_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a sweep's file; ``.sqlite`` is appended to a name without such a suffix.
+    """Return the path of a sweep's file.
+
+    ``.sqlite`` is appended to a name without such a suffix.
 
     Raises
     ------
@@ -75,7 +77,10 @@ def sweep_file(path: str | os.PathLike[str]) -> Path:
 
 
 def read_run(path: str | os.PathLike[str]) -> Result | None:
-    """Return the result in the file of a sweep or tuning; None if the file is not a database."""
+    """Return the result in the file of a sweep or tuning.
+
+    Returns None if the file is not a database.
+    """
     file = Path(path) if Path(path).is_file() else sweep_file(path)
     if not file.is_file() or not read_bytes(file, binary=True).startswith(b"SQLite format 3\0"):
         return None
@@ -157,7 +162,10 @@ class Store:
             return None if row is None else read_sample(io.BytesIO(row[0]), format="npz")
 
     def pilot_units(self, run: Configuration) -> Setting | None:
-        """Return the pilot's units of an earlier run with the same target, if there is one."""
+        """Return the pilot's units of an earlier run with the same target.
+
+        Returns None if there is no such run.
+        """
         for (text,) in self._database.execute("SELECT configuration FROM runs ORDER BY rowid"):
             known = json.loads(text)
             units: Setting | None = known["measure_settings"]["units"]
@@ -214,7 +222,7 @@ class Store:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Convert SQLite's errors, and those of damaged contents, into steinkit's."""
+        """Convert errors of SQLite and of damaged contents to errors of steinkit."""
         try:
             yield
         except SteinkitError:

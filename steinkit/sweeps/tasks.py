@@ -1,4 +1,6 @@
-"""Tasks of a sweep: run the chains of a setting and score them, in this process or in a worker.
+"""Tasks of a sweep: chains of a setting, and their scores.
+
+A task runs in this process or in a worker.
 
 Exceptions of samplers, targets and solvers, including SystemExit, become the reason of a failed cell.
 """
@@ -55,7 +57,10 @@ def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[Chain]:
 
 
 def run_cells(plan: Plan, setting: int, seeds: Sequence[int]) -> Iterator[Computed]:
-    """Run the chains of one setting and score them; return the draws of the plan's first seed only."""
+    """Run the chains of one setting and score them.
+
+    Only the draws of the plan's first seed are returned.
+    """
     compile_from_now_on()
     for chain in run_chains(plan, setting, seeds):
         yield Computed(setting, _scored(plan, setting, chain), chain.sample if chain.seed == plan.seeds[0] else None)
@@ -68,7 +73,10 @@ def run_packed(packed: bytes, parent: int, setting: int, seeds: Sequence[int]) -
 
 @functools.lru_cache(maxsize=1)
 def _unpacked(packed: bytes, parent: int) -> Plan:
-    """Unpickle a plan once per worker; a worker on the same machine exits when its parent does."""
+    """Unpickle a plan once per worker.
+
+    A worker on the same machine exits when its parent does.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -111,6 +119,9 @@ def _scored(plan: Plan, setting: int, chain: Chain) -> Cell:
 
 
 def _reason(error: Exception | SystemExit) -> str:
-    """Return an error as one line; errors other than steinkit's are prefixed with their type."""
+    """Return an error as one line.
+
+    Errors other than steinkit's begin with their type.
+    """
     text = " ".join(str(error).split())
     return text if isinstance(error, SteinkitError) else f"{type(error).__name__}: {text}"

@@ -20,7 +20,10 @@ def choice_statements(choice: Choice) -> list[Statement]:
 
 
 def choice_table(choice: Choice) -> Table:
-    """Return a table of the settings with their medians over the seeds, intervals and brackets."""
+    """Return a table of the settings.
+
+    It lists medians over the seeds, intervals and brackets.
+    """
     measure, best = find_measure(choice.measure), choice.row
     proof, level = bracket_column(measure.claim), f"{choice.level:.0%} interval"
     rows = []

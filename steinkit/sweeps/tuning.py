@@ -1,11 +1,13 @@
-"""Tuning at a budget: successive halving by the length of the chains, scored by Stein's method.
+"""Tuning of samplers by successive halving at a given cost.
+
+Chains are scored by Stein's method.
 
 All k settings run with short chains from S seeds, the best third of them with chains three times as long, and so on,
 until one setting has chains of full length. With n_r settings of length l_r on rung r, this costs sum n_r l_r of the
 k l in the full grid, for instance 4 of 27. The lengths are then scaled to the given cost.
 
 A longer chain is run with the same seed. Because samplers use the same random numbers for any number of draws, the
-shorter chain is its beginning. The cells of all rungs are cells of one file, so that tuning can be resumed. Running the
+shorter chain is its beginning. The cells of all rungs are stored in one file, so tuning can be resumed. Running the
 beginnings again costs at most a third.
 
 A rung is ordered by the first measure that can order its settings (`steinkit.sweeps.choice.ranking`): the number of
@@ -62,7 +64,9 @@ def tune(
     progress: bool = False,
     label: str = "",
 ) -> TuningResult:
-    """Choose a sampler's settings at a fraction of a grid's cost by successive halving.
+    """Choose a sampler's settings at a fraction of the cost of a sweep.
+
+    Settings are compared by successive halving.
 
     Parameters
     ----------
@@ -135,7 +139,10 @@ def run_tuning(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> TuningResult:
-    """Run the rungs, and test a fresh chain of the remaining setting; parameters of `tune`."""
+    """Run the rungs, and test a fresh chain of the remaining setting.
+
+    The parameters are those of `tune`.
+    """
     if max_seconds is not None:
         positive(max_seconds, "max_seconds")
     began = time.monotonic()
@@ -166,7 +173,7 @@ def run_tuning(
         longest = [cell for length, cell in done.values() if length == last and cell.settings == best]
         judged = _fresh(replace(plan, settings=(best,)))
         if last < full and len(rungs) == len(stages):
-            notes = (*notes, f"cost {cost:g} pays for chains of {last} of {full} {resource}")
+            notes = (*notes, f"a cost of {cost:g} allows chains of {last} of {full} {resource}")
         bias, margin = _bias_of(longest)
         result = TuningResult(
             dict(best),
@@ -190,7 +197,10 @@ def run_tuning(
 
 @dataclass(frozen=True)
 class _Latter(SweptSampler):
-    """A sampler that discards the first fifth of its chains and thins the rest to the number of scored draws."""
+    """Sampler that discards the first fifth of its chains.
+
+    The other draws are thinned to the number of scored draws.
+    """
 
     full: int
 
@@ -218,7 +228,10 @@ def _length_of(plan: Plan) -> tuple[str, int]:
 
 
 def _bias_of(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
-    """Return the medians of the bias and its margin over the seeds, if more than half of them are reliable."""
+    """Return the medians of the bias and its margin over the seeds.
+
+    Both are None unless more than half of them are reliable.
+    """
     known = [cell.measures["bias"] for cell in cells if "bias" in cell.measures and not cell.measures["bias"].unknown]
     if 2 * len(known) <= len(cells):
         return None, None

@@ -1,4 +1,7 @@
-"""Small data sets for examples and built-in targets; README.md gives their sources and licenses."""
+"""Small data sets for examples and built-in targets.
+
+README.md lists their sources and licenses.
+"""
 
 from __future__ import annotations
 
@@ -8,5 +11,8 @@ from pathlib import Path
 
 
 def bundled(name: str) -> AbstractContextManager[Path]:
-    """Return a context manager that gives the path of a file of this folder, for any type of installation."""
+    """Return a context manager for the path of a bundled file.
+
+    It works for any type of installation.
+    """
     return resources.as_file(resources.files(__name__) / name)

@@ -1,4 +1,6 @@
-"""The measures of a sample by name, with one signature, for `score`, `compare`, `curve` and `sweep`.
+"""Measures of sample quality by name.
+
+They have one signature, for `score`, `compare`, `curve` and `sweep`.
 
     graph         graph Stein discrepancy          any dimension    certified bracket
     sliced        sliced graph Stein discrepancy   any dimension    certified bracket
@@ -59,8 +61,8 @@ _ALL = (
         imported("discrepancy.graph.discrepancy.graph_stein_discrepancy"),
         shared(*_BRACKET, "stein_factors")
         | {
-            "dilation": Option(default=2.0, metavar="T", help="Stretch of the spanner, above 1"),
-            "graph": Option(default="spanner", choices=lambda: ("spanner", "complete"), help="Pairs of draws"),
+            "dilation": Option(default=2.0, metavar="T", help="Dilation of the spanner, above 1"),
+            "graph": Option(default="spanner", choices=lambda: ("spanner", "complete"), help="Graph on the draws"),
             "solver": Option(
                 default="auto",
                 read=str,
@@ -122,9 +124,9 @@ _ALL = (
                 may_be_object=True,
             ),
             "kernel_scale": Option(
-                metavar="SCALE", default_text="the kernel's own", help="Kernel scale, in these units"
+                metavar="SCALE", default_text="the kernel's own", help="Scale of the kernel, in the chosen units"
             ),
-            "statistic": Option(default="v", choices=lambda: ("v", "u"), help="Statistic; u is squared"),
+            "statistic": Option(default="v", choices=lambda: ("v", "u"), help="Statistic (u estimates the square)"),
         }
         | shared("max_seconds", "n_jobs"),
     ),
@@ -153,9 +155,9 @@ def find_measure(name: str) -> Measure:
 def default_measure(dim: int, *, operator: object = None) -> str:
     """Return the name of the default measure in a dimension.
 
-    In one and two dimensions it is the graph Stein discrepancy, which detects most. In higher dimensions that
-    discrepancy saturates at common sample sizes, and then prefers samples that are too narrow; the sliced one does not.
-    With an operator other than Langevin's it is the graph Stein discrepancy again.
+    In one and two dimensions it is the graph Stein discrepancy, which is the most sensitive. In higher dimensions that
+    discrepancy saturates at common sample sizes, and then prefers samples that are too narrow. The sliced discrepancy
+    does not. With an operator other than Langevin's, the default is the graph Stein discrepancy in any dimension.
     """
     return "graph" if dim <= 2 or operator is not None else "sliced"
 
@@ -196,7 +198,10 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
 
 
 def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings that affect values, as JSON stores them; a record replaces an operator by its fingerprint."""
+    """Return all settings that affect values, as JSON stores them.
+
+    An operator is replaced by its fingerprint in a record.
+    """
     return {
         name: recorded(option.checked(settings.get(name, option.default)))
         for name, option in all_options().items()

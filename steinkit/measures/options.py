@@ -1,7 +1,7 @@
 """Measures and their settings as options, and the units of samples.
 
-The options of a measure declare its settings once: the options of the command line, the keys of the table [run] of a
-sweep, the arguments of `compare`, `curve` and `sweep`, and the settings in records all follow from them.
+The options of a measure declare its settings once. The options of the command line, the keys of the table [run] of a
+sweep, the arguments of `compare`, `curve` and `sweep`, and the settings in records are derived from them.
 
 A single sample is measured in its own standard deviations, and independent reference samples in theirs. Several
 samples, and the cells of a sweep, share one scale. With a diffusion operator, a function of raw coordinates, the units
@@ -32,7 +32,10 @@ UNIT_WORDS = ("own", "reference", "raw")
 
 
 def imported(path: str) -> Callable[..., Any]:
-    """Return a function that imports a function of steinkit, "module.name", when called, and calls it."""
+    """Return a function that imports and calls a function of steinkit.
+
+    The import of the function, given as "module.name", takes place in the first call.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         module, _, name = path.rpartition(".")
@@ -66,7 +69,7 @@ class Option:
     changes_value : bool
         False if the setting affects only the cost: records do not include it, and sweeps have no such key.
     of_solver : bool
-        True if the setting determines how a value is computed, not which one.
+        True if the setting affects the computation of a value, but not its definition.
     default_text : str
         Description of the default, if `default` is None and the value is chosen later.
     may_be_object : bool
@@ -109,7 +112,10 @@ def _units(value: Any) -> Any:
 
 
 def recorded(value: Any) -> Any:
-    """Return a value as JSON stores it: lists for arrays, None for infinity, the repr of other objects."""
+    """Return a value as JSON stores it.
+
+    Arrays become lists, infinity becomes None, and other objects become their repr.
+    """
     if isinstance(value, np.ndarray | list | tuple):
         return [recorded(each) for each in np.asarray(value).tolist()]
     if isinstance(value, Mapping):
@@ -129,7 +135,7 @@ _SHARED = {
         may_be_object=True,
         checked=_bounds,
         metavar="LOWER,UPPER",
-        help="Support: once for all, for each in order, or NAME=LOWER,UPPER",
+        help="Bounds of the support: one pair, one per parameter, or NAME=LOWER,UPPER",
     ),
     "tolerance": Option(
         of_solver=True,
@@ -156,7 +162,7 @@ _SHARED = {
         checked=_units,
         metavar="UNITS",
         default_text="own",
-        help="own (sds), reference (the target's), raw or JSON file",
+        help="Scale: own (sds of the draws), reference (sds of the target), raw or a JSON file",
     ),
     "n_jobs": Option(
         default=1,
@@ -165,7 +171,7 @@ _SHARED = {
         of_solver=True,
         metavar="N",
         changes_value=False,
-        help="Processors to use; -1 for all",
+        help="Number of processors; -1 for all",
     ),
     "progress": Option(default=False, read=bool, changes_value=False),
 }
@@ -307,7 +313,9 @@ def units_of_several(
 
 
 def read_units(path: str | os.PathLike[str]) -> Any:
-    """Return a word for units, or the units in a JSON file: a scale, or the key "units" of a result.
+    """Return a word for units, or read the units in a JSON file.
+
+    The file holds a scale, or a result with the key "units".
 
     Raises
     ------
@@ -329,7 +337,10 @@ def read_units(path: str | os.PathLike[str]) -> Any:
 
 
 def _constant(sample: Sample) -> list[str]:
-    """Return the names of coordinates that are equal in all draws with positive weight."""
+    """Return the names of constant coordinates.
+
+    These are equal in all draws with positive weight.
+    """
     points = sample.points if sample.weights is None else sample.points[sample.weights > 0.0]
     return [sample.names[j] for j in np.flatnonzero((points == points[0]).all(axis=0))]
 

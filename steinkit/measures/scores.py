@@ -1,4 +1,4 @@
-"""Report of a sample: its verdict, its measures, and the measures of exact samples."""
+"""Report of a sample: its verdict, its measures, and references."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _LEFT = ("coordinate", CERTIFIED_BETWEEN)
 _MAY_BE_USED = "Can these draws be used?"
 _BARE = (
-    "A single value cannot tell: it decreases with the number of draws, and its level depends on the target. Compare "
-    "it with independent draws (--reference) or with other samples of the same size."
+    "A single value is difficult to interpret, because it decreases with the number of draws and depends on the "
+    "target. Compare it with independent draws (--reference) or with other samples of the same size."
 )
 _CHANCE = (
-    "The draws are not rejected. The measures still report where the discrepancy is largest, which may be due to "
-    "chance."
+    "The draws are not rejected. The measures report the largest contributions to the discrepancy in any case; these "
+    "may be due to chance."
 )
 
 
@@ -72,7 +72,9 @@ class Scores(Result):
         return self.references.get(each.measure)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scores as in JSON; "reference" is that of the first measure that has one.
+        """Return the scores as a JSON document.
+
+        The item "reference" is that of the first measure that has one.
 
         Returns
         -------
@@ -101,7 +103,10 @@ class Scores(Result):
         return f"{'No verdict; ' if self.unjudged else ''}{sentence(first.title)} {first.shown}"
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the verdict and every measure; without a reference or verdict also a caution."""
+        """State the verdict and every measure.
+
+        Without a reference and a verdict, the statements include a caution.
+        """
         found: list[Statement] = []
         if self.verdict is not None:
             found += self.verdict.statements()

@@ -1,4 +1,4 @@
-"""Score a sample: its measures, those of exact samples, and its verdict."""
+"""Scores of samples: their measures, references and verdicts."""
 
 from __future__ import annotations
 
@@ -110,7 +110,10 @@ class ComparedSample:
 
 
 class Scored(NamedTuple):
-    """Samples with their results, values of exact samples by measure, and reasons of missing ones."""
+    """Samples with their results.
+
+    The results include values of exact samples by measure, and the reasons of missing ones.
+    """
 
     samples: list[ComparedSample]
     references: dict[str, tuple[Reference, ...]]
@@ -152,7 +155,7 @@ class Judging:
         target : Target, optional
             Target distribution. Without it, and without stored scores, there is no verdict, and no warning.
         settings : mapping
-            Settings of the measures; "bounds" apply to the verdict, too.
+            Settings of the measures. "bounds" also applies to the verdict.
         rng : int, numpy.random.Generator or None
         """
         from steinkit.diagnosis.verdict import verdict
@@ -181,7 +184,9 @@ def score_sample(
     judging: Judging | None = None,
     rng: Seed = 0,
 ) -> Scores:
-    """Measure a sample and exact samples, and judge it; a failure of the latter two is a warning.
+    """Measure and judge a sample, and measure exact samples for reference.
+
+    If the verdict or a reference fails, a warning gives the reason.
 
     Parameters
     ----------
@@ -227,7 +232,9 @@ def score_samples(
     judging: Judging | None,
     rng: Seed,
 ) -> Scored:
-    """Measure samples, exact samples of their effective sizes, and judge the samples; see `score_sample`.
+    """Measure and judge samples, and measure exact samples for reference.
+
+    Exact samples have the effective sizes of the samples. See `score_sample`.
 
     Raises
     ------
@@ -302,7 +309,10 @@ def require_sampler(target: Target | None, settings: Settings) -> Target:
 def _reference(
     measured: Sequence[Measurement], target: Target | None, n: int, exact: int | LongRun, rng: Seed, settings: Settings
 ) -> Reference:
-    """Measure exact samples of n effective draws like those measured, with at least their tolerance."""
+    """Measure exact samples of n effective draws.
+
+    Settings are those of the measured samples. The tolerance is at least 1e-3.
+    """
     from steinkit.discrepancy.reference import reference_discrepancy
 
     reached = [getattr(each, "tolerance", 0.0) for each in measured]

@@ -1,4 +1,4 @@
-"""Figures of results: draws and their test functions, biases, comparisons, curves and sweeps.
+"""Figures of results.
 
 Most functions draw on the Axes given, or on those of a new pyplot figure, and return the Axes. `picture` and `biases`
 return a Figure.

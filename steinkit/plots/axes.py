@@ -1,8 +1,8 @@
 """Style of all figures: colors, fonts, axes, legends, labels, and output as SVG.
 
-Colors come from the palette of Okabe and Ito (2008) or resemble it. Markers, dashes and hatches repeat the information,
-for curves that cross and for print in gray. Figures are narrow and their fonts large, because pages are read on
-screens that are 390 pixels wide, too.
+Colors come from the palette of Okabe and Ito (2008) or resemble it. Markers, dashes and hatches repeat the information
+for curves that cross and for print in gray. Figures are narrow and their fonts large, because pages are also read on
+screens that are 390 pixels wide.
 
 References
 ----------
@@ -74,7 +74,10 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any
 
 @in_style
 def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
-    """Return a figure of this size in inches, not registered with pyplot, after calling ``draw(ax=...)``."""
+    """Return a figure of this size in inches, after calling ``draw(ax=...)``.
+
+    The figure is not registered with pyplot.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -83,7 +86,9 @@ def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
 
 
 def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
-    """Split Axes of a grid into two rows, and return new Axes for the lower one, with the same horizontal axis.
+    """Split Axes of a grid into two rows, and return the lower Axes.
+
+    Both rows have the same horizontal axis.
 
     Raises
     ------
@@ -101,7 +106,10 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
 
 
 def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
-    """Add a legend below the label of the horizontal axis, by default of the labeled artists, each label once."""
+    """Add a legend below the label of the horizontal axis.
+
+    By default it lists the labeled artists, each label once.
+    """
     from matplotlib.transforms import ScaledTranslation
 
     if handles is None:
@@ -120,7 +128,10 @@ def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
 
 
 def logarithmic(ax: Any, which: str) -> None:
-    """Make axes "x", "y" or "xy" logarithmic, with few labels in plain numbers; call it after drawing."""
+    """Make axes "x", "y" or "xy" logarithmic, with few labels.
+
+    Labels are plain numbers. Call this function after drawing.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter
 
     for name in which:
@@ -163,8 +174,8 @@ class Look(NamedTuple):
 def look(number: int) -> Look:
     """Return the color, marker and dashes of one of several curves.
 
-    Any two of the first five colors differ in hue, for readers with protanopia or deuteranopia, too, and in lightness,
-    for print in gray. Colors repeat after five, pairs of marker and dashes after 56.
+    Any two of the first five colors differ in hue, also for readers with protanopia or deuteranopia, and in lightness,
+    for print in gray. Colors repeat after five curves, pairs of marker and dashes after 56.
 
     Parameters
     ----------
@@ -194,12 +205,17 @@ def look(number: int) -> Look:
 
 
 def wrapped(name: str, longest: int) -> str:
-    """Wrap a label into at most three lines of this number of letters; the middle of a longer one is omitted."""
+    """Wrap a label into at most three lines of this number of letters.
+
+    The middle of a longer label is omitted.
+    """
     return "\n".join(textwrap.wrap(shortened(name, 3 * longest), longest))
 
 
 def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None, longest_name: int = 24) -> None:
-    """Draw a bar per coordinate, largest on top, with certified brackets as error bars.
+    """Draw a bar per coordinate, largest on top.
+
+    Error bars are certified brackets.
 
     Parameters
     ----------

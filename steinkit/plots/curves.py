@@ -31,7 +31,9 @@ def curve(
     color: str = BLUE,
     marker: str = "o",
 ) -> Axes:
-    """Plot a measure against the number of draws, with its fitted rate, on logarithmic axes.
+    """Plot a measure against the number of draws, with its fitted rate.
+
+    Both axes are logarithmic.
 
     A dotted line through the first value shows the rate n^-1/2 of independent draws. Vertical lines are certified
     brackets, and a band is the bootstrap interval over replicates.
@@ -41,7 +43,7 @@ def curve(
     result : Curve
         Result of `steinkit.curve`.
     ax : matplotlib Axes, optional
-        Axes for the curve, which several curves may share; by default those of a new pyplot figure.
+        Axes for the curve, which several curves may share. By default, a new pyplot figure is created.
     label : str, optional
         Name of the curve in the legend, which adds its rate; by default the title of the measure.
     color, marker : str
@@ -95,7 +97,9 @@ def curve(
 
 @in_style
 def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | None = None) -> Axes:
-    """Plot samples by rank, with certified brackets and the range of independent samples.
+    """Plot the ranking of samples with their certified brackets.
+
+    A band shows the range of independent samples.
 
     Samples that the measure does not rank are the last ones, drawn as gray rings.
 
@@ -104,7 +108,7 @@ def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | Non
     result : Comparison
         Result of `steinkit.compare`.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
     measure : str, optional
         Measure of the ranking; by default the first one of the comparison.
 

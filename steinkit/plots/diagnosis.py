@@ -1,4 +1,4 @@
-"""Figures of the findings of a verdict, of biases before and after repair, and of mode weights."""
+"""Figures of the findings of a verdict, of biases, and of mode weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _SHIFT = 0.16  # rows between the values before and after repair
 
 @in_style
 def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
-    """Plot the ten largest biases with margins of error, means on the left, standard deviations on the right.
+    """Plot the ten largest biases with margins of error.
+
+    Biases of means are on the left, those of standard deviations on the right.
 
     Hollow gray markers have a margin that is not reliable.
 
@@ -86,14 +88,16 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
 
 @in_style
 def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
-    """Plot the weight of each mode in the draws and under the target, with margins of error.
+    """Plot the weight of each mode in the draws and under the target.
+
+    Error bars are margins of error.
 
     Parameters
     ----------
     found : ModeWeights
         Result of `steinkit.mode_weights`.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
 
     Returns
     -------
@@ -130,7 +134,9 @@ _CHANCE = 2.0  # standard errors, about the 95 % point of a normal
 
 @in_style
 def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
-    """Plot the findings of a verdict in standard errors with 95 % intervals, largest on top.
+    """Plot the findings of a verdict, largest on top.
+
+    Findings are in standard errors, with 95 % intervals.
 
     The gray band is the range explained by chance. A verdict without findings has a note in their place.
 
@@ -139,7 +145,7 @@ def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
     found : Verdict
         Result of `steinkit.verdict`.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
 
     Returns
     -------

@@ -1,19 +1,21 @@
-"""Figures of a graph Stein discrepancy: where the sample has too many draws, and where too few.
+"""Figures of a graph Stein discrepancy.
+
+They show where the sample has too many draws, and where too few.
 
 The test function h of a Stein discrepancy has mean 0 under the target, and its mean over the draws is the discrepancy
-D. It is the worst function for the sample at hand: exact samples have a positive D, too, and draws where h is large. If
-exact samples of this size have the discrepancy R, the excess is D - R, and the draws marked as too many are
+D. It is chosen to be the worst function for the sample, so exact samples also have a positive D and draws where h is
+large. If exact samples of this size have the discrepancy R, the excess is D - R, and the draws marked as too many are
 
-    the fewest draws whose terms w_i h(x_i) sum to the excess: those where h is at least some t > 0.
+    the smallest set of draws with terms w_i h(x_i) that sum to the excess: the draws where h is at least some t > 0.
 
-By the same measure there are too few draws where h is at most -t. All other draws are gray: their h is within the
-range that exact samples have. If D is at most R, all draws are gray.
+By the same measure, there are too few draws where h is at most -t. All other draws are gray, because their h is within
+the range of exact samples. If D is at most R, all draws are gray.
 
 R is the largest value of the exact samples of a `Reference`. Given a `Verdict`, R is D if the verdict finds no bias.
 If it finds bias, R is D sqrt(m / ESS): m independent draws, the verdict's `ksd_equivalent_draws`, have the kernel
 discrepancy of the sample, exact draws that mix as well are worth ESS independent ones, and a discrepancy decreases as
-n^-1/2. With neither, and if the verdict rejects a sample whose kernel discrepancy is that of exact draws, R is D / 2:
-then the fewest draws that carry half of the discrepancy are marked, in exact samples, too.
+n^-1/2. Without a reference or verdict, R is D / 2, and the fewest draws that carry half of the discrepancy are marked,
+even in exact samples. R is also D / 2 if the verdict rejects a sample that has the kernel discrepancy of exact draws.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ _HALF = 0.5  # of the discrepancy, the share assumed for exact samples if their 
 
 
 def exact_share(value: float, standard: Standard, coordinate: int | None = None) -> float:
-    """Return the ratio R / D of the discrepancy of exact samples to that of the sample, at most 1.
+    """Return the ratio R / D of exact samples to the sample, at most 1.
+
+    R is the discrepancy of exact samples, and D that of the sample.
 
     Parameters
     ----------
@@ -76,7 +80,9 @@ def exact_share(value: float, standard: Standard, coordinate: int | None = None)
 
 
 def threshold(h: Floats, weights: Floats, share: float) -> float:
-    """Return the t such that draws with h at least t carry the excess; infinite if there is none.
+    """Return the smallest h of the draws that carry the excess.
+
+    It is infinite if there is no excess.
 
     Parameters
     ----------
@@ -121,7 +127,7 @@ def stein_function(
     reference: Standard = None,
     legend: bool = True,
 ) -> Axes:
-    """Plot the test function h and the Stein function g over a one-dimensional sample.
+    """Plot the test function h and the Stein function g in one dimension.
 
     Areas show where there are too many and too few draws; see `draws`. Ticks along the axis are the draws.
 
@@ -130,7 +136,7 @@ def stein_function(
     result : GraphSteinDiscrepancy
         Discrepancy of a sample in one dimension.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
         Source of the values of exact samples; see `draws`.
     legend : bool
@@ -175,23 +181,25 @@ def draws(
     reference: Standard = None,
     legend: bool = True,
 ) -> Axes:
-    """Plot the draws in the two coordinates that contribute most, and mark where there are too many or too few.
+    """Plot the draws, and mark where there are too many or too few.
 
-    Marks show only the excess over exact samples. If the discrepancy is D, and R that of an exact sample of the same
-    size, the orange triangles are the fewest draws with terms w_i h(x_i) of the discrepancy that sum to D - R, where h
-    is the test function: the draws where h is at least some t. Blue triangles, where h is at most -t, show too few
-    draws. All other draws are gray, and all draws are gray if D is at most R.
+    The axes are the two coordinates that contribute most.
+
+    Marks show only the excess over exact samples. Let D be the discrepancy of the sample, R that of an exact sample of
+    the same size, and h the test function. Orange triangles mark the draws where h is at least some t, the smallest
+    set of draws with terms w_i h(x_i) that sum to D - R. Blue triangles, where h is at most -t, show too few draws. All
+    other draws are gray, and all draws are gray if D is at most R.
 
     Parameters
     ----------
     result : GraphSteinDiscrepancy
         Discrepancy of a sample in two or more dimensions.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
         Source of R: the largest value of independent samples of the same size (`steinkit.reference_discrepancy`), or
         for a verdict D sqrt(`ksd_equivalent_draws` / ESS) if it finds bias, and D if it finds none. By default R is
-        D / 2: the fewest draws that carry half of the discrepancy are marked, in exact samples, too.
+        D / 2: the fewest draws that carry half of the discrepancy are marked, even in exact samples.
     legend : bool
         True to add a legend below the axis.
 
@@ -232,14 +240,16 @@ def draws(
 
 @in_style
 def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot the contribution of each coordinate to the discrepancy, with certified brackets.
+    """Plot the contribution of each coordinate to the discrepancy.
+
+    Error bars are certified brackets.
 
     Parameters
     ----------
     result : GraphSteinDiscrepancy
         Discrepancy of a sample in any dimension.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
 
     Returns
     -------
@@ -274,7 +284,9 @@ def draws_with_density(
     reference: Standard = None,
     legend: bool = True,
 ) -> Axes:
-    """Plot the draws over contours of the target: the regions that hold 50, 90 and 99 % of its mass.
+    """Plot the draws over contours of the target.
+
+    The contours enclose 50, 90 and 99 % of the target's mass.
 
     The contours need two dimensions and a log density; otherwise only the draws are shown, as by `draws`. The density
     is evaluated near the draws, so modes far from them are missing.
@@ -286,7 +298,7 @@ def draws_with_density(
     target : Target
         Target of the contours.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
         Source of the values of exact samples; see `draws`.
     legend : bool
@@ -314,7 +326,9 @@ def draws_with_density(
 
 
 def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | None:
-    """Return x, y and the log density, shape (y, x), of a two-dimensional target, on a grid that holds its mass.
+    """Return the log density of a two-dimensional target on a grid.
+
+    The result is x, y and the log density, shape (y, x). The grid holds the target's mass.
 
     A box around the draws is doubled, at most eight times, until the density is negligible at its sides.
     """

@@ -1,4 +1,4 @@
-"""Figures of any result, with captions and alternative texts, as a report page shows them."""
+"""Figures of any result, with captions and alternative texts."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _MOST_NAMED = 10  # coordinates or moments in an alternative text
 _MOST_BARS = 12  # coordinates
 _H = "mean 0 under the target; its mean over the draws is the discrepancy"
 _DENSITY = " Gray regions hold 50, 90 and 99% of the target."
-_BIASES = "The largest biases with 95% margins. Hollow gray markers have margins that are not reliable."
+_BIASES = "The largest biases with 95% margins of error. Hollow gray markers have margins that are not reliable."
 _MOMENTS = (
-    "A row per coordinate: location, spread, and dependence on the coordinates above it, in standard errors from the "
-    "target's. Red is too high, too wide, or a correlation above the target's; blue is the opposite."
+    "One row per coordinate: location, spread, and dependence on the coordinates above it, in standard errors from the "
+    "values of the target. Red is too high, too wide, or a correlation above the target's; blue is the opposite."
 )
 
 
@@ -96,7 +96,7 @@ def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
     Returns
     -------
     tuple of Picture
-        The figures, the most informative one first; empty if such a result has none.
+        The figures, the most informative one first; empty if the result has no figures.
 
     Examples
     --------
@@ -124,7 +124,9 @@ def _(found: Measurement, target: Target | None = None) -> tuple[Picture, ...]:
 def _(found: Verdict, target: Target | None = None) -> tuple[Picture, ...]:
     if not found.findings:
         return ()
-    caption = "A line per finding: standard errors from the target, with 95% intervals. Chance explains the gray band."
+    caption = (
+        "One line per finding: standard errors from the target, with 95% intervals. Chance explains the gray band."
+    )
     return (_picture("Findings", caption, found.sentence, partial(verdict, found), 1.8 + 0.45 * len(found.findings)),)
 
 
@@ -141,7 +143,7 @@ def _(found: Repaired, target: Target | None = None) -> tuple[Picture, ...]:
 
 @figures.register
 def _(found: ModeWeights, target: Target | None = None) -> tuple[Picture, ...]:
-    caption, height = "A row per mode, with 95% margins.", 1.8 + 0.5 * len(found.shares)
+    caption, height = "One row per mode, with 95% margins of error.", 1.8 + 0.5 * len(found.shares)
     return (_picture("Mode weights", caption, f"{found.headline()}.", partial(mode_weights, found), height),)
 
 
@@ -155,10 +157,10 @@ def _(found: Comparison, target: Target | None = None) -> tuple[Picture, ...]:
             f"{each.name}: {each.measurement.shown}, {f'rank {each.rank}' if each.rank else 'not ranked'}"
             for each in samples
         )
-        brackets = " Bars are brackets; samples whose bars overlap share a rank (=)." if measure.has_bracket else ""
+        brackets = " Bars are brackets; samples with overlapping bars share a rank (=)." if measure.has_bracket else ""
         draw, height = partial(comparison, found, measure=measure.name), 2.0 + 0.5 * len(samples)
         title = f"{sentence(measure.title)}, best first"
-        shown.append(_picture(title, f"A line per sample.{brackets}", f"{values}.", draw, height))
+        shown.append(_picture(title, f"One line per sample.{brackets}", f"{values}.", draw, height))
     return tuple(shown)
 
 
@@ -166,8 +168,8 @@ def _(found: Comparison, target: Target | None = None) -> tuple[Picture, ...]:
 def _(found: Curve, target: Target | None = None) -> tuple[Picture, ...]:
     ends = " to ".join(f"{compact(float(found.values[k]))} at {found.n[k]:g} draws" for k in (0, -1))
     band = " The band is a bootstrap interval over replicates." if found.interval is not None else ""
-    caption = f"Both axes are logarithmic; the broken line is the rate fitted to the tail.{band}"
-    heading = f"{sentence(find_measure(found.measure).title)} against the draws"
+    caption = f"Both axes are logarithmic. The dashed line is the rate fitted to the tail.{band}"
+    heading = f"{sentence(find_measure(found.measure).title)} against the number of draws"
     return (_picture(heading, caption, f"From {ends}. {found.headline()}.", partial(curve, found), 4.3),)
 
 
@@ -184,7 +186,10 @@ def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
 
 
 def _of_measure(result: Measurement, sample: str, standard: Standard, target: Target | None) -> list[Picture]:
-    """Return the figures of a measure: its test function, and the contribution of each coordinate."""
+    """Return the figures of a measure.
+
+    They show its test function and the contribution of each coordinate.
+    """
     if isinstance(result, MomentSteinDiscrepancy):
         alt = f"{sentence('; '.join(map(str, result.largest_moments[:_MOST_NAMED])))}."
         height = 2.6 + 0.32 * max(len(result.names), 2)

@@ -40,7 +40,9 @@ def selection(
     measure: str | None = None,
     against: str | None = "ess",
 ) -> Axes:
-    """Plot the settings of a sweep by a discrepancy and by effective sample size, with the choice of each.
+    """Plot the settings of a sweep by two measures, with both choices.
+
+    The measures are a discrepancy and the effective sample size.
 
     Lines are medians over the seeds, bands their bootstrap intervals, and bars their certified brackets. A star marks
     the best setting, and rings mark its ties.
@@ -52,7 +54,7 @@ def selection(
     parameter : str
         Parameter of the horizontal axis. Each combination of the other parameters has a separate line.
     ax : matplotlib Axes, optional
-        Axes to draw in; by default those of a new pyplot figure.
+        Axes to draw in. By default, a new pyplot figure is created.
     measure : str, optional
         Measure of the upper panel; by default the first discrepancy.
     against : str, optional
@@ -101,7 +103,10 @@ def selection(
 
 
 def most_varied(settings: Iterable[Setting]) -> list[str]:
-    """Return the parameters with more than one value, the one with the most values first."""
+    """Return the parameters with several values.
+
+    The parameter with the most values is first.
+    """
     values: dict[str, set[str]] = {}
     for setting in settings:
         for name, value in setting.items():
@@ -110,7 +115,10 @@ def most_varied(settings: Iterable[Setting]) -> list[str]:
 
 
 def _positions(rows: Sequence[SettingSummary], parameter: str) -> tuple[list[float], list[str]]:
-    """Return positions of the settings on the axis of a parameter, and the names of its values if not numbers."""
+    """Return the positions of the settings on the axis of a parameter.
+
+    The second result is the names of values that are not numbers.
+    """
     if not all(parameter in row.settings for row in rows):
         known = {name for row in rows for name in row.settings}
         hint = did_you_mean(parameter, known)
@@ -123,7 +131,10 @@ def _positions(rows: Sequence[SettingSummary], parameter: str) -> tuple[list[flo
 
 
 def _spans(values: Iterable[float], ratio: float) -> bool:
-    """Return True if the finite values are positive and span a ratio, so that a logarithmic axis is suitable."""
+    """Return True if a logarithmic axis is suitable.
+
+    The finite values must be positive and span the ratio.
+    """
     finite = [value for value in values if math.isfinite(value)]
     return bool(finite) and min(finite) > 0.0 and max(finite) >= ratio * min(finite)
 
@@ -154,7 +165,10 @@ def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) 
 
 
 def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[str, Any]) -> None:
-    """Draw medians with bars and bands, and crosses at the edge for medians of failed cells."""
+    """Draw medians with bars and bands.
+
+    Crosses at the edge mark medians of failed cells.
+    """
     medians, color = np.array([row.median for row in rows]), style["color"]
     finite = np.isfinite(medians)
     bars = np.array([(row.median - row.lower, row.upper - row.median) for row in rows]).T[:, finite]
@@ -174,7 +188,10 @@ def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[
 
 
 def _curves(rows: Sequence[SettingSummary], parameter: str) -> dict[str, list[int]]:
-    """Return the indices of the settings with cells, by the combination of the other parameters."""
+    """Return the indices of the settings with cells.
+
+    They are grouped by the combination of the other parameters.
+    """
     curves: dict[str, list[int]] = {}
     for k, row in enumerate(rows):
         if not math.isnan(row.median):
@@ -190,7 +207,7 @@ def _legend(ax: Axes, choice: Choice, parameter: str) -> None:
 
     marks: list[tuple[str, str, int, Any]] = [
         ("*", "best", 11, "full"),
-        ("o", "not told from the best", 9, "none"),
+        ("o", "tied with the best", 9, "none"),
         ("o", "median over seeds", 5, "full"),
     ]
     if any(math.isinf(row.median) for row in choice.rows):
@@ -207,7 +224,10 @@ def _legend(ax: Axes, choice: Choice, parameter: str) -> None:
 
 
 def tuning(result: TuningResult, ax: Axes) -> None:
-    """Plot the rank of each setting on each rung, best on top, with the chosen setting highlighted."""
+    """Plot the rank of each setting on each rung, best on top.
+
+    The chosen setting is highlighted.
+    """
     ranks: dict[str, list[tuple[int, int]]] = {}
     for rung in result.rungs:
         for rank, name in enumerate(rung.ranked, start=1):

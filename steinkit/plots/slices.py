@@ -1,7 +1,7 @@
 """Figures of a sliced graph Stein discrepancy, and of moments.
 
-The test function h of a slice depends on the score, and so on all coordinates of a draw: plotted against one coordinate
-it is a cloud. The figure shows its mean in bins of equal weight.
+The test function h of a slice depends on the score, and therefore on all coordinates of a draw. A plot of h against one
+coordinate is a cloud of points, so the figure adds its mean in bins of equal weight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DRAWS_PER_BIN, _BINS = 20, (4, 24)
-_MOST_MARKS = 2000  # draws; more would only cover each other
+_MOST_MARKS = 2000  # draws; more marks would overlap
 
 
 @in_style
@@ -33,17 +33,17 @@ def slice_function(
     reference: Standard = None,
     legend: bool = True,
 ) -> Axes:
-    """Plot the test function h of a slice against its coordinate, with the mean of h, and the flow phi.
+    """Plot the test function h of a slice, its mean, and the flow phi.
 
-    The mean of h varies in exact samples, too. Areas mark only bins that carry the excess over exact samples, by the
-    rule of `steinkit.plots.draws`: orange where there are too many draws, hatched blue where there are too few.
+    The mean of h also varies in exact samples. Areas mark only the bins that carry the excess over exact samples, by
+    the rule of `steinkit.plots.draws`: orange for too many draws, hatched blue for too few.
 
     Parameters
     ----------
     result : SlicedSteinDiscrepancy
         Result of `steinkit.sliced_stein_discrepancy`.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
     direction : int, optional
         Number of the slice; by default the one that contributes most.
     reference : Reference or Verdict, optional
@@ -98,7 +98,10 @@ def slice_function(
 
 
 def _raw(result: SlicedSteinDiscrepancy, number: int, u: Floats) -> Any:
-    """Convert positions along a coordinate to the units of the draws; other directions keep standard units."""
+    """Convert positions along a coordinate to the units of the draws.
+
+    Other directions keep standard units.
+    """
     involved = np.flatnonzero(result.slices[number].direction)
     if len(involved) > 1:
         return u
@@ -128,7 +131,9 @@ _LARGE = 3.0  # standard errors
 
 @in_style
 def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot a matrix of all moments, in standard errors from their values under the target.
+    """Plot a matrix of all moments in standard errors.
+
+    Values are differences from the moments of the target.
 
     Each row is a coordinate: its location and spread, and then its dependence on the coordinates above it. Red is too
     high, too wide, or a correlation above that of the target; blue is the opposite.
@@ -138,7 +143,7 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
     result : MomentSteinDiscrepancy
         Result of `steinkit.moment_stein_discrepancy`.
     ax : matplotlib Axes, optional
-        Axes to draw on; by default those of a new pyplot figure.
+        Axes to draw on. By default, a new pyplot figure is created.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""Reports: one page of HTML that says what was found, shows it, and says how to find it again."""
+"""Reports of results as HTML pages."""

@@ -1,7 +1,9 @@
-"""Report pages and notebook displays: one template renders the statements, figures and tables of results.
+"""Report pages and notebook displays.
 
-A page is one file of HTML and CSS. It needs no network and runs no script; its content security policy forbids both.
-The same results give the same bytes.
+One template renders the statements, figures and tables of results.
+
+A page is one file of HTML and CSS without scripts. Its content security policy forbids scripts and network access. The
+same results give the same bytes.
 """
 
 from __future__ import annotations
@@ -51,13 +53,15 @@ def write_report(
     title: str | None = None,
     target: Target | str | None = None,
 ) -> None:
-    """Write an HTML page with the statements, figures and tables of results, and how to reproduce them.
+    """Write an HTML page about results.
+
+    It contains their statements, figures and tables, and the information needed to reproduce them.
 
     Parameters
     ----------
     sources : path or result, or sequence of these
         Results; JSON files of `Result.save` or of ``-o`` of a command, with their .npz files; or the file of a sweep or
-        tuning. The headline of the first one is that of the page.
+        tuning. The page has the headline of the first result.
     path : path
         File to write; "-" for standard output.
     title : str, optional
@@ -136,7 +140,10 @@ def _part(source: Source, target: Target | str | None) -> Part:
 
 
 def _target_of(result: Result, target: Target | str | None) -> Target | None:
-    """Return the target for figures of the draws; the user's own code only if it was passed."""
+    """Return the target for figures of the draws.
+
+    The user's own code is run only if it was passed.
+    """
     sample, origin = getattr(result, "sample", None), result.origin
     if sample is None or isinstance(target, Target):
         return target if isinstance(target, Target) else None
@@ -199,7 +206,10 @@ def _drawing(figure: Figure) -> Drawing:
 
 
 def _column_classes(table: Table) -> list[str]:
-    """Return a class per column: "number" for right alignment, "long" for text that may be wrapped."""
+    """Return a CSS class per column.
+
+    The class is "number" for right alignment, or "long" for text that may be wrapped.
+    """
     classes = [""]  # names of the rows
     for column in range(1, len(table.columns)):
         cells = [row[column] for row in table.rows if row[column]]

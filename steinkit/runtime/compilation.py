@@ -1,4 +1,4 @@
-"""Compiled kernels: cached on disk by Numba, announced during compilation, or run as plain Python instead.
+"""Compiled kernels: caching, announcement, and plain Python as a fallback.
 
 Numba stores machine code in the folder NUMBA_CACHE_DIR, else in ``__pycache__`` of the module if that can be written,
 else in the user's cache folder. It compiles a kernel again if the file of the kernel changed.
@@ -7,7 +7,7 @@ else in the user's cache folder. It compiles a kernel again if the file of the k
 work. Inside a block of `small_work`, Python therefore runs kernels without machine code in this process or on disk: the
 source itself, or a twin on whole arrays. Results are bit-for-bit identical, because compiled kernels neither reorder
 nor fuse operations. A process runs plain Python for `_MOST_SECONDS` in all, as estimated by the callers, and compiles
-afterwards. `compile_from_now_on` ends this mode at once.
+afterwards. `compile_from_now_on` ends this mode immediately.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def compile_from_now_on() -> None:
     _left["seconds"] = 0.0
 
 
-_MESSAGE = "steinkit: compiling numerical kernels (once on this machine; takes up to a minute, then they are cached)"
+_MESSAGE = "steinkit: compiling numerical kernels, which are then cached (once per machine; up to a minute)"
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)
 _announced: list[bool] = []

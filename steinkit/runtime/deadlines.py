@@ -1,4 +1,4 @@
-"""Deadlines, interrupts and threads: long computations end at a time limit or at control-C.
+"""Deadlines, interrupts and threads of long computations.
 
 `time_limit` sets a deadline for a call and all calls inside it; the earliest deadline counts. Three mechanisms observe
 it:
@@ -7,8 +7,8 @@ it:
 * compiled code reads `StopSignal.flag`, an array of one bool, and returns unfinished;
 * a solver of another library receives `seconds_left`.
 
-A single call of a user's function, of LAPACK or of a compiler cannot be ended. `interruptible` abandons such work one
-second plus a fifth of the time limit after the deadline, or at the deadline if the work cannot observe it.
+A single call of a user's function, of LAPACK or of a compiler cannot be interrupted. `interruptible` abandons such work
+one second plus a fifth of the time limit after the deadline, or at the deadline if the work cannot observe it.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class StopSignal(Event):
         self.flag[0] = True
 
     def require(self, doing: str) -> None:
-        """Raise an error if the work was stopped, so that its result is incomplete.
+        """Raise an error if the work was stopped before it was complete.
 
         Raises
         ------
@@ -203,7 +203,7 @@ def thread_count(n_jobs: int) -> int:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
     if n_jobs == 1:
         return 1
-    import joblib  # its import takes as long as the score of a small sample
+    import joblib  # imported here, because the import takes as long as the score of a small sample
 
     processors = int(joblib.cpu_count())
     return min(n_jobs, processors) if n_jobs > 0 else max(1, processors + 1 + n_jobs)
@@ -265,7 +265,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     thread, outcome = _start(work)
     try:
         wait([outcome], min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
-    except BaseException as error:  # from a signal handler: control-C, or a timeout of the user's
+    except BaseException as error:  # from a signal handler: control-C, or a timeout set by the user
         interrupted.set()
         thread.join(_PATIENCE)
         if isinstance(error, KeyboardInterrupt) and thread.is_alive():

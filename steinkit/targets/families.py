@@ -62,7 +62,7 @@ def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Fl
 
 
 class Normal(Family):
-    """Normal distribution on R^d; covariance: a variance, the variances, or a matrix.
+    """Normal distribution on R^d with a variance, variances or a covariance matrix.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Normal(Family):
 
 
 class GaussianMixture(Family):
-    """Mixture of k normal distributions on R^d; sd: one standard deviation for all.
+    """Mixture of k normal distributions on R^d; sd is common to all components.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def _component_scatters(spread: Floats, k: int, d: int) -> list[Scatter]:
 
 
 class StudentT(Family):
-    """Multivariate Student t distribution on R^d; scale_matrix: squared scales.
+    """Multivariate Student t distribution on R^d; scale_matrix has squared scales.
 
     Parameters
     ----------

@@ -208,7 +208,10 @@ def as_positive(value: ArrayLike, what: str) -> Floats:
 
 
 def as_prior_variance(value: ArrayLike) -> Floats:
-    """Convert to an array of positive, possibly infinite numbers, or raise UsageError."""
+    """Convert to an array of positive numbers, or raise UsageError.
+
+    Infinity is allowed.
+    """
     array = as_numbers(value, "prior_variance")
     if not (array > 0.0).all():
         raise UsageError(f"`prior_variance` must be positive; got {show(array)}")

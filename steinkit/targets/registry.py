@@ -262,7 +262,7 @@ _OF_DATA = {
         "LassoRegression",
         _regression,
         ("data", "response", "intercept", "precision", "prior_rate", "temperature", "size", "data_seed"),
-        "Posterior of an L1-regularised regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
+        "Posterior of an L1-regularized regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
         _TABLE,
     ),
     "gaussian-mean": _Entry(

@@ -1,4 +1,6 @@
-"""Certified Stein discrepancies: measure the quality of a sample, its bias included.
+"""Stein discrepancies that measure the quality and the bias of samples.
+
+All discrepancies with a bracket are certified: the bracket is proved to contain the value.
 
 Public names are imported on first use, which keeps ``import steinkit`` fast. ``__init__.pyi`` lists them with their
 modules.

@@ -5,7 +5,10 @@ from typing import NoReturn
 
 
 def run() -> NoReturn:
-    """Run the command line. Control-C ends the process without a traceback while modules are imported."""
+    """Run the command line.
+
+    While modules are imported, Control-C ends the process without a traceback.
+    """
     handles = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if handles:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -42,24 +42,24 @@ def require_type(wanted: type | tuple[type, ...], expected: str, **values: objec
 
 
 def require_flags(**values: object) -> None:
-    """Require arguments to be True or False; UsageError."""
+    """Raise UsageError unless the arguments are True or False."""
     require_type((bool, np.bool_), "True or False", **values)
 
 
 def require_mappings(**values: object) -> None:
-    """Require arguments to be mappings or None; UsageError."""
+    """Raise UsageError unless the arguments are mappings or None."""
     require_type((Mapping, types.NoneType), "a mapping or None", **values)
 
 
 def require_functions(*, optional: bool = False, **values: object) -> None:
-    """Require arguments to be callable, or None if optional; UsageError."""
+    """Raise UsageError unless the arguments are callable, or None if optional."""
     for name, value in values.items():
         if not callable(value) and not (optional and value is None):
             require_type((), "a function", **{name: value})
 
 
 def require_lists(**values: object) -> None:
-    """Require arguments to be sequences other than text, or None; UsageError."""
+    """Raise UsageError unless the arguments are None or sequences, but not text."""
     for name, value in values.items():
         wanted = () if isinstance(value, str | bytes) else (Sequence, np.ndarray, types.NoneType)
         require_type(wanted, "a list or None", **{name: value})
@@ -151,24 +151,24 @@ def require_range(values: ArrayLike, what: str) -> None:
 
 
 def whole(value: Any, name: str, least: int) -> int:
-    """Return an argument as an int of at least ``least``; UsageError."""
+    """Return an argument as an int of at least ``least``, or raise UsageError."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_) or value < least:
         raise UsageError(f"{name} must be a whole number of at least {least}; got {_SHOWN.repr(value)}")
     return int(value)
 
 
 def positive(value: Any, name: str) -> float:
-    """Return an argument as a positive finite float; UsageError."""
+    """Return an argument as a positive finite float, or raise UsageError."""
     return number(value, name, lambda x: 0.0 < x < np.inf, "positive and finite")
 
 
 def share(value: Any, name: str) -> float:
-    """Return an argument as a float in [0, 1]; UsageError."""
+    """Return an argument as a float in [0, 1], or raise UsageError."""
     return number(value, name, lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
 
 
 def number(value: Any, name: str, allowed: Callable[[float], bool], expected: str) -> float:
-    """Return an argument as a float that is allowed; UsageError."""
+    """Return an argument as a float that is allowed, or raise UsageError."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     try:

@@ -1,4 +1,4 @@
-"""Integrated autocorrelation times of chains, and tail probabilities of statistics of chains.
+"""Autocorrelation times of chains, and tail probabilities of statistics.
 
 The variance of a mean over n draws with autocorrelations rho_t is that of n / tau independent draws, where
 tau = 1 + 2 sum_t rho_t. Geyer's initial monotone sequence truncates the sum: for a reversible chain the sums of
@@ -9,24 +9,25 @@ positive, and each is replaced by the smallest one so far:
 
 Lags stay within chains. Deviations are from the mean of all chains, so chains that disagree have large times.
 
-**Slow mixing below the noise.** A chain that rarely moves between two regions, and mixes fast within each, has
-functions that differ little between the regions. If a fraction f of the variance is between them, the autocorrelation
-is about f at all lags up to the time tau of the moves, and the function's own time is 1 + f tau. If f is below the
-noise of an autocorrelation, n^-1/2 for n draws, Geyer's sequence stops at once with a time of 1. For f = .03, tau = 200
-and n = 1000 the standard error of the mean is then 2.6 times too small, and exact chains are rejected.
+**Slow mixing below the noise.** Consider a chain that rarely moves between two regions and mixes fast within each, and
+a function that differs little between the regions. If a fraction f of its variance is between them, its
+autocorrelation is about f at all lags up to the time tau between moves, and its autocorrelation time is 1 + f tau. If f
+is below the noise of an autocorrelation, n^-1/2 for n draws, Geyer's sequence stops immediately with a time of 1. For
+f = .03, tau = 200 and n = 1000, the standard error of the mean is then 2.6 times too small, and exact chains are
+rejected.
 
-The means of L neighbors in a chain reveal it: they keep 1/L of the variance of noise and all of the variance of slow
-changes. The time is therefore computed again from means of batches of 2, 4, 8, ... draws, down to sixteen batches,
-wherever neighboring means are clearly correlated (von Neumann's test):
+Means of batches of L neighbors in a chain reveal slow mixing: they keep 1/L of the variance of the noise and all of the
+variance between regions. The time is therefore computed again from means of batches of 2, 4, 8, ... draws, down to
+sixteen batches, wherever neighboring means are clearly correlated (von Neumann's test):
 
     tau = L var(batch means) / var(function) * tau(batch means).
 
-Means are centered at those of their chains: a difference between chains, one of which may be biased, is not a slow
-change. The duration of a change is L tau(batch means), without the ratio of variances, because batch means are free of
-the noise. This estimate is too long rather than too short, by up to L. `slowest_change` applies it to functions that
+Batch means are centered at the means of their chains, because a difference between chains may be due to a biased chain
+and not to slow mixing. The time between moves is L tau(batch means), without the ratio of variances, because batch
+means are free of the noise. This estimate may be up to L too long. `slowest_change` applies it to functions that
 distinguish regions: coordinates z_j, squares and products sgn(z_i z_j) |z_i z_j|^(1/2) (in more than a hundred
-dimensions those of the most correlated pairs), and the logarithms of the norms of draw and score. All have light tails,
-so that no few draws dominate them.
+dimensions those of the most correlated pairs), and the logarithms of the norms of draw and score. All of them have
+light tails, so a few draws cannot dominate them.
 
 References
 ----------
@@ -48,7 +49,7 @@ from steinkit.sample import Floats, Integers
 _DIRECT_PAIRS = 32  # pairs of lags summed directly, before a Fourier transform is used
 _FEWEST_BATCHES = 16
 _CLEAR = 2.5  # standard errors of a significant correlation of batch means
-_CHANCE = 3e-4  # probability of a false slow change, for each length of batches
+_CHANCE = 3e-4  # probability of a false detection of slow mixing, for each length of batches
 _NEAR = 0.03  # added to norms over sqrt(d), which bounds their logarithms from below
 _ROUNDING = 1e-12  # relative changes below this are rounding errors
 _FUNCTIONS = 64  # largest number of functions processed together
@@ -128,7 +129,7 @@ def initial_monotone_sum(correlation: Floats) -> float:
 
 
 def long_run_times(deviations: Floats, chains: Chains) -> Floats:
-    """Return autocorrelation times that include slow changes below the noise.
+    """Return autocorrelation times that include slow mixing below the noise.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def long_run_times(deviations: Floats, chains: Chains) -> Floats:
 
 
 def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
-    """Return the duration of the slowest change in the chains, in draws.
+    """Return the autocorrelation time of the slowest mixing direction, in draws.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
     Returns
     -------
     float
-        1 if there is no significant slow change.
+        1 if no slow mixing is significant.
     """
     from scipy.special import ndtri
 
@@ -223,7 +224,7 @@ def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats
     first, second = _pairs(z)
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
     others = np.concatenate([z, [_log_norm(z), _log_norm(scores.T)]])
-    for rows in blocks(len(first), width, "slow changes were sought"):
+    for rows in blocks(len(first), width, "slow mixing directions were sought"):
         yield np.concatenate([others, roots[first[rows]] * roots[second[rows]]])
         others = others[:0]
 

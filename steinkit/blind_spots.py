@@ -1,6 +1,8 @@
-"""Cautions about samples on which tests in the draws' own units have little power.
+"""Cautions about samples on which the tests have little power.
 
-There are three cases: modes far apart, one draw that determines the unit, and fewer draws than parameters.
+The tests use the units of the draws.
+
+There are three cases: modes that are far apart, one draw that determines the unit, and fewer draws than parameters.
 
 If modes are far apart, the standard deviation of the draws is the distance between them, and errors within a mode
 appear small. With groups of draws at a distance D, each with standard deviation 1, the unit is about D / 2 or more, so
@@ -61,7 +63,7 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
     if found:
         yield Caution(
             f"the draws form groups far apart in {', '.join(found)}: the standard deviation is that multiple of the "
-            "length on which the density varies, so tests hardly detect errors within a group; test each group "
+            "length scale of the density, so tests have little power to detect errors within a group; test each group "
             "separately, or pass units= with the standard deviations within a group"
         )
 

@@ -17,7 +17,8 @@ limits the ESS of antithetic chains. R-hat is :math:`\sqrt{(m - 1) / m + B / W}`
 Bulk ESS and R-hat are those of the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank among
 the N draws of all half chains, so they are defined for infinite variances. R-hat is also computed for distances from
 the median, which detects chains that differ in spread only, and the larger value is reported. Tail ESS is the smaller
-one of the indicators of the 5 % and 95 % quantiles. The error of the mean is sd / sqrt(ESS), with the ESS of the draws.
+of the ESS of the indicators of the 5 % and 95 % quantiles. The error of the mean is sd / sqrt(ESS), with the ESS of the
+draws.
 
 These diagnostics cannot detect bias. They describe the distribution to which the chains converge; a sampler that
 converges quickly to a wrong one has a large ESS and an R-hat of 1.
@@ -207,10 +208,10 @@ class ChainDiagnostics(Measurement):
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """Return the smallest ESS, its limits, and facts about the chains."""
         question = f"What is its {self.title}?"
-        worst = f"The {self.title} is {compact(self.value)}, that of the worst parameter."
-        facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the one before"]
-        facts += [] if self.cost_per_draw is None else [f"a draw cost {compact(self.cost_per_draw)}"]
-        moves = f"In these chains {', and '.join(facts)}."
+        worst = f"The {self.title} of the worst parameter is {compact(self.value)}."
+        facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the previous draw"]
+        facts += [] if self.cost_per_draw is None else [f"the cost per draw is {compact(self.cost_per_draw)}"]
+        moves = f"In these chains, {', and '.join(facts)}."
         return (
             Statement("number", question, worst),
             Statement("limits", question, _MEANING, continues=True),

@@ -1,4 +1,4 @@
-"""Compare several samples with one target: measure and judge each, and rank them by certified brackets."""
+"""Comparison and ranking of several samples of one target."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def compare(
 ) -> Comparison:
     """Judge and measure several samples, and rank them by their certified brackets.
 
-    A sample that cannot be measured is reported with the reason. Samples of different sizes are compared with a
-    warning: a discrepancy decreases as draws are added, so a better sampler with fewer draws can rank lower.
+    A sample that cannot be measured is reported with the reason. A warning is issued if the samples have different
+    sizes: a discrepancy decreases as draws are added, so a better sampler with fewer draws can rank lower.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def compare(
         Names from `steinkit.measures.measure_names`. By default "graph" up to two dimensions or with a diffusion
         operator, and "sliced" otherwise.
     verdict : bool
-        True to judge every sample as `steinkit.verdict` does: the best of the samples may be biased, too.
+        True to judge every sample as `steinkit.verdict` does, because the best sample may be biased.
     matters : float, optional
         Smallest bias that matters; see `steinkit.verdict`.
     looks : int
@@ -118,7 +118,7 @@ def compare(
     if reference:
         require_sampler(target, shared)
         if run is not None:
-            raise UsageError("`reference` and `reference_draws` exclude each other; omit one of the two")
+            raise UsageError("`reference` and `reference_draws` are mutually exclusive; omit one of them")
     notes: tuple[str, ...] = ()
     with time_limit(shared.get("max_seconds")):
         if any(has_units):

@@ -1,4 +1,4 @@
-"""Result of a comparison: the samples with their verdicts and measures, the ranking, and its report."""
+"""Result of a comparison of samples, and its report."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _LEFT = (
     "sample",
     "worst coordinate",
     "verdict",
-    "what is wrong",
+    "main finding",
     "quantity",
     "proved between",
     "found between",
 )
 _UNKNOWN = (
-    "No exact samples were measured for comparison: the ranking shows which sample is better, not whether any is good."
+    "The ranking is relative: no exact samples were measured for comparison, so the best sample may still be poor."
 )
 
 

@@ -1,4 +1,6 @@
-"""A posterior's terms as compiled functions, for samplers that run whole chains in compiled code.
+"""Compiled terms of a posterior.
+
+Samplers that run whole chains in compiled code call them.
 
 The functions are called by address (see `steinkit.runtime.function_pointers`), with a batch of data at a time:
 

@@ -1,4 +1,4 @@
-r"""A measure of sample quality against the number of draws, and the rate at which it decreases.
+r"""Convergence curves: a measure against the number of draws, and its rate.
 
 The curve of a sample x_1, x_2, ... is the measure :math:`m_n` of its first n draws, over a grid of n. The rate r is the
 slope of the least-squares line
@@ -7,9 +7,9 @@ slope of the least-squares line
 
 over the tail of the grid. Independent draws have r near -1/2. The curve of a biased sampler levels out at the bias, so
 r tends to 0. Given several replicates of a sampler, the curve and the line are those of the medians over replicates.
-The interval of the rate is the percentile interval of a bootstrap over replicates. One sample has none: its points
-share draws, so the interval of the regression, which assumes independent points, would not describe the variation
-between runs of the sampler.
+The interval of the rate is the percentile interval of a bootstrap over replicates. There is no interval for a single
+sample. The points of its curve share draws, and the interval of the regression assumes independent points, so it would
+not describe the variation between runs of the sampler.
 
 References
 ----------
@@ -63,10 +63,12 @@ _BOOTSTRAP = 2000  # resamples
 _BLOCK = 1 << 21  # values of resamples in memory
 _LEVEL = 0.95
 _LEVELS_OUT = (
-    "Independent draws have a power near -0.5. A curve that levels out shows a bias that more draws do not remove; a "
-    "decreasing curve does not exclude one."
+    "Independent draws have r near -0.5. A curve that levels out indicates a bias that more draws do not remove. A "
+    "decreasing curve does not exclude a bias."
 )
-_GROWS = "An effective size that grows in proportion to the draws (power 1) shows good mixing, not the correct target."
+_GROWS = (
+    "An effective size in proportion to n (r near 1) shows good mixing. It does not show that the target is correct."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,18 +163,17 @@ class Curve(Rate, Result):
         if math.isnan(self.rate):
             return f"{title}: no rate could be fitted"
         trend = "decreases" if self.rate < 0.0 else "increases"
-        return f"{title} {trend} as the draws to the power {self._rate}"
+        return f"{title} {trend} as n^r with r = {self._rate}"
 
     def statements(self) -> tuple[Statement, ...]:
         """State the rate, its interval and its limits."""
         limits, is_distance = "What does this not prove?", find_measure(self.measure).smaller_is_better
-        number = (
-            f"Over the last {int(self.tail.sum())} points the measure changes as the draws to the power {self._rate}"
-        )
+        points = int(self.tail.sum())
+        number = f"Over the last {points} points, the measure of n draws is proportional to n^r with r = {self._rate}"
         if math.isnan(self.rate):
             number = "No rate could be fitted"
         elif not math.isnan(self.rate_interval[0]):
-            number += ": a 95% bootstrap interval over the samples"
+            number += " (95% bootstrap interval over the samples)"
         return (
             Statement("number", "What is the rate?", f"{number}."),
             Statement("limits", limits, _LEVELS_OUT if is_distance else _GROWS),
@@ -180,7 +181,10 @@ class Curve(Rate, Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """List the measure at each size, with its bracket and the interval over replicates."""
+        """List the measure at each size, with brackets and intervals.
+
+        Intervals are over the replicates.
+        """
         measure = find_measure(self.measure)
         columns = {
             "draws": [f"{each:g}" for each in self.n],
@@ -324,7 +328,9 @@ def curve(
                 with shares.one():
                     found = take_measure(measure, first_draws(samples[r], grid[k]), target, shared)
                 brackets[:, r, k] = found.value, found.lower, found.upper
-                for note in found.warnings:  # of warnings that differ only in numbers, keep that of the largest size
+                for (
+                    note
+                ) in found.warnings:  # of warnings that differ only in numbers, keep the one for the largest size
                     kinds[re.sub(r"\d[\d.e+-]*", "#", note)] = about(f"n = {grid[k]:g}", note)
             except SolverError as error:
                 brackets[1:, r, k] = error.lower, error.upper
@@ -341,7 +347,7 @@ def curve(
     if len(samples) > 1 and coverage < _LEVEL:
         notes.append(
             f"{len(samples)} samples are too few for a {_LEVEL:.0%} interval: the range of their values contains the "
-            f"median with probability {coverage:.0%} only"
+            f"median with a probability of only {coverage:.0%}"
         )
     return Curve(
         **vars(fitted),
@@ -357,7 +363,9 @@ def curve(
 
 
 def first_draws(sample: Sample, n: float) -> Sample:
-    """Return the first n draws; of K chains the first n/K of each, and one more of the first chains if needed.
+    """Return the first n draws of a sample.
+
+    For K chains these are the first n/K draws of each, and one more of the first chains if K does not divide n.
 
     Raises
     ------
@@ -427,7 +435,10 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
 
 
 def medians(values: Floats) -> Floats:
-    """Return medians over the last axis but one, the replicates, without missing values."""
+    """Return medians over the replicates, the last axis but one.
+
+    Missing values are ignored.
+    """
     if not np.isnan(values).any():
         return np.asarray(np.median(values, axis=-2))  # many times faster than nanmedian
     with python_warnings.catch_warnings():
@@ -443,14 +454,20 @@ def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
 
 
 def between(values: Floats, quantiles: tuple[float, float]) -> Floats:
-    """Return two quantiles along the first axis, without missing values, shape (2, ...)."""
+    """Return two quantiles along the first axis, shape (2, ...).
+
+    Missing values are ignored.
+    """
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", RuntimeWarning)  # all values of a point may be missing
         return np.asarray(np.nanquantile(values, quantiles, axis=0))
 
 
 def _slope(values: Floats, against: Floats, tail: Flags) -> tuple[float, Flags]:
-    """Return the slope of the line through the points of the tail that have logarithms, and these points."""
+    """Return the slope of the fitted line, and the points of the fit.
+
+    These are the points of the tail that have logarithms.
+    """
     fitted = np.asarray(tail & (np.nan_to_num(values) > 0.0) & (against > 0.0))
     x, y = np.log(against[fitted]), np.log(values[fitted])
     if len(np.unique(x)) < _FEWEST:

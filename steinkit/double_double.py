@@ -1,9 +1,11 @@
-"""Arithmetic of double-doubles: unevaluated sums of two doubles, high and low, accurate to about 2^-104.
+"""Arithmetic of double-doubles, accurate to about 2^-104.
+
+A double-double is an unevaluated sum of two doubles, high and low.
 
 Sums and products of doubles are split into the rounded result and its exact rounding error [1]_. Proofs use this form
-for the weights of a sample, which are quotients, and for their products with scores: rounded to doubles, they would be
-those of another sample. Errors are relative to the sizes of the terms, which must not overflow or underflow. Underflow
-adds an error of less than `UNDERFLOW`.
+for the weights of a sample, which are quotients, and for their products with scores. Weights rounded to doubles would
+belong to a different sample. Errors are relative to the sizes of the terms, which must not overflow or underflow.
+Underflow adds an error of less than `UNDERFLOW`.
 
 References
 ----------

@@ -1,7 +1,9 @@
-"""The draws of a scored sample in the order of their chains, for tests and standard errors.
+"""Draws of a scored sample in the order of their chains.
 
-**Cross-fitting.** Quantities learned on one half of the draws are used on the other half, so that no test finds its own
-noise. The halves are contiguous within every chain: only draws near the cut are dependent.
+Tests and standard errors use this order.
+
+**Cross-fitting.** Quantities learned on one half of the draws are used on the other half, because a test on the same
+half would detect its own noise. The halves are contiguous within every chain, so only draws near the cut are dependent.
 
 The variance of the mean of f over draws with weights p_i is that of the sum of p_i (f_i - mean). The autocorrelation
 times of weighted draws are therefore those of the products n p_i (f_i - mean), relative to their variance for
@@ -12,8 +14,8 @@ order in time and are permuted at random:
   is treated as the point that leaves when the volume has been reduced k times by about the factor exp(-1 / N). The
   logarithm of each factor has the error 1 / N and moves all later weights, which adds N^-2 sum_k (sum_(i >= k) p_i
   dev_i)^2 to the variance of a mean. The likelihood rises from row to row, so weights fall by at most 1 / N per row.
-- Points that reappear after others, as after resampling. Each becomes one draw with the weight of all its repeats, so
-  that Kish's size accounts for the loss. A rejection repeats the previous draw and is not affected.
+- Points that reappear after others, as after resampling. Each point becomes one draw with the weight of all of its
+  repeats, and Kish's size then accounts for the loss. A rejection repeats the previous draw and is not affected.
 
 Rounded values coincide by chance. Their expected number follows from the unit of rounding and is subtracted.
 """

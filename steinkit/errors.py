@@ -1,7 +1,7 @@
 """Errors, warnings and cautions, and the display of text from outside.
 
 A message states the value received, the values allowed and the remedy. The command line exits with the `exit_code` of
-the error's class: 2 for wrong usage, 3 for bad input, 4 without a certified answer and 70 for a defect of steinkit.
+the error's class: 2 for invalid usage, 3 for invalid input, 4 without a certified result and 70 for a bug in steinkit.
 
 Names from files may contain control characters, which could move the cursor or begin a line of their own. They are
 shown as escapes.
@@ -212,15 +212,15 @@ class TimeLimitError(SolverError):
 class CrossedBracketError(SteinkitError, RuntimeError):
     """A lower bound exceeds an upper bound, so one of the two proofs is wrong.
 
-    This is a defect of steinkit. The class does not derive from `SolverError`, because code that continues without an
-    answer must not ignore it.
+    This is a bug in steinkit. The class does not derive from `SolverError`, because code that continues without a
+    result must not ignore it.
 
     Attributes
     ----------
     lower, upper : float
-        The contradicting bounds.
+        The contradictory bounds.
     evidence : dict
-        Arrays from which the bounds were computed.
+        Arrays that the bounds were computed from.
     instance : str or None
         File written by `keep`.
 
@@ -245,8 +245,8 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         """Return the message, with instructions for a report."""
         where = "the instance could not be saved" if self.instance is None else f"attach {self.instance}"
         return _shown(
-            f"no answer: the lower bound {self.lower!r} exceeds the upper bound {self.upper!r}. This is a defect of "
-            f"steinkit, not of the sample; please report it ({where}, an NPZ file that contains the draws)"
+            f"no answer: the lower bound {self.lower!r} exceeds the upper bound {self.upper!r}. This is a bug in "
+            f"steinkit, not a problem of the sample; please report it ({where}, an NPZ file that contains the draws)"
         )
 
     def keep(self, **arrays: Any) -> None:
@@ -390,7 +390,7 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def require_known(given: Iterable[str], known: Collection[str], what: str, which: str) -> None:
-    """Require names to be among the known ones; UsageError.
+    """Raise UsageError unless all names are known.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def shortened(text: str, most: int = 40) -> str:
 
 
 def imported(module: str, package: str, extra: str) -> Any:
-    """Import a module of an optional package; MissingDependencyError."""
+    """Import a module of an optional package, or raise MissingDependencyError."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

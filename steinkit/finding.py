@@ -35,7 +35,7 @@ class Finding:
     Attributes
     ----------
     kind : Kind
-        A conditional location or scale is that of one parameter given the distance of another from its median.
+        A conditional location or scale concerns one parameter, given the distance of another one from its median.
     parameters : tuple of str
         One parameter; the pair of a dependence; for a conditional location or scale the biased parameter and then the
         one in the condition; those with the largest loadings on a principal axis; or all.
@@ -58,7 +58,7 @@ class Finding:
         Test that reported it: "moments", "bounded", "sliced" or "invariance". The invariance test concerns the marginal
         distribution of a parameter, the others its distribution given the other parameters.
     explained_by : tuple of str
-        Parameters with a shift that explains this finding, so that it is not a separate problem.
+        Parameters with a shift that explains this finding. The finding is then not a separate problem.
 
     Examples
     --------

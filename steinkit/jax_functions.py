@@ -1,4 +1,6 @@
-"""JAX functions of a vector or a pytree as functions of an (n, d) array in double precision.
+"""Vectorized functions in double precision from JAX functions.
+
+A function of a vector or a pytree becomes a function of an (n, d) array.
 
 A pytree of arrays corresponds to the vector of its leaves in JAX's order (a dict by sorted keys), each raveled in C
 order. JAX is imported on first use.
@@ -28,7 +30,7 @@ _MIXED = ("requires arguments to have the same dtypes", "verifier errors", "inco
 
 
 def jax_module() -> Any:
-    """Import JAX; MissingDependencyError."""
+    """Import JAX, or raise MissingDependencyError."""
     return imported("jax", "JAX", "jax")
 
 
@@ -65,8 +67,8 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
 def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..., Floats], ...]:
     """Return the vectorized forms of a likelihood term for `Posterior`.
 
-    Batches are padded with copies of their first row to a power of two, and so are states, so that few shapes are
-    compiled. Long batches are evaluated 8192 rows at a time. Sums over a batch depend on the shapes by rounding.
+    Batches are padded with copies of their first row to a power of two, and so are states. This limits the number of
+    compiled shapes. Long batches are evaluated 8192 rows at a time. Sums over a batch depend on the shapes by rounding.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Base classes of the results of measures, and the values of exact samples for comparison."""
+"""Base classes of the results of measures, and values of exact samples."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CERTIFIED_BETWEEN = "certified between"
 _DESCRIBED_COORDINATES = 3
 _SHOWN = 10  # rows of a table in a summary
 _LARGEST, _SMALLEST = "the largest", "the smallest"
-_NOISE = "Exact samples score as high, so the following may be sampling noise."
-_NOISE_UNKNOWN = "Scores of exact samples are not known, so the following may be sampling noise."
+_NOISE = "Exact samples reach values this high, so the following may be sampling noise."
+_NOISE_UNKNOWN = "The values of exact samples are not known, so the following may be sampling noise."
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ def terms_of(names: Sequence[str], lower: Sequence[float], upper: Sequence[float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reference(Brief):
-    """Discrepancies of exact samples: independent draws from the target, or blocks of a long run.
+    """Discrepancies of exact samples of a target.
+
+    The samples are independent draws from the target, or blocks of a long run.
 
     Attributes
     ----------
@@ -110,7 +112,10 @@ class Reference(Brief):
 
     @property
     def source(self) -> str:
-        """Number and kind of the samples: "5 independent samples", or "12 blocks of" a run."""
+        """Number and kind of the samples.
+
+        For example "5 independent samples", or "12 blocks of" a run.
+        """
         n = len(self.lower)
         return f"{count(n, 'block')} of {self.run}" if self.run else count(n, "independent sample")
 
@@ -151,7 +156,9 @@ class Reference(Brief):
         return "below" if upper < lowest else "within"
 
     def rank(self, lower: float, upper: float) -> str:
-        """Rank a bracket among those of the samples and itself, such as "the 2nd to 3rd smallest".
+        """Rank a bracket among those of the samples and itself.
+
+        An ambiguous rank is a range, such as "the 2nd to 3rd smallest".
 
         Parameters
         ----------
@@ -216,7 +223,7 @@ class Reference(Brief):
         chance = f"; by chance, one exact sample in {n + 1} is the largest" if rank == _LARGEST else ""
         times = f", {ratio(value / self.median)} times the median" if self.median > 0.0 else ""
         end = f"{chance}{caution if rank == _SMALLEST else ''}"
-        return f"{message} This sample is {rank} of all {n + 1}{times}{end}."
+        return f"{message} The value of this sample is {rank} of all {n + 1}{times}{end}."
 
 
 class Measurement(Result):
@@ -273,7 +280,7 @@ class Measurement(Result):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Contribution of each coordinate to the value, or its own value; empty if not known."""
+        """Contribution or own value of each coordinate; empty if not known."""
         return ()
 
     @property
@@ -293,7 +300,7 @@ class Measurement(Result):
         reference : Reference, optional
             Values of exact samples.
         is_biased : bool
-            True if a verdict rejects the sample, which rules chance out.
+            True if a verdict rejects the sample, which excludes chance as an explanation.
 
         Returns
         -------
@@ -302,7 +309,10 @@ class Measurement(Result):
         raise NotImplementedError
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the value by coordinate, with the ratio to exact samples if there is a reference."""
+        """List the value by coordinate.
+
+        If there is a reference, the table includes the ratio to exact samples.
+        """
         return ()
 
     def summary(self, reference: Reference | None = None) -> str:
@@ -324,7 +334,7 @@ class Measurement(Result):
 
     def _method(self, *, continues: bool = False) -> list[Statement]:
         """State the wall time."""
-        text = f"Seconds: {self._spent}."
+        text = f"Wall time in seconds: {self._spent}."
         return [Statement("method", "How was it computed?", text, continues)] if self._spent else []
 
     @property
@@ -352,19 +362,25 @@ class BracketResult(Measurement):
         return "proved"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the value, its proof, its rank among exact samples and its meaning; see `Measurement.statements`."""
+        """State the value, its proof, its rank and its meaning.
+
+        The rank is among exact samples. See `Measurement.statements`.
+        """
         title = self.full_title
         value, meaning = f"What is the {title}?", f"What does the {title} show?"
         number = f"The {title} is {self.shown}, {claimed(self.claims, self.lower, self.upper)}."
         found = [Statement("number", value, number)]
         if reference is not None:
-            found.append(Statement("comparison", value, self._beside(reference), continues=True))
+            found.append(Statement("comparison", value, self._comparison_with(reference), continues=True))
         found += [Statement("number", meaning, each, continues=True) for each in self._more()]
         found += [Statement("limits", meaning, self.meaning, continues=True)] if self.meaning else []
         return (*found, *self._method(continues=True))
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the total and the contribution of each coordinate, largest first, with brackets."""
+        """List the total and the contribution of each coordinate, with brackets.
+
+        The largest contribution is first.
+        """
         if not self.terms:
             return ()
         times = self._times(reference)
@@ -385,11 +401,14 @@ class BracketResult(Measurement):
         """Return sentences on the variant of the measure."""
         return []
 
-    def _beside(self, reference: Reference) -> str:
+    def _comparison_with(self, reference: Reference) -> str:
         return reference.report(self.value, self.lower, self.upper, self.smallest_is_no_proof)
 
     def _times(self, reference: Reference | None) -> list[float] | None:
-        """Divide each term, and then the total, by the medians of exact samples; None if these are not known."""
+        """Divide each term and the total by the medians of exact samples.
+
+        The total is the last entry. Returns None if the medians are not known.
+        """
         times = None if reference is None else reference.times([each.value for each in self.terms])
         if times is None or reference is None:
             return None
@@ -421,7 +440,7 @@ class BracketResult(Measurement):
         unclear : str
             Sentence used if the largest contributions have no hints.
         is_certain : bool
-            True if chance is ruled out.
+            True if chance is excluded as an explanation.
         """
         order = self._heaviest(reference)
         directions = [f"In {self.terms[j].name}, {hints[j]}." for j in order[:_DESCRIBED_COORDINATES] if hints[j]]

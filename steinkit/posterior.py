@@ -1,4 +1,4 @@
-"""Posteriors: targets with data, a log likelihood for each data point, and a prior.
+"""Posteriors: targets with data, likelihood terms, and a prior.
 
     log p(theta | data) = log_prior(theta) + sum over i of log_likelihood(theta, data point i) + constant
 
@@ -308,9 +308,9 @@ class Posterior(Target):
 
     @property
     def compiled_terms(self) -> CompiledTerms | None:
-        """Compiled terms, with which samplers run whole chains in compiled code, or None.
+        """Compiled terms, or None.
 
-        None if ``data`` or a function has been replaced.
+        Samplers use them to run whole chains in compiled code. None if ``data`` or a function has been replaced.
         """
         dim = self.dim or self._dim_of_use
         if self._compile is None or dim is None or not self._has_own_terms():
@@ -375,7 +375,7 @@ class Posterior(Target):
         """Add a likelihood term, summed over all data, to ``total`` in place."""
         width = sum(1 if array.ndim == 1 else max(1, array[0].size) for array in self.data)
         pairs = max(1, _BLOCK_FLOATS // width)  # pairs of a point and a data point in a block
-        # Blocks are large in both directions, somewhat larger in data, so that matrix products are fast.
+        # Matrix products are fast for blocks that are large in both directions, and somewhat larger in data.
         rows = pairs if many is None else min(self.size, pairs, math.isqrt(16 * pairs))
         begins = range(0, self.size, rows)
         is_long = len(begins) > 1
@@ -409,7 +409,7 @@ def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
     return arrays
 
 
-# Module-level functions, so that tempered posteriors can be pickled.
+# These functions are at module level because tempered posteriors must be picklable.
 
 
 def _divided(divisor: float, term: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
@@ -524,7 +524,7 @@ def batch_scores(
     inverse = inverse.ravel()  # NumPy 2.0 returns another shape
     still = np.flatnonzero((points == points[0]).all(axis=0))
     if len(still):
-        raise InputError(f"{sample.names[still[0]]} is the same in all draws; leave out constant parameters")
+        raise InputError(f"{sample.names[still[0]]} is the same in all draws; omit constant parameters")
     generator = generator_from(rng)
     if not isinstance(order, int | None) or order not in (None, 1, 2):
         raise UsageError(f"order must be 1 or 2; got {order!r}")
@@ -544,7 +544,9 @@ def batch_scores(
         scores[block] += posterior.size * left.mean(axis=1)
         noise += (posterior.size**2 / batch * left.var(axis=1, ddof=1)).sum(axis=0)
     if not np.isfinite(scores).all():
-        raise InputError("expected finite scores at all draws; are they all inside the support of the posterior?")
+        raise InputError(
+            "scores must be finite at all draws; check that all draws are inside the support of the posterior"
+        )
     share = noise / len(points) / np.maximum(scores[inverse].var(axis=0), np.finfo(float).tiny)
     worst = int(share.argmax())
     percent = f"{100.0 * min(share[worst], 1.0):.2g}%"

@@ -1,8 +1,8 @@
 """Base class of results, and the statements in their text.
 
 Statements become paragraphs on a terminal, and questions with answers on a page. The words "proved", "found" and "an
-estimate" are defined here only. Pages, figures and files are made by modules of higher layers, which this module does
-not import: the package names their functions once, with `serve_results_with`.
+estimate" are defined here only. Modules of higher layers make pages, figures and files. This module does not import
+them; the package registers their functions once, with `serve_results_with`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _served_by: dict[str, str] = {}
 
 
 def serve_results_with(**functions: str) -> None:
-    """Name the functions that serve results, as ``module:function``.
+    """Register the functions that serve results, as ``module:function``.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ class Statement:
     text : str
         Complete sentences.
     continues : bool
-        True if the text continues the paragraph, or the answer to the same question, of the statement before.
+        True if the text continues the paragraph or the answer of the previous statement.
     """
 
     kind: Literal["number", "comparison", "findings", "draws", "choice", "limits", "method"]
@@ -313,11 +313,11 @@ class Statement:
 def cautioned(warnings: Iterable[str]) -> tuple[Statement, ...]:
     """Return a statement of the cautions among warnings, if there are any."""
     found = [f"{each[0].upper()}{each[1:]}." for each in warnings if isinstance(each, Caution)]
-    return (Statement("limits", "Under what reservations?", " ".join(["Caution:", *found])),) if found else ()
+    return (Statement("limits", "Which cautions apply?", " ".join(["Caution:", *found])),) if found else ()
 
 
 def running_text(statements: Sequence[Statement]) -> str:
-    """Return statements as paragraphs, with each method on a line of its own."""
+    """Return statements as paragraphs, with each method on a separate line."""
     paragraphs: list[list[Statement]] = []
     for each in statements:
         if each.continues and paragraphs:
@@ -335,7 +335,7 @@ def running_text(statements: Sequence[Statement]) -> str:
 def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
     """Return questions with their answers.
 
-    Consecutive statements with one question are lines of its answer, unless one continues the line before.
+    Consecutive statements with the same question are lines of one answer. A statement may continue the previous line.
     """
     found: list[tuple[str, str]] = []
     for each in statements:

@@ -1,4 +1,4 @@
-"""Saved results: a JSON file with `Result.to_dict`, and an NPZ file with the arrays.
+"""Saved results: a JSON document and an NPZ file with the arrays.
 
 The NPZ file has the name of the JSON file with ``.npz`` added. Its entry "result" is a description of the result in
 JSON: the version of the schema, the SHA-256 of the JSON file, the type of every record and the names of the arrays.
@@ -116,13 +116,13 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     >>> sk.read_result(file).value == found.value
     True
     """
-    data, beside = read_bytes(path, binary=True), _archive_of(path)
-    if not beside.is_file():
+    data, arrays_path = read_bytes(path, binary=True), _archive_of(path)
+    if not arrays_path.is_file():
         raise InputError(
-            f"{path}: expected the file {beside.name} with the result's arrays in the same folder; write both with "
-            "Result.save, or with -o of the command"
+            f"{path}: expected the file {arrays_path.name} with the result's arrays in the same folder; write both "
+            "with Result.save, or with -o of the command"
         )
-    return unpacked_result(data, read_bytes(beside, binary=True), str(beside))
+    return unpacked_result(data, read_bytes(arrays_path, binary=True), str(arrays_path))
 
 
 def unpacked_result(data: bytes, archive: bytes, name: str) -> Result:

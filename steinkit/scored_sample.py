@@ -1,4 +1,4 @@
-"""The scored sample: distinct points with weights, scores, and the bounds of the support."""
+"""Scored samples: distinct points with weights, scores, and bounds."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class ScoredSample:
 
     @cached_property
     def draws(self) -> Draws:
-        """Draws with positive weight; InputError if there are fewer than eight."""
+        """Draws with positive weight, at least eight; InputError if there are fewer."""
         return Draws.of(self.given, self.points, self.scores)
 
     @cached_property
@@ -191,7 +191,7 @@ def _without_faint(sample: Sample) -> tuple[Sample, tuple[str, ...]]:
 
 
 def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> None:
-    """Require numbers in the range of certificates; InputError."""
+    """Raise InputError for numbers outside the range of certificates."""
     gaps = np.diff(np.sort(points, axis=0), axis=0)
     limits = np.empty(0) if bounds is None else bounds
     for values, what in ((points, "draws"), (gaps, "differences of draws"), (scores, "scores"), (limits, "bounds")):
@@ -206,20 +206,20 @@ def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | N
 
 
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
-    """Return the sample with separate weights and scores; UsageError."""
+    """Return the sample with the separate weights and scores, or raise UsageError."""
     columns: dict[str, Any] = {}
     for name, values in (("weights", weights), ("scores", scores)):
         if values is not None:
             require_unmasked(values, name)
             columns[name] = np.asarray(values)
     if weights is not None and sample.weights is not None:
-        raise UsageError("weights= was given, but the sample has weights; drop one of the two")
+        raise UsageError("weights= was given, but the sample has weights; omit one of them")
     if scores is not None and (target is not None or sample.scores is not None):
         other = "so was a target" if target is not None else "the sample has scores"
-        raise UsageError(f"scores= was given, but {other}; drop one of the two")
+        raise UsageError(f"scores= was given, but {other}; omit one of them")
     if target is None:
         if sample.scores is None and scores is None:
-            raise UsageError("expected a target, scores=, or a sample with scores; got none of them")
+            raise UsageError("expected a target, scores=, or a sample with scores; got a sample without scores")
         return sample.with_columns(**columns) if columns else sample
     require_names(sample, target)
     if sample.scores is not None:
@@ -229,13 +229,16 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
 
 
 def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:
-    """Return the bounds of the support, or None; InputError if a point lies outside."""
+    """Return the bounds of the support, or None.
+
+    Raises InputError if a point lies outside.
+    """
     own = None if target is None else target.bounds
     limits = own if bounds is None else as_bounds(bounds, points.dim)
     if limits is None:
         return None
     if own is not None and bounds is not None and not np.array_equal(own, limits):
-        raise UsageError("bounds= differs from the bounds of the target; drop one of the two")
+        raise UsageError("bounds= differs from the bounds of the target; omit one of them")
     if len(limits) != points.dim:
         raise InputError(f"the target has {len(limits)} parameters, the draws have {points.dim}")
     require_inside(points.points, limits, points.names, points.first)

@@ -1,4 +1,4 @@
-"""Targets: the distribution that a sample is meant to represent, given by its score.
+"""Targets: distributions that samples are meant to represent.
 
 A Stein discrepancy needs the score, grad log p, and the bounds of the support. With a log density the score can be
 checked, a sampler provides reference samples, and a cdf provides Wasserstein distances in one dimension.
@@ -32,7 +32,7 @@ Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]  # (off
 
 
 def as_functions(functions: Functions) -> Functions:
-    """Require a mapping of names to functions; UsageError."""
+    """Raise UsageError unless the argument is a mapping of names to functions."""
     if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
         raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
     require_printable(tuple(map(str, functions)))
@@ -74,7 +74,7 @@ class RaisedError(InputError):
 
 
 def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
-    """Call a function of the user and return its numbers; RaisedError."""
+    """Return the numbers of a function of the user, or raise RaisedError."""
     try:
         return real_numbers(call(), returned)
     except SteinkitError:
@@ -124,7 +124,7 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
             returned = True
         except RaisedError as error:
             if isinstance(error.__cause__, TimeoutError):
-                raise  # a timeout of the user's
+                raise  # a timeout set by the user
             raised += 1
             middle = rows.start + -(-count // 2)
             parts += [slice(rows.start, middle), slice(middle, rows.stop)] if count > 1 else []
@@ -139,7 +139,7 @@ def described(error: Exception) -> str:
     return f"{type(error).__name__}{place}: {error}"
 
 
-# Initial steps in units of a parameter's scale. SciPy's adaptation fails at once if a stencil leaves the support or
+# Initial steps in units of a parameter's scale. SciPy's adaptation fails immediately if a stencil leaves the support or
 # spans several modes; entries that did not converge start again with a smaller step.
 _STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
 _CONVERGED = 1e-6
@@ -516,7 +516,7 @@ class Target:
             raise InputError(
                 f"the score must be finite; got {values[row, column]} for parameter {self._name(column, names)!r} at "
                 f"draw {_number(row, draws)}, the point {show_point(points[row])}: "
-                + ("drop that draw, which lies on a bound" if on_bound else "is it inside the support?")
+                + ("drop that draw, which lies on a bound" if on_bound else "check that it is inside the support")
             )
         return values
 
@@ -950,7 +950,7 @@ def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
 def require_inside(
     points: Floats, bounds: Floats, names: tuple[str, ...] | None, draws: Integers | None = None
 ) -> None:
-    """Require all points to lie within the bounds; InputError."""
+    """Raise InputError unless all points lie within the bounds."""
     outside = np.argwhere((points < bounds[:, 0]) | (points > bounds[:, 1]))
     if outside.size:
         row, column = outside[0]

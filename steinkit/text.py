@@ -1,7 +1,7 @@
 """Formatting of numbers, names, settings, paragraphs and tables.
 
-Text does not depend on its destination (file, pipe, page or notebook): paragraphs have lines of 100 characters. Only a
-terminal has its own width, which the command line sets with `on_screen`.
+Text does not depend on its destination (file, pipe, page or notebook): lines have at most 100 characters. The exception
+is a terminal. The command line sets its width with `on_screen`.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def units_label(units: Mapping[str, Any] | None) -> str:
     if units is None:
         return ""
     if units["kind"] == "raw":
-        return "raw, as the draws are"
+        return "raw units of the draws"
     scale = [f"{name} {compact(value)}" for name, value in units["scale"].items()]
     return f"{_SOURCES[units['kind']]}: {listed(scale, most=_SCALES)}"
 
@@ -165,13 +165,13 @@ def units_sentence(units: Mapping[str, Any] | None) -> str:
     label = units_label(units)
     if not label:
         return ""
-    return "Measured in raw units, as the draws are." if label.startswith("raw") else f"Measured in {label}."
+    return f"Measured in {'the ' * label.startswith('raw')}{label}."
 
 
 def files_label(files: Sequence[str]) -> str:
     """Return the name of a sample from the names of its files."""
     if len(files) > 1:
-        return f"{files[0]} and {len(files) - 1} more as its chains"
+        return f"{files[0]} and {len(files) - 1} more chains"
     return "standard input" if files[0] == "-" else files[0]
 
 

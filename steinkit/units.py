@@ -1,6 +1,7 @@
 """Units: the scale of each parameter in a discrepancy.
 
-A discrepancy in raw units depends on whether a parameter is in meters or in miles. It does not in standard units,
+A discrepancy in raw units depends on the unit of each parameter, for example meters or miles. A discrepancy in standard
+units does not:
 
     x -> (x - m) / sd,      score -> sd score,      bounds -> (bounds - m) / sd.
 
@@ -81,7 +82,7 @@ class Units(Brief):
         UsageError
             If `units` has none of these forms.
         InputError
-            If a parameter does not vary, so that it has no unit of its own, or if the names of the parameters differ.
+            If a parameter is constant and therefore has no unit of its own, or if the names of the parameters differ.
         """
         if isinstance(units, Units):
             return units._of_names(sample.names)
@@ -312,14 +313,17 @@ def without_units(names: Sequence[str]) -> str:
 
 
 def require_variation(values: Floats, names: tuple[str, ...]) -> None:
-    """Require every column of values, (n, m), to vary; InputError."""
+    """Raise InputError unless every column of values, (n, m), varies."""
     still = np.flatnonzero((values == values[0]).all(axis=0))
     if len(still):
         raise InputError(f"{without_units([names[k] for k in still])}: leave out constant parameters")
 
 
 def finite_in_units(values: Floats, what: str = "numbers") -> Floats:
-    """Return values that are 0 or between 1e-100 and 1e100 in size; InputError."""
+    """Return values, or raise InputError unless they are in range.
+
+    Values must be 0 or between 1e-100 and 1e100 in size.
+    """
     if not np.isfinite(values).all():
         raise InputError(f"{what} overflow in these units: rescale them, or use other units")
     require_range(values, f"{what} in these units")

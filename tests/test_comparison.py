@@ -133,7 +133,7 @@ class TestCompare:
         assert len(reference.values) == 1000 // reference.n
         assert 200 <= reference.n < 400
         assert found.to_dict()["reference"]["ksd"][0]["run"] == "the long run"
-        with pytest.raises(UsageError, match="exclude each other"):
+        with pytest.raises(UsageError, match="mutually exclusive"):
             compare({"a": points}, NORMAL, measures="ksd", reference_draws=run, reference=2)
 
     def test_a_long_run_that_is_too_short_is_a_warning(self, points):

@@ -36,25 +36,25 @@ def verdict_blocks(
     return [text] if bias is None else [text, bias.table(None if everything else WORST)]
 
 
-def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "what is wrong") -> Table:
+def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "main finding") -> Table:
     """Tabulate the verdicts on several samples.
 
     Parameters
     ----------
     verdicts : mapping of str to Verdict or None
         Verdicts by sample; None if there is no verdict.
-    last : {"what is wrong", "largest bias"}
+    last : {"main finding", "largest bias"}
         Content of the last column.
     """
     asked = any(each is not None and each.p_matters is not None for each in verdicts.values())
     rows = []
     for name, found in verdicts.items():
         if found is None:
-            rows.append((name, "none", *["-"] * (2 + asked), "" if last == "what is wrong" else "not known"))
+            rows.append((name, "none", *["-"] * (2 + asked), "" if last == "main finding" else "not known"))
             continue
         matters = ["-" if found.p_matters is None else f"{found.p_matters:.2g}"] if asked else []
         ess = "-" if math.isnan(found.ess) else f"{found.ess:.0f}"
-        text = _worst_finding(found) if last == "what is wrong" else _largest_bias(found)
+        text = _worst_finding(found) if last == "main finding" else _largest_bias(found)
         rows.append((name, found.label, f"{found.p:.2g}", *matters, ess, text))
     columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", last)
     return Table("Can they be used?", columns, tuple(rows))

@@ -307,7 +307,7 @@ def test_biased_samples_are_farther(seed):
 
 def test_contradictory_bounds_are_reported(monkeypatch):
     monkeypatch.setattr("steinkit.discrepancy.wasserstein._to_sample", lambda *_: (2.0, 1.0))
-    with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as caught:
+    with pytest.raises(sk.CrossedBracketError, match="bug in steinkit") as caught:
         sk.wasserstein_distance(np.zeros(3), np.ones(3))
     assert caught.value.instance is not None
     Path(caught.value.instance).unlink()

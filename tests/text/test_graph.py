@@ -77,7 +77,7 @@ def test_comparison_with_independent_draws():
     assert "sampling noise" in result.summary(below)
     single = " ".join(result.summary(sk.Reference(lower=values[:1], upper=values[:1], n=150)).split())
     assert "1 independent sample of 150 draws from the target: 0.5 to 0.5, median 0.5." in single
-    assert "This sample is" not in single
+    assert "The value of this sample is" not in single
 
 
 @pytest.mark.parametrize(("spread", "said"), [(2.0, "are too far from the modes"), (0.4, "are too close to the modes")])

@@ -31,7 +31,7 @@ def one_line(text):
 def test_a_value_has_its_claim():
     found_text = one_line(scores(Bracket(claim="found")).summary(everything=True))
     assert "The new Stein discrepancy is 0.5, found to lie between 0.489999 and 0.510001." in found_text
-    assert "Seconds: scores 0.10, solve 2.00." in found_text
+    assert "Wall time in seconds: scores 0.10, solve 2.00." in found_text
 
 
 def test_a_kernel_discrepancy_has_its_variant():
@@ -63,7 +63,7 @@ def test_a_rank_respects_brackets(middles, rank):
 def test_a_sample_is_ranked_among_exact_ones(median, times):
     """A negative median has no ratio."""
     found_text = one_line(Bracket().summary(reference(median, median)))
-    assert "This sample is the largest of all 3" in found_text
+    assert "The value of this sample is the largest of all 3" in found_text
     assert "one exact sample in 3" in found_text
     assert ("times the median" in found_text) == (times is not None)
     assert times is None or times in found_text

@@ -255,7 +255,7 @@ class GraphSteinDiscrepancy(Measured):
 
         See `Measurement.statements`.
         """
-        comparison = _NO_REFERENCE if reference is None else self._beside(reference)
+        comparison = _NO_REFERENCE if reference is None else self._comparison_with(reference)
         hints = [DIRECTIONS.get(each, "") for each in self.directions]
         where = self._where(reference, is_biased, hints, _UNCLEAR, is_certain=any(hints))
         draws, half = influences(self.sample, self.test_function)

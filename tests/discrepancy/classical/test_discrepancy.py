@@ -219,7 +219,7 @@ def test_false_answers_only_widen_the_bracket(kind, bounds):
 
 def test_contradictory_bounds_are_an_error(monkeypatch):
     monkeypatch.setattr("steinkit.discrepancy.classical_bounds.upper_bound", lambda *_: 0.125)
-    with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as raised:
+    with pytest.raises(sk.CrossedBracketError, match="bug in steinkit") as raised:
         classical_stein_discrepancy([0.8, 1.1], scores=[-2.0, -1.0])
     with np.load(raised.value.instance) as saved:
         np.testing.assert_array_equal(saved["points"], [0.8, 1.1])

@@ -217,7 +217,7 @@ class Crossed:
 def test_contradicting_bounds_raise_a_defect():
     y, p = np.zeros(1), np.ones(1)
     assert certify(Crossed(), y, 0.0 * p).upper == 3.0
-    with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as raised:
+    with pytest.raises(sk.CrossedBracketError, match="bug in steinkit") as raised:
         certify(Crossed(), y, p)
     assert (raised.value.lower, raised.value.upper, raised.value.exit_code) == (2.0, 1.0, 70)
     assert not isinstance(raised.value, sk.SolverError)  # a defect is not a failure of a solver

@@ -87,8 +87,8 @@ def _best(choice: Choice) -> str:
     best = choice.row
     failed = f" ({best.failed} of them failed and count as worst)" if best.failed else ""
     text = (
-        f"{sentence(setting_label(best.settings))}: its median {find_measure(choice.measure).title} over "
-        f"{count(best.cells, 'seed')}{failed} is {_proved(best)}, the {_extreme(choice)} of "
+        f"{sentence(setting_label(best.settings))} has a median {find_measure(choice.measure).title} of "
+        f"{_proved(best)} over {count(best.cells, 'seed')}{failed}, the {_extreme(choice)} of "
         f"{count(len(choice.rows), 'setting')}."
     )
     if choice.at_end is not None:
@@ -104,8 +104,8 @@ def _confidence(choice: Choice) -> str:
     if interval is not None:
         low, high = map(compact, interval)
         text = (
-            f"The {choice.level:.0%} interval of the median is {low} to {high}, with the variation between seeds and "
-            "the brackets of the solver."
+            f"The {choice.level:.0%} interval of the median is {low} to {high}. It includes the variation between "
+            "seeds and the brackets of the solver."
         )
     if len(choice.rows) > 1:
         text += (
@@ -120,6 +120,6 @@ def _ties(choice: Choice) -> str:
     if not others:
         return "There is no other setting."
     if not ties:
-        return f"The other {count(others, 'setting')} can be distinguished from it."
+        return "No other setting is tied with the best."
     named = listed([f"{setting_label(tie.settings)} (median {compact(tie.median)})" for tie in ties], most=4)
-    return f"{sentence(named)}: on these seeds {'it' if len(ties) == 1 else 'each'} could also be the best."
+    return f"{sentence(named)} cannot be distinguished from the best setting with these seeds."

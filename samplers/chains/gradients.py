@@ -43,7 +43,10 @@ def add_noise(theta: Any, scale: Any, xi: Any) -> Any:
 
 
 def follow_gradient(theta: Any, eps: Any, gradient: Any) -> Any:
-    """Compute the mean of a Langevin move, theta + (eps / 2) g, for numbers or arrays."""
+    """Compute the mean of a Langevin move, theta + (eps / 2) g.
+
+    The arguments are numbers or arrays.
+    """
     return theta + 0.5 * eps * gradient
 
 

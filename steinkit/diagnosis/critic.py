@@ -4,8 +4,8 @@ Stein's identity E[T f] = 0 holds under the target for smooth vector fields f, w
 
     T f = sum over k of b_k f_k + a_k df_k/dx_k,        b the score and a = 1 on an unbounded support
 
-(`steinkit.discrepancy.moments`). On a curved ridge or a ring, only fields that are not gradients may detect a bias.
-With c = x - median, the covariance C and the damping
+(`steinkit.discrepancy.moments`). On a curved ridge or a ring, a bias may be detectable only by fields that are not
+gradients. With c = x - median, the covariance C and the damping
 
     m = 1 / (1 + c' C^-1 c / (3 d)),
 
@@ -13,9 +13,9 @@ all estimated from *one half* of the draws, the fields are f = p(c) m C e_k for 
 n / 32 fields with the largest |mean| / sd on that half are kept. A ridge regression on the same half yields the weights
 of their sum, the critic. The other half yields z = mean / standard error of the critic. Then the halves are exchanged.
 
-Both values of z are nearly equal, since each mean is approximately a scalar product of the means of both halves. Their
-average has a variance near one, and its p-value is that of Student's t. Halves are contiguous within chains. The
-standard errors use the longer of the two autocorrelation times, since each may be underestimated.
+Both values of z are nearly equal, because each mean is approximately a scalar product of the means of both halves.
+Their average has a variance near one, and its p-value is that of Student's t. Halves are contiguous within chains. The
+standard errors use the longer of the two autocorrelation times, because each may be underestimated.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers
 from steinkit.units import Units
 
-_FEWEST = 100  # draws
-_MOST_DRAWS = 5000  # of a longer sample, evenly spread draws are used
+_FEWEST = 100  # smallest number of draws
+_MOST_DRAWS = 5000  # largest number of draws; evenly spread draws of longer samples are used
 _MOST_VALUES = 1 << 23  # (fields) x (draws)
 _DRAWS_PER_FIELD = 32
 _RIDGE = 0.3  # times (fields) / (draws), relative to the variance of a field
@@ -41,14 +41,14 @@ _LEAST = 1e-6  # added to variances in standard units
 
 
 def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float | None:
-    """Test the mean of a critic that is fitted to other draws.
+    """Return the p-value of a critic that is fitted to other draws.
 
     Parameters
     ----------
     draws : Draws
         Draws in raw units.
     units : Units
-        The draws' own standard deviations.
+        Standard deviations of the draws.
     bounds : ndarray, shape (d, 2), optional
         Bounds of the support, in raw units.
 

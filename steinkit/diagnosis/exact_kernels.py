@@ -1,8 +1,8 @@
 """Markov kernels that leave a target invariant, applied to many draws at once.
 
-Each draw is moved independently: the draws are the states of n independent chains. If a kernel K satisfies K P = P,
-draws from the target P remain draws from P. This holds for all settings of K that do not depend on later positions of
-the draws.
+Each draw is moved independently: the draws are the initial states of n independent chains. If a kernel K satisfies
+K P = P, draws from the target P remain draws from P. This holds for all settings of K that do not depend on later
+positions of the draws.
 
 **Hamiltonian Monte Carlo** moves x by leapfrog steps in the coordinates u = L^-1 x, with L L' a covariance matrix,
 
@@ -12,17 +12,17 @@ and accepts the last position with probability min(1, exp(log p(x') - log p(x) +
 length e is jittered per draw.
 
 **Random-scale Metropolis moves** propose x + h v xi with xi ~ N(0, 1), a random scaled coordinate axis or principal
-axis v, and a log-uniform scale h. They need only the log density, so they can cross edges of the support and reach the
-narrow and the wide parts of a funnel.
+axis v, and a log-uniform scale h. They need only the log density. They can therefore cross edges of the support and
+reach the narrow and the wide parts of a funnel.
 
 **Group-scale moves** change a coordinate t together with the scale of a group of coordinates a that it governs, like
 the logarithm of a standard deviation in a hierarchical model,
 
     t <- t + e,    a <- m + (a - m) exp(b e),        accepted with the Jacobian exp(b e (number of scaled directions)),
 
-where m are the medians of a, or the mean of the group (one direction less). A coordinate with one bound enters by the
-logarithm of its distance from the bound. The groups are found from correlations of log |a - median| with the ranks of
-t; every choice leaves the target invariant.
+where m are the medians of a, or the mean of the group (one direction less). A coordinate with one bound is replaced by
+the logarithm of its distance from the bound. The groups are found from correlations of log |a - median| with the ranks
+of t; every choice leaves the target invariant.
 
 A proposal is rejected if the log density is -inf or cannot be computed, or if a trajectory diverges.
 
@@ -54,11 +54,11 @@ _GOVERNED, _CLEAR = 0.15, 5.0  # smallest correlation of a governed scale, and i
 _MOST_GROUPS = 8
 _SCALE_MOVES = 4  # per transition; twice this number without Hamiltonian Monte Carlo
 _GROUP_MOVES = 2  # per transition
-_FULL_METRIC = 100  # coordinates up to which axes and groups use correlations
-_REACH = 5.0  # robust scales to which draws are clipped for their covariance
+_FULL_METRIC = 100  # largest number of coordinates for which axes and groups use correlations
+_REACH = 5.0  # robust scales at which draws are clipped before their covariance is computed
 _LEAPFROGS = 6
 _GRADIENTS = _LEAPFROGS + 1  # per Hamiltonian move
-_RUNAWAY = 1e6  # standard deviations from the start of a trajectory
+_RUNAWAY = 1e6  # largest distance from the start of a trajectory, in standard deviations
 NODES = 6  # of Gauss-Legendre quadrature of the score along a proposed move
 
 
@@ -189,7 +189,7 @@ class RandomScale:
     ----------
     density : Density
     directions : ndarray, shape (k, d)
-        Axes, each of the length by which the draws spread along it.
+        Axes; the length of each is the spread of the draws along it.
     rng : numpy.random.Generator
     """
 
@@ -217,7 +217,7 @@ class RandomScale:
 
 
 class Group(NamedTuple):
-    """A coordinate and the coordinates with a scale that it governs.
+    """Coordinate that governs the scale of a group of other coordinates.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class Group(NamedTuple):
 
 
 def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
-    """Find up to eight coordinates that govern the scale of others.
+    """Find up to eight coordinates that govern the scale of other coordinates.
 
     The draws have shape (n, d).
     """
@@ -312,10 +312,10 @@ class GroupScale:
 
 
 class Composite:
-    """The three kernels in turn, with settings estimated from draws.
+    """Composition of the three kernels, with settings estimated from draws.
 
-    A transition is one of Hamiltonian Monte Carlo, if the target has a log density and a gradient of its own, several
-    random-scale moves, and group-scale moves if there are such groups.
+    A transition consists of one move of Hamiltonian Monte Carlo (if the target has a log density and a gradient),
+    several random-scale moves, and group-scale moves if there are groups.
 
     Parameters
     ----------
@@ -363,10 +363,10 @@ class Composite:
 
 
 class ExactRun:
-    """Draws that move by exact Markov kernels.
+    """Run of exact Markov kernels from every draw.
 
-    Exact draws remain exact, and biased draws move towards the target. The distance that their means moved is a lower
-    bound on their bias.
+    Exact draws remain exact, and biased draws move towards the target. The distance by which a mean moved is a lower
+    bound on its bias.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ class ExactRun:
         return self._density.score(self.points)
 
     def move(self, times: int) -> ExactRun:
-        """Move every draw this number of times."""
+        """Move every draw `times` times."""
         before = self._state.log_density
         kernel = Composite(self._density, self.points, self._shares, self._rng)
         kernel.tune(self._state)
@@ -445,7 +445,7 @@ def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return medians and half the distances of the 16 % and 84 % quantiles.
+    """Return medians, and half the distances between the 16 % and 84 % quantiles.
 
     If most draws are equal, the second result is the standard deviation.
     """
@@ -467,7 +467,10 @@ def _half_squares(momentum: Floats) -> Floats:
 def _accepted(
     state: State, points: Floats, density: Floats, gain: Floats, rng: np.random.Generator
 ) -> tuple[State, float]:
-    """Accept proposals with the probability min(1, exp(gain)); reject them where the gain is NaN."""
+    """Accept proposals with probability min(1, exp(gain)).
+
+    Proposals with a gain of NaN are rejected.
+    """
     kept = np.log(rng.random(len(points))) < gain
     moved = State(np.where(kept[:, None], points, state.points), np.where(kept, density, state.log_density))
     return moved, float(kept.mean())

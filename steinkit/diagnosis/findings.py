@@ -1,32 +1,33 @@
-"""Findings of a verdict: wrong coordinates or pairs and their direction.
+"""Findings of a verdict: biased coordinates and pairs, with directions.
 
-Three tests distinguish coordinates and contribute findings: moments, bounded moments and slices, the last two for
-shapes and for dependence beyond correlation. A finding alone would reject the draws with a p-value of at most .05; if
-there is such a moment, others need less evidence. A shift or a wrong scale also changes the shape of a coordinate, so a
-moment with similar evidence replaces the shape.
+Three tests distinguish coordinates and contribute findings: moments for location, scale and correlation; bounded
+moments and slices for shapes and other dependence. A finding alone would reject the draws with a p-value of at most
+.05. If there is such a moment, other moments need less evidence. A biased location or scale also changes the shape of a
+coordinate, so a moment with similar evidence replaces the shape.
 
 Moments describe a coordinate conditional on the others, because a score is the slope of a conditional density. If only
-x_1 has moved, the coordinates that are correlated with it are also biased given x_1. They have not moved and are not
-reported. If only the correlation of two coordinates is too weak, each of them is too wide given the other, but their
-dependence has more evidence.
+x_1 is shifted, the coordinates that are correlated with it are also biased given x_1, but they are not shifted and not
+reported. If only the correlation of two coordinates is too weak, each of them is too wide given the other, but the
+evidence for their dependence is stronger.
 
 **Shifts.** Let draws of the target be shifted by a small step e along coordinate j. By Stein's identity the mean score
 of coordinate k, zero before, becomes
 
     mean of t_k = -e E[t_k t_j] + O(e^2)        for every target.
 
-If x_j alone has moved, all mean scores are therefore proportional to their covariances with t_j, up to their standard
+If only x_j is shifted, all mean scores are therefore proportional to their covariances with t_j, up to their standard
 errors: the shift explains them. Under a correlation of .9, a shift of x_1 gives x_2 a mean score of nine tenths of that
-of x_1, with the opposite sign, although x_2 has not moved. The shape of x_2 given x_1 is wrong by a similar amount, and
-is explained together with its location.
+of x_1, with the opposite sign, although x_2 is not shifted. The bias of the shape of x_2 given x_1 has a similar size
+and the same explanation.
 
-Coordinates are selected one after the other. Among those with nearly the largest z-score, the coordinate that explains
-most of the others is selected, and its part is subtracted from theirs, until none is significant.
+Coordinates are selected one after the other. Among the coordinates with nearly the largest z-score, the one that
+explains most of the others is selected, and the explained parts are subtracted from the other scores. The selection
+ends when no score is significant.
 
 **Misplaced mass.** Let u be the position along a line. If the conditional distribution of the other coordinates given u
-is correct, the mean score along the line over the draws near u is the slope of the target's marginal log density there,
-whatever the marginal distribution of the draws is. Its integral over the bins, continued beyond the outermost draws
-with the slope at either end, yields the target's mass in every bin. The distribution functions of the draws and of the
+is correct, the mean score along the line over the draws near u is the slope of the target's marginal log density there.
+This holds for any marginal distribution of the draws. The integral of the slope over the bins, extrapolated linearly
+beyond the outermost draws, yields the target's mass in each bin. The distribution functions of the draws and of the
 target are compared at the edges of the bins.
 """
 
@@ -65,20 +66,20 @@ _DIRECTIONS = {"location": ("too low", "too high"), "tails": ("too light", "too 
 Moment: TypeAlias = tuple[Feature, float, float]  # feature, mean and z-score
 
 _MOST = 5
-_SHAPES_OF_ALL = 3  # wrong shapes from which a finding on all coordinates comes first
-_MOST_EXPLAINED = 50  # moments that a shift may explain
-_LEAST = 3.0  # standard errors below which a location is not significant
-_AS_CLEAR = 0.5  # of a shape's z-score, from which a moment of the same coordinate replaces it
+_SHAPES_OF_ALL = 3  # number of biased shapes from which a finding on all coordinates comes first
+_MOST_EXPLAINED = 50  # largest number of moments that a shift may explain
+_LEAST = 3.0  # smallest significant z-score of a location
+_AS_CLEAR = 0.5  # fraction of a shape's z-score from which a moment of the same coordinate replaces the shape
 _EXPLAINED = 0.8  # the same for a moment that another one explains: the ratio is 1.1 to 1.4 if the shape is correct
-_LEAST_SHARE = 0.2  # of the largest z-score, below which other moments are not reported
+_LEAST_SHARE = 0.2  # fraction of the largest z-score below which other moments are not reported
 _FURTHER = 10.0  # factor of the largest p-value for further moments
-_UNEXPLAINED = 0.01  # p-value of single coordinates and pairs, above which a finding on several is reported
-_AS_LARGE = 2.0  # times the largest single z-score, from which the spread of all coordinates is reported first
+_UNEXPLAINED = 0.01  # p-value of single coordinates and pairs above which a finding on several is reported
+_AS_LARGE = 2.0  # multiple of the largest single z-score from which the spread of all coordinates is reported first
 _MOST_LOADINGS = 4
-_LEAST_LOADING = 0.5  # of an axis's largest squared loading, below which a coordinate is not named
-_NO_CORRELATION = 3.0  # standard errors within which a sample counts as uncorrelated
-_RIVALS = 0.75  # of the largest z-score, from which a location may be the cause of others
-_LEAST_SHARE_OF_SHAPES = 0.5  # of the largest z-score of its kind, below which a shape is not reported
+_LEAST_LOADING = 0.5  # fraction of an axis's largest squared loading below which a coordinate is not named
+_NO_CORRELATION = 3.0  # largest correlation, in standard errors, of a sample that counts as uncorrelated
+_RIVALS = 0.75  # fraction of the largest z-score from which a location may be the cause of others
+_LEAST_SHARE_OF_SHAPES = 0.5  # fraction of the largest z-score of its kind below which a shape is not reported
 
 
 def size_of(feature: Feature, mean: float) -> float:
@@ -109,8 +110,8 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
     """Return the p-value of biases of at most `delta` standard units.
 
     With enough draws, any bias is significant. The test statistic for a relevant size is the largest (|f| - c) / e over
-    all moments, with the mean c that corresponds to the size (`mean_of`) and the standard error e of the mean f. It is
-    one-sided, with Bonferroni's correction.
+    all moments, with the mean c that corresponds to the size (`mean_of`) and the standard error e of the mean f. The
+    test is one-sided, with Bonferroni's correction.
     """
     named = moments.largest(len(moments.features))
     largest = -math.inf
@@ -125,7 +126,7 @@ def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple
     """Return at most five findings, without shapes that moments explain.
 
     A finding on all coordinates comes first unless one or two others are more significant. A shape along an axis is
-    reported only if there is no other finding, because a wrong coordinate affects every axis.
+    reported only if there is no other finding, because a biased coordinate affects every axis.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple
 
 
 def _explains(moment: Finding, shape: Finding) -> bool:
-    """Return True if a moment of the same coordinate has enough evidence to replace a shape."""
+    """Return True if a moment explains a shape of the same coordinate."""
     if shape.kind == Kind.SHAPE:
         least = _EXPLAINED if moment.explained_by else _AS_CLEAR
         return set(shape.parameters) <= set(moment.parameters) and abs(moment.z) >= least * abs(shape.z)
@@ -154,7 +155,7 @@ def _explains(moment: Finding, shape: Finding) -> bool:
 
 
 def _is_of_several(each: Finding) -> bool:
-    """Return True for the spread along an axis or of all coordinates, and for the tails of all."""
+    """Return True for spreads along an axis, and spread or tails of all."""
     return each.kind in (Kind.SCALE, Kind.TAILS) and len(each.parameters) > 1
 
 
@@ -173,7 +174,7 @@ def moment_findings(
     standardised : Draws, optional
         Draws in standard units, on an unbounded support, to find the locations that shifts of others explain.
     at_most : float
-        Largest p-value of a finding, corrected for all moments; ten times larger for others if there is one.
+        Largest p-value of a finding, corrected for all moments; ten times larger for further findings.
     """
     slower = np.maximum(moments.autocorrelation_time, usual_times(moments.features, moments.autocorrelation_time))
     p_values = _p_values(moments, slower)
@@ -198,7 +199,10 @@ def moment_findings(
 
 
 def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, float]:
-    """Return the p-value of every feature, with Bonferroni's correction within its group and for the groups."""
+    """Return the corrected p-value of every feature.
+
+    Bonferroni's correction is applied within each group and across the groups.
+    """
     draws = moments.n_effective * slower_half_time(moments.features, moments.autocorrelation_time)  # Kish's if weighted
     tails = tail_probability(np.abs(moments.z), draws / slower)
     sizes = Counter(feature.group for feature in moments.features)
@@ -209,7 +213,10 @@ def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, 
 def _of_several(
     moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment], at_most: float
 ) -> list[Moment]:
-    """Return the moment of an axis or of all coordinates if single moments are not significant, or much smaller."""
+    """Return the moment of an axis or of all coordinates that comes first.
+
+    The result is None unless single moments are not significant or much smaller.
+    """
     kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
     least = 0.0
     if found and min(p_values[each[0]] for each in found) < _UNEXPLAINED:
@@ -257,11 +264,13 @@ def _direction(kind: str, mean: float) -> str:
 
 
 def _strength(mean: float, correlation: float, noise: float) -> str:
-    """Return the direction of a dependence, from the draws' own correlation and the size of its noise.
+    """Return the direction of a dependence.
+
+    It follows from the correlation of the draws and the size of its noise.
 
     For two coordinates of a normal target the mean is 2 (rho - r) / (1 - rho^2), with the correlations rho of the
-    target and r of the draws: its size is 2 |r| if rho = 0, and 4 |r| / (1 - r^2) if rho = -r. The sign is called
-    wrong from the middle of the two, since errors of location and spread add to the mean.
+    target and r of the draws: its size is 2 |r| if rho = 0, and 4 |r| / (1 - r^2) if rho = -r. The threshold for a
+    wrong sign lies between the two, because errors of location and spread add to the mean.
     """
     if abs(correlation) <= noise or mean * correlation > 0.0:
         return "correlation too weak"
@@ -269,7 +278,7 @@ def _strength(mean: float, correlation: float, noise: float) -> str:
 
 
 def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: float) -> list[int]:
-    """Return the coordinates that have moved, among those with biased scores.
+    """Return the coordinates that are shifted, among those with biased scores.
 
     Parameters
     ----------
@@ -279,7 +288,7 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
     inflation : ndarray, shape (len(coordinates),)
         Factors of the standard errors due to autocorrelation.
     least : float
-        Standard errors from which the remaining mean score is significant.
+        Smallest significant mean score, in standard errors.
     """
     scores = draws.scores[:, list(coordinates)].T
     left = np.arange(len(scores))
@@ -296,7 +305,10 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
 
 
 def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
-    """Return the parts of scores, shape (k, n), that are uncorrelated with one of them; zero for that one."""
+    """Remove the parts of scores, shape (k, n), that are explained by one.
+
+    The residual of the score `cause` is zero.
+    """
     deviations = scores[cause] - draws.shares @ scores[cause]
     variance = draws.shares @ deviations**2
     slopes = (scores * draws.shares) @ deviations / variance if variance > 0.0 else np.zeros(len(scores))
@@ -329,7 +341,7 @@ def shape_findings(
     standardised : Draws
         Draws in these units.
     units : Units
-        The draws' own standard deviations.
+        Standard deviations of the draws.
     limits : ndarray, shape (d, 2), optional
         Bounds of the support, in raw units.
     at_most : mapping
@@ -366,7 +378,10 @@ def _each_once(findings: Iterable[Finding]) -> list[Finding]:
 def _shape(
     z: float, direction: Floats, source: str, standardised: Draws, units: Units, limits: Floats | None
 ) -> Finding:
-    """Return the finding on a shape: along a coordinate with the misplaced mass, or along an axis."""
+    """Return the finding on the shape along a coordinate or an axis.
+
+    Along a coordinate it reports the misplaced mass.
+    """
     involved = np.flatnonzero(direction)
     if len(involved) > 1:
         named = tuple(units.names[j] for j in loaded(direction[None]))
@@ -384,20 +399,22 @@ def _shape(
 
 
 def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
-    """Return the finding on a location or scale given the distance of another coordinate from its median.
+    """Return the finding on a location or scale given another coordinate.
 
-    A positive mean indicates that near the median of x_i the score of x_j is larger than far from it, so x_j is too
-    low there; or that 1 + c_j t_j is larger, so x_j is too narrow.
+    The condition is the distance of the other coordinate from its median.
+
+    A positive mean indicates that the score of x_j, or 1 + c_j t_j, is larger near the median of x_i than far from it:
+    near the median, x_j is too low, or too narrow.
     """
     other, own = (names[k] for k in feature.coordinates)
     near = f"{_direction(feature.kind, feature.mean)} where {other} is near its median"
     return Finding(kind_of(feature.kind), (own, other), near, feature.z, abs(feature.mean), "bounded")
 
 
-_PER_BIN = 50  # draws, at least
+_PER_BIN = 50  # smallest number of draws per bin
 _MOST_BINS = 20
-_STEEPEST = 700.0  # largest increase of a log density beyond the last draw, against overflow
-_AN_INTERVAL = 1.35  # ratio of the differences of an interval and of a threshold, from which the interval is reported
+_STEEPEST = 700.0  # largest increase of a log density beyond the last draw, to avoid overflow
+_AN_INTERVAL = 1.35  # ratio of the differences of an interval and of a threshold from which the interval is reported
 
 
 class MisplacedMass(NamedTuple):
@@ -454,7 +471,10 @@ def misplaced_mass(
 
 @np.errstate(invalid="ignore")
 def _masses(edges: Floats, slopes: Floats, bounds: tuple[float, float]) -> Floats:
-    """Return the target's mass below the edges, in each bin, and above, for a piecewise linear log density."""
+    """Return the mass of the target below the edges, per bin, and above.
+
+    The log density is piecewise linear.
+    """
     inner = np.diff(edges)
     heights = np.concatenate([[0.0], np.cumsum(slopes * inner)])
     heights = np.exp(heights - heights.max())

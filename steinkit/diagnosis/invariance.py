@@ -4,10 +4,10 @@ Let a kernel that leaves the target P invariant move a draw x to y. If x comes f
 
     E f(y) = E f(x)        for every function f with an expectation under P.
 
-The mean of D = f(y) - f(x) over the draws is tested against zero for bounded functions f, so no moment of P has to
-exist. The kernel evaluates the density at points that no draw visited: it detects errors in tails, necks and at edges
-of the support, where the score at the draws contains no information. f -> E[f(y) | x] - f(x) is a Stein operator of P
-(Barbour 1988).
+The mean of D = f(y) - f(x) over the draws is tested against zero. The functions f are bounded, so no moment of P has to
+exist. The kernel evaluates the density at points that no draw visited. The test can therefore detect errors in tails,
+in necks and at edges of the support, where the score at the draws contains no information. The map f -> E[f(y) | x] -
+f(x) is a Stein operator of P (Barbour 1988).
 
 **Functions.** With z_j = (x_j - median) / scale, where the scale is half the distance between the 16 % and 84 %
 quantiles, and c = z clipped to [-3, 3]:
@@ -17,15 +17,15 @@ quantiles, and c = z clipped to [-3, 3]:
 
 **The kernel** (`steinkit.diagnosis.exact_kernels`) is a transition of Hamiltonian Monte Carlo, four random-scale
 Metropolis moves, and two moves of a coordinate together with the scale of the group that it governs, if there are such
-groups. It omits the first if the target has no gradient of its own or no log density. f(y) is averaged over the second
-half of the transitions, which lowers the variance of D if the kernel mixes fast.
+groups. It omits the first if the target has no gradient or no log density. f(y) is averaged over the second half of the
+transitions, which reduces the variance of D if the kernel mixes fast.
 
 **Errors.** Equal draws are moved once, with their total weight, so their differences count as one observation. The
 variance of the mean of D includes the autocorrelation within chains. The p-value is that of Student's t, with
 Bonferroni's correction for functions and analyses.
 
-**Three analyses**, after 4, 12 and 36 transitions, have the shares .1, .6 and .3 of the level. The first ends the test
-if the draws clearly do not come from the target, the second unless its p-value is below .15.
+**Three analyses**, after 4, 12 and 36 transitions, have the shares .1, .6 and .3 of the level. The test ends after the
+first if the draws clearly do not come from the target, and after the second unless its p-value is below .15.
 
 References
 ----------
@@ -72,18 +72,18 @@ from steinkit.units import require_variation
 _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
 """Transitions before each analysis, and its share of the level."""
 
-_CLEAR, _OPEN = 1e-5, 0.15  # p-values of an analysis below and above which it is the last one
+_CLEAR, _OPEN = 1e-5, 0.15  # p-values below and above which an analysis is the last one
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
 _FOR_MEDIAN, _AT_ONCE = 64, 32  # functions per call of the autocorrelation times
 _MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits of the moved draws
 _SECONDS = 10.0  # default time for evaluating the density
-_PATIENCE = 3.0  # times these seconds, above which no test is made
+_PATIENCE = 3.0  # multiple of this time above which the test is omitted
 _PROBED, _MANY = 64, 16  # draws for measuring the cost of the density, and the factor for a second measurement
-_SHARE_OF_PROBES = 0.1  # share of the time that the second measurement may take
-_EDGE = 0.005  # share of near proposals with zero density, above which the support has an edge
-_STUCK = 0.02  # acceptance rate below which no test is made
-_PROBED_FOR_EDGE = 200  # draws that make one move if no test is made
+_SHARE_OF_PROBES = 0.1  # fraction of the time that the second measurement may take
+_EDGE = 0.005  # fraction of near proposals with zero density above which the support has an edge
+_STUCK = 0.02  # acceptance rate below which the test is omitted
+_PROBED_FOR_EDGE = 200  # draws that make one move if the test is omitted
 _QUADRATURE = 0.1  # largest error of a log ratio
 
 
@@ -94,9 +94,9 @@ class InvarianceTest(Result):
     Attributes
     ----------
     p : float or None
-        The p-value; None if the test could not be made.
+        The p-value; None if the test was not possible.
     reason : str
-        Why the test could not be made; empty if it was.
+        Reason why the test was not possible; empty if it was.
     z : float
         Largest change of the mean of a function, in standard errors.
     finding : Finding or None
@@ -110,7 +110,7 @@ class InvarianceTest(Result):
     evaluations : int
         Number of points at which the log density or the score was evaluated.
     edge : float
-        Share of small moves within the bounds to points with zero density.
+        Fraction of small moves within the bounds that lead to zero density.
     drift : Drift or None
         Changes of means and standard deviations.
     warnings : tuple of str
@@ -146,7 +146,7 @@ class InvarianceTest(Result):
         return self.edge > _EDGE
 
     def headline(self) -> str:
-        """State the largest change, or why the test was not made.
+        """State the largest change, or the reason why the test was omitted.
 
         Returns
         -------
@@ -199,8 +199,8 @@ def invariance_test(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
         Draws in the order in which they were made.
     target : Target
-        A target with a log density, or at least a score function: its integral along a move then replaces the change
-        of the log density.
+        A target with a log density or a score function. Without a log density, integrals of the score along the moves
+        replace its changes.
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a factor.
     bounds : array_like, shape (d, 2) or (2,), optional
@@ -227,8 +227,8 @@ def invariance_test(
     Notes
     -----
     At most 50,000 numbers, or 1,000 draws, are moved, evenly spread over the draws. If the density takes longer than
-    ten seconds (or half of `max_seconds`) for all of them, every second, fourth, ... draw is moved, and a note says so.
-    Only in this case does the result depend on the speed of the machine.
+    ten seconds (or half of `max_seconds`) for all of them, every second, fourth, ... draw is moved, and a warning
+    reports it. Only in this case does the result depend on the speed of the machine.
 
     References
     ----------
@@ -289,7 +289,10 @@ def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
 
 
 def _distinct(draws: Draws, density: Density) -> Draws:
-    """Merge equal draws, after coarsely rounded ones are moved to random points that round to them."""
+    """Merge equal draws.
+
+    Coarsely rounded draws are first replaced by random points that round to them.
+    """
     points, target = draws.points, density.target
     if draws.is_coarse.any():
         places = draws.unrounded(density.bounds)
@@ -301,7 +304,10 @@ def _distinct(draws: Draws, density: Density) -> Draws:
 
 
 def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...]]:
-    """Leave out draws if the density is too slow for all of them; InputError if too few are left."""
+    """Leave out draws if the density is too slow for all of them.
+
+    Raise InputError if too few draws are left.
+    """
     n, dim = cloud.points.shape
     most = min(max(_MOST_NUMBERS // dim, 10 * _FEWEST), _MOST_DRAWS)
     step, allowed = -(-n // most), min(_SECONDS, 0.5 * seconds_left())
@@ -323,9 +329,9 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...]]
         slow *= 2
     moved = cloud.only(slice(None, None, step * slow)) if step * slow > 1 else cloud
     if len(moved.points) * seconds > _PATIENCE * allowed:
-        raise InputError(f"the log density takes {once:.2g} s per draw")
+        raise InputError(f"the log density is too slow ({once:.2g} s per draw)")
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
-    cost = f", since the density takes {seconds:.2g} s per draw" if slow > 1 else ""
+    cost = f", because the density takes {seconds:.2g} s per draw" if slow > 1 else ""
     return moved, (note + cost,) if step * slow > 1 else ()
 
 
@@ -368,7 +374,7 @@ def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Gener
 
 
 def _unsuited(density: Density, start: State, directions: Floats) -> str:
-    """Return why integrals of the score are too inaccurate for log ratios; empty if they are accurate."""
+    """Return the reason why scores cannot be integrated along moves, or ""."""
     some = State(start.points[:_PROBED], start.log_density[:_PROBED])
     there = some.points + directions[np.arange(len(some.points)) % len(directions)]
     rough, fine = density.at(some, there), density.at(some, there, nodes=3 * NODES)
@@ -376,7 +382,9 @@ def _unsuited(density: Density, start: State, directions: Floats) -> str:
         error = np.abs(rough - fine)[fine > -_HEIGHTS]
     if not error.max(initial=0.0) > _QUADRATURE:
         return ""
-    return f"the score is too rough to be integrated along moves (errors of {error.max():.2g}); give a log density"
+    return (
+        f"the score is not smooth enough for integration along moves (errors of {error.max():.2g}); pass log_density="
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,7 +395,7 @@ class _Functions:
     ----------
     centre, scale : ndarray, shape (d,)
     level, spread : float
-        Median and scale of the log density, which is left out if the spread is 0.
+        Median and scale of the log density, which is omitted if the spread is 0.
     first, second : ndarray of int
         Pairs of coordinates.
     correlation : ndarray
@@ -449,7 +457,10 @@ class _Functions:
 
 
 def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
-    """Return the function with the most significant change of its mean, its z-score, and the corrected p-value."""
+    """Return the function with the most significant change of its mean.
+
+    Its z-score and the corrected p-value are returned as well.
+    """
     mean = cloud.shares @ changes
     parts = (changes - mean) * cloud.shares[:, None]
     error = np.sqrt(np.einsum("nk,nk->k", parts, parts))

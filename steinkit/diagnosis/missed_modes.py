@@ -1,10 +1,11 @@
 """Modes that a chain missed and other chains found.
 
-A Stein discrepancy cannot detect a mode that no draw came near. Draws of other chains show where to search. Such a draw
-is in a missed mode if the target is denser there than at a tenth of the chain's own draws, and if a valley of the
-density separates it from the nearest of the own draws that are at least half as dense, or belong to their denser half.
-Along the straight line between the two, the density must fall below half of that at the draw and below three quarters
-of that at the other end. A log-concave density has no such valley.
+A Stein discrepancy cannot detect a mode that no draw came near, but draws of other chains may lie in such a mode. A
+draw of another chain is in a missed mode if the density there is larger than at a tenth of the chain's own draws, and
+if a valley of the density separates it from the nearest comparable own draw. A comparable draw has at least half of its
+density or belongs to the denser half of the own draws. In a valley, the density on the straight line between the two
+falls below half of that at the draw and below three quarters of that at the other end. A log-concave density has no
+such valley.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from steinkit.target import Target
 
 _FALL, _FALL_BEYOND = float(np.log(2.0)), float(np.log(4.0 / 3.0))  # of the log density, from either end to the valley
 _AS_DENSE = 0.1  # quantile of the log density at the chain's own draws
-_MOST_DRAWS = 500  # of a chain
+_MOST_DRAWS = 500  # largest number of draws per chain
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class MissedMode:
     place : dict of str to float
         The draw of that chain with the largest density.
     draws, of : int
-        Number of that chain's draws in such modes, and number of its draws that were compared.
+        Number of draws of that chain in missed modes, and number of its draws that were compared.
     """
 
     chain: int
@@ -84,9 +85,11 @@ def missed_mode(own: Sample, others: Mapping[int, Sample], target: Target) -> Mi
 def _cut_off(
     points: Floats, density: Floats, own: Floats, at_own: Floats, scale: Floats, target: Target
 ) -> NDArray[np.bool_]:
-    """Return which points a valley of the density separates from the nearest comparable draw of the chain.
+    """Return a mask of the points that are separated from the chain's draws.
 
-    Draws on the way to a mode, where the density is low, do not count as draws in it; draws in a less dense mode do.
+    A valley of the density separates such a point from the nearest comparable draw.
+
+    Draws of low density between modes do not count as draws in a mode; draws in a less dense mode do.
     """
     from scipy.spatial.distance import cdist
 

@@ -5,14 +5,15 @@ The verdict combines several tests. They need no reference draws, and account fo
 - moments (`steinkit.discrepancy.moments`), for location, spread and correlation;
 - bounded moments (`steinkit.discrepancy.bounded_features`), for shape, third-degree dependence and all pairs jointly;
 - slices (`steinkit.discrepancy.sliced_goodness_of_fit`), for shape along coordinates and principal axes;
-- the kernel Stein test, which is sensitive to all of these, with less power for each;
+- the kernel Stein test, for all of these aspects, with less power for each;
 - the invariance test (`steinkit.diagnosis.invariance`), which evaluates the log density away from the draws;
 - the mode weights (`steinkit.diagnosis.bias.mode_weights`), if the draws split into separate modes;
 - a critic (`steinkit.diagnosis.critic`), fitted to half of the draws and tested on the other half, if the invariance
-  test cannot be made.
+  test is not possible.
 
-Each test spends a share of the level. The p-value of the verdict is the smallest p-value divided by its share. The
-shares were chosen on known defects and add up to more than one; benchmarks count the false alarms on exact draws.
+Each test spends a share of the level. The p-value of the verdict is the smallest ratio of a p-value and its share. The
+shares were chosen for power against known defects and add up to more than one; benchmarks count the false alarms on
+exact draws.
 
 If a growing run is tested several times and stopped at the first rejection, the p-value is multiplied by the number of
 tests.
@@ -59,9 +60,9 @@ _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
 _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
 """Level of the other tests, in addition to that of the main ones, which reject less often than their shares allow."""
 
-_EDGE = "Stein identities do not hold at an edge of the support that is no bound of a coordinate"
+_EDGE = "Stein's identity does not hold at an edge of the support that is not a bound of a coordinate"
 _MOST_LOOKS = 1_000_000
-_NAMED = 0.05  # largest p-value of a verdict by one finding alone
+_NAMED = 0.05  # largest p-value at which a single finding is reported
 
 
 @cautious
@@ -82,7 +83,7 @@ def verdict(
 ) -> Verdict:
     """Test whether draws come from their target, without reference draws.
 
-    The verdict does not depend on the units of the coordinates.
+    The result does not depend on the units of the coordinates.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def verdict(
 
     Notes
     -----
-    The verdict cannot detect dependence that no pair of coordinates shows, and modes or regions that no draw visited.
+    The verdict cannot detect dependence beyond pairs of coordinates, or modes and regions that no draw visited.
     Without a log density, it cannot detect wrong weights of separate modes.
 
     Examples
@@ -146,7 +147,7 @@ def verdict(
     functions = {} if target is None else target.functions
     if score_batch is not None:
         if not isinstance(target, Posterior) or scores is not None:
-            raise UsageError("score_batch is for a Posterior, whose score is a sum over data; leave it out")
+            raise UsageError("`score_batch` requires a Posterior target, with a score that is a sum over data")
         require_names(as_sample(draws), target)
         batches, bounds = batch_scores(draws, target, score_batch, rng=rng), target.bounds if bounds is None else bounds
         draws, target = batches.sample, None
@@ -251,12 +252,11 @@ def _score_tests(
 
     Returns
     -------
-    moments, bounded, sliced
-        Results of the tests.
+    moments, bounded, sliced : MomentSteinDiscrepancy, BoundedMoments, SlicedSteinTest
     standardised : Draws
         The draws in standard units.
     effective : float
-        The effective number of draws. See `Verdict.effective_draws`.
+        Effective number of draws; see `Verdict.effective_draws`.
     p_values : dict
         p-values by test; None for the kernel test.
     """
@@ -314,7 +314,9 @@ def _bias(
     invariance: InvarianceTest | None,
     rng: Seed,
 ) -> tuple[BiasEstimate | None, tuple[str, ...]]:
-    """Return the estimated biases, combined over the modes if there are several, or a warning why they are unknown.
+    """Return the estimated biases, or a warning with the reason.
+
+    If there are several modes, the estimates within the modes are combined.
 
     A short exact run is made for rejected draws only, for which `rng` is given.
     """
@@ -334,12 +336,15 @@ def _bias(
             unusable=_EDGE if invariance is not None and invariance.has_edge else "",
         )
     except InputError as error:  # too few draws, or scores of the opposite sign
-        return None, (Caution(f"biases are not known: {error}"),)
+        return None, (Caution(f"the biases could not be estimated: {error}"),)
     return found, ()
 
 
 def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple[str, ...]]:
-    """Return the mode weights of unweighted draws with a log density, or a warning why they are unknown."""
+    """Return the mode weights, or a warning with the reason.
+
+    The draws must be unweighted, and the target needs a log density.
+    """
     target = prepared.target
     if target is None or not target.has_log_density or prepared.given.weights is not None:
         return None, ()
@@ -350,7 +355,10 @@ def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple
 
 
 def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
-    """Make the invariance test within half of the remaining time; without a p-value if that is too short."""
+    """Run the invariance test within half of the remaining time.
+
+    The result has no p-value if this time is too short.
+    """
     try:
         with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):
             return invariance_of(prepared, rng)
@@ -360,15 +368,15 @@ def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
 
 
 def _invariance_notes(test: InvarianceTest | None) -> tuple[str, ...]:
-    """Return why the test was not made, the draws that it left out, and a warning of an edge of the support."""
+    """Return warnings about a missing test, unused draws and an edge."""
     if test is None:
         return ()
     reason = f"invariance was not tested: {test.reason}"
     if not test.has_edge:
         return (*(() if test.p is not None else (reason,)), *test.warnings)
-    rests = "the verdict rests on the invariance test alone"
+    rests = "the verdict uses the invariance test only"
     edge = Caution(
-        f"the support ends near the draws where no bound says so ({test.edge:.0%} of small moves leave it): {_EDGE}; "
-        f"{f'the draws were not tested, since {test.reason}' if test.p is None else rests}"
+        f"the support ends near the draws without a bound ({test.edge:.0%} of small moves leave it): {_EDGE}; "
+        f"{f'the draws were not tested, because {test.reason}' if test.p is None else rests}"
     )
     return (*test.warnings, edge)

@@ -38,16 +38,16 @@ FEW_OF_SLOWEST = 30.0
 NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 
 _MAY_BE_USED = "Can these draws be used?"
-_TIED = 0.9  # of the largest |z|, from which findings are tied
-_NAMED = 3  # findings of a tie in a sentence
-_GIVEN = "Each refers to the distribution given the other parameters:"
+_TIED = 0.9  # fraction of the largest |z| from which findings are tied
+_NAMED = 3  # largest number of tied findings in a sentence
+_GIVEN = "Each finding refers to the conditional distribution given the other parameters:"
 _WITHOUT_FINDINGS = {
-    "dependence": "many correlations are slightly wrong, none of them clearly",
+    "dependence": "many correlations are slightly biased, but no single one is significantly biased",
     "critic": f"{NOTHING_STANDS_OUT}; a function fitted to half of the draws rejects the other half",
     "ksd": f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects",
 }
-_OF_MODES = "weights of separate modes"
-_UNTESTED = "dependence that no pair of parameters shows", _OF_MODES, "modes or regions that no draw visited"
+_OF_MODES = "mode weights"
+_UNTESTED = "dependence beyond pairs of parameters", _OF_MODES, "modes or regions that no draw visited"
 _TITLES = {
     "moments": "moments",
     "bounded": "bounded moments",
@@ -118,14 +118,15 @@ class Verdict(Result):
         the support has an edge near the draws that no bound describes, Stein's identity does not hold, and the verdict
         uses this test alone. If the density is too slow for the test, the draws are then not tested (`is_tested`).
     modes : ModeWeights or None
-        Weights of separate modes, if the draws are multimodal and the target has a log density. None as well if they
-        cannot be estimated; a warning gives the reason.
+        Weights of separate modes, if the draws are multimodal and the target has a log density. None if they cannot be
+        estimated; a warning then gives the reason.
     ksd_equivalent_draws : float
         Number of independent draws with the same expected squared kernel discrepancy, mean k0(x, x) / KSD^2 for the
-        Stein kernel k0; of more than 20,000 draws, 20,000 evenly spread ones are used. The number is large if the
-        kernel hardly detects the bias, and the verdict does not depend on it.
+        Stein kernel k0. If there are more than 20,000 draws, 20,000 evenly spread ones are used. The number is large if
+        the kernel hardly detects the bias, and the verdict does not depend on it.
     ess : float
-        Smallest effective sample size of the coordinates and of the weights. It cannot detect bias. NaN if undefined.
+        Smallest effective sample size of the coordinates and of the weights; NaN if undefined. It does not reflect
+        bias.
     effective_draws : float
         Number of draws divided by the autocorrelation time of the functions that the tests use; or by that of the
         slowest mixing direction, if this yields fewer than thirty. Kish's effective size for weighted draws.
@@ -138,11 +139,11 @@ class Verdict(Result):
     bfmi : float or None
         Smallest energy Bayesian fraction of missing information of the chains; None if the sample has no energies.
     findings : tuple of Finding
-        Problems of rejected draws, by their evidence. Empty if only the kernel test, all pairs together or the mode
-        weights reject.
+        Problems of rejected draws, ordered by evidence. Empty if only the kernel test, the test of all pairs together
+        or the test of mode weights rejects.
     burn_in : float or None
-        p-value of all but the kernel test without the first tenth of each chain, if only that tenth is biased;
-        otherwise None. None for weighted draws and bounded supports.
+        p-value of all tests except the kernel test without the first tenth of each chain, if only that tenth is biased.
+        Otherwise, and for weighted draws and bounded supports, None.
     matters : float or None
         Size of a relevant bias, in standard units.
     p_matters : float or None
@@ -387,7 +388,7 @@ class Verdict(Result):
         found = [Statement("number", _MAY_BE_USED, self.sentence)]
         in_sentence = self.burn_in is None and self.decided_by != "modes"
         if len(self.findings) > in_sentence:  # the first finding is in the sentence
-            found.append(Statement("findings", "What is wrong?", self._all_findings))
+            found.append(Statement("findings", "Which problems were found?", self._all_findings))
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
         found.append(Statement("limits", "What was not tested?", self.untested_sentence))
@@ -445,41 +446,44 @@ class Verdict(Result):
 
     @property
     def _head(self) -> tuple[str, ...]:
-        """The decision, followed by the evidence or by reservations."""
+        """Decision, followed by the evidence or by reservations."""
         p, unknown = probability(self.p), "The draws may or may not come from the target."
         late = "" if self.burn_in is None else probability(self.burn_in)
-        start = f"The first draws are biased: remove the first tenth of every chain ({late} without it)." * bool(late)
+        start = f"The first draws are biased: remove the first tenth of each chain ({late} without it)." * bool(late)
         if not self.enough_draws:
             effective = math.floor(self.effective_draws)
-            slowest = f" ({FEW_OF_SLOWEST:.0f} in the slowest direction)" if effective < FEW_OF_SLOWEST else ""
+            slowest = f" ({FEW_OF_SLOWEST:.0f} in the slowest mixing direction)" if effective < FEW_OF_SLOWEST else ""
             needed = f"at least {FEW_EFFECTIVE:.0f} are needed{slowest}"
-            return f"{UNDECIDED}: {effective} of {count(self.draws, 'draw')}; {needed}.", unknown, start
+            return f"{UNDECIDED}: {effective} for {count(self.draws, 'draw')}; {needed}.", unknown, start
         if self.is_biased and late:
-            without = f"without the first tenth of every chain, no bias is found ({late})"
+            without = f"without the first tenth of each chain, no bias is found ({late})"
             return (f"{REJECTED} ({p}), but only the first draws are biased: {without}.",)
         if self.is_biased:
             findings = f"Main finding{'s' * (len(self.strongest) > 1)}: " if self.findings else ""
             return f"{REJECTED} ({p}).", f"{sentence(f'{findings}{self._worst}')}."
         if not self.is_tested:
-            return f"{UNTESTED}: the warnings say why.", unknown, start
-        hidden = "The warnings list what may hide a bias." if self.hiding else ""
+            return f"{UNTESTED}; see the warnings.", unknown, start
+        hidden = "Some conditions may hide a bias; see the warnings." if self.hiding else ""
         ess = f" with ESS {self.ess_text}" if self.ess_text else ""
         return f"{UNSUSPECTED} in {count(self.draws, 'draw')}{ess} ({p}).", hidden, start
 
     @property
     def _trajectories(self) -> str:
-        """Divergent transitions and a low E-BFMI, after which the draws may miss a region."""
+        """Report divergent transitions and a low E-BFMI.
+
+        The draws may then have missed a region.
+        """
         found = [f"{self.divergent} of {self.draws} transitions diverged"] if self.divergent else []
         if self.bfmi is not None and self.bfmi < LOW_BFMI:
             found.append(f"the E-BFMI is {self.bfmi:.2f} (should be at least {LOW_BFMI})")
         if not found:
             return ""
-        missed = "the chains may have missed a region, which no test of the draws can detect"
+        missed = "the chains may have missed a region, and no test of the draws can detect this"
         return f"{sentence(' and '.join(found))}: {missed}."
 
     @property
     def _worst(self) -> str:
-        """The strongest findings, or the test that rejects without a finding."""
+        """Strongest findings, or the test that rejects without a finding."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:
@@ -490,12 +494,12 @@ class Verdict(Result):
     def _all_findings(self) -> str:
         findings = f"Findings: {'; '.join(each.evidence for each in self.findings)}."
         if any(each.kind == Kind.DEPENDENCE for each in self.findings):
-            return f"{findings} {_GIVEN} a wrong correlation also changes the scale of each parameter given the other."
-        return f"{findings} {_GIVEN} a correct parameter may be wrong given a biased one."
+            return f"{findings} {_GIVEN} an error of a correlation also changes both conditional scales."
+        return f"{findings} {_GIVEN} a bias of one parameter may also change the conditional distributions of others."
 
     @property
     def _mixing(self) -> str:
-        """The ESS of rejected draws, and whether slow mixing may explain the rejection."""
+        """ESS of rejected draws, with slow mixing as a possible explanation."""
         if not self.ess_text or not self.is_biased or self.burn_in is not None:
             return ""
         if self.mixed is not False:
@@ -506,25 +510,25 @@ class Verdict(Result):
 
     @property
     def _sizes(self) -> str:
-        """The biases of rejected draws; for other draws, the accuracy of the quantities."""
+        """Biases of rejected draws; for other draws, accuracy of the quantities."""
         if self.bias is None or not self.enough_draws or self.burn_in is not None:
             return ""
         if self.decided_by == "modes" and self.bias.hidden:
-            return "`steinkit repair` reweights the modes to their correct shares."
+            return "`steinkit repair` corrects the mode weights."
         return self.bias.rejected_sentence if self.is_biased else self.bias.accuracy_sentence
 
     @property
     def _relevance(self) -> str:
-        """Whether a bias exceeds `matters`."""
+        """Statement on biases that exceed `matters`."""
         if self.matters is None or self.p_matters is None or not self.enough_draws:
             return ""
         if self.bias is not None and (known := self.bias.matters_sentence(self.matters)):
             return known
         biased = f"moment is biased by more than {self.matters:g} standard units ({probability(self.p_matters)})"
-        return f"Some {biased}." if self.is_large else f"There is no evidence that any {biased}."
+        return f"At least one {biased}." if self.is_large else f"There is no evidence that any {biased}."
 
     @property
     def _tests(self) -> str:
         tests = [f"{each.title} {probability(each.p)}" for each in self.tests]
-        together = f"together, times {self.looks} looks," if self.looks > 1 else "together"
-        return f"Tests: {', '.join(tests)}; {together} {probability(self.p)}."
+        combined = f"combined, for {self.looks} looks," if self.looks > 1 else "combined"
+        return f"Tests: {', '.join(tests)}; {combined} {probability(self.p)}."

@@ -68,7 +68,7 @@ def _worst_finding(found: Verdict) -> str:
 
 def _largest_bias(found: Verdict) -> str:
     worst = None if found.bias is None else found.bias.quantities[0]
-    return f"{worst.name}: {str(worst) or 'none'}" if worst is not None and worst.reliable else "not known"
+    return f"{worst.name}: {str(worst) or 'none'}" if worst is not None and worst.reliable else "unknown"
 
 
 def unjudged_sentence(reason: str) -> str:

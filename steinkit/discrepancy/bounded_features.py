@@ -1,4 +1,6 @@
-"""Bounded features: the shape of a coordinate, and dependence of third degree and of all pairs.
+"""Bounded features for the shape of coordinates and for dependence.
+
+They detect dependence of third degree, and small errors that are spread over all pairs.
 
 With c = z - m', where m' is the median of *the other half* of the draws, and the bump g = exp(-c^2), the Langevin
 operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) maps fields f to functions of mean zero:
@@ -163,7 +165,7 @@ def _medians(points: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Centered points, drift and diffusion, coordinates first, and the weights of the draws."""
+    """Centered points, drift and diffusion by coordinate, and the draws' weights."""
 
     centred: Floats
     drift: Floats
@@ -192,7 +194,10 @@ class _Fields:
         return np.asarray(self.centred[j, draws] * b + (1.0 if self.spread is None else self.spread[j, draws]))
 
     def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
-        """Return the mean of each feature of a kind, its variance for independent draws, and its coordinates."""
+        """Return the means of the features of a kind, and their variances.
+
+        The variances are those for independent draws. The coordinates of the features are returned as well.
+        """
         dim, n = self.centred.shape
         total, cross, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(3))
         mean_bump = np.zeros(dim)
@@ -221,7 +226,7 @@ def _bump(centred: Floats) -> Floats:
 
 
 def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float) -> list[BoundedFeature]:
-    """Return the features of a group that may have the largest |z|, with their p-values."""
+    """Return the features of a group that may have the largest absolute z-score."""
     found: list[tuple[BoundedKind, tuple[int, ...], float, float]] = []
     slowest = 1.0
     tried = 0
@@ -310,7 +315,10 @@ def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
 
 
 def _tail(products: Floats) -> float:
-    """Return the probability of a sum of this size or larger with random signs, from products with zero diagonal."""
+    """Return the probability of a sum of this size or larger with random signs.
+
+    The matrix of products has a zero diagonal.
+    """
     from scipy.special import gammaincc, ndtr
 
     spread = math.sqrt(2.0 * float((products**2).sum()))

@@ -1,4 +1,4 @@
-"""Brackets: proved lower and upper bounds of a number, and the widest ones that are accepted."""
+"""Brackets: proved lower and upper bounds of a number."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ Found = TypeVar("Found", bound=Any)
 
 
 class Bracketed(BracketResult):
-    """Result of a measure with a value in [lower, upper]."""
+    """Result of a measure that lies in a bracket [lower, upper]."""
 
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the value, its bracket and the wall time as in ``steinkit score --json``.
+        """Return the value, its bracket and the wall time for JSON.
+
+        This is the form of ``steinkit score --json``.
 
         Returns
         -------
@@ -77,7 +79,7 @@ class Bracketed(BracketResult):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Measured(Bracketed):
-    """Common fields of the results with a bracket: value, sample, units, tolerance, wall time and warnings."""
+    """Fields that all results with a bracket have in common."""
 
     lower: float
     upper: float
@@ -89,14 +91,20 @@ class Measured(Bracketed):
 
 
 def relative_width(lower: float, upper: float) -> float:
-    """Return (upper - lower) / upper: 0 for an empty width, 1 for an infinite upper bound."""
+    """Return the relative width of a bracket, (upper - lower) / upper.
+
+    It is 0 if both bounds are equal, and 1 if the upper bound is infinite.
+    """
     if math.isinf(upper):
         return 1.0
     return 0.0 if upper <= lower else (upper - lower) / upper
 
 
 def require_ordered(lower: float, upper: float, **evidence: Any) -> None:
-    """Raise CrossedBracketError if the lower bound exceeds the upper one, or one of them is NaN."""
+    """Raise CrossedBracketError if the bounds contradict each other.
+
+    The lower bound then exceeds the upper one, or one of them is NaN.
+    """
     if not lower <= upper:
         raise CrossedBracketError(lower, upper, **evidence)
 
@@ -126,7 +134,10 @@ def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[flo
 
 
 def exact_sum(terms: list[float] | Floats) -> float:
-    """Return the correctly rounded sum; infinite if it overflows or contains infinities of both signs."""
+    """Return the correctly rounded sum.
+
+    It is infinite if it overflows or contains infinities of both signs.
+    """
     try:
         return math.fsum(np.asarray(terms).tolist())  # faster than iterating over NumPy scalars
     except (OverflowError, ValueError):
@@ -177,7 +188,7 @@ def accepted(result: Found, name: str, cause: str, remedy: str) -> Found:
 
 
 def refuse_wide(result: Bracketed, message: str, remedy: str) -> None:
-    """Raise SolverError with this message if the relative width of the bracket exceeds `WIDEST_BRACKET`."""
+    """Raise SolverError if the bracket is wider than `WIDEST_BRACKET`."""
     if result.gap > WIDEST_BRACKET:
         raise SolverError(
             f"no certified answer: {message}; brackets wider than {WIDEST_BRACKET:.0%} are not accepted. {remedy}",

@@ -1,4 +1,4 @@
-"""Classical Stein discrepancy in one dimension: prepare the sample, solve the cone program, prove the bracket."""
+"""Classical Stein discrepancy of a one-dimensional sample."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SECONDS_TO_SET_UP = 4e-5  # per point, by CVXPY, which does not observe the tim
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassicalSteinDiscrepancy(Measured):
-    """Classical Stein discrepancy of a sample, with its bracket and an optimal Stein function.
+    """Classical Stein discrepancy of a sample, with bracket and Stein function.
 
     The n points are the distinct points of the sample in order of first appearance.
 
@@ -77,7 +77,10 @@ class ClassicalSteinDiscrepancy(Measured):
 
     @property
     def test_function(self) -> Floats:
-        """h = g score + g' at the points, shape (n,): mean 0 under the target, mean `lower` over the sample."""
+        """Test function h = g score + g' at the points, shape (n,).
+
+        Its mean is 0 under the target and `lower` over the sample.
+        """
         with np.errstate(over="ignore"):
             return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
 

@@ -1,4 +1,4 @@
-"""Lower and upper bounds of the classical program, proved from any answer of a solver.
+"""Proved bounds of the classical program from the result of a cone solver.
 
 **Lower bound.** A function of the class, integrated from gap to gap, proves a lower bound. The scaled bends u and turns
 v of any answer, with a slope and a value to start from, *define* gamma and Gamma by the equations of
@@ -51,7 +51,9 @@ _BITS = 800  # lengths and slopes are in units of 2^-800, values in units of 2^-
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
-    """Return proved bounds of the optimum, and the gamma and Gamma that attain the lower one.
+    """Return proved bounds of the optimum, and a function for the lower bound.
+
+    The function is given by its values gamma and slopes Gamma at the points.
 
     Entries of the answer that are not finite are replaced by zero.
 
@@ -73,7 +75,10 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
 
 
 def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, Floats, Floats]:
-    """Return a lower bound of the optimum, and the gamma and Gamma that attain it, each of shape (n,)."""
+    """Return a lower bound of the optimum, and a function that attains it.
+
+    The function is given by its values gamma and slopes Gamma, each of shape (n,).
+    """
     c = program.factors
     limits = {"value": c.value, "slope": program.steepest, "bend": 0.5, "turn": 1.0}
     value, slope, bend, turn = (np.clip(getattr(answer, name), -most, most) for name, most in limits.items())
@@ -88,7 +93,10 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
 def function_of(
     program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the values and slopes, shape (n,), of the function that an answer defines, rounded once."""
+    """Return the values and slopes, shape (n,), of the function of an answer.
+
+    Each number is rounded once.
+    """
     c3, n, inner = Fraction(program.factors.smoothness), len(value), program.inner.tolist()
     x, low, high = _whole(program.points, _BITS), *(_whole(np.nan_to_num([end]), _BITS)[0] for end in program.bounds)
     h = [x[k + 1] - x[k] for k in inner]
@@ -124,7 +132,10 @@ def _whole(numbers: Floats, bits: int) -> list[int]:
 
 
 def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats) -> Floats:
-    """Return for each point the largest admissible multiple of the function of its component, by bisection."""
+    """Return the largest admissible multiple of the function at each point.
+
+    The multiple is common to all points of a component and found by bisection.
+    """
     c, n_inner = program.factors, len(program.inner)
     at_ends = np.array([end[0] for end in program.ends], dtype=np.int64)
     left, right = np.concatenate([program.inner, at_ends]), np.concatenate([program.inner + 1, at_ends])
@@ -177,7 +188,10 @@ def upper_bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut:
 
 
 def _gap_maximum(A: Floats, B: Floats, C: Floats) -> Floats:
-    """Bound max A u + B v + C_+ t_+ + C_- t_- over the cones of each gap, with rest = S - |A| / 2 by bisection."""
+    """Bound A u + B v + C_+ t_+ + C_- t_- over the cones of each gap.
+
+    The variable rest = S - |A| / 2 is found by bisection.
+    """
     parts = np.stack([0.5 * B, *math.sqrt(0.125) * C])
     offsets = 0.5 * np.abs(A) + np.stack([0.0 * A, 0.5 * A, -0.5 * A])
     low, high = np.zeros(len(A)), np.hypot(parts[0], np.hypot(parts[1], parts[2]))

@@ -81,7 +81,10 @@ class ClassicalProgram:
 
     @cached_property
     def ends(self) -> tuple[tuple[int, float, float], ...]:
-        """Restricting bounds as (point, distance, sign), where sign times Gamma is the inward slope."""
+        """Restricting bounds of the support as (point, distance, sign).
+
+        The sign times Gamma is the inward slope.
+        """
         low, high = float(self.points[0] - self.bounds[0]), float(self.bounds[1] - self.points[-1])
         found = ((0, low, 1.0), (len(self.points) - 1, high, -1.0))
         return tuple(end for end in found if 2.0 * end[1] < self.reach)
@@ -93,7 +96,10 @@ class ClassicalProgram:
 
     @cached_property
     def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
-        """Matrices D, M and E, (gaps, n): gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma of each gap."""
+        """Matrices D, M and E, shape (gaps, n).
+
+        They give gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma of each gap.
+        """
         at_point = sparse.eye_array(len(self.points), format="csr")
         left, right = at_point[self.inner], at_point[self.inner + 1]
         outer = at_point[np.array([end[0] for end in self.ends], dtype=np.int64)]
@@ -105,7 +111,9 @@ class ClassicalProgram:
 
 @dataclass(frozen=True, eq=False)
 class ConeAnswer:
-    """Answer of a cone solver, which may be inaccurate; `classical_bounds` proves bounds from any answer.
+    """Primal and dual variables that a cone solver returns.
+
+    They may be inaccurate: `classical_bounds` proves bounds from any values.
 
     Attributes
     ----------
@@ -131,7 +139,10 @@ class ConeAnswer:
 
 
 def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """Return the gamma and Gamma that maximize alpha gamma + beta Gamma at each point, ignoring the gaps."""
+    """Maximize alpha gamma + beta Gamma at each point separately.
+
+    The restrictions over the gaps are ignored.
+    """
     c = program.factors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         free = np.where(alpha == 0.0, np.inf, c.smoothness * np.abs(beta) / np.abs(alpha))

@@ -1,4 +1,4 @@
-"""Moment Stein discrepancy: means of features that are zero under the target, with a p-value.
+"""Moment Stein discrepancy: features with mean zero under the target.
 
 **Features** have mean zero under every target. For a draw x with score s, in standard units z = (x - m) / sd and
 t = sd s, and for the Langevin operator T g = <g, s> + div g, polynomials g of degree one and three give, with
@@ -169,7 +169,10 @@ class Moments:
         return cls(points, drift, spread, loadings, variances, pieces)
 
     def feature_values(self) -> Iterator[Floats]:
-        """Yield all features in the order of `features_of`, in blocks (k, n) that share one buffer."""
+        """Yield the features in the order of `features_of`.
+
+        The blocks, shape (k, n), share one buffer.
+        """
         dim, n = self.centred.shape
         width = max(2, min(_FEATURES, _VALUES // n))
         buffer = np.empty((width, n))
@@ -223,7 +226,10 @@ class Moments:
 
 
 def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
-    """Yield contiguous draws of one half that fit into the processor's cache, with the number of the other half."""
+    """Yield contiguous draws of one half, and the number of the other half.
+
+    The draws of each slice fit into the processor's cache.
+    """
     half = np.zeros(len(draws.shares), dtype=np.int8)
     half[draws.halves[1]] = 1
     ends = [0, *(np.flatnonzero(np.diff(half)) + 1).tolist(), len(half)]
@@ -291,12 +297,18 @@ class NamedMoment:
 
     @property
     def is_above(self) -> bool:
-        """True if the draws are too high or too wide, or their correlation is above the target's."""
+        """True if the draws are too high or too wide.
+
+        For dependence, True if the correlation of the draws is above that of the target.
+        """
         return self.z < 0.0
 
     @property
     def direction(self) -> str:
-        """Direction of the bias given the other coordinates; a correlation of -0.5 is above one of -0.8."""
+        """Direction of the bias given the other coordinates.
+
+        A correlation of -0.5 is above one of -0.8.
+        """
         if self.kind in _TOO:
             return _TOO[self.kind][int(self.z < 0.0)]
         return f"{'below' if self.z > 0.0 else 'above'} the target's"
@@ -315,7 +327,7 @@ class NamedMoment:
 
 @dataclass(frozen=True, eq=False)
 class MomentSteinDiscrepancy(Measurement):
-    """Means of features that are zero under the target, in standard units, with a p-value.
+    """Means of features that are zero under the target, with a p-value.
 
     Attributes
     ----------
@@ -399,7 +411,7 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def largest_moments(self) -> tuple[NamedMoment, ...]:
-        """Locations, spreads and dependences in descending order of their absolute z-scores."""
+        """Locations, spreads and dependences, in descending order of |z|."""
         found = [each for each in self.moments if each.kind in _NAMED]
         return tuple(sorted(found, key=lambda each: -abs(each.z)))
 
@@ -464,7 +476,7 @@ class MomentSteinDiscrepancy(Measurement):
         )
 
     def largest(self, count: int = 5) -> tuple[tuple[Feature, float, float], ...]:
-        """Return the locations, spreads and dependences with the largest absolute z-scores.
+        """Return the locations, spreads and dependences with the largest |z|.
 
         Parameters
         ----------
@@ -611,7 +623,9 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
 
 
 def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
-    """Return the median autocorrelation time of the kind of each feature, shape (k,), a lower limit of its time.
+    """Return lower limits of the autocorrelation times of features, shape (k,).
+
+    The limit is the median time of the features of the same kind.
 
     Kinds are separate because the locations of antithetic chains have short times, and spreads, which are even
     functions, long ones.
@@ -625,13 +639,19 @@ def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
 
 
 def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
-    """Return the longer of the median times of the odd features (locations) and of the even ones."""
+    """Return the longer of the median times of odd and even features.
+
+    The odd features are the locations.
+    """
     is_odd = np.array([feature.kind == "location" for feature in features])
     return max(float(np.median(times[is_odd])), float(np.median(times[~is_odd])))
 
 
 def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
-    """Return points, drift b and diffusion a (None if there are no bounds) in these units, each of shape (d, n)."""
+    """Return points, drift b and diffusion a in given units.
+
+    Each has shape (d, n). The diffusion is None if there are no bounds.
+    """
     n, dim = draws.points.shape
     points, drift = np.empty((dim, n)), np.empty((dim, n))
     spread = None if bounds is None else np.empty((dim, n))
@@ -649,7 +669,9 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Flo
 
 
 def _without_skewness(z: Floats, skewness: Floats) -> Floats:
-    """Transform Studentized means of skewed features to nearly normal z-scores [1]_; monotone in z.
+    """Transform Studentized means of skewed features to nearly normal z-scores.
+
+    The transformation is that of [1]_ and monotone in z.
 
     Tails are a polynomial of degree four with few large values, all of one sign. A sample with few of them has a small
     standard error, too: without the correction, exact draws of skewed targets were rejected with frequency .12 at level
@@ -665,7 +687,9 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
 
 
 def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the mean of every feature, its standard error and skewness for independent draws, and its time.
+    """Return mean, standard error, skewness and autocorrelation time of features.
+
+    The standard error and the skewness are those for independent draws.
 
     The skewness is computed for `skewed` features only, and zero for others.
     """

@@ -72,7 +72,9 @@ _RTOL = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Diffusion operator at the points of a sample, T g = <drift, g> + <covariance, grad g>.
+    """Coefficients of a diffusion operator at the points of a sample.
+
+    The operator is T g = <drift, g> + <covariance, grad g>.
 
     Attributes
     ----------
@@ -215,7 +217,10 @@ class RiemannianLangevin:
     def _check_divergence(
         self, divergence: Floats, points: Floats, bounds: Floats | None, names: tuple[str, ...]
     ) -> None:
-        """Compare the divergence with finite differences of the covariance, as in `Target.check`."""
+        """Compare the divergence with finite differences of the covariance.
+
+        `Target.check` compares scores in the same way.
+        """
         rows = _spread(len(points), _CHECKED_POINTS)
         derivatives, uncertainty = self._derivatives(points[rows], bounds)
         given, found = divergence[rows], derivatives.sum(axis=2)
@@ -233,7 +238,10 @@ class RiemannianLangevin:
             )
 
     def _derivatives(self, points: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
-        """Estimate the derivatives d_k a_jk and their errors, each of shape (m, d, d) with j before k."""
+        """Estimate the derivatives d_k a_jk and their errors.
+
+        Each has shape (m, d, d), with j before k.
+        """
         from steinkit.target import numerical_gradient
 
         m, dim = points.shape
@@ -246,7 +254,10 @@ class RiemannianLangevin:
         return derivatives, uncertainty
 
     def _check_faces(self, points: Floats, bounds: Floats, names: tuple[str, ...]) -> None:
-        """Check that the covariances of coordinate j with the others vanish on each finite face of j."""
+        """Require that off-diagonal covariances vanish on the finite faces.
+
+        On a face of coordinate j, these are the covariances of j with other coordinates.
+        """
         rows = _spread(len(points), _FACE_POINTS)
         for j, side in zip(*np.nonzero(np.isfinite(bounds)), strict=True):
             projected = points[rows]
@@ -280,7 +291,9 @@ def _require_finite(values: Floats, name: str, points: Floats, names: tuple[str,
 
 
 def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Floats, Floats, Floats]:
-    """Return the boundary factor w_j(x_j), its derivative, and a bound of the terms of the derivative.
+    """Return the boundary factors w_j(x_j) and their derivatives.
+
+    A bound of the terms of each derivative is returned as well.
 
     Parameters
     ----------

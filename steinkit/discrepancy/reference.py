@@ -1,4 +1,6 @@
-"""Discrepancies of exact samples: independent draws from the target, or blocks of a long run.
+"""Discrepancies of exact samples, for comparison.
+
+The samples are independent draws from the target, or blocks of a long run.
 
 An exact chain of n draws with effective sample size n_e has about the discrepancy of n_e independent draws. Compared
 with n independent draws, slow mixing would appear as bias. Reference samples therefore have the effective sample size
@@ -45,7 +47,7 @@ def reference_discrepancy(
     progress: bool = False,
     **settings: Any,
 ) -> Reference:
-    """Compute the discrepancies of independent samples from the target, for comparison.
+    """Compute the discrepancies of independent samples from the target.
 
     The size of a discrepancy of exact draws depends on the target and on the number of draws.
 
@@ -120,7 +122,10 @@ class LongRun:
         return replace(self, draws=self.draws.select(sample.names))
 
     def blocks(self, size: int) -> list[Sample]:
-        """Return evenly spread blocks of the run with this effective size; InputError if the run is too short."""
+        """Return evenly spread blocks of the run with this effective size.
+
+        Raise InputError if the run is too short.
+        """
         run_size = _ess(self.draws)
         width = math.ceil(size * len(self.draws) / run_size)
         count = min(len(self.draws) // width, _MOST_BLOCKS)
@@ -136,7 +141,10 @@ class LongRun:
     def reference(
         self, target: Target | None, size: int, *, discrepancy: Callable[..., Any], progress: bool = False
     ) -> Reference:
-        """Compute the discrepancies of blocks of this effective size; see `reference_discrepancy`."""
+        """Compute the discrepancies of blocks with this effective size.
+
+        See `reference_discrepancy`.
+        """
         blocks = self.blocks(size)
         n = len(blocks[0])
         found = _of_exact_samples(iter(blocks), len(blocks), n, lambda each: discrepancy(each, target), progress)
@@ -144,7 +152,9 @@ class LongRun:
 
 
 def effective_size(sample: Sample) -> int:
-    """Return the size of reference samples: the smallest ESS of coordinates and weights, to two digits.
+    """Return the effective size of reference samples, to two digits.
+
+    It is the smallest ESS of the coordinates and of the weights.
 
     It is the number of draws if the ESS is not defined, or is that of independent draws up to its error.
     """
@@ -163,7 +173,10 @@ def _ess(sample: Sample) -> float:
 def _of_exact_samples(
     samples: Iterator[Sample], repeats: int, n: int, score: Callable[[Sample], Any], progress: bool
 ) -> Reference:
-    """Compute the discrepancies of exact samples of n draws, each in its share of the remaining time."""
+    """Compute the discrepancies of exact samples of n draws.
+
+    Each computation gets an equal share of the remaining time.
+    """
     shares, results = Shares(repeats), []
     for _ in progress_bar("reference samples", shown=progress, unit="it", steps=range(repeats)):
         with shares.one():

@@ -1,4 +1,4 @@
-"""Sliced graph Stein discrepancy: one univariate program per coordinate, each with a bracket.
+"""Sliced graph Stein discrepancy: one univariate program per coordinate.
 
 **A slice** is the discrepancy over functions of one linear coordinate u = v.x. For g(x) = w phi(v.x) with
 w = v / |v|^2 the Langevin operator gives
@@ -73,7 +73,9 @@ class Slice(Bracketed):
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def test_function(self, points: Floats, scores: Floats) -> Floats:
-        """Compute h at points with scores, (m, d), (m, d) -> (m,), in the units of the slice.
+        """Compute the test function h at points with given scores.
+
+        The arrays have shape (m, d), and the result shape (m,), in the units of the slice.
 
         phi is a cubic Hermite spline between its positions. Beyond the outermost ones it is a parabola that vanishes at
         the bound, or constant if there is no bound. h has mean zero under the target.
@@ -173,7 +175,10 @@ def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats
 
 
 def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:
-    """Return the distinct u in ascending order, with their weights and their means of s.w, which may cancel."""
+    """Return the distinct u in ascending order, their weights and means of s.w.
+
+    Terms of a mean may cancel.
+    """
     u, inverse = np.unique(along, return_inverse=True)
     moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
     mass, moment = (double_double.sums_in_groups(terms, inverse, len(u)) for terms in (weights, moments))
@@ -181,7 +186,10 @@ def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, F
 
 
 def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple[Floats, Floats]:
-    """Evaluate the cubic Hermite spline and its derivative at u in [nodes[0], nodes[-1]]."""
+    """Evaluate a cubic Hermite spline and its derivative.
+
+    The points u lie in [nodes[0], nodes[-1]].
+    """
     step = np.diff(nodes)
     chord = np.diff(phi) / step
     turn = (slope[:-1] + slope[1:] - 2.0 * chord) / step
@@ -197,7 +205,7 @@ def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SlicedSteinDiscrepancy(Bracketed):
-    """Sum of the univariate graph Stein discrepancies of the coordinates, with its bracket.
+    """Sum of the univariate graph Stein discrepancies of the coordinates.
 
     Attributes
     ----------
@@ -254,7 +262,10 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @property
     def test_functions(self) -> Floats:
-        """h of every coordinate at the distinct points, shape (n, d); its means are the lower bounds."""
+        """Test functions h of all coordinates at the distinct points, shape (n, d).
+
+        Their means are the lower bounds.
+        """
         points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
 
@@ -266,12 +277,18 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @cached_property
     def regions(self) -> Floats:
-        """Means of h over the lowest quarter, the middle half and the highest quarter of the draws, shape (d, 3)."""
+        """Means of h over three regions of each coordinate, shape (d, 3).
+
+        They are the lowest quarter, the middle half and the highest quarter of the draws.
+        """
         points, h = self.units.points(self.sample.points), self.test_functions
         return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(points.T)])
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the value, and the regions with too many draws; see `Measurement.statements`."""
+        """State the value, and the regions with too many draws.
+
+        See `Measurement.statements`.
+        """
         where = self._where(reference, is_biased, [*map(_too_many, self.regions, self.terms)])
         return (*super().statements(reference), Statement("findings", "Where is the difference?", where))
 
@@ -294,7 +311,9 @@ def sliced_stein_discrepancy(
     tolerance: float = 1e-3,
     max_seconds: float | None = None,
 ) -> SlicedSteinDiscrepancy:
-    """Compute the sliced graph Stein discrepancy: Stein functions of one coordinate at a time.
+    """Compute the sliced graph Stein discrepancy of a sample.
+
+    Its Stein functions depend on one coordinate at a time.
 
     It is a lower bound of Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it does not
     saturate in many dimensions: it decreases like one over the square root of the number of draws. Time is linear in
@@ -394,7 +413,10 @@ def sliced_stein_discrepancy(
 
 
 def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
-    """Compute the means of h over the lowest quarter, the middle half and the highest quarter of u."""
+    """Compute the means of h over three regions of u.
+
+    They are the lowest quarter, the middle half and the highest quarter of the draws.
+    """
     order = np.argsort(u, kind="stable")
     reached = np.cumsum(weights[order]) - 0.5 * weights[order]
     region = np.searchsorted([0.25, 0.75], reached)

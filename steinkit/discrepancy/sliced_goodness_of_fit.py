@@ -1,4 +1,6 @@
-"""Goodness-of-fit test with sliced Stein functions that are learned on the other half of the draws.
+"""Goodness-of-fit test with sliced Stein functions.
+
+The functions are learned on one half of the draws and tested on the other half.
 
 On one half of the draws the program of every coordinate and every principal axis is solved for the worst phi. Its test
 function h has mean zero under the target for any phi. The mean of h over the *other* half, divided by its standard
@@ -77,11 +79,17 @@ class Half:
 
     @cached_property
     def _distinct(self) -> DistinctSample:
-        """Distinct rows of points and scores: points that are equal after rounding may have different scores."""
+        """Distinct rows of points and scores.
+
+        Points that are equal after rounding may have different scores.
+        """
         return Sample(np.hstack([self.points, self.scores]), weights=self.share).distinct()
 
     def along(self, direction: Floats) -> Sequence[Floats]:
-        """Return the distinct u, their means of s.w, and the high and low parts of their weights."""
+        """Return the distinct u, their means of s.w and their weights.
+
+        The weights have a high and a low part.
+        """
         found = self._distinct
         along, pulls = finite_projection(direction, *np.hsplit(found.points, 2))
         order = np.argsort(along)
@@ -209,7 +217,9 @@ def sliced_stein_test(
     bounds: ArrayLike | None = None,
     max_seconds: float | None = None,
 ) -> SlicedSteinTest:
-    """Test draws against their target with univariate Stein functions learned on half of the draws.
+    """Test draws against their target with sliced Stein functions.
+
+    The functions are learned on one half of the draws and tested on the other half.
 
     Parameters
     ----------
@@ -283,7 +293,10 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
 
 
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
-    """Return h of every direction at every draw, shape (k, n), and the directions of the first half, shape (k, d)."""
+    """Return h of every direction at every draw, shape (k, n).
+
+    The directions of the first half, shape (k, d), are returned as well.
+    """
     from steinkit.runtime.compilation import announced_compilation
 
     dim = points.shape[1]
@@ -312,7 +325,10 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
 
 
 def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
-    """Return rows v with v.x of variance one from the unbounded coordinates; none if there are fewer than two."""
+    """Return principal axes of the unbounded coordinates, scaled to variance one.
+
+    The result has no rows if there are fewer than two such coordinates.
+    """
     if len(free) < 2:
         return np.empty((0, points.shape[1]))
     deviations = points[:, free] - share @ points[:, free]
@@ -323,7 +339,10 @@ def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
 
 
 def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
-    """Return the z-scores of both halves combined, and the autocorrelation times of the test functions."""
+    """Return the combined z-scores of both halves.
+
+    The autocorrelation times of the test functions are returned as well.
+    """
     shares = [draws.shares[half] / draws.shares[half].sum() for half in draws.halves]
     means = [h[:, half] @ share for half, share in zip(draws.halves, shares, strict=True)]
     deviations = np.empty_like(h)  # from the mean of each half, which has its own functions
@@ -342,6 +361,9 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
 
 
 def _exponents(values: Floats) -> NDArray[np.int32]:
-    """Return the exponent of a power of two above all values of each row, to avoid overflow of squares."""
+    """Return an exponent of two for each row, to avoid overflow of squares.
+
+    The power of two exceeds all absolute values of the row.
+    """
     found: NDArray[np.int32] = np.frexp(np.abs(values).max(axis=1, keepdims=True))[1]
     return found

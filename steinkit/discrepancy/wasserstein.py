@@ -1,4 +1,6 @@
-"""Wasserstein distance of a one-dimensional sample to a target, or to another sample.
+"""Wasserstein distance of a one-dimensional sample.
+
+The distance is that to a target or to another sample.
 
 W_1(Q, P) is the largest difference of the means of a function with Lipschitz constant 1 [1]_.
 
@@ -102,7 +104,9 @@ def wasserstein_distance(
     tolerance: float | None = None,
     max_seconds: float | None = None,
 ) -> WassersteinDistance:
-    """Compute the Wasserstein distance W_1 of a one-dimensional sample to a target or to another sample.
+    """Compute the Wasserstein distance of a one-dimensional sample.
+
+    The distance W_1 to a target or to another sample is computed.
 
     Parameters
     ----------
@@ -259,7 +263,10 @@ def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[
 
 
 def _crossings(target: Target, x: Floats, levels: Floats) -> tuple[Floats, float]:
-    """Return the point of each gap up to which F_P is below the level, and the total length left undecided."""
+    """Return the point of each gap up to which F_P is below the level.
+
+    The total length of the undecided intervals is returned as well.
+    """
     low, high = x[:-1].copy(), x[1:].copy()
     for _ in range(_HALVINGS):
         require_time("the cdf was evaluated")
@@ -271,7 +278,10 @@ def _crossings(target: Target, x: Floats, levels: Floats) -> tuple[Floats, float
 
 
 def _to_sample(sample: Sample, other: Sample) -> tuple[float, float]:
-    """Bracket the integral of |F - G|: SciPy sums and divides the weights, and sums up the integral."""
+    """Bracket the integral of |F - G| over two samples.
+
+    SciPy sums and divides the weights, and sums up the integral.
+    """
     from scipy.stats import wasserstein_distance as scipy_distance
 
     x, y = sample.points[:, 0], other.points[:, 0]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from steinkit.autocorrelation import long_run_times
 from steinkit.sample import Floats
 
-_ERRORS = 3.0  # standard errors of a drift
-_NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift, which is exact for linear mixing only
+_ERRORS = 3.0  # standard errors of a significant drift
+_NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift, because mixing is only approximately linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Drift:
     def contradicts(
         self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
     ) -> NDArray[np.bool_]:
-        """Return whether the estimated biases of each coordinate disagree with the drift.
+        """Return a mask of the coordinates with biases that contradict the drift.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Drift:
         Returns
         -------
         ndarray of bool, shape (d,)
-            True if draws with a small estimated bias move, or draws with a large one do not.
+            True if draws with a small estimated bias move, or draws with a large estimated bias do not.
 
         Examples
         --------

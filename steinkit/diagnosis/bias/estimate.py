@@ -1,6 +1,6 @@
 """Biases of means and standard deviations, with margins of error.
 
-A bias counts as reliable if its margin is small and, if draws moved by an exact Markov kernel are available, if the
+A bias is reliable if its margin is small and, if draws moved by an exact Markov kernel are available, if the
 regression agrees with their drift (`steinkit.diagnosis.bias.drift`). If it is not reliable and the target has a log
 density, a short exact run (`steinkit.diagnosis.exact_kernels.ExactRun`) moves the draws, and the same regression is
 applied to the moved draws under the same rule.
@@ -34,15 +34,15 @@ _WIDEST = 0.3  # largest margin of a bias, and largest bias of a quantity that c
 _MARGINS = 2.0  # errors in a margin
 _CHECKED = 4  # moves for the drift that a regression is compared with: 28 gradients per draw
 _MOVES = (4, 4, 6)  # moves of a run before each of its estimates: 28 to 98 gradients per draw
-_LEAST_EXPLAINED = 0.2  # share of a quantity's variance, below which features cannot detect its bias
-_CLIMB, _DRIFTS = 3.5, 6.0  # standard errors by which log density and coordinates of a settled run change at most
+_LEAST_EXPLAINED = 0.2  # explained fraction of a quantity's variance, below which features cannot detect its bias
+_CLIMB, _DRIFTS = 3.5, 6.0  # largest changes of log density and coordinates in a converged run, in standard errors
 _REGRESSION: Method = "regression"
-_UNSETTLED = "a short exact run has not settled"
+_NOT_CONVERGED = "a short exact run has not converged"
 _DISAGREE = "the regression and an exact Markov kernel disagree"
-_TOO_WIDE = "the margin is too wide"
-_MOSTLY_TOO_WIDE = "the margins of most quantities are too wide"
-_UNEXPLAINED = "its variation is not explained by the features, which cannot see its bias"
-_TOO_FEW = "too few draws for functions of all coordinates together; take six times as many as coordinates"
+_TOO_WIDE = "the margin of error is too wide"
+_MOSTLY_TOO_WIDE = "the margins of error of most quantities are too wide"
+_UNEXPLAINED = "the features do not explain its variation and cannot detect its bias"
+_TOO_FEW = "there are too few draws for joint features of all coordinates; use at least six draws per coordinate"
 
 
 @cautious
@@ -126,7 +126,7 @@ def estimate_bias(
     """
     require_known([method], _METHODS, "unknown method", "the methods")
     if method == "run" and (target is None or not target.has_log_density):
-        raise UsageError("a run needs a target with a log density; give one, or take another method")
+        raise UsageError('`method` "run" requires a target with a log density')
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     brought, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
     functions = {**brought, **as_functions({} if functions is None else functions)}
@@ -201,7 +201,7 @@ def bias_of(
         moved=None if moved is None else _sample_of(prepared, carried, moved),
         gradients=0 if moved is None else moved.gradients,
         hidden=hidden,
-        unranked=f"biases are not known: {unranked}" if unranked else "",
+        unranked=f"the biases could not be estimated: {unranked}" if unranked else "",
         falls_apart=falls_apart,
         draws=len(prepared.given),
         features=quantities.operand.sets[-1],
@@ -210,7 +210,7 @@ def bias_of(
 
 
 def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return for each quantity why its margins are not reliable; empty if they are."""
+    """Return the reason why each quantity is not reliable; empty if it is."""
     if hidden:
         return (hidden,) * len(found.mean)
     biases = np.array([(quantities.centre - found.mean) / found.sd, np.log(quantities.scale / found.sd)])
@@ -228,24 +228,26 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
 
 
 def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tuple[str, ...]) -> list[str]:
-    """Return for each quantity without a reason whether divergences or a low E-BFMI make it unreliable."""
+    """Return the reasons, extended by divergences and a low E-BFMI."""
     given, dim = prepared.given, quantities.dim
     touched, reason = np.zeros(dim, dtype=bool), ""
     if given.divergent is not None and given.divergent.any():
         touched = touched_by_divergences(given.points, given.divergent)
         for group in groups_of(given.points, prepared.bounds):
             touched[group.members] |= touched[group.scale]
-        reason = f"{given.divergent.sum()} transitions diverged, so a region may be missing"
+        reason = f"{given.divergent.sum()} transitions diverged, so the draws may miss a region"
     if (bfmi := smallest_bfmi(given)) is not None and bfmi < LOW_BFMI:
-        touched, reason = np.ones(dim, dtype=bool), f"the E-BFMI is {bfmi:.2f}, so tails may be missing"
+        touched, reason = np.ones(dim, dtype=bool), f"the E-BFMI is {bfmi:.2f}, so the draws may miss the tails"
     everything = np.append(touched, np.full(len(reasons) - dim, touched.any()))
     return [reason if hit and not other else "" for hit, other in zip(everything, reasons, strict=True)]
 
 
 def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
-    """Return for each quantity whether the drift contradicts its estimates; for functions, whether it does for any.
+    """Return True for each quantity with estimates that the drift contradicts.
 
-    With `moving`, a drift counts as a contradiction whatever the estimated bias is.
+    A function is contradicted if the estimates of any coordinate are.
+
+    With `moving`, every significant drift counts as a contradiction.
     """
     contradicted = np.zeros(len(found.mean), dtype=bool)
     if drift is not None:
@@ -273,10 +275,12 @@ def _drift(draws: Draws, moved: Floats) -> Drift:
 def _by_run(
     quantities: Quantities, run: ExactRun, found: Estimates, hidden: str
 ) -> tuple[Estimates, tuple[str, ...], Floats]:
-    """Move the draws until the regression on the moved draws is reliable, or the run has its full length.
+    """Move the draws until the regression on the moved draws is reliable.
 
-    Errors include half of the change by the last moves, since slowly mixing quantities have further to go. The third
-    result is the distance in sd that the run moved the means that are not reliable, where it exceeds noise; else 0.
+    The run ends at its full length in any case.
+
+    Errors include half of the change by the last moves, because slowly mixing quantities have not converged. The third
+    result is the distance, in sd, by which the run moved each unreliable mean, or 0 if noise explains it.
     """
     for times in _MOVES:
         before = replace(quantities.draws, points=run.points)
@@ -284,8 +288,8 @@ def _by_run(
         there = quantities.moved(run.points, run.scores())
         found = there.by_regression().widened_by(found)
         drift = _drift(before, run.points)
-        unsettled = _UNSETTLED if abs(run.climb) > _CLIMB or drift.largest() > _DRIFTS else ""
-        unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or unsettled
+        not_converged = _NOT_CONVERGED if abs(run.climb) > _CLIMB or drift.largest() > _DRIFTS else ""
+        unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or not_converged
         reason = _reason(found, quantities, unknown, _contradicted(found, before, drift, moving=True))
         if not any(reason):
             break

@@ -6,16 +6,16 @@ the region, and shares s_1 of the draws and s_2 of the proposals among both, log
 
     s_1 mean_i [ s(z - l(x_i) - M) ]  =  s_2 mean_j [ s(l(y_j) - z + M) ],      M = log(s_1 / s_2),
 
-with the logistic function s: Bennett's acceptance ratio, the bridge of least variance. The number of draws is divided
-by the autocorrelation time of the left side. Both sides have bounded terms, so their relative variances are reliable
-even if the overlap is small; their sum is the relative variance of Z. The proposal is Student's t with seven degrees of
-freedom and the mean and covariance of one half of the draws. The other half is bridged, and then the halves are
-exchanged.
+with the logistic function s. This is Bennett's acceptance ratio, the bridge with the smallest variance. The number of
+draws is divided by the autocorrelation time of the left side. Both sides have bounded terms, so their relative
+variances are reliable even if the overlap is small; their sum is the relative variance of Z. The proposal is Student's
+t with seven degrees of freedom and the mean and covariance of one half of the draws. The other half is bridged, and
+then the halves are exchanged.
 
 **Groups** are separated by valleys of the density. Draws are split along the deepest valley of the scores, or across a
 gap much wider than its neighborhood, until no part has one. Groups are joined again if the log density along the line
 between their densest draws has no valley. A point belongs to the mode with the largest density of the t distribution
-that is fitted to its draws. These regions partition the space, so their masses are well defined.
+fitted to its draws. These regions partition the space, so their masses are well defined.
 
 References
 ----------
@@ -73,7 +73,7 @@ class Proposal:
             root = np.linalg.cholesky(frame.covariance)
         except np.linalg.LinAlgError:
             n = len(operand.points)
-            raise InputError(f"the {n} draws of a mode do not span their space; take more draws") from None
+            raise InputError(f"the {n} draws of a mode do not span the space; use more draws") from None
         return cls(units.centre + units.scale * frame.centre, units.scale[:, None] * root)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
@@ -102,7 +102,8 @@ class Mass(NamedTuple):
         Logarithm of the mass and its variance, which is infinite if no proposal lies in the region.
     difference, variance_of_difference : float
         Logarithm of the mass by proposals alone, minus `log_mass`, and its variance if both were independent.
-        Importance sampling does not use the draws, so both differ if the draws do not come from the target.
+        Importance sampling does not use the draws, so the two estimates differ if the draws do not come from the
+        target.
     """
 
     log_mass: float
@@ -152,20 +153,20 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
 
 
 _MOST_MODES = 10
-_FEWEST_DRAWS = 30  # of a mode
+_FEWEST_DRAWS = 30  # smallest number of draws of a mode
 _CLEAR = 2.0  # standard errors of a valley's depth; the density decides afterwards
-_BESIDE = 12  # draws on either side of a gap
-_WIDER = 1.0  # smallest width of a gap, relative to the span of the draws on both sides together
+_NEIGHBORS = 12  # draws on each side of a gap
+_WIDER = 1.0  # smallest width of a gap, relative to the combined span of the draws on both sides
 _STEPS = np.linspace(0.0, 1.0, 18)[1:-1]  # along the line between two draws
-_MOST_TAKEN = 0.05  # share of the draws of a region that valleys assigned to another mode, as of an arm of a curved one
-_ROUNDS = 2  # of fitting and assigning
+_MOST_TAKEN = 0.05  # largest fraction of a region's draws that belong to another group, such as an arm of a curved mode
+_ROUNDS = 2  # rounds of fitting and assignment
 
 
 def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
     """Split draws along valleys; return the rows of each group."""
     pending, found = [np.arange(len(draws.points))], list[Integers]()
     while pending:
-        require_time("modes were sought")
+        require_time("modes were identified")
         rows = pending.pop()
         whole = len(rows) < 2 * _FEWEST_DRAWS or len(pending) + len(found) + 2 > _MOST_MODES
         beyond = None
@@ -180,7 +181,10 @@ def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
 
 
 def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
-    """Return the draws beyond the deepest valley or the widest gap; None if there is neither."""
+    """Return a mask of the draws beyond the deepest valley or the widest gap.
+
+    The result is None if there is neither.
+    """
     valley = deepest_valley(operand, _CLEAR)
     if valley is not None:
         return np.asarray(operand.points @ valley.direction > valley.position)
@@ -188,14 +192,14 @@ def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
     ordered = np.sort(projected, axis=1)
     ends = np.arange(_FEWEST_DRAWS, ordered.shape[1] - _FEWEST_DRAWS + 1)  # upper ends of gaps
     low, high = ordered[:, ends - 1], ordered[:, ends]
-    spans = low - ordered[:, ends - _BESIDE] + ordered[:, ends + _BESIDE - 1] - high
+    spans = low - ordered[:, ends - _NEIGHBORS] + ordered[:, ends + _NEIGHBORS - 1] - high
     wider = np.where(high > low + _WIDER * spans, high - low, 0.0)
     k, place = np.unravel_index(int(wider.argmax()), wider.shape)
     return None if wider[k, place] == 0.0 else projected[k] >= high[k, place]
 
 
 def lowest_between(begin: Floats, end: Floats, log_density: LogDensity) -> Floats:
-    """Return the lowest log density on straight lines between points, shape (k,)."""
+    """Return the minimum log density on straight lines between points, shape (k,)."""
     line = begin[:, None] + _STEPS[:, None] * (end - begin)[:, None]
     return np.asarray(log_density(line.reshape(-1, begin.shape[1])).reshape(len(begin), -1).min(axis=1))
 
@@ -203,8 +207,8 @@ def lowest_between(begin: Floats, end: Floats, log_density: LogDensity) -> Float
 def joined(groups: Sequence[Integers], peaks: Floats, heights: Floats, log_density: LogDensity) -> list[Integers]:
     """Join groups without a valley of the density between their densest draws.
 
-    The lines with the highest minimum are considered first. Stragglers on a saddle therefore join one of two modes,
-    and do not connect them.
+    The lines with the highest minimum are considered first. Isolated draws on a saddle therefore join one of two modes
+    and do not connect the modes.
 
     Parameters
     ----------
@@ -250,7 +254,7 @@ def without_fragments(groups: list[Integers], points: Floats, log_density: LogDe
 
 
 def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
-    """Return the mode of each point's region."""
+    """Return the number of the mode with the largest density at each point."""
     return np.asarray(np.stack([each.log_density(points) for each in proposals]).argmax(axis=0))
 
 
@@ -274,14 +278,17 @@ def regions(
         taken = len(np.setdiff1d(rows, before))
         if taken > _MOST_TAKEN * len(rows):
             raise InputError(
-                f"a mode is curved too far: {taken} of {len(rows)} draws nearest to one mode belong to another; "
+                f"a mode is too curved: {taken} of the {len(rows)} draws nearest to it belong to another mode; "
                 "reparametrize the model"
             )
     return modes, proposals
 
 
 def _operand(draws: Draws, rows: Integers, bounds: Floats | None, modes: int) -> Operand:
-    """Return the draws of a mode in units of their own; InputError if there are too few, or one is constant."""
+    """Return the draws of one mode in units of their standard deviations.
+
+    Raise InputError if there are too few draws or a coordinate is constant.
+    """
     if len(rows) < _FEWEST_DRAWS:
         raise InputError(
             f"one of {modes} modes has {count(len(rows), 'draw')}, fewer than {_FEWEST_DRAWS}; run the sampler longer, "
@@ -290,5 +297,5 @@ def _operand(draws: Draws, rows: Integers, bounds: Floats | None, modes: int) ->
     alone = draws.only(rows)
     constant = np.flatnonzero((alone.points == alone.points[0]).all(axis=0))
     if len(constant):
-        raise InputError(f"{draws.names[constant[0]]} is the same at all {len(rows)} draws of a mode; leave it out")
+        raise InputError(f"{draws.names[constant[0]]} is constant in the {len(rows)} draws of a mode; omit it")
     return Operand.of(alone, bounds)

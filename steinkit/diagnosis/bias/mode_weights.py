@@ -51,12 +51,12 @@ _WIDEST = 0.1  # largest standard error of the logarithm of a mass
 _APART = 3.0  # standard errors between bridge and importance sampling, beyond which draws are not the target's
 _FEWEST_WITHIN = 10.0  # effective draws in the slowest mixing direction of a mode, for an error of a weight below .03
 _FEWEST_CROSSING = 30.0  # effective draws of the indicators of the regions, for a test of the proportions
-_MOST_DRAWS = 10_000  # of a mode
-_PROPOSALS = (1000, 20_000)  # of a mode: twice the number of draws, within these limits
+_MOST_DRAWS = 10_000  # per mode
+_PROPOSALS = (1000, 20_000)  # per mode: twice the number of draws, within these limits
 _STREAM = 33  # separates the random numbers of proposals from those of draws with the same seed
 _SHOWN = 3  # parameters of a center in a sentence
 _FINEST_SHARE = 0.0001  # smallest margin that is printed
-_SELDOM = "The draws cross too seldom to test this; `steinkit repair` reweights the modes to their correct weights."
+_SELDOM = "The draws cross between the modes too rarely for a test; `steinkit repair` corrects the mode weights."
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +119,16 @@ class ModeWeights(Result):
 
     @property
     def clause(self) -> str:
-        """Clause such as "mode weights 71.8:28.2, correct 50.1:49.9 ± 0.7 points"."""
+        """Weights in the draws and under the target, as a clause.
+
+        For example, "mode weights 71.8:28.2 in the draws, 50.1:49.9 ± 0.7 in the target (%)".
+        """
         margin = 100.0 * max(_FINEST_SHARE, float(self.margins.max()))
         digits = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
         draws, target = (
             ":".join(f"{100.0 * each:.{digits}f}" for each in of) for of in (self.draws_shares, self.shares)
         )
-        return f"mode weights {draws}, correct {target} ± {margin:.{digits}f} points"
+        return f"mode weights {draws} in the draws, {target} ± {margin:.{digits}f} in the target (%)"
 
     @property
     def sentence(self) -> str:
@@ -151,11 +154,13 @@ class ModeWeights(Result):
         tuple of Statement
         """
         places = "; ".join(f"mode {k} near {each}" for k, each in enumerate(self.places, 1))
-        how = f"Weights by bridge sampling, with the log density at {self.evaluations} points."
+        how = f"The weights were estimated by bridge sampling, with the log density at {self.evaluations} points."
         return (
             Statement("number", "How much mass does each mode hold?", self.sentence),
             Statement("draws", "Where are the modes?", f"{sentence(places)}."),
-            Statement("limits", "What was not tested?", "Draws within each mode, and modes that no draw visited."),
+            Statement(
+                "limits", "What was not tested?", "Not tested: draws within each mode; modes that no draw visited."
+            ),
             Statement("method", "How were the weights estimated?", how),
         )
 
@@ -246,17 +251,17 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
     """
     require_target(target)
     if not target.has_log_density:
-        raise UsageError(f"{target.label} has no log density, which determines the mode weights; pass log_density=")
+        raise UsageError(f"mode weights require a target with a log density; pass log_density= to {target.label}")
     found = weights_of_modes(ScoredSample.of(draws, target), rng)
     if found is None:
-        raise InputError("the draws do not split into groups with a valley of the density between them")
+        raise InputError("the draws do not split into modes that a valley of the density separates")
     return found
 
 
 def weights_of_modes(prepared: ScoredSample, rng: Seed = 0) -> ModeWeights | None:
     """Estimate the mode weights of a scored sample; None if there is one mode."""
     if prepared.given.weights is not None:
-        raise UsageError("these draws carry weights; give draws without, or resample these first")
+        raise UsageError("mode weights require draws without weights; resample the draws first")
     assert prepared.target is not None
     draws, bounds = prepared.draws, prepared.bounds
     with one_thread_in_libraries():
@@ -294,7 +299,10 @@ def _mass(
     density: Density,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Return the logarithm of the mass of a mode's region and its variance, with each half of the draws in turn."""
+    """Return the logarithm of the mass of a mode's region, and its variance.
+
+    The two halves of the draws exchange their roles, and the results are averaged.
+    """
     draws = operand.draws
     slowest = draws.of_slowest_change
     mode = f"the mode near ({_place(draws.names, operand.units.centre)})"
@@ -319,14 +327,14 @@ def _mass(
     error = math.sqrt(0.5 * variance)
     if error > _WIDEST:
         raise InputError(
-            f"the weight of {mode} has a relative error of {error:.2g}, above {_WIDEST}: the mode is curved far beyond "
-            "a t distribution, or has too few draws; run the sampler longer, or reparametrize the model"
+            f"the weight of {mode} has a relative error of {error:.2g}, above {_WIDEST}: the mode is too curved for a "
+            "t distribution, or has too few draws; run the sampler longer, or reparametrize the model"
         )
     z = abs(difference) / math.sqrt(0.5 * noise)
     if z > _APART:
         raise InputError(
-            f"in {mode} the draws do not come from the target: its weight by importance sampling differs by {z:.0f} "
-            "standard errors from that by bridge sampling; correct the sampler first"
+            f"the draws in {mode} do not come from the target: the estimates of its weight by importance sampling and "
+            f"by bridge sampling differ by {z:.0f} standard errors; correct the sampler first"
         )
     return float(log_mass), error**2
 

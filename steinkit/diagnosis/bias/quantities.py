@@ -26,11 +26,11 @@ from steinkit.target import Functions, call_checked
 from steinkit.text import listed
 from steinkit.units import require_variation
 
-_FEWEST_OF_SLOWEST = 30.0  # effective draws in the slowest mixing direction; with fewer, regions may have wrong weights
+_FEWEST_OF_SLOWEST = 30.0  # effective draws in the slowest mixing direction, below which weights may be biased
 _TURNED = 0.5  # mean of (x_j - m_j) s_j: -1 for exact draws, 1 for scores of the opposite sign
 _CLEAR = 4.0  # standard errors of that mean, which is noisy if modes are far apart
 _REJECTED = 0.01  # p-value of all pairs together
-_LARGEST = 1e100  # of (x_j - m_j) s_j: squares of scores at a bound may overflow
+_LARGEST = 1e100  # upper limit of (x_j - m_j) s_j: squares of scores at a bound may overflow
 _LARGEST_SCORE = 1e140  # in units of a coordinate: sums of larger squares may overflow
 _WORK = 5e9  # largest (draws) x (features)^2 for weights
 
@@ -45,7 +45,7 @@ class Quantities:
     bounds : ndarray, shape (d, 2), or None
     functions : mapping of str to callable
     names : tuple of str
-        The d coordinates, then the functions: m quantities.
+        Names of the m quantities: the d coordinates, then the functions.
     centre, scale : ndarray, shape (m,)
         Means and standard deviations over the draws.
     """
@@ -112,7 +112,7 @@ class Quantities:
         try:
             found = regression_estimates(self.operand, ((values - centre) / scale)[:, self.dim :])
         except np.linalg.LinAlgError:
-            raise InputError("half of the draws hardly vary, so their bias is not known; run a longer chain") from None
+            raise InputError("half of the draws are nearly constant, so biases cannot be estimated") from None
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def entropy_weights(self) -> Floats | None:
@@ -126,15 +126,15 @@ class Quantities:
         return entropy_weights(features, operand.draws.shares)
 
     def hidden_dependence(self) -> str:
-        """Return why features of single coordinates may mislead; empty if they do not."""
+        """Return the reason why features of single coordinates may mislead, or ""."""
         pairs = "pairs" in self.operand.joint_sets()
         p = None if pairs else joint_dependence(self.operand.draws, self.bounds)
         if p is None or p > _REJECTED:
             return ""
-        return "the dependence of many coordinates is biased, and there are too few draws to identify the pairs"
+        return "many correlations are biased, and there are too few draws to identify them"
 
     def hidden_shares(self, slowest: float | None = None) -> tuple[str, bool]:
-        """Return why regions may have wrong weights, and if draws are multimodal.
+        """Return the reason why regions may have biased weights, and if draws split.
 
         Parameters
         ----------
@@ -147,19 +147,22 @@ class Quantities:
         if slowest < _FEWEST_OF_SLOWEST:
             reason = (
                 f"there are {slowest:.0f} effective draws in the slowest mixing direction, fewer than "
-                f"{_FEWEST_OF_SLOWEST:.0f}, so regions may have wrong weights; run longer"
+                f"{_FEWEST_OF_SLOWEST:.0f}, so the weights of regions may be biased; run the sampler longer"
             )
         elif valley is not None:
             reason = (
-                f"the draws split into groups along {self.names[valley.coordinate]} ({valley.share:.0%} beyond a "
-                "valley of the density), and the score does not determine their weights"
+                f"the draws are multimodal along {self.names[valley.coordinate]} ({valley.share:.0%} beyond a valley "
+                "of the density), and the score does not determine the mode weights"
             )
         return reason, valley is not None
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def _require_sign(draws: Draws, bounds: Floats | None, centre: Floats, scale: Floats) -> None:
-    """Reject scores of the opposite sign, with a significantly positive mean of (x_j - m_j) s_j."""
+    """Reject scores of the opposite sign.
+
+    They have a significantly positive mean of (x_j - m_j) s_j.
+    """
     z, t = (draws.points - centre) / scale, draws.scores * scale
     if bounds is None and not np.abs(t).max() < _LARGEST_SCORE:
         raise InputError("the squares of scores overflow: rescale the draws, or correct their scores")
@@ -174,8 +177,8 @@ def _require_sign(draws: Draws, bounds: Floats | None, centre: Floats, scale: Fl
     noise = size * float(np.sqrt(time) * np.linalg.norm(draws.shares * values))
     if size > _LARGEST or along + 1.0 > _CLEAR * noise:
         raise InputError(
-            "the scores point away from the mean of the draws, as scores of the opposite sign do: is the score the "
-            "gradient of the log density, or of its negative?"
+            "the scores point away from the mean of the draws: the score must be the gradient of the log density, and "
+            "not of its negative"
         )
 
 
@@ -196,5 +199,5 @@ def varying(functions: Functions, points: Floats) -> tuple[Functions, tuple[str,
     """Return the functions that vary over the draws, and a note on the others."""
     values = function_values(functions, points)
     constant = [name for name, column in zip(functions, values.T, strict=True) if (column == column[0]).all()]
-    left_out = (f"{listed(constant)} is constant in the draws, so its bias is not known",) if constant else ()
+    left_out = (f"{listed(constant)} is constant in the draws, so its bias cannot be estimated",) if constant else ()
     return {name: functions[name] for name in functions if name not in constant}, left_out

@@ -24,8 +24,8 @@ from steinkit.target import Seed, Target
 _METHODS = ("auto", "weights", "run")
 _RUNS = 8  # at most; each run continues where the previous one ended
 _NOISES = 4.0  # standard errors of a mean of independent draws
-_REMEDY = "; give a target with a log density, from which a run can be made, or run the sampler longer"
-_STILL_MOVING = "the run was too short for all quantities: run the sampler longer, from where these draws are"
+_REMEDY = "; pass a target with a log density, which allows an exact run, or run the sampler longer"
+_STILL_MOVING = "the run was too short to correct all quantities; continue the sampler from the repaired draws"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,8 @@ class Repaired(Result):
         n = len(self.sample)
         if self.method == "run":
             return f"Repaired: {n} draws, each moved by a short exact run"
-        how = f"{n} weighted draws" if self.method == "weights" else f"{n} draws, modes reweighted to their shares"
-        return f"Repaired: {how}, worth {self.worth:.0f}"
+        how = f"{n} weighted draws" if self.method == "weights" else f"{n} draws with corrected mode weights"
+        return f"Repaired: {how}, effective size {self.worth:.0f}"
 
     def statements(self) -> tuple[Statement, ...]:
         """State the method of the correction, and the biases before and after it.
@@ -86,8 +86,8 @@ class Repaired(Result):
         """
         return (
             Statement("number", "How were the draws repaired?", f"{self.headline()}."),
-            Statement("comparison", "How wrong were the numbers?", f"Before: {self.bias.sentence}"),
-            Statement("comparison", "How wrong are they now?", f"After: {self.after.sentence}"),
+            Statement("comparison", "How biased were the estimates?", f"Before: {self.bias.sentence}"),
+            Statement("comparison", "How biased are they now?", f"After: {self.after.sentence}"),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,7 +108,8 @@ class Repaired(Result):
 
     def __repr__(self) -> str:
         return (
-            f"<Repaired by {self.method}: {len(self.sample)} draws worth {self.worth:.0f}{reservations(self.warnings)}>"
+            f"<Repaired by {self.method}: {len(self.sample)} draws, effective size {self.worth:.0f}"
+            f"{reservations(self.warnings)}>"
         )
 
 
@@ -155,15 +156,15 @@ def repair(
     Raises
     ------
     UsageError, InputError
-        As `estimate_bias` does; or if the draws have weights, the weights of regions are not known, or the effective
-        size of the weights is too small and a run is not possible.
+        As `estimate_bias` does; or if the draws have weights, the weights of regions cannot be estimated, or the
+        effective size of the weights is too small and a run is not possible.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
-    Weights correct the expectations of low-order functions. They cannot replace missing draws, as of a mode that no
-    draw visited or of a truncated tail.
+    Weights correct the expectations of low-order functions. They cannot replace missing draws, for example in a mode
+    that no draw visited or in a truncated tail.
 
     Examples
     --------
@@ -176,7 +177,7 @@ def repair(
     require_known([method], _METHODS, "unknown method", "the methods")
     sample = as_sample(draws)
     if sample.weights is not None:
-        raise UsageError("these draws carry weights already; repair draws without, or resample these first")
+        raise UsageError("`repair` requires draws without weights; resample the draws first")
     bias = estimate_bias(sample, target, scores=scores, bounds=bounds, rng=rng)
     can_run = target is not None and target.has_log_density
     if not bias.reliable.any() and bias.hidden:
@@ -184,7 +185,7 @@ def repair(
             return _by_mode_weights(sample, target, bounds, bias, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")
     enough = bias.has_useful_weights
-    too_few = f"weights are worth {bias.worth:.0f} of {len(sample)} draws, which is too few"
+    too_few = f"the effective size of the weights is too small, {bias.worth:.0f} for {len(sample)} draws"
     if method == "weights" and not enough:
         raise InputError(f"{too_few}{_REMEDY}")
     is_regression = bias.method == "regression" and bool(bias.reliable.all())
@@ -193,7 +194,7 @@ def repair(
         after = estimate_bias(corrected, target, scores=scores, bounds=bounds, rng=rng)
         return Repaired(corrected, "weights", bias.worth, bias, after, bias.warnings)
     if not can_run:
-        reason = "the bias of the draws is not known" if enough else too_few
+        reason = "their bias could not be estimated" if enough else too_few
         raise InputError(f"these draws cannot be repaired: {reason}{_REMEDY}")
     moved, stream = bias.moved or sample, generator_from(rng)
     for _ in range(_RUNS):
@@ -216,19 +217,19 @@ def _by_mode_weights(
     try:
         modes = mode_weights(sample, target, rng=rng)
     except InputError as error:
-        raise InputError(f"these draws cannot be repaired: {bias.hidden}; and {error}") from None
+        raise InputError(f"these draws cannot be repaired: {bias.hidden}; {error}") from None
     parts = estimates_in_modes(replace(sample, scores=None), target, bounds, modes)
     before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
     left = next(filter(None, after.reason), "")
-    still = "" if _is_within_noise(after) else "and some biases remain: see the estimates after the repair"
-    still = f"and their bias is not known: {left}" if left else still
+    still = "" if _is_within_noise(after) else "and some biases remain; see the estimates after the repair"
+    still = f"and their bias could not be estimated: {left}" if left else still
     cautions = (Caution(f"the draws within the modes are unchanged, {still}"),) if still else ()
     warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *cautions)))
     return Repaired(modes.reweighted, "modes", after.worth, before, after, warnings)
 
 
 def _is_within_noise(found: BiasEstimate) -> bool:
-    """Return True if no bias exceeds its margin and the noise of independent draws together."""
+    """Return True if margins and sampling noise explain all estimated biases."""
     noise = _NOISES / math.sqrt(found.draws)
     within = [
         np.abs(bias) <= np.hypot(margin, noise)

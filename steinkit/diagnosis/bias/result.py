@@ -20,28 +20,28 @@ from steinkit.text import Table, compact, filled, listed
 
 Method = Literal["regression", "run", "modes"]
 
-_SMALLEST = 0.05  # bias in posterior sd, below which it is not reported
+_SMALLEST = 0.05  # smallest bias in posterior sd that is reported
 _FINEST = 0.001  # smallest margin that is printed
 _MOST_PLACES, _LARGE = 6, 1e6  # limits of numbers that are printed without an exponent
-_MOST_ROWS = 10  # of a table
-_NAMED = 3  # quantities in a sentence
+_MOST_ROWS = 10  # largest number of rows of a table
+_NAMED = 3  # largest number of quantities in a sentence
 _LEAST_WORTH = 0.2  # smallest effective size of useful weights, relative to the number of draws
 _UNKNOWN = "?"
 _CAPTION = "Biases of means and standard deviations, largest first"
 _TITLE = "bias of means and standard deviations"
-_SEEN = {
-    "quadratic": "quadratic vector fields see",
-    "chosen": "affine and some quadratic vector fields see; more draws allow all quadratic ones",
-    "affine": "affine vector fields see; more draws allow quadratic ones",
-    "pairs": "pairs of coordinates see; more draws allow all affine vector fields",
-    "diagonal": "single coordinates see; more draws allow their pairs",
-    "own4": "single coordinates see; more draws allow their pairs",
+_FEATURES = {
+    "quadratic": "quadratic vector fields",
+    "chosen": "affine and some quadratic vector fields; more draws would allow all quadratic ones",
+    "affine": "affine vector fields; more draws would allow quadratic ones",
+    "pairs": "pairs of coordinates; more draws would allow all affine vector fields",
+    "diagonal": "single coordinates; more draws would allow pairs",
+    "own4": "single coordinates; more draws would allow pairs",
 }
 _UNITS = "Bias in units of the posterior standard deviation, with 95 % margins of error."
 _METHODS = {
     "regression": "regression on Stein features",
     "run": "a short exact run from every draw",
-    "modes": "regression within each mode, and the mode weights by the log density",
+    "modes": "regression within each mode and mode weights from the log density",
 }
 
 
@@ -79,12 +79,15 @@ class Quantity:
 
     @property
     def order(self) -> tuple[bool, bool, float]:
-        """Sort key: reliable first, among these biased first, by the size of the bias."""
+        """Sort key: reliable quantities first, then biased ones, then by size."""
         size = max(abs(self.mean_bias), abs(self.sd_bias))
         return self.reliable, self.is_biased, -math.inf if math.isnan(size) else size
 
     def __str__(self) -> str:
-        """Return the biases as a clause, "mean 0.90 ± 0.10 sd too low, sd 26% ± 3% too small"; empty within margins."""
+        """Return the biases as a clause; empty if they are within their margins.
+
+        For example, "mean 0.90 ± 0.10 sd too low, sd 26% ± 3% too small".
+        """
         parts = []
         if self.mean_is_biased:
             parts.append(f"mean {self.mean_bias_text(sign=False)} sd too {'high' if self.mean_bias > 0.0 else 'low'}")
@@ -134,10 +137,10 @@ class BiasEstimate(Measurement):
         95 % margins of error of `mean_bias` and `sd_bias`. They cover errors that the features can detect. The margin
         of `mean_bias` includes the error of the standard deviation that is its unit.
     reason : tuple of str
-        Why a quantity is not reliable; empty if it is.
+        Reason why a quantity is not reliable; empty if it is.
     at_least : ndarray, shape (m,)
-        Lower bound on the bias of a mean, in `sd`, if an exact run ended before it was reliable: the distance that the
-        run moved the mean. Otherwise 0.
+        Lower bound on the bias of a mean, in `sd`: the distance by which an exact run moved the mean, if the run ended
+        before the estimate was reliable. Otherwise 0.
     weights : ndarray, shape (n,), or None
         Weights of the draws with sum one, under which Stein features have mean zero; None if there are too few draws.
     method : {"regression", "run", "modes"}
@@ -145,11 +148,11 @@ class BiasEstimate(Measurement):
     moved : Sample or None
         Positions of the draws after an exact run.
     gradients : int
-        Number of gradients per draw of the run.
+        Number of gradient evaluations per draw in the run.
     hidden : str
-        Reason why the weights of regions may be wrong, so that no quantity is reliable; otherwise empty.
+        Reason why the weights of regions may be biased and no quantity is reliable; otherwise empty.
     unranked : str
-        Reason why samples must not be ranked by `value`, even within its margin; empty if they may.
+        Reason why samples must not be ranked by `value`; empty if they may be ranked.
     falls_apart : bool
         True if a valley of the density separates groups of draws.
     draws : int
@@ -198,7 +201,7 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def sd_bias(self) -> Floats:
-        """Log ratio of `draws_sd` to `sd`: -.3 if the draws are 26 % too narrow."""
+        """Log ratio of `draws_sd` to `sd`; -0.3 if the draws are 26 % too narrow."""
         return np.asarray(np.log(self.draws_sd / self.sd))
 
     @cached_property
@@ -238,7 +241,7 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """The quantities: reliable first, among these biased first, by size."""
+        """Quantities in order: reliable ones first, then biased ones, then by size."""
         columns = [getattr(self, name) for name in Quantity.__dataclass_fields__ if name not in ("name", "reason")]
         rows = zip(self.names, *(column.tolist() for column in columns), self.reason, strict=True)
         return tuple(sorted((Quantity(*row) for row in rows), key=lambda each: each.order, reverse=True))
@@ -263,7 +266,7 @@ class BiasEstimate(Measurement):
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Return the positions of the first `quantities` in `names`.
+        """Return the positions in `names` of the first `quantities`.
 
         Parameters
         ----------
@@ -294,13 +297,13 @@ class BiasEstimate(Measurement):
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the overall size, the largest and the unknown biases, and the method."""
         number = (
-            f"The {_TITLE} is {self.value:.3g} ± {max(self.margin, _FINEST):.2g} standard deviations, the root of "
-            "their mean square."
+            f"The root mean square {_TITLE} is {self.value:.3g} ± {max(self.margin, _FINEST):.2g} posterior standard "
+            "deviations."
         )
-        how = f"Estimated by {_METHODS[self.method]}, as far as {_SEEN[self.features]}."
+        how = f"Estimated by {_METHODS[self.method]}. The features cover {_FEATURES[self.features]}."
         return (
             Statement("number", f"What is the {_TITLE}?", number),
-            Statement("findings", "How wrong are the numbers?", self.sentence, continues=True),
+            Statement("findings", "How biased are the estimates?", self.sentence, continues=True),
             Statement("method", "How was it estimated?", how),
         )
 
@@ -310,13 +313,13 @@ class BiasEstimate(Measurement):
 
     @property
     def sentence(self) -> str:
-        """The largest biases, the accuracy of other quantities, and unknown biases."""
+        """Largest biases, accuracy of the other quantities, and unknown biases."""
         reliable = self._reliable
         biased = [each for each in reliable if each.is_biased]
         accurate = [each for each in reliable if not each.is_biased]
         parts = []
         if biased:
-            more = f"; {len(biased) - _NAMED} more biased" if len(biased) > _NAMED else ""
+            more = f"; {len(biased) - _NAMED} more are biased" if len(biased) > _NAMED else ""
             parts.append(f"{'; '.join(f'{each.name}: {each}' for each in biased[:_NAMED])}{more}.")
         if accurate:
             who = listed([each.name for each in accurate]) if biased else f"All{self._known_only} quantities"
@@ -335,14 +338,14 @@ class BiasEstimate(Measurement):
         if not reliable:
             return self.sentence
         if not any(each.is_biased for each in reliable):
-            return f"Means and sds are not affected beyond their margins. {self.sentence}"
+            return f"The biases of means and sds are within their margins of error. {self.sentence}"
         corrects = "corrects them" if self.reliable.all() and self.has_useful_weights else "may correct them"
         if self.method == "modes":  # the draws within each mode stay biased
-            corrects = "reweights the modes to their correct shares"
+            corrects = "corrects the mode weights"
         return f"{self.sentence} `steinkit repair` {corrects}."
 
     def matters_sentence(self, delta: float) -> str:
-        """State if a mean is biased by more than `delta` sd; empty if not known.
+        """State if a mean is biased by more than `delta` sd; empty if unknown.
 
         Parameters
         ----------
@@ -362,9 +365,10 @@ class BiasEstimate(Measurement):
             return f"The mean of {worst.name} is biased by {worst.mean_bias_text(sign=False)} sd, more than {delta:g}."
         widest = max(reliable, key=lambda each: abs(each.mean_bias) + each.mean_margin)
         is_within = abs(widest.mean_bias) + widest.mean_margin <= delta
-        whether = f"No{self._known_only} mean is" if is_within else "It is not known whether a mean is"
-        far = f"{widest.name}'s is biased by {widest.mean_bias_text(sign=False)}"
-        return f"{whether} biased by more than {delta:g} sd: {far}."
+        largest = f"{widest.name} is biased by {widest.mean_bias_text(sign=False)} sd"
+        if is_within:
+            return f"No{self._known_only} mean is biased by more than {delta:g} sd: {largest}."
+        return f"It is uncertain whether a mean is biased by more than {delta:g} sd: {largest}."
 
     @property
     def _reliable(self) -> list[Quantity]:
@@ -372,10 +376,10 @@ class BiasEstimate(Measurement):
 
     @property
     def _known_only(self) -> str:
-        return "" if self.reliable.all() else " known"
+        return "" if self.reliable.all() else " reliable"
 
     def not_known(self) -> list[str]:
-        """State which biases are not known and why, with lower bounds from a run.
+        """State which biases could not be estimated, with reasons and lower bounds.
 
         Returns
         -------
@@ -386,13 +390,13 @@ class BiasEstimate(Measurement):
         reasons: dict[str, list[str]] = {}
         for each in unknown:
             reasons.setdefault(each.reason, []).append(each.name)
-        parts = [f"The bias of {listed(names)} is not known: {reason}." for reason, names in reasons.items()]
+        parts = [f"The bias of {listed(names)} could not be estimated: {reason}." for reason, names in reasons.items()]
         if len(reasons) == 1 and len(unknown) == len(self.names):
-            parts = [f"The biases of means and sds are not known: {unknown[0].reason}."]
+            parts = [f"The biases of means and sds could not be estimated: {unknown[0].reason}."]
         moved = sorted((each for each in unknown if each.at_least > 0.0), key=lambda each: -each.at_least)[:_NAMED]
         if moved:
             worst = listed([f"{each.name} by {each.at_least:.2g} sd" for each in moved])
-            parts.append(f"The run was too short. The bias of a mean is at least the distance that it moved: {worst}.")
+            parts.append(f"The run was too short. It moved means by the following distances or more: {worst}.")
         return parts
 
     def _table(self, most: int | None) -> Table:
@@ -444,7 +448,7 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
     Returns
     -------
     Table or None
-        None if no bias is known.
+        None if no bias could be estimated.
     """
     rows: dict[str, list[tuple[str, Quantity]]] = {}
     for sample, found in estimates.items():
@@ -466,11 +470,14 @@ def _within(quantities: Sequence[Quantity]) -> str:
 
 
 def _fixed(value: float, places: int, sign: bool = False) -> str:
-    """Return a number with this number of places, without a sign if it rounds to zero."""
+    """Format a number with the given number of decimal places.
+
+    Numbers that round to zero have no sign.
+    """
     rounded = round(value, places) or 0.0
     return f"{rounded:{'+' * (sign and rounded != 0.0)}.{places}f}"
 
 
 def _places(margin: float) -> int:
-    """Return the decimal places at which a margin has one or two digits."""
+    """Return the number of decimal places that show one or two digits of a margin."""
     return 2 if margin >= 0.01 else 3

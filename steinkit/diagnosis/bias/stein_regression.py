@@ -63,7 +63,7 @@ is twice the error.
 - Each feature set contributes to the range in proportion to the variance that it explains: a set that explains no
   variance returns the mean of the draws for every target.
 - The range of the means also enters the error of log sd. Feature sets that disagree about the mean of a skewed quantity
-  extrapolate its tail, where they may agree about an incorrect sd.
+  extrapolate its tail, and they may agree on an incorrect sd.
 
 References
 ----------
@@ -273,14 +273,17 @@ def location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
     return centre, largest * np.sqrt(shares @ (deviations / largest) ** 2)
 
 
-_BLOCKS = 10  # of a chain, alternating between the folds
+_BLOCKS = 10  # number of blocks per chain, which alternate between the folds
 _PENALTIES = np.logspace(-8.0, 1.0, 10)  # relative to the largest eigenvalue of the features' correlation
-_LEAST_FREEDOM = 0.05  # smallest share of the draws that cross-validation counts as degrees of freedom
-_OWN_PENALTY = 1e-6  # for the few features of one coordinate, against rounding
+_LEAST_FREEDOM = 0.05  # smallest degrees of freedom in cross-validation, relative to the number of draws
+_OWN_PENALTY = 1e-6  # for the few features of one coordinate, to limit rounding errors
 
 
 def _folds(draws: Draws) -> Integers:
-    """Return the fold of each draw, 0 or 1, in blocks within every chain, independent of the order of chains."""
+    """Return the fold of each draw, 0 or 1.
+
+    Folds consist of blocks within chains and do not depend on the order of the chains.
+    """
     fold = np.zeros(len(draws.points), dtype=np.int64)
     fold[draws.halves[1]] = 1
     for chain in draws.chains:
@@ -321,7 +324,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
 def _explained_jointly(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows and their fitted values by ridge regression on features of all coordinates."""
+    """Yield blocks of rows and their fits by features of all coordinates."""
     frame, width = Frame.of(operand, learn), operand.width(kind)
     if kind == "chosen":
         frame = _with_chosen_fields(operand, frame, values, learn)
@@ -336,7 +339,10 @@ def _explained_jointly(
 
 
 def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: Integers) -> Frame:
-    """Choose the quadratic fields with the largest correlation with residuals of a regression on affine fields."""
+    """Choose the quadratic fields that are most correlated with the residuals.
+
+    The residuals are those of a regression on the affine fields.
+    """
     fields = quadratic_fields(operand.points.shape[1])
     rows = learn[:: -(-len(learn) // _CHOOSE_ON)]
     features = frame.features(operand, rows, "quadratic")
@@ -356,7 +362,9 @@ def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: I
 
 
 def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
-    """Return ridge coefficients with the penalty of least generalized cross-validation error for each function.
+    """Return ridge coefficients, with a penalty chosen for each function.
+
+    The penalty minimizes the generalized cross-validation error.
 
     Parameters
     ----------
@@ -392,7 +400,10 @@ def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
 def _explained_by_own(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows and the fits of each coordinate and its square by features of that coordinate alone."""
+    """Yield blocks of rows and their fits by features of single coordinates.
+
+    Each coordinate and its square are fitted by the features of that coordinate.
+    """
     frame, dim, size = Frame.of(operand, learn), operand.points.shape[1], DEGREE[kind]
 
     def features(rows: Integers) -> Floats:
@@ -411,9 +422,9 @@ def _explained_by_own(
         yield rows, (features(rows) @ coefficients).transpose(1, 2, 0).reshape(len(rows), 2 * dim)
 
 
-_RIDGE = 0.5  # times (features) / (draws), relative to the variance of a feature
+_RIDGE = 0.5  # times (features) / (draws); relative to the variance of a feature
 _LEAST = 1e-6
-_DRAWS_PER_FEATURE = 8  # of degree four: with fewer draws, the estimate for exact draws exceeds .05 by chance
+_DRAWS_PER_FEATURE = 8  # for degree four: with fewer draws, the estimate for exact draws may exceed .05 by chance
 
 
 def chi_square(operand: Operand) -> float:
@@ -433,7 +444,10 @@ def chi_square(operand: Operand) -> float:
 
 
 def _product_of_means(operand: Operand, halves: Sequence[Integers], frames: Sequence[Frame], kind: FeatureSet) -> float:
-    """Return the product of the means of both halves in the metric of either half, averaged."""
+    """Return the scalar product of the means of both halves.
+
+    The metric of either half is used in turn, and the results are averaged.
+    """
     width = width_of(kind, operand.points.shape[1])
     parts = [
         operand.covariances(half, width, partial(frame.features, operand, kind=kind))
@@ -485,7 +499,7 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
     multipliers = np.zeros(features.shape[1])
     value = objective(multipliers)
     for _ in range(_STEPS):
-        require_time("weights were found")
+        require_time("weights were computed")
         weights = _tilted(start + scaled @ multipliers)
         mean = weights @ scaled
         gradient = mean + _WEIGHTS_RIDGE * multipliers
@@ -602,7 +616,10 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the largest minus the smallest finite value of each column; infinity if there is none."""
+    """Return the range of the finite values of each column.
+
+    The range is infinite if a column has no finite value.
+    """
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

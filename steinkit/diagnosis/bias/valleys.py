@@ -1,14 +1,14 @@
 """Valleys of the target's density between groups of draws.
 
-The score does not determine the weights of groups of draws that a valley of the density separates. Along a direction v
-with |v| = 1 the marginal density p_v of v.x has the slope
+If a valley of the density separates groups of draws, the score does not determine the weights of the groups. Along a
+direction v with |v| = 1 the marginal density p_v of v.x has the slope
 
     d/dt log p_v(t) = E[ v.s(x) | v.x = t ],
 
-which the draws show wherever they are, whatever the proportions of the groups. Its integral from draw to draw,
-straight across the gaps, is the logarithm of the marginal density. A valley is a point from which it rises on both
-sides. The search covers the coordinates, the principal axes, and the line between the two means of 2-means clustering.
-On a bounded support it covers the coordinates only, because mass leaves other directions through the faces.
+which the draws estimate for any proportions of the groups. Its integral from draw to draw, interpolated linearly across
+gaps, is the logarithm of the marginal density. A valley is a point with higher marginal density on both sides. The
+search covers the coordinates, the principal axes, and the line between the two means of 2-means clustering. On a
+bounded support it covers the coordinates only, because mass leaves other directions through the faces.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import numpy as np
 from steinkit.diagnosis.bias.stein_regression import Operand
 from steinkit.sample import Floats, Integers
 
-VALLEY_DEPTH = math.log(2.0)  # below the lower of the two modes, in log density
+VALLEY_DEPTH = math.log(2.0)  # smallest depth in log density, below the lower of the two modes
 _CLEAR = 4.0  # standard errors
 _BINS = 200
 _FEWEST = 5  # draws in a bin
 _GAPS = 5  # number of the widest gaps that no bin spans
 _SHARE = 0.005  # smallest share of the draws on either side
-_NEIGHBOURS = 9  # bins over which variances are averaged
+_NEIGHBORS = 9  # bins over which variances are averaged
 _MOST_DIRECTIONS = 120
 _MOST_DRAWS = 10_000
-_ROUNDS = 10  # of 2-means
+_ROUNDS = 10  # rounds of 2-means clustering
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Valley:
     share : float
         Share of the draws beyond the valley.
     depth : float
-        Depth of the log density.
+        Depth in log density.
     direction : ndarray, shape (d,)
     position : float
         Position along the direction.
@@ -94,7 +94,10 @@ def directions_of(operand: Operand) -> Floats:
 
 
 def _least_normal(projected: Floats, shares: Floats) -> Integers:
-    """Return the directions whose skewness and kurtosis differ most from those of a normal distribution."""
+    """Return the numbers of the directions that are farthest from normal.
+
+    The criterion is the difference of skewness and kurtosis from those of a normal distribution.
+    """
     z = projected - shares @ projected
     z /= np.maximum(np.sqrt(shares @ z**2), np.finfo(float).tiny)
     square = z * z  # third and fourth powers by `**` are a hundred times slower
@@ -103,7 +106,10 @@ def _least_normal(projected: Floats, shares: Floats) -> Integers:
 
 
 def _between_clusters(points: Floats, shares: Floats, axis: Floats) -> Floats | None:
-    """Return the unit vector between the means of 2-means clustering, which starts from the signs along an axis."""
+    """Return the unit vector between the means of two clusters.
+
+    The 2-means algorithm starts from the signs of the projections on an axis.
+    """
     upper = points @ axis > 0.0
     for _ in range(_ROUNDS):
         if not 0.0 < shares[upper].sum() < 1.0 or upper.all():
@@ -116,7 +122,10 @@ def _between_clusters(points: Floats, shares: Floats, axis: Floats) -> Floats | 
 
 
 def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Floats, clear: float) -> Valley | None:
-    """Return the deepest significant valley along one direction, from positions, scores and weights of the draws."""
+    """Return the deepest significant valley along one direction.
+
+    Positions, slopes and weights of the draws along the direction are given.
+    """
     order = np.argsort(where, kind="stable")
     where, slope, shares = where[order], slope[order], shares[order]
     n = len(order)
@@ -130,7 +139,7 @@ def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Float
     change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # of neighbors, which removes a trend
     change[edges[:-1]] = 0.0
     spread = np.add.reduceat(change, edges[:-1]) / np.maximum(counts - 1.0, 1.0)
-    window = np.ones(min(_NEIGHBOURS, len(t)))
+    window = np.ones(min(_NEIGHBORS, len(t)))
     spread = np.convolve(spread, window, "same") / np.convolve(np.ones(len(t)), window, "same") / counts
     steps = np.diff(t)
     log_density, noise = _integral(steps / 8.0, mean, 3.0), _integral(steps**2 / 64.0, spread, 9.0)
@@ -148,7 +157,9 @@ def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Float
 
 
 def _integral(steps: Floats, slope: Floats, near: float) -> Floats:
-    """Integrate to the ends and midpoints of steps; the nearer end of a half step has the weight `near`, the other 1.
+    """Integrate a slope to the ends and midpoints of steps.
+
+    At the midpoint of a step, the nearer end has the weight `near` and the other end the weight 1.
 
     A linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 of a step up to its midpoint. The weights of the
     variances are 9 and 1.

@@ -1,4 +1,6 @@
-"""Radial base kernels of the kernel Stein discrepancy, k(x, y) = phi(u) with u = |x - y|^2.
+"""Radial base kernels of the kernel Stein discrepancy.
+
+They have the form k(x, y) = phi(u) with u = |x - y|^2:
 
     inverse multiquadric   phi(u) = (c^2 + u)^beta,          beta < 0
     Gaussian               phi(u) = exp(-u / (2 l^2))
@@ -46,7 +48,9 @@ class BaseKernel(ABC):
             positive(self.scale, "the scale of a kernel")
 
     def parameters(self) -> tuple[float, ...]:
-        """Return the fields in the order of the arguments of `radial`; the scale must be set.
+        """Return the fields in the order of the arguments of `radial`.
+
+        The scale must be set.
 
         Returns
         -------
@@ -58,7 +62,9 @@ class BaseKernel(ABC):
     @staticmethod
     @abstractmethod
     def radial(u: Any, weight: Any, *parameters: Any) -> tuple[Any, Any, Any]:
-        """Return phi(u), phi'(u) and weight phi''(u) of numbers or arrays; compiled by the callers.
+        """Return phi(u), phi'(u) and weight phi''(u), for numbers or arrays.
+
+        Callers compile this function.
 
         `weight` is an argument because the order of multiplication determines the last bit of a product.
         """
@@ -75,13 +81,15 @@ class BaseKernel(ABC):
 
     @abstractmethod
     def suprema(self) -> tuple[float, float, float]:
-        """Return F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up.
+        """Return upper bounds F, G and H of the kernel and its derivatives.
+
+        They are F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up.
 
         For an exponential exp(-e) each supremum includes the factor 1 + e; see `rounding`.
         """
 
     def conditioning(self) -> float:
-        """Return the factor by which a relative error of u is amplified in phi, phi' and phi''.
+        """Return the amplification of a relative error of u in phi, phi' and phi''.
 
         Returns
         -------
@@ -101,7 +109,9 @@ class BaseKernel(ABC):
         return {"name": type(self).__name__, "scale": self.scale, "exponent": None} | vars(self)
 
     def fitted(self, points: Floats) -> tuple[Self, tuple[str, ...]]:
-        """Return the kernel with its scale set, by default to the median distance between points.
+        """Return the kernel with its scale set.
+
+        The default scale is the median distance between the points.
 
         Parameters
         ----------
@@ -167,7 +177,9 @@ class IMQ(BaseKernel):
 
     @staticmethod
     def radial(u: Any, weight: Any, scale: float, exponent: float) -> tuple[Any, Any, Any]:
-        """Return, with b = c^2 + u, phi = b^beta, phi' = beta phi / b and phi'' = (beta - 1) phi' / b.
+        """Return phi, phi' and the weighted phi''.
+
+        With b = c^2 + u, phi = b^beta, phi' = beta phi / b and phi'' = (beta - 1) phi' / b.
 
         Parameters
         ----------
@@ -201,7 +213,9 @@ class IMQ(BaseKernel):
         return float(np.power(self.scale, 2.0 * self.exponent))
 
     def suprema(self) -> tuple[float, float, float]:
-        """Return bounds of the kernel and its derivatives, from sqrt(u) <= sqrt(b) and u <= b.
+        """Return bounds of the kernel and its derivatives.
+
+        They follow from sqrt(u) <= sqrt(b) and u <= b.
 
         Returns
         -------
@@ -252,7 +266,9 @@ class GaussianKernel(BaseKernel):
 
     @staticmethod
     def radial(u: Any, weight: Any, scale: float) -> tuple[Any, Any, Any]:
-        """Return, with a = -1 / (2 l^2), phi = exp(a u), phi' = a phi and phi'' = a phi'.
+        """Return phi, phi' and the weighted phi''.
+
+        With a = -1 / (2 l^2), phi = exp(a u), phi' = a phi and phi'' = a phi'.
 
         Parameters
         ----------
@@ -319,7 +335,10 @@ def scaled_kernel(kernel: str | BaseKernel, scale: float | None) -> str | BaseKe
 
 
 def _median_distance(points: Floats) -> tuple[float, tuple[str, ...]]:
-    """Return the median distance between points (n, d), or between 2000 evenly spaced ones."""
+    """Return the median distance between points, shape (n, d).
+
+    If there are more than 2000 points, 2000 evenly spaced ones are used.
+    """
     from scipy.spatial.distance import pdist
 
     if len(points) == 1:

@@ -1,4 +1,6 @@
-r"""Kernel goodness-of-fit test for dependent draws, calibrated by a wild bootstrap.
+r"""Kernel goodness-of-fit test for dependent draws.
+
+The test is calibrated by a wild bootstrap.
 
 For draws x_1, ..., x_n in the order of time and a Stein kernel k0 (see `stein_kernel`), the statistic and its wild
 bootstrap [1]_ are
@@ -253,7 +255,10 @@ def _test(
     *,
     only_p: bool = False,
 ) -> KernelSteinTest:
-    """Test a scored sample; replicates have rounding errors if only the p-value is needed (`only_p`)."""
+    """Test a scored sample.
+
+    If only the p-value is needed (`only_p`), the replicates have rounding errors.
+    """
     points, weights = prepared.points, prepared.given.weights
     if weights is not None and (weights != weights[0]).any():
         raise InputError(
@@ -322,7 +327,10 @@ def _test(
 
 
 def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slice]) -> float:
-    """Estimate the integrated autocorrelation time of the kernel's features; `whole` holds the point of each draw."""
+    """Estimate the integrated autocorrelation time of the kernel's features.
+
+    `whole` holds the number of the point of each draw.
+    """
     picked = whole[np.unique(np.linspace(0, len(whole) - 1, _SERIES).astype(np.int64))]
     covariance = np.zeros(max(chain.stop - chain.start for chain in chains))
     unit = -int(np.frexp(stein.diagonal().max())[1])  # k0(x, y)^2 <= k0(x, x) k0(y, y): squares below one
@@ -347,7 +355,10 @@ def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slic
 
 
 def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> float:
-    """Estimate the longest autocorrelation time of |z|^2 and of the clearly autocorrelated z_j^2; at least 1."""
+    """Estimate the longest autocorrelation time of |z|^2 and some z_j^2.
+
+    The z_j^2 with a clear autocorrelation are included. The result is at least 1.
+    """
     from scipy.special import ndtri
 
     n, dim = len(whole), points.shape[1]
@@ -371,7 +382,10 @@ def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> 
 
 
 def _autocovariance(values: Floats) -> Floats:
-    """Compute sum_j v_j v_(j+t) at each lag t, added up over the rows of `values`, (rows, n); shape (n,)."""
+    """Compute sum_j v_j v_(j+t) at each lag t, shape (n,).
+
+    The sums are added up over the rows of `values`, shape (rows, n).
+    """
     from scipy.fft import irfft, next_fast_len, rfft
 
     n = values.shape[1]
@@ -381,7 +395,10 @@ def _autocovariance(values: Floats) -> Floats:
 
 
 def _flip_probability(tau: float, draws: int, dim: int) -> float:
-    """Return the flip probability at which a fraction delta of the variance is neglected, in (0, 1/2]."""
+    """Return the flip probability that neglects a fraction delta of the variance.
+
+    It lies in (0, 1/2].
+    """
     share = min(_SHARE / math.sqrt(dim) * (tau / draws) ** (1.0 / 3.0), _LARGEST_SHARE)
     left = (1.0 - share) * tau
     if left <= 1.0:
@@ -398,7 +415,7 @@ def _sign_sums(
     n_bootstrap: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float32]:
-    """Draw the sums of the signs at each point for each replicate, shape (n_bootstrap, n_points)."""
+    """Draw the sums of the signs at each point, shape (n_bootstrap, n_points)."""
     flips = np.full(len(whole), flip_probability)
     flips[[chain.start for chain in chains]] = 0.5
     grouped = np.argsort(whole, kind="stable")
@@ -415,7 +432,9 @@ def _sign_sums(
 
 
 def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rough: bool = False) -> Floats:
-    """Compute sum_ij q_i q_j k0(x_i, x_j) for each row q of `signs`, (replicates, n); shape (replicates,).
+    """Compute sum_ij q_i q_j k0(x_i, x_j) for each row q of `signs`.
+
+    `signs` has shape (replicates, n), and the result shape (replicates,).
 
     Rows of the kernel matrix are computed in blocks, starting at the diagonal; entries right of the diagonal block
     count twice. If `rough`, all but the first two sums are computed in single precision, in half the time, and without
@@ -454,7 +473,9 @@ _INTERPRETED, _RADIAL = (
 
 
 def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, float, tuple[str, ...]]:
-    """Return the p-value of the kernel test, `Verdict.ksd_equivalent_draws`, and notes on omitted tests.
+    """Return the p-value of the kernel test, and the equivalent draws.
+
+    The equivalent draws are defined in `Verdict.ksd_equivalent_draws`. Notes on omitted tests are returned as well.
 
     Parameters
     ----------
@@ -486,7 +507,10 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
 
 
 def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:
-    """Warn if draws were probably selected: the statistic, or the weighted KSD, is too small for random draws."""
+    """Warn if the draws were probably selected.
+
+    The statistic, or the weighted discrepancy, is then too small for random draws.
+    """
     if test is not None and test.statistic >= _BELOW_ALL * test.bootstrap.min():
         return ()
     if test is None and equivalent <= _TOO_MANY * draws.n_effective(1.0):

@@ -330,7 +330,9 @@ def _v_statistic(stein: SteinKernel, points: DistinctSample, witness: Floats) ->
 def _u_statistic(
     stein: SteinKernel, points: DistinctSample, draw_weights: Floats, others: Floats, diagonal: Floats
 ) -> tuple[float, float, float]:
-    """Return the mean of k0 over pairs of different draws, including repeats of a point, and its bracket.
+    """Return the mean of k0 over pairs of different draws, and its bracket.
+
+    Pairs of repeats of a point are included.
 
     Repeats a, b of point i have weight sum_{a != b} v_a v_b = w_i^2 - sum_a v_a^2 on the pair (x_i, x_i). The rounding
     error of this difference is a small multiple of the number of draws times w_i^2 times the unit roundoff, and so is
@@ -448,7 +450,10 @@ def _numbers(sample: Sample) -> Integers:
 
 
 def _moments(stein: SteinKernel, weights: Floats, moment_weight: float) -> Floats:
-    """Return features f with kernel sum_f f(x) f(y), shape (2 d, n), or (0, n) if their weight is 0."""
+    """Return features f with kernel sum_f f(x) f(y), shape (2 d, n).
+
+    The shape is (0, n) if their weight is 0.
+    """
     dim = len(stein.points)
     if moment_weight == 0.0:
         return np.empty((0, len(stein)))

@@ -1,4 +1,6 @@
-r"""A priori bound of the rounding error of a kernel Stein discrepancy, in time O(n d^2).
+r"""A priori bound of the rounding error of a kernel Stein discrepancy.
+
+It is computed in time O(n d^2).
 
 The absolute values of the terms of k0(x_i, x_j) add up to at most
 
@@ -47,7 +49,9 @@ _TINY = 2.0**-1070
 
 
 def pair_sum_rounding(stein: SteinKernel, weights: Floats, *, further: int = 0) -> float:
-    """Return a bound of the rounding error of sum_ij w_i w_j k0(x_i, x_j), with or without the pairs i = j.
+    """Return a bound of the rounding error of sum_ij w_i w_j k0(x_i, x_j).
+
+    The bound holds with or without the pairs i = j.
 
     Parameters
     ----------

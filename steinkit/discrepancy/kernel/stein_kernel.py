@@ -1,4 +1,4 @@
-"""Stein kernel of an operator at the points of a sample, in the fastest compiled form.
+"""Stein kernel of an operator at the points of a sample.
 
 For an operator T g = <b, g> + <a, grad g> and a base kernel k on R^d, the same for each coordinate of g,
 
@@ -70,14 +70,20 @@ class SteinKernel:
         return row_kernels(self.base.radial, len(self.covariance) > len(self.points))
 
     def rows(self, which: Sequence[int] | Integers, start: int = 0, out: Floats | None = None) -> Floats:
-        """Compute k0(x_i, x_j) for some rows i and every j >= start, shape (rows, n); other entries are undefined."""
+        """Compute k0(x_i, x_j) for given rows i and all j >= start.
+
+        The result has shape (rows, n). Its other entries are undefined.
+        """
         values = np.empty((len(which), len(self))) if out is None else out
         fill_rows, _ = self._kernels
         fill_rows(self.base.parameters(), self.form, np.asarray(which, dtype=np.int64), start, values)
         return values
 
     def diagonal(self) -> Floats:
-        """Compute k0(x_i, x_i) = phi(0) |b|^2 - 2 phi'(0) |a|_F^2 at each point, shape (n,)."""
+        """Compute k0(x_i, x_i) at each point, shape (n,).
+
+        It equals phi(0) |b|^2 - 2 phi'(0) |a|_F^2.
+        """
         with np.errstate(all="ignore"):  # callers check that it is finite
             _, first, _ = self.base.radial(np.zeros(()), 0.0, *self.base.parameters())
             # contiguous rows: the rounding of a sum over columns depends on the memory layout
@@ -98,7 +104,10 @@ class SteinKernel:
         return np.asarray((self.covariance**2).sum(axis=0))
 
     def sums_over_others(self, weights: Floats, threads: int) -> Floats:
-        """Compute sum_{j != i} w_j k0(x_i, x_j) at each point i, shape (n,); Ctrl-C interrupts it."""
+        """Compute sum_{j != i} w_j k0(x_i, x_j) at each point i, shape (n,).
+
+        Ctrl-C interrupts the computation.
+        """
         n = len(self)
         stripes = min(_STRIPES, n)
         sums = np.zeros((stripes, n))
@@ -123,7 +132,9 @@ def run_pieces(
     *,
     doing: str = "pairs of draws were evaluated",
 ) -> None:
-    """Run the steps of the pieces 0, 1, ... of compiled work in threads; Ctrl-C interrupts it between two steps.
+    """Run compiled work in threads, piece by piece.
+
+    The pieces are numbered 0, 1, ... Ctrl-C interrupts the work between two steps of a piece.
 
     Raises
     ------
@@ -152,7 +163,10 @@ def run_pieces(
 def stein_kernel_for(
     base: BaseKernel, prepared: ScoredSample, operator: RiemannianLangevin | None = None
 ) -> SteinKernel:
-    """Return the Stein kernel at the distinct points of a sample, in its units and with its bounds."""
+    """Return the Stein kernel at the distinct points of a sample.
+
+    The units and bounds are those of the sample.
+    """
     raw, points = prepared.raw, prepared.raw.points
     return stein_kernel_at(
         base, points.points, raw.scores, raw.bounds, operator, units=prepared.units, names=points.names
@@ -218,7 +232,10 @@ def stein_kernel_at(
 
 
 def _compact(covariance: Floats) -> Floats:
-    """Return the shortest form of `SteinKernel.covariance` for diagonals (n, d) or matrices (n, d, d)."""
+    """Return the most compact form of `SteinKernel.covariance`.
+
+    Diagonals have shape (n, d), matrices shape (n, d, d).
+    """
     diagonal = covariance
     if covariance.ndim == 3:
         n, dim, _ = covariance.shape

@@ -1,4 +1,6 @@
-"""Compiled rows of the Stein kernel of an operator T g = <b, g> + <a, grad g>, and their weighted sums.
+"""Compiled rows of the Stein kernel, and their weighted sums.
+
+The operator is T g = <b, g> + <a, grad g>.
 
 For a radial kernel phi(u), u = |x - y|^2, and r = x - y, with any matrices a,
 
@@ -58,7 +60,10 @@ def _add_on_arrays(
     step: int,
     sums: Floats,
 ) -> None:
-    """Add the pairs (i, j), i < j, of the rows i = first, first + step, ... < last to the sums over other points."""
+    """Add pairs of points to the sums over other points.
+
+    The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
+    """
     n = len(weights)
     rows = np.arange(first, last, step)
     for some in np.split(rows, range(_AT_ONCE, len(rows), _AT_ONCE)):
@@ -105,7 +110,9 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
 
 @cache
 def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return the functions `fill_rows` and `add_rows` for a family with this `BaseKernel.radial`.
+    """Return the functions `fill_rows` and `add_rows` for a family of kernels.
+
+    The family is identified by its `BaseKernel.radial`.
 
     For full matrices a they are functions on whole arrays, which are not compiled.
 
@@ -133,7 +140,9 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
     def add_rows(
         parameters: tuple[float, ...], form: Form, weights: Floats, first: int, last: int, step: int, sums: Floats
     ) -> None:
-        """Add the pairs (i, j), i < j, of the rows i = first, first + step, ... < last to the sums over other points.
+        """Add pairs of points to the sums over other points.
+
+        The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
 
         Each pair adds w_j k0(x_i, x_j) to sums[i] and w_i k0(x_i, x_j) to sums[j]. The rows pass
         over one block of points before the next, so that a block is read from memory once.
@@ -213,7 +222,10 @@ def _identity_sums(form: Form, i: int, low: int, squared: Floats, inner: Floats,
 def _diagonal_sums(
     form: Form, i: int, low: int, squared: Floats, inner: Floats, slope: Floats, trace: Floats, curvature: Floats
 ) -> None:
-    """Add u, <b(x), b(y)>, <a(x) r, b(y)> - <a(y) r, b(x)>, tr a(x)' a(y), <a(x) r, a(y) r> for diagonal a."""
+    """Add five sums over coordinates for diagonal a.
+
+    They are u, <b(x), b(y)>, <a(x) r, b(y)> - <a(y) r, b(x)>, tr a(x)' a(y) and <a(x) r, a(y) r>.
+    """
     points, drift, covariance = form
     width = len(squared)
     for k in range(len(points)):

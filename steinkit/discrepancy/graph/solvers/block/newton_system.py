@@ -185,7 +185,7 @@ class Pattern:
 
 
 class BlockPlan(NamedTuple):
-    """Forms of the coordinates' programs and patterns of their rows, one of each per coordinate."""
+    """Form and row pattern of the program of each coordinate."""
 
     forms: list[AnyForm]
     patterns: list[Pattern]

@@ -10,26 +10,27 @@ operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) maps fields f to 
     location  (g_i - mean g_i) t_j                 f = (g_i - mean) e_j         location of x_j given |x_i|, i != j
     spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j     spread of x_j given |x_i|.
 
-The bump is bounded and even: heavy tails do not dominate, and correlations are left to the moments. Bumps of half this
-width detect shapes and dependence better than those of twice the width. With boundary factors t becomes b, and 1
-becomes a_j if f is differentiated in x_j.
+The bump is bounded, which limits the effect of heavy tails, and even, because the moments already test correlations.
+Bumps of half this width detect shapes and dependence better than bumps of twice the width. With boundary factors t
+becomes b, and 1 becomes a_j if f is differentiated in x_j.
 
 There are 2 d features of the first two kinds and 2 d (d - 1) of the others. Their means and variances are products of
-matrices. Autocorrelation times, which take longer, are computed only for features that may have the largest |z|: the
-others are smaller even with the median time of their kind. All pairs are tested in every dimension: a selection of
-pairs on one half of the draws costs a factor sqrt(2) of every z, more than the Bonferroni correction for all of them.
+matrices. Autocorrelation times, which take longer, are computed only for features that may have the largest |z|; the
+other features have a smaller |z| even with the median time of their kind. All pairs are tested in every dimension: a
+selection of pairs on one half of the draws would reduce every z by a factor sqrt(2), which costs more power than the
+Bonferroni correction for all pairs.
 
-**All pairs together.** Many small errors may be visible only together. By Stein's identity E (x_i - m_i) s_j = 0 for
-draws from the target, if i != j and x_j has no bounds. An error of one pair is visible in its mean M_ij. An error that
-is spread over all pairs, such as the missing correlations of a mean-field fit in d dimensions, is about one standard
-error in each of d (d - 1) means, and visible in the sum of their squares. Without the noise of single batches, from the
-means M_b over batches b of the draws,
+**All pairs together.** Many small errors may be detectable only together. By Stein's identity E (x_i - m_i) s_j = 0 for
+draws from the target, if i != j and x_j has no bounds. An error of one pair is detectable in its mean M_ij. An error
+that is spread over all pairs, such as the missing correlations of a mean-field fit in d dimensions, may be about one
+standard error in each of the d (d - 1) means, and is detectable in the sum of their squares. The statistic uses the
+means M_b over batches b of the draws and omits the products of a batch with itself, which contain noise:
 
     T = sum over separate b, c of G_bc,        G_bc = <M_b, M_c>,
 
-where b and c are separate if they are not neighbors in one chain, which excludes autocorrelation between batches. Under
-the target the signs of the M_b may be changed, so that T has variance 2 sum G_bc^2 and third cumulant 8 tr G^3, which
-are fitted by a gamma distribution (Pearson's type III).
+where b and c are separate if they are different and not neighbors in one chain, which excludes autocorrelation between
+batches. Under the target the signs of the M_b are exchangeable, so T has variance 2 sum G_bc^2 and third cumulant
+8 tr G^3. A gamma distribution (Pearson's type III) with these moments is fitted.
 """
 
 from __future__ import annotations
@@ -268,7 +269,7 @@ def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: 
     return np.concatenate(found)
 
 
-_BATCHES = 16  # in all chains; with more chains, every sixteenth one belongs to a batch
+_BATCHES = 16  # total number; with more than 16 chains, every sixteenth chain belongs to the same batch
 _FEWEST = 4  # draws per batch
 _BLOCK_FLOATS = 1 << 22
 
@@ -276,7 +277,8 @@ _BLOCK_FLOATS = 1 << 22
 def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None:
     """Return the p-value of the test of all pairs together.
 
-    It is None for one coordinate, if all coordinates have bounds, for weighted draws, and if there are too few draws.
+    The result is None for one coordinate, for weighted draws, if all coordinates have bounds, or if there are too few
+    draws.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Bracketed(BracketResult):
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         return {
             "measure": self.measure,
@@ -54,7 +54,7 @@ class Bracketed(BracketResult):
 
     @property
     def _extent(self) -> str:
-        """Size of the sample, as text."""
+        """Size of the sample, for `repr`."""
         return f"{len(self.sample)} points"
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ def require_ordered(lower: float, upper: float, **evidence: Any) -> None:
 
 @contextmanager
 def instance_kept(**arrays: Any) -> Iterator[None]:
-    """Save these arrays with a CrossedBracketError that is raised inside the block."""
+    """Attach these arrays to a CrossedBracketError raised inside the block."""
     try:
         yield
     except CrossedBracketError as error:
@@ -180,7 +180,7 @@ def accepted(result: Found, name: str, cause: str, remedy: str) -> Found:
     if result.gap <= result.tolerance:
         return result
     message = (
-        f"{name} lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
+        f"{name} lies in {result.bracket}: the relative width of this bracket is {result.gap:.1e}, "
         f"the requested width is {result.tolerance:g}{cause}"
     )
     refuse_wide(result, message, remedy)

@@ -24,7 +24,7 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import UnitsLike
 
-_SECONDS_TO_SET_UP = 4e-5  # per point, by CVXPY, which does not observe the time limit
+_SECONDS_TO_SET_UP = 4e-5  # time per point in CVXPY, which ignores the time limit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,9 +66,9 @@ class ClassicalSteinDiscrepancy(Measured):
     measure: ClassVar[str] = "classical"
     title: ClassVar[str] = "classical Stein discrepancy"
     meaning: ClassVar[str] = (
-        "It is the largest gap between sample and target over all functions of the Stein set, not only over those "
-        "restricted on a graph of the draws: it never exceeds the graph Stein discrepancy. It can be computed in one "
-        "dimension only, and does not detect modes that no draw visited."
+        "It is the largest difference of means between sample and target over the classical Stein set. The graph Stein "
+        "discrepancy restricts functions only on a graph of the draws and is never smaller. The classical discrepancy "
+        "can be computed only in one dimension, and does not detect modes that no draw visited."
     )
     g: Floats
     grad_g: Floats
@@ -103,9 +103,9 @@ def classical_stein_discrepancy(
 
     It is the largest mean of h = g score + g' over the sample for *all* functions g with |g| <= c1, |g'| <= c2 and
     g' Lipschitz with constant c3 that vanish at the finite bounds of the support. The graph Stein discrepancy restricts
-    g between the points of the sample only, and is never smaller. With suitable Stein factors the classical discrepancy
-    bounds the Wasserstein distance: with (1/2, 1/2, 1) it equals that to the uniform distribution on [0, 1], and with
-    (1, 4, 2) it bounds that to the standard normal distribution.
+    g only between the points of the sample, and is never smaller. For some Stein factors the classical discrepancy is
+    related to the Wasserstein distance: with (1/2, 1/2, 1) it equals the distance to the uniform distribution on
+    [0, 1], and with (1, 4, 2) it is an upper bound of the distance to the standard normal distribution.
 
     Parameters
     ----------
@@ -177,8 +177,8 @@ def classical_stein_discrepancy(
             "use graph_stein_discrepancy"
         )
     order = np.argsort(data.points.points[:, 0])
-    # Units 2^length of points, near sqrt(c1 / c3), and 2^height of g, near c1, in which solver and proof are accurate:
-    # the optimum is 2^(length - height) times that in the original units.
+    # The units 2^length of points, near sqrt(c1 / c3), and 2^height of g, near c1, make solver and proof accurate. The
+    # optimum is 2^(length - height) times that in the original units.
     length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
     height = round(math.log2(factors.value))
     given = (factors.value, factors.gradient, factors.smoothness)
@@ -192,7 +192,7 @@ def classical_stein_discrepancy(
         bounds=(low, high),
     )
     scored = time.perf_counter()
-    require_time("the program was written", _SECONDS_TO_SET_UP * len(order))
+    require_time("the program was set up", _SECONDS_TO_SET_UP * len(order))
     answer = interruptible(partial(solve_cone, program, seconds_left()), Event(), "the program was solved")
     solved = time.perf_counter()
     with instance_kept(points=program.points, scores=program.scores, weights=program.weights, bounds=program.bounds):

@@ -1,16 +1,15 @@
 """Proved bounds of the classical program from the result of a cone solver.
 
 **Lower bound.** A function of the class, integrated from gap to gap, proves a lower bound. The scaled bends u and turns
-v of any answer, with a slope and a value to start from, *define* gamma and Gamma by the equations of
-`classical_program`,
+v of any answer, with an initial slope and value, *define* gamma and Gamma by the equations of `classical_program`,
 
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u.
 
-This is accurate over short gaps, where u computed from gamma and Gamma would be dominated by rounding. At a bound at
-distance a the value is gamma = a Gamma + c3 a^2 u. Between two bounds a linear function is added, which changes no u
-and no v and makes the sum vanish at both bounds. The recursion is computed in integers, in units small enough to
-represent all gaps exactly. The functions of the class form a convex set around zero. Each component of the program is
-therefore scaled down until every restriction holds, with an allowance for rounding.
+This is accurate over short gaps, where rounding errors would dominate u if it were computed from gamma and Gamma. Next
+to a bound at distance a the value is gamma = a Gamma + c3 a^2 u. Between two bounds a linear function is added, which
+does not change u and v and makes the sum vanish at both bounds. The recursion is computed in integers, in units small
+enough to represent all gaps exactly. The functions of the class form a convex set around zero. Each component of the
+program is therefore scaled down until every restriction holds, with an allowance for rounding.
 
 **Upper bound.** By weak duality all multipliers lambda, mu of the equations of `classical_program` for gamma and Gamma,
 and all rho >= 0 of its inequalities for t_+, t_-, prove that the optimum is at most
@@ -26,7 +25,7 @@ point has a closed form. The maximum over the cones of a gap is at most
 
     S + B^2 / (4 S) + C_+^2 / (8 (S + A/2)) + C_-^2 / (8 (S - A/2))      for every S >= |A| / 2,
 
-and the best S is found by bisection. Inaccurate multipliers prove a larger upper bound.
+and bisection finds the best S. Inaccurate multipliers prove a larger upper bound.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from steinkit.sample import Floats
 _ROUNDING = 2.0**-48  # relative; covers the double precision operations on a term, and the rounding of an exact sum
 _TINY = 2.0**-900  # exceeds the total underflow of all terms
 _HALVINGS = 60
-_MARGIN = 1e-14  # of cones with left-hand sides that are sums of four terms of order one
+_MARGIN = 1e-14  # for cones with a left-hand side that is a sum of four terms of order one
 _BITS = 800  # lengths and slopes are in units of 2^-800, values in units of 2^-1601
 
 

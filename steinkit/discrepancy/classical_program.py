@@ -47,7 +47,7 @@ class ClassicalProgram:
         Strictly increasing points, with weights and scores.
     factors : SteinFactors
     bounds : tuple of float
-        Bounds of the support, infinite if there is none.
+        Bounds of the support; infinite if there are none.
     """
 
     points: Floats

@@ -16,11 +16,11 @@ distribution with two degrees of freedom would appear to have light tails. The f
 change draws in the bulk.
 
 The center m', the principal axes V and their variances w are those of *the other half* of the draws. Axes of the same
-draws would select the noise that they are tested for (in 30 dimensions nearly all exact samples would be rejected), and
-a center of the same draws biases the spread by one over the effective sample size.
+draws would follow their noise (in 30 dimensions nearly all exact samples would be rejected), and a center of the same
+draws would bias the spread by one over the effective sample size.
 
-On a bounded support the functions g are multiplied by boundary factors that vanish at the bounds, coordinate by
-coordinate. The operator is then that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
+On a bounded support the functions g are multiplied by boundary factors that vanish at the bounds of each coordinate.
+The operator is then that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
 (`steinkit.discrepancy.operators`): t becomes b, and 1 becomes a_j where g_j is differentiated,
 
     c.b + sum_j a_j,   q (c.b + sum_j a_j) + 2 q' sum_j (V u/w)_j a_j c_j,
@@ -246,10 +246,10 @@ _LARGE = 1e4  # standard errors shown with few digits
 _CLEAR = 3.0  # smallest z-score of a listed moment
 _SHARE = 0.2  # smallest z-score of a listed moment, relative to the largest
 _TOO: dict[FeatureKind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
-_GIVEN = " Each refers to the distribution given the other coordinates, some of which may be biased."
+_GIVEN = " Each moment refers to the conditional distribution given the other coordinates, which may be biased."
 _MEANING = (
-    "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. p accounts for the "
-    "autocorrelation within chains and the number of moments. The moments do not detect other errors of shape, "
+    "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. The p-value accounts for "
+    "autocorrelation within chains and for the number of moments. The moments do not detect other errors of shape, "
     "incorrect mode weights, or modes that no draw visited."
 )
 _ROWS = 1 << 13  # draws standardized at a time
@@ -341,13 +341,12 @@ class MomentSteinDiscrepancy(Measurement):
         Integrated autocorrelation time of each feature; for weighted draws, relative to independent draws with the same
         weights.
     p_value : float
-        Probability of z-scores of this size under the target: Bonferroni within each of the three groups, each with a
-        third of the level.
+        p-value, with Bonferroni's correction within each of the three groups. Each group has a third of the level.
     group_p_values : dict of str to float
         p-values of the groups "whole", "own" and "pairs".
     n_effective : float
-        Number of draws divided by the median autocorrelation time of the odd features (locations) or of the even ones,
-        whichever is longer; for weighted draws, Kish's effective size divided by it.
+        Number of draws divided by the longer of two autocorrelation times: the medians over the odd features
+        (locations) and over the even ones. For weighted draws, Kish's effective size divided by this time.
     axes : ndarray, shape (2, d, d)
         Principal axes of each half: entry [h, j, k] is the component of coordinate j in axis k.
     units : Units
@@ -355,7 +354,7 @@ class MomentSteinDiscrepancy(Measurement):
     names : tuple of str
         Names of the d coordinates.
     chains : tuple of ChainMoments
-        Results of each chain with at least eight draws, if requested and there are several.
+        Results of each chain with at least eight draws, if requested and if there are several chains.
     seconds : dict of str to float
         Wall time of the stages "scores" and "moments".
     warnings : tuple of str
@@ -394,12 +393,12 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def lower(self) -> float:
-        """Equal to the value, which is an estimate."""
+        """The value, which is an estimate without a bracket."""
         return self.value
 
     @property
     def upper(self) -> float:
-        """Equal to the value, which is an estimate."""
+        """The value, which is an estimate without a bracket."""
         return self.value
 
     @property
@@ -437,16 +436,15 @@ class MomentSteinDiscrepancy(Measurement):
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the largest moment, the p-value, and the moments with large z-scores."""
         number = (
-            f"The {self.title} is {compact(self.value)}: the largest mean of a location, spread or dependence, "
-            "which is 0 under the target, in standard units. In an exact sample of "
-            f"{count(round(self.n_effective), 'effective draw')} moments of this size have probability "
+            f"The {self.title} is {compact(self.value)}, the largest absolute mean of a location, spread or dependence "
+            f"in standard units (0 under the target). With {count(round(self.n_effective), 'effective draw')}, "
             f"{probability(self.p_value)}."
         )
         alone = ", ".join(f"chain {each.chain} {each.p_value:.2g}" for each in self.chains)
-        agree = f"The p-values of the separate chains: {alone}."
+        agree = f"The p-values of the separate chains are: {alone}."
         return (
             Statement("number", f"What is its {self.title}?", number),
-            Statement("limits", f"What does the {self.title} say?", _MEANING, continues=True),
+            Statement("limits", f"What does the {self.title} show?", _MEANING, continues=True),
             Statement("findings", "Where is the difference?", self._largest_text),
             *([Statement("comparison", "Do the chains agree?", agree)] if self.chains else []),
             *self._method(),
@@ -465,8 +463,8 @@ class MomentSteinDiscrepancy(Measurement):
         least = max(_CLEAR, _SHARE * abs(worst[0].z))
         clear = [str(each) for each in worst if abs(each.z) >= least]
         if not clear:
-            return f"No location, spread or dependence is {_CLEAR:g} standard errors or more from 0."
-        return f"In standard errors from 0: {'; '.join(clear)}.{_GIVEN * (len(clear) > 1)}"
+            return f"The means of all locations, spreads and dependences are within {_CLEAR:g} standard errors of 0."
+        return f"Significant moments (standard errors): {'; '.join(clear)}.{_GIVEN * (len(clear) > 1)}"
 
     def __repr__(self) -> str:
         return (
@@ -511,17 +509,17 @@ def moment_stein_discrepancy(
     by_chain: bool = False,
     max_seconds: float | None = None,
 ) -> MomentSteinDiscrepancy:
-    """Test location, spread and dependence of a sample against its target.
+    """Test location, spread and dependence of a sample against a target.
 
-    Each feature of a draw, such as 1 + (x_j - m_j) s_j(x), has mean zero under the target; its mean over the sample is
-    compared with its standard error, which includes autocorrelation within chains. In the sample's own units the result
-    does not depend on the units of the coordinates. Time and memory are linear in the number of draws.
+    Each feature of a draw, such as 1 + (x_j - m_j) s_j(x), has mean zero under the target. Its mean over the sample is
+    compared with its standard error, which includes autocorrelation within chains. In the sample's own units, the
+    result does not depend on the units of the coordinates. Time and memory are linear in the number of draws.
 
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        The sample in the order of time, in any form that `as_sample` accepts. Chains are identified by the shape, or by
-        the sample's chain labels.
+        The sample in temporal order, in any form that `as_sample` accepts. The shape or the sample's chain labels
+        identify the chains.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
@@ -577,7 +575,7 @@ def moment_stein_discrepancy(
 
 
 def moments_of(sample: ScoredSample, units: UnitsLike = "own", *, by_chain: bool = False) -> MomentSteinDiscrepancy:
-    """Test location, spread and dependence of a scored sample."""
+    """Return the moment Stein discrepancy of a scored sample."""
     laid_out, chosen = sample.draws, Units.of(units, sample.points)
     with one_thread_in_libraries():  # products that fit into the cache are not faster with threads
         found = _judged(laid_out, chosen, sample.bounds)
@@ -625,16 +623,14 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
 def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
     """Return lower limits of the autocorrelation times of features, shape (k,).
 
-    The limit is the median time of the features of the same kind.
-
-    Kinds are separate because the locations of antithetic chains have short times, and spreads, which are even
-    functions, long ones.
+    The limit is the median time of the features of the same kind. Kinds are separate because the locations of
+    antithetic chains have short autocorrelation times, and spreads, which are even functions, have long ones.
     """
-    alike = np.array(["spread" if feature.kind == "axis spread" else feature.kind for feature in features])
-    alike[np.isin(alike, ("total spread", "tails"))] = "whole"
+    kinds = np.array(["spread" if feature.kind == "axis spread" else feature.kind for feature in features])
+    kinds[np.isin(kinds, ("total spread", "tails"))] = "whole"
     found = np.empty(len(times))
-    for kind in np.unique(alike):
-        found[alike == kind] = np.median(times[alike == kind])
+    for kind in np.unique(kinds):
+        found[kinds == kind] = np.median(times[kinds == kind])
     return found
 
 
@@ -673,10 +669,10 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
 
     The transformation is that of [1]_ and monotone in z.
 
-    Tails are a polynomial of degree four with few large values, all of one sign. A sample with few of them has a small
-    standard error, too: without the correction, exact draws of skewed targets were rejected with frequency .12 at level
-    .01, and spreads of slowly mixing exact chains with frequency .07. Beyond six standard errors, where the
-    approximation is not valid, the correction is constant.
+    The tails feature is a polynomial of degree four with few large values, all of one sign. If a sample contains few of
+    them, its standard error is also small. Without the correction, exact draws of skewed targets were rejected with
+    frequency .12 at level .01, and spreads of slowly mixing exact chains with frequency .07. Beyond six standard
+    errors, where the approximation is not valid, the correction is constant.
 
     References
     ----------
@@ -700,7 +696,7 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
         progress_bar("moments", len(skewed)) as bar,
     ):
         for values in moments.feature_values():
-            require_time("moments were taken")
+            require_time("moments were computed")
             centre = values @ draws.shares
             values -= centre[:, None]
             rounding = _ROUNDING * np.abs(centre)

@@ -1,19 +1,18 @@
 r"""Diffusion Stein operators, and Stein operators on a box.
 
-A diffusion that leaves the target P, with density p and score s = grad log p, invariant defines a Stein operator [1]_.
-With a covariance coefficient a(x), a symmetric positive semi-definite d x d matrix that depends smoothly on x,
+Let the target P have density p and score s = grad log p. A diffusion that leaves P invariant defines a Stein operator
+[1]_. With a covariance coefficient a(x), a symmetric positive semi-definite d x d matrix that depends smoothly on x,
 
     (T g)(x) = <a s + div a, g> + <a, grad g> = sum_j drift_j g_j + sum_jk a_jk d_k g_j,
 
     drift_j = sum_k (a_jk s_k + d_k a_jk),      (div a)_j = sum_k d_k a_jk.
 
-p T g is the divergence of the vector field p a'g, so that E_P[T g] = 0 if this field vanishes at the boundary. a = I is
+p T g is the divergence of the vector field p a'g, so E_P[T g] = 0 if this field vanishes at the boundary. a = I gives
 the Langevin operator <s, g> + div g. The generator in [1]_ has an additional factor 1/2.
 
-The bound of a distance between sample and target by a Stein discrepancy depends on how fast the diffusion forgets its
-start. The Langevin diffusion is slow in heavy tails, where the score is small. A diffusion with a covariance
-coefficient that grows there, such as 1 + |x|^2/nu for Student's t distribution with nu degrees of freedom, is fast
-[1]_.
+A Stein discrepancy bounds a distance between sample and target; the bound depends on how fast the diffusion converges
+to P. The Langevin diffusion is slow in heavy tails, where the score is small. A diffusion with a covariance coefficient
+that grows in the tails, such as 1 + |x|^2/nu for Student's t distribution with nu degrees of freedom, is fast [1]_.
 
 **Bounded support.** The Stein functions of a target on a box satisfy g_j = 0 on the finite faces of coordinate j. The
 flow through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. It vanishes if a_jk = 0 on the
@@ -21,26 +20,27 @@ face for all j other than k, which is a requirement here.
 
 **Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. Functions of a reproducing
 kernel do not vanish there. The Stein functions are therefore g_j = w_j f_j, with f in the unit ball of the kernel and a
-factor w_j(x_j) that is zero at the finite faces of coordinate j and positive inside ([2]_; [3]_, where w is the
-standardization function of a truncated density).
+factor w_j(x_j) that is zero at the finite faces of coordinate j and positive inside [2]_. In [3]_, w is the
+standardization function of a truncated density.
 
 **Common form.** The product rule gives
 
-    <b, w f> + <a, grad(w f)> = <b~, f> + <a~, grad f>,      b~_j = w_j b_j + w_j' a_jj,      a~_jk = w_j a_jk:
+    <b, w f> + <a, grad(w f)> = <b~, f> + <a~, grad f>,      b~_j = w_j b_j + w_j' a_jj,      a~_jk = w_j a_jk.
 
-the bounded Stein kernel is that of a diffusion operator with these coefficients. For Langevin's operator, a = I and
+The bounded Stein kernel is that of a diffusion operator with these coefficients. For Langevin's operator, a = I and
 b = s, they are a~ = diag(w) and b~_j = w_j s_j + w_j'.
 
 **The factor** of a coordinate with bounds (l, u), for a kernel with scale c, is
 
     w(x) = h((x - l) / c) h((u - x) / c),      h(t) = t / (1 + t),
 
-without the factor of an infinite bound. It lies in [0, 1] and its slope in [-1/c, 1/c], so that g = w f is bounded and
-smooth like f. As a bound recedes, w tends to the factor without it: far from all bounds the kernel is that of the whole
-space. w does not depend on the unit of draws and scale. Near a bound w is proportional to the distance. Therefore p w
-tends to zero even if the density p is positive or infinite at the bound (but integrable, a power of the distance), and
-the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is small, because its slope is at most
-1/c: the discrepancy decreases with the width, as does the distance between any two samples of the domain.
+without the factor of an infinite bound. It lies in [0, 1] and its slope in [-1/c, 1/c], so g = w f is as bounded and as
+smooth as f. As the distance from a bound increases, w tends to the factor without this bound: far from all bounds, the
+kernel is that of the whole space. w does not depend on the unit of draws and scale. Near a bound w is proportional to
+the distance. Therefore p w tends to zero even if the density p is positive at the bound, or infinite but integrable
+like a power of the distance, and the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is
+small, because its slope is at most 1/c. The discrepancy then decreases with the width, like the distance between any
+two samples of the domain.
 
 References
 ----------
@@ -65,8 +65,8 @@ from steinkit.target import call_checked, show_point
 from steinkit.units import Units, finite_in_units
 
 _ROUNDING = 1e-9  # relative to the largest entry of a matrix: rounding of an inverse with condition number 1e6
-_CHECKED_POINTS = 10  # compared with finite differences
-_FACE_POINTS = 1000  # projected onto every finite face
+_CHECKED_POINTS = 10  # number of points for the comparison with finite differences
+_FACE_POINTS = 1000  # number of points that are projected onto every finite face
 _RTOL = 1e-3
 
 
@@ -114,7 +114,8 @@ class RiemannianLangevin:
         Coefficient a(x), symmetric positive semi-definite, at each of n points. The diffusion is
         dZ = (a s + div a) dt + sqrt(2 a) dW; the identity gives the Langevin operator.
     divergence : callable, (n, d) -> (n, d)
-        Row divergence of a: entry j is the sum over k of d a_jk / d x_k. It is compared with finite differences.
+        Row divergence of a: entry j is the sum over k of d a_jk / d x_k. The values are compared with finite
+        differences of the covariance.
 
     Raises
     ------
@@ -247,7 +248,7 @@ class RiemannianLangevin:
         m, dim = points.shape
         derivatives, uncertainty = np.empty((2, m, dim, dim))
         for j, k in np.ndindex(dim, dim):
-            limits = np.zeros((dim, 2))  # which fix all other coordinates
+            limits = np.zeros((dim, 2))  # fix all other coordinates
             limits[k] = (-np.inf, np.inf) if bounds is None else bounds[k]
             slopes, errors = numerical_gradient(partial(self._entry, j, k), points, limits)
             derivatives[:, j, k], uncertainty[:, j, k] = slopes[:, k], errors[:, k]

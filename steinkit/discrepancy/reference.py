@@ -4,8 +4,8 @@ The samples are independent draws from the target, or blocks of a long run.
 
 An exact chain of n draws with effective sample size n_e has about the discrepancy of n_e independent draws. Compared
 with n independent draws, slow mixing would appear as bias. Reference samples therefore have the effective sample size
-of the tested sample. This is a generous reference, because a discrepancy depends on functions that decorrelate faster
-than the slowest mean: exact chains of 1000 draws with ESS 85 to 100 have .4 to .7 times the discrepancy of the
+of the tested sample. Their discrepancies are rather large, because a discrepancy depends on functions that decorrelate
+faster than the slowest mean: exact chains of 1000 draws with ESS 85 to 100 have .4 to .7 times the discrepancy of the
 reference.
 """
 
@@ -49,7 +49,7 @@ def reference_discrepancy(
 ) -> Reference:
     """Compute the discrepancies of independent samples from the target.
 
-    The size of a discrepancy of exact draws depends on the target and on the number of draws.
+    The discrepancy of exact draws depends on the target and on the number of draws, so it can serve as a reference.
 
     Parameters
     ----------
@@ -113,7 +113,10 @@ class LongRun:
     name: str
 
     def like(self, sample: Sample) -> LongRun:
-        """Return the run with the coordinates of a sample; InputError if one is missing."""
+        """Return the run with the coordinates of a sample.
+
+        Raise InputError if a coordinate is missing.
+        """
         if set(sample.names) - set(self.draws.names):
             raise InputError(
                 f"{self.name} must have the coordinates of the sample, {', '.join(sample.names)}; got "
@@ -156,7 +159,7 @@ def effective_size(sample: Sample) -> int:
 
     It is the smallest ESS of the coordinates and of the weights.
 
-    It is the number of draws if the ESS is not defined, or is that of independent draws up to its error.
+    If the ESS is undefined, or that of independent draws up to its error, the size is the number of draws.
     """
     n, ess = len(sample), _ess(sample)
     if ess >= n - _ERROR * math.sqrt(n):

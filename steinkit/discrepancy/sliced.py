@@ -9,8 +9,8 @@ with the *full* score s; no marginal of P is needed. The largest mean of h over 
 Lipschitz constant c3 is the univariate program on the sorted u, with s.w in place of the score. Draws with equal u are
 merged into one point with the mean of their s.w, because the objective is linear.
 
-The discrepancy takes the coordinates as directions v. The test in `sliced_goodness_of_fit` uses principal axes, too.
-Brackets along coordinates allow for the rounding of the mean s.w.
+The directions v of the discrepancy are the coordinates. The test in `sliced_goodness_of_fit` also uses principal axes.
+Brackets along coordinates include the rounding error of the mean s.w.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from steinkit.target import Target
 from steinkit.text import listed
 from steinkit.units import Units, UnitsLike
 
-_APART = 1e-100  # smallest distance of spline nodes in standard units: coefficients would overflow
+_APART = 1e-100  # smallest distance of spline nodes in standard units, below which coefficients overflow
 _REGIONS = ("at the low end", "in the middle", "at the high end")
 
 
@@ -93,7 +93,7 @@ class Slice(Bracketed):
             return np.asarray(value * pull + np.where(inside == u, derivative, 0.0))
 
     def _nodes(self) -> tuple[Floats, Floats, Floats]:
-        """Return positions, phi and slope, with finite bounds added as nodes."""
+        """Return the positions, values and slopes of the nodes, with finite bounds."""
         nodes, phi, slope = self.positions, self.phi, self.slope
         for end, bound in ((0, self.bounds[0]), (-1, self.bounds[1])):
             if np.isfinite(bound) and nodes[end] != bound:
@@ -115,7 +115,7 @@ def solve_slice(
     stein_factors: tuple[float, float, float],
     tolerance: float,
 ) -> Slice:
-    """Solve the program of a direction; along a coordinate the bracket is proved.
+    """Solve the program of a direction; the bracket is proved for coordinates.
 
     Rounding changes a mean of s.w by one unit roundoff and its weight by two, relative to the means, and sums over
     draws by `double_double.ROUNDING`, relative to the sum of |s.w|.
@@ -158,7 +158,7 @@ def solve_slice(
 
 
 def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w of draws; InputError if one overflows."""
+    """Return u = v.x and s.w of draws; raise InputError if one overflows."""
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
         along, pulls = projected(direction, points, scores)
     if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
@@ -212,7 +212,7 @@ class SlicedSteinDiscrepancy(Bracketed):
     lower, upper : float
         Proved bounds of the sum.
     slices : tuple of Slice
-        One per coordinate, with its bracket, an optimal function phi, and the test function h.
+        Slice of each coordinate, with its bracket, an optimal function phi, and the test function h.
     direction_names : tuple of str
         Names of the coordinates.
     units : Units
@@ -238,12 +238,12 @@ class SlicedSteinDiscrepancy(Bracketed):
     measure: ClassVar[str] = "sliced"
     title: ClassVar[str] = "sliced graph Stein discrepancy"
     meaning: ClassVar[str] = (
-        "It is the sum over the coordinates of the largest mean of h, which is 0 under the target, over functions of "
-        "that coordinate. It decreases like one over the square root of the number of draws in every dimension, and "
-        "increases if the sample is too narrow. It does not detect errors that appear in no single coordinate, nor "
-        "modes that no draw visited."
+        "It is the sum over the coordinates of the largest mean of h over functions of that coordinate; the mean of h "
+        "is 0 under the target. In every dimension it decreases as n^(-1/2) with the number n of draws, and it "
+        "increases if the sample is too narrow. It does not detect errors that are not visible in any single "
+        "coordinate, or modes that no draw visited."
     )
-    smallest_is_no_proof: ClassVar[str] = "; below is no proof of quality"
+    smallest_is_no_proof: ClassVar[str] = "; a low value alone does not prove that a sample is good"
 
     lower: float
     upper: float
@@ -271,7 +271,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Contribution of each coordinate."""
+        """Contributions of the coordinates."""
         lower, upper = ([getattr(each, side) for each in self.slices] for side in ("lower", "upper"))
         return terms_of(self.direction_names, lower, upper)
 
@@ -316,7 +316,7 @@ def sliced_stein_discrepancy(
     Its Stein functions depend on one coordinate at a time.
 
     It is a lower bound of Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it does not
-    saturate in many dimensions: it decreases like one over the square root of the number of draws. Time is linear in
+    saturate in many dimensions: it decreases as n^(-1/2) with the number n of draws. Time is linear in the numbers of
     draws and coordinates.
 
     Parameters
@@ -351,8 +351,10 @@ def sliced_stein_discrepancy(
     UsageError, InputError, SolverError
         As `graph_stein_discrepancy` does.
 
-    Notes ----- Dependence between coordinates enters through the score only: two samples with the same draws of each
-    coordinate, but different pairs, can have similar values. Modes that no draw visited are not detected.
+    Notes
+    -----
+    Dependence between coordinates affects the discrepancy only through the score: two samples with the same draws of
+    each coordinate, paired differently, can have similar values. Modes that no draw visited are not detected.
 
     References
     ----------
@@ -407,7 +409,7 @@ def sliced_stein_discrepancy(
     refuse_wide(
         result,
         f"the discrepancy lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}",
-        "If scores of neighboring draws nearly cancel, their digits are lost: rescale them, or thin the sample",
+        "If the scores of neighboring draws nearly cancel, precision is lost: rescale the draws, or thin the sample",
     )
     return result
 
@@ -429,4 +431,4 @@ def _too_many(means: Floats, term: Term) -> str:
     """Name the regions where h is large, and those where it is negative."""
     many = [region for region, mean in zip(_REGIONS, means, strict=True) if mean >= term.value > 0.0]
     few = [region for region, mean in zip(_REGIONS, means, strict=True) if mean < 0.0]
-    return f"there tend to be too many draws {listed(many)} and too few {listed(few)}" if many and few else ""
+    return f"there are probably too many draws {listed(many)} and too few {listed(few)}" if many and few else ""

@@ -2,25 +2,26 @@
 
 The functions are learned on one half of the draws and tested on the other half.
 
-On one half of the draws the program of every coordinate and every principal axis is solved for the worst phi. Its test
-function h has mean zero under the target for any phi. The mean of h over the *other* half, divided by its standard
-error, is therefore a z-score without selection. With the halves exchanged as well, the z-score of a direction is
+On one half of the draws the program of every coordinate and every principal axis is solved for the optimal phi. Its
+test function h has mean zero under the target for any phi. The mean of h over the *other* half, divided by its standard
+error, is therefore a z-score without selection bias. The halves are then exchanged, and the z-score of a direction is
 
     z = (z_1 + z_2) / sqrt(3).
 
-Both halves learn the same bias, so that z_1 and z_2 are positively dependent, and dividing by sqrt(2) rejects exact
+Both halves learn the same bias, so z_1 and z_2 are positively dependent, and a division by sqrt(2) would reject exact
 samples too often. The test is one-sided, because phi maximizes h, with a Bonferroni correction over the directions.
 
 **Rounded draws** would lie on the nodes of phi, where its slope differs from that between nodes, and exact samples
-would be rejected. Each value is therefore replaced by a uniform draw from the interval that is rounded to it, before
-phi is learned. The score is unchanged, with an error of the square of the rounding unit over twelve.
+would be rejected. Before phi is learned, each value is therefore replaced by a uniform draw from the interval of
+numbers that round to it. The score is not changed; the resulting error is of the order of the squared rounding unit
+over twelve.
 
-The test detects biased shapes that moments do not. It does not detect the weights of separate modes, on which scores do
-not depend.
+The test detects biases of shape that moments do not detect. It does not detect incorrect mode weights, because scores
+do not depend on them.
 
-**Solution.** No proof is required here, because h has mean zero under the target for any phi. The program of a slice is
-therefore solved without the report of `graph_stein_discrepancy`; phi is the same. `solve_slice`, with all its solvers,
-is used if the bracket exceeds the tolerance.
+**Solution.** No proof of optimality is required, because h has mean zero under the target for any phi. The program of a
+slice is therefore solved directly, without `graph_stein_discrepancy`, and gives the same phi. If its bracket exceeds
+the tolerance, `solve_slice` is used with all its solvers.
 """
 
 from __future__ import annotations
@@ -64,13 +65,13 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """Draws to learn from.
+    """Half of the draws from which functions are learned.
 
     Attributes
     ----------
     points, scores : ndarray, shape (n, d)
     share : ndarray, shape (n,)
-        Probabilities.
+        Probabilities of the draws.
     """
 
     points: Floats
@@ -101,7 +102,7 @@ class Half:
 
 
 def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settings) -> Slice:
-    """Learn the worst phi of a direction.
+    """Learn the optimal phi of a direction.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
 
 
 _SMALLEST_AXIS = 1e-9  # smallest relative variance of a principal axis that exceeds rounding
-_LARGEST = 5  # directions to keep
+_LARGEST = 5  # number of reported directions
 _INTERPRETED = 8e-5  # seconds per draw and direction without compilation
 
 
@@ -165,7 +166,7 @@ class SlicedSteinTest:
     Attributes
     ----------
     p_value : float
-        Probability of z-scores of this size under the target, corrected for their number.
+        p-value of the z-scores, corrected for their number.
     z : ndarray, shape (directions,)
         z-scores of the coordinates, then of the principal axes; large if the sample is biased.
     direction_names : tuple of str
@@ -173,7 +174,7 @@ class SlicedSteinTest:
     autocorrelation_time : ndarray, shape (directions,)
         Autocorrelation times of the test functions.
     n_effective : float
-        Number of draws divided by the median of these times; for weighted draws, Kish's effective size divided by it.
+        Number of draws, or Kish's effective size of weighted draws, divided by the median of these times.
     seconds : dict of str to float
         Wall time of the stages "scores" and "solve".
     warnings : tuple of str
@@ -224,7 +225,7 @@ def sliced_stein_test(
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        The sample in the order of time, in any form that `as_sample` accepts.
+        The sample in temporal order, in any form that `as_sample` accepts.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional

@@ -2,19 +2,19 @@
 
 The distance is that to a target or to another sample.
 
-W_1(Q, P) is the largest difference of the means of a function with Lipschitz constant 1 [1]_.
+W_1(Q, P) is the largest difference of means under Q and P of functions with Lipschitz constant 1 [1]_.
 
-**To a target** it is the integral of |F_Q - F_P|. F_Q is constant between neighboring points. Where its level c crosses
-F_P at t, the integrand is c - F_P before t and F_P - c after it. With B(x) = E max(x - X, 0), A(x) = E max(X - x, 0)
-and the sign s of F_Q - F_P, a piece from y to z of length h contributes
+**Distance to a target.** It is the integral of |F_Q - F_P|. F_Q is constant between neighboring points. If its level c
+crosses F_P at t, the integrand is c - F_P before t and F_P - c after t. With B(x) = E max(x - X, 0),
+A(x) = E max(X - x, 0) and the sign s of F_Q - F_P, a piece from y to z of length h contributes
 
     s (c h - B(z) + B(y))  =  s (A(y) - A(z) - (1 - c) h).
 
-The first form is the more accurate one where F_P < 1/2, the second elsewhere. The bracket allows for errors of F_P, of
-A and B (relative to E|X - x|, and counted only where s or the form changes, because the sum telescopes elsewhere), and
-for rounding.
+The first form is more accurate for F_P < 1/2, the second for larger F_P. The bracket includes errors of F_P, errors of
+A and B relative to E|X - x|, and rounding errors. Errors of A and B are counted only where s or the form changes,
+because the sum telescopes elsewhere.
 
-**Between two samples** it is the integral of |F - G|, with every rounding error in the bracket.
+**Distance between two samples.** It is the integral of |F - G|, and the bracket includes all rounding errors.
 
 References
 ----------
@@ -57,8 +57,8 @@ class WassersteinDistance(Measured):
     lower, upper : float
         Bounds of the distance, in `units`.
     claim : {"proved", "found"}
-        "proved" between samples: the bracket includes every rounding error. "found" for a target: the bracket relies on
-        the accuracy of the target's cdf, `Target.cdf_accuracy`.
+        "proved" between samples: the bracket includes all rounding errors. "found" for a target: the bracket assumes
+        the accuracy `Target.cdf_accuracy` of the target's cdf.
     sample : DistinctSample
         Distinct points in raw units, with weights, counts and names.
     units : Units
@@ -81,8 +81,8 @@ class WassersteinDistance(Measured):
     measure: ClassVar[str] = "wasserstein"
     title: ClassVar[str] = "Wasserstein distance"
     meaning: ClassVar[str] = (
-        "It is the mean distance by which the sample's mass must be moved to become the target, in the unit of the "
-        "draws. It needs the target's cdf, and detects modes that no draw visited."
+        "It is the smallest mean distance, in the unit of the draws, over which mass must be moved to turn the sample "
+        "into the target. It requires the cdf of the target, and detects modes that no draw visited."
     )
     claim: Claim
 
@@ -175,7 +175,7 @@ def wasserstein_distance(
             require_ordered(lower, upper)
     if chosen.kind != "raw":
         lower, upper = lower / chosen.scale.item() * (1.0 - _EPS), upper / chosen.scale.item() * (1.0 + _EPS)
-    omitted = f"{points.weightless} of {len(sample)} draws have weight zero and were left out"
+    omitted = f"{points.weightless} of {len(sample)} draws have weight zero and were omitted"
     result = WassersteinDistance(
         lower=max(lower, 0.0),
         upper=upper,
@@ -188,7 +188,7 @@ def wasserstein_distance(
     )
     if result.upper <= _RESOLUTION * float(np.abs(points.points / chosen.scale).max()):
         return result  # the relative width of a distance of 0 is not defined
-    return accepted(result, "the Wasserstein distance", "", "Rescale the draws, or leave out distant ones")
+    return accepted(result, "the Wasserstein distance", "", "Rescale the draws, or omit distant draws")
 
 
 def _weighted(draws: DrawsLike, weights: ArrayLike | None, name: str) -> Sample:
@@ -212,7 +212,7 @@ def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[
     if not target.has_tail_integrals:
         raise UsageError(
             f"expected a target with a cdf and tail integrals, got {target.label}: pass cdf= and tail_integrals= to "
-            "Target, or compare with a sample of the target"
+            "Target, or compare with a sample from the target"
         )
     require_names(sample, target)
     order, is_weighted = np.argsort(points.points[:, 0]), sample.weights is not None
@@ -249,7 +249,7 @@ def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[
     if misfit.size:
         raise InputError(
             f"`cdf` and `tail_integrals` do not match between {ends[misfit[0]]:.6g} and {ends[misfit[0] + 1]:.6g}: "
-            "expected a cdf that does not decrease, its integral below x, and that of 1 - cdf above x"
+            "expected a non-decreasing cdf, its integral below x, and the integral of 1 - cdf above x"
         )
     parts = h * np.where(is_low, level, 1.0 - level)
     area = sign * np.where(is_low, parts - np.diff(below), -np.diff(above) - parts)

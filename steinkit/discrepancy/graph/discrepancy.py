@@ -1,9 +1,9 @@
 """The graph Stein discrepancy: graph, linear programs, solver and certificate.
 
-The coordinates are solved in portions of eight per thread, the number that solver `first_order` treats together. A
+The coordinates are solved in portions of eight per thread, the number that solver `first_order` solves together. A
 solver holds several arrays of n (d + 1) variables per coordinate, so solving all coordinates at once would need many
-times the memory of the result. Each portion gets an equal share of the time left, and of each solution only the bracket
-and the Stein function are kept.
+times the memory of the result. Each portion gets an equal share of the remaining time, and only the bracket and the
+Stein function of each solution are kept.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def graph_stein_discrepancy(
 ) -> GraphSteinDiscrepancy:
     """Compute the graph Stein discrepancy of a sample, with a certified bracket.
 
-    The discrepancy is the largest difference between the sample mean and the target mean, which is zero, of the
-    functions h = <g, grad log p> + div g. The values, gradients and second differences of g are bounded by the Stein
-    factors at the points and along the edges of a graph. Only the score grad log p of the target is needed.
+    The discrepancy is the largest sample mean of the functions h = <g, grad log p> + div g, which have mean zero under
+    the target. The Stein factors bound the values, gradients and second differences of g at the points and along the
+    edges of a graph. Only the score grad log p of the target is needed.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def graph_stein_discrepancy(
         of the sample, or one scale per coordinate, as an array or by name, ``{"scale": {...}}``. The bracket, the graph
         and the saturation refer to the scaled draws; g and its gradient are converted back to raw coordinates.
     dilation : float, default 2.0
-        Dilation t > 1 of the spanner. The value lies between that of the complete graph and 2 t^2 times that. A smaller
-        t gives more edges and takes longer.
+        Dilation t > 1 of the spanner. The discrepancy lies between that of the complete graph and 2 t^2 times that
+        value. A smaller t gives more edges and takes longer.
     graph : {"spanner", "complete"}, default "spanner"
         Graph on the points, with L1 lengths. In one dimension consecutive points are joined, which gives the value of
         the complete graph exactly.
@@ -89,12 +89,12 @@ def graph_stein_discrepancy(
         heavy-tailed targets. On a bounded support its off-diagonal entries must vanish on the faces. Values of
         different operators are not comparable.
     solver : str, default "auto"
-        "auto" chooses by dimension, size and tolerance, and continues with another solver if a bracket stays open;
-        otherwise "chain" (one dimension only), "block", "first_order", "highs", "cvxpy", or "cvxpy:NAME" for an LP
-        solver that CVXPY supports.
+        "auto" chooses by dimension, size and tolerance, and continues with another solver if a bracket is too wide. The
+        other values are "chain" (one dimension only), "block", "first_order", "highs", "cvxpy", and "cvxpy:NAME" for an
+        LP solver that CVXPY supports.
     tolerance : float, optional
-        Largest relative width (upper - lower)/upper of the bracket; 1e-6 up to three dimensions, 1e-3 above, by
-        default.
+        Largest relative width (upper - lower)/upper of the bracket. By default, 1e-6 in up to three dimensions and 1e-3
+        in more.
     max_seconds : float, optional
         Time limit in seconds, including the graph and a first compilation. Solvers stop at the limit with the best
         bracket found.
@@ -119,7 +119,7 @@ def graph_stein_discrepancy(
     TimeLimitError
         If the time limit passes before the programs are built.
     CrossedBracketError
-        If two bounds contradict each other, which indicates a defect of steinkit.
+        If two bounds contradict each other, which indicates a bug in steinkit.
 
     Warns
     -----
@@ -129,10 +129,10 @@ def graph_stein_discrepancy(
     Notes
     -----
     Discrepancies are comparable between samples of the same size and target. A mode that no draw visited is not
-    detected if it does not change the score at the draws. The discrepancy saturates if neighbouring draws lie a
-    substantial part of a unit apart, as 1000 draws do in three dimensions and more: a sample that is too narrow may
-    then score lower than exact draws. A warning reports saturation, and such samples are not ranked
-    (`GraphSteinDiscrepancy.is_saturated`).
+    detected if it does not change the score at the draws. The discrepancy saturates if the distance of neighboring
+    draws is a substantial fraction of a unit, as for 1000 draws in three or more dimensions: a sample that is too
+    narrow may then have a smaller discrepancy than exact draws. A warning reports saturation, and such samples are not
+    ranked (`GraphSteinDiscrepancy.is_saturated`).
 
     References
     ----------
@@ -175,7 +175,7 @@ def graph_stein_discrepancy(
             network, stretch = _graph_on(sample.points, graph, dilation, settings)
             program = replace(program, graph=network)
             spanned = time.perf_counter()
-            deadlines.require_time("the programs were written down")
+            deadlines.require_time("the programs were set up")
             with instance_kept(**program.arrays):
                 chosen.require_suitable(program)
                 written = time.perf_counter()
@@ -219,7 +219,7 @@ def graph_stein_discrepancy(
     if answers.late:
         return accepted(result, "the discrepancy", " (time ran out)", "Allow more time, or thin the sample")
     remedy = "Thin the sample" if " + " in result.solver else "Use solver auto, or thin the sample"
-    return accepted(result, "the discrepancy", f" (solver {result.solver} could not close it)", remedy)
+    return accepted(result, "the discrepancy", f" (solver {result.solver} could not narrow it)", remedy)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Coefficients | None:
@@ -251,10 +251,9 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
 def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool) -> tuple[Floats, Floats]:
     """Convert a Stein function of scaled draws to raw coordinates.
 
-    For z = (x - m) / S, the result is the function of x with the same T g at every point.
-
-    The Langevin operator in z is the operator of covariance S^2 in x, so the Langevin operator in x has g = S g_z.
-    Other operators have coefficients b / S and S^-1 a S^-1 in z, so g = g_z / S.
+    For z = (x - m) / S, the result is the function of x with the same T g at every point. The Langevin operator in z is
+    the operator of covariance S^2 in x, so the Langevin operator in x has g = S g_z. Other operators have coefficients
+    b / S and S^-1 a S^-1 in z, so g = g_z / S.
     """
     if units.kind == "raw":
         return g, slopes
@@ -280,7 +279,7 @@ class Answers:
     solvers : list of str
         Solvers that contributed.
     notes : list of (int, str)
-        Messages for the user, each with its coordinate.
+        Pairs of a coordinate and a message for the user.
     """
 
     def __init__(self, program: SteinProgram) -> None:

@@ -1,7 +1,7 @@
 """Interpretation of the optimal Stein function: direction and saturation.
 
 **Direction.** For a distribution with a density, moving every point x a little along g(x) changes the Kullback-Leibler
-divergence from the target at the rate minus the mean of h = T_P g [1]_. The optimal g maximizes this mean, so g points
+divergence from the target at a rate of minus the mean of h = T_P g [1]_. The optimal g maximizes this mean, so g points
 from the draws towards the target; this interpretation is heuristic. A diffusion operator with covariance coefficient a
 is the Langevin operator applied to the flow a g; the direction then refers to its part a_jj g_j.
 
@@ -14,21 +14,22 @@ S_jj/C_jj with the standard error of the mean of -(A^-1 c)_j (S' s)_j. The direc
 concern modes, are reported if the spread statistic exceeds all dependence statistics of the coordinate.
 
 **Saturation.** The Stein factors bound g by c1, its gradient by c2 and the Lipschitz constant of the gradient by c3, so
-g varies on the length scale l = min(c2/c3, sqrt(c1/c3)). If neighbouring draws are farther apart, the constraints do
-not bind, and the discrepancy of any sample approaches its ceiling
+g varies on the length scale l = min(c2/c3, sqrt(c1/c3)). If the distances of neighboring draws are larger, the
+constraints do not bind, and the discrepancy of any sample approaches its ceiling
 
     sum_i q_i (c1 |s(x_i)| + c2),         summed over coordinates.
 
-A sample that is too narrow has smaller scores and a lower ceiling, so it may score lower than exact draws. A strongly
-biased sample also approaches its ceiling, which is not a defect of the measure. The two cases differ in the value that
-exact draws of the same size would reach. With r the median L1 distance to the nearest neighbour in units of l,
+A sample that is too narrow has smaller scores and a lower ceiling, so its discrepancy may be smaller than that of exact
+draws. A strongly biased sample also approaches its ceiling, which is not a defect of the measure. The two cases differ
+in the value that exact draws of the same size would reach. With r the median L1 distance to the nearest neighbor in
+units of l,
 independent draws from N(0, I) reach about
 
     1.3 sqrt(r) of the ceiling in one dimension and 1.4 r in two and more dimensions
 
 (measured for 10 to 8000 draws in one to five dimensions, and Stein factors 1, k, k^2 with k from 1/16 to 100). Let a be
-the mean of -(x - m) s, which is 1 under the target. The nearest-neighbour distances of a sample that is sqrt(a) times
-as wide as the target are sqrt(a) times those of exact draws.
+the mean of -(x - m) s, which is 1 under the target. The nearest-neighbor distances of a sample that is sqrt(a) times as
+wide as the target are sqrt(a) times those of exact draws.
 
 References
 ----------
@@ -62,8 +63,8 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
     Returns
     -------
     location, spread : ndarray, shape (2, d)
-        Negative if the draws are too high or too wide: marginal statistics, then statistics that account for the
-        other coordinates.
+        Marginal statistics, then statistics that account for the other coordinates; negative if the draws are too high
+        or too wide.
     dependence : ndarray, shape (d,)
         Largest absolute dependence statistic of each coordinate.
 
@@ -127,7 +128,7 @@ def confirmed(location: Floats, spread: Floats, dependence: Floats) -> dict[str,
 def influences(sample: DistinctSample, h: Floats) -> tuple[list[str], int]:
     """Describe the points with the largest q_i |h_i|.
 
-    Also return the number of points that account for half of the total.
+    The number of points that account for half of the total is returned as well.
     """
     influence = sample.weights * np.abs(h)
     described = []
@@ -145,13 +146,11 @@ def direction(
 ) -> str:
     """Classify the flow g_j of a coordinate.
 
-    The classes are a shift, a rescaling, or a flow along or against the density.
-
-    The least-squares fit a + b (x_j - mean) to the flow gives the contributions of a shift and of a rescaling to the
-    mean of h: a times the mean drift, and b times the mean of a_jj + (x_j - mean) times the drift. With the Langevin
-    operator the drift is the score and a_jj = 1. If neither explains the discrepancy, as with several modes, the larger
-    part of the mean of h decides: <flow, score> for a flow towards higher density, or the divergence for a flow that
-    spreads the draws.
+    The classes are shifts, rescalings, and flows towards higher or lower density. The least-squares fit a + b (x_j -
+    mean) to the flow gives the contributions of a shift and of a rescaling to the mean of h: a times the mean drift,
+    and b times the mean of a_jj + (x_j - mean) times the drift. With the Langevin operator the drift is the score and
+    a_jj = 1. If neither explains the discrepancy, as with several modes, the larger part of the mean of h decides:
+    <flow, score> for a flow towards higher density, or the divergence for a flow that spreads the draws.
 
     Parameters
     ----------
@@ -182,16 +181,16 @@ def direction(
     return "wide" if stretch < 0.0 else "narrow"
 
 
-_AT_UNIT_SPACING = (1.3, 1.4)  # shares of the ceiling for r = 1, in one dimension and in more
-_REACHED, _EXPECTED = 0.2, 0.25  # limits in 2 to 4 dimensions; in three, sd .9 scores .93 times sd 1 at a share of .43
-_EXPECTED_ON_A_LINE = 0.4  # limit in one dimension, where sd .9 still scores more than sd 1 on average
-_EITHER_FROM_FIVE = 0.1  # limit from five dimensions on; in ten, sd .9 scores .88 times sd 1 at a share of .15
-_FACTORS_HELP_BELOW = 5  # from five dimensions on, narrow samples score lower for any Stein factors
+_AT_UNIT_SPACING = (1.3, 1.4)  # fractions of the ceiling for r = 1, in one dimension and in more
+_REACHED, _EXPECTED = 0.2, 0.25  # limits in 2 to 4 dimensions; in three, sd .9 has .93 times the value of sd 1 at .43
+_EXPECTED_ON_A_LINE = 0.4  # limit in one dimension, where sd .9 still has a larger value than sd 1 on average
+_EITHER_FROM_FIVE = 0.1  # limit in five or more dimensions; in ten, sd .9 has .88 times the value of sd 1 at .15
+_FACTORS_HELP_BELOW = 5  # in five or more dimensions, narrow samples have smaller values for any Stein factors
 _MOST_DRAWS = 20_000  # largest advised number of draws
 
 
 def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
-    """Return the median nearest-neighbour distance relative to the scale of g.
+    """Return the median nearest-neighbor distance relative to the scale of g.
 
     It is 0 for a single point.
     """
@@ -207,9 +206,8 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
 def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
     """Return the width of a sample relative to the target, from the scores.
 
-    It is the geometric mean over the coordinates.
-
-    Bounded coordinates, and coordinates with scores that point away from the mean, count as 1.
+    The result is the geometric mean over the coordinates. Bounded coordinates, and coordinates with scores that point
+    away from the mean, count as 1.
     """
     ratios = -(weights @ ((points - weights @ points) * scores))
     if bounds is not None:
@@ -219,7 +217,7 @@ def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: F
 
 
 def expected_saturation(exact_spacing: float, dim: int) -> float:
-    """Return the approximate share of the ceiling that exact draws reach."""
+    """Return the approximate fraction of the ceiling that exact draws reach."""
     in_one, in_more = _AT_UNIT_SPACING
     return min(1.0, in_one * math.sqrt(exact_spacing) if dim == 1 else in_more * exact_spacing)
 
@@ -227,7 +225,7 @@ def expected_saturation(exact_spacing: float, dim: int) -> float:
 def is_saturated(reached: float, expected: float, dim: int) -> bool:
     """Return True if samples must not be ranked.
 
-    Both the reached and the expected shares of the ceiling count.
+    The decision depends on the reached and the expected fraction of the ceiling.
     """
     if dim >= _FACTORS_HELP_BELOW:
         return min(reached, expected) > _EITHER_FROM_FIVE

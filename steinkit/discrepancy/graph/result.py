@@ -1,4 +1,4 @@
-"""The result of a graph Stein discrepancy."""
+"""Result of a graph Stein discrepancy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.measurement import Reference, Term, terms_of
 from steinkit.result import Statement, claimed
 from steinkit.sample import Floats
-from steinkit.text import count, rounded_outwards, sentence
+from steinkit.text import alternatives, count, rounded_outwards, sentence
 
 DIRECTIONS = {
     "high": "the draws are too high: moving them down would lower the discrepancy",
@@ -35,14 +35,14 @@ DIRECTIONS = {
     "strays": "the draws are too far from the modes: moving them towards the modes would lower the discrepancy",
     "crowds": "the draws are too close to the modes: moving them away would lower the discrepancy",
 }
-_UNCLEAR = "No single coordinate is shifted or rescaled; the figure shows the largest contributions."
+_UNCLEAR = "No shift or rescaling of a single coordinate is evident; the figure shows the largest contributions."
 _NO_REFERENCE = (
-    "The discrepancy decreases with the number of draws, at a level that depends on the target. Without independent "
-    "draws from the target (a reference) it can only compare samples with each other."
+    "The discrepancy decreases with the number of draws, and its size depends on the target. Without independent draws "
+    "from the target as a reference, it can only be used to compare samples."
 )
 _UNSEEN = (
     "A region of the target that no draw visited, such as a distant second mode, does not change the score near the "
-    "draws and is not detected. A low discrepancy confirms only the regions that were visited."
+    "draws and is not detected. A small discrepancy is evidence only for the regions that the draws visited."
 )
 
 
@@ -63,7 +63,7 @@ class GraphSteinDiscrepancy(Measured):
         A Stein function that attains `lower`, in raw coordinates. The Stein factors bound it in `units`.
     slopes : ndarray, shape (n, d, d) or (n, d, 1)
         Its gradient, see `grad_g`. The second shape contains only the derivatives of g_j in direction j; the others are
-        zero because no edge ties the points together, as in hundreds of dimensions.
+        zero because no edge adds a constraint, as in hundreds of dimensions.
     scores : ndarray, shape (n, d)
         Score of the target at the points, in raw units.
     sample : DistinctSample
@@ -83,7 +83,7 @@ class GraphSteinDiscrepancy(Measured):
     seconds : dict
         Wall time of the steps "scores", "graph", "program" and "solve".
     warnings : tuple of str
-        Messages about merged or dropped draws, changes of solver, and wide brackets.
+        Messages about merged or omitted draws, changes of solver, and wide brackets.
     bounds : ndarray, shape (d, 2), or None
         Bounds of the support.
     operator : RiemannianLangevin, or None
@@ -103,7 +103,7 @@ class GraphSteinDiscrepancy(Measured):
     measure: ClassVar[str] = "graph"
     title: ClassVar[str] = "graph Stein discrepancy"
     smallest_is_no_proof: ClassVar[str] = (
-        "; samples that are too concentrated and exact chains that mix slowly can be, so this alone proves nothing"
+        "; samples that are too concentrated, and slowly mixing exact chains, may also have a small value"
     )
 
     coordinate_lower: Floats
@@ -123,9 +123,8 @@ class GraphSteinDiscrepancy(Measured):
     def grad_g(self) -> Floats:
         """Gradient of g, shape (n, d, d).
 
-        ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i.
-
-        It is computed on first access, because in many dimensions it takes far more memory than the sample.
+        ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i. The array is computed on first access,
+        because in many dimensions it takes far more memory than the sample.
         """
         n, dim, directions = self.slopes.shape
         if directions == dim:
@@ -144,10 +143,9 @@ class GraphSteinDiscrepancy(Measured):
     def saturation(self) -> float:
         """Ratio of the discrepancy to its ceiling.
 
-        The ceiling is sum q (c1 |s| + c2) over points and coordinates.
-
-        With a diffusion operator the ceiling is sum q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly
-        biased samples and for samples with draws that are too far apart; `is_saturated` distinguishes the two.
+        The ceiling is sum q (c1 |s| + c2) over points and coordinates; with a diffusion operator it is
+        sum q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples and for samples with draws
+        that are too far apart; `is_saturated` distinguishes the two.
         """
         if self.coefficients is None:
             drift, slopes = self.units.scores(self.scores), np.ones((1, 1))
@@ -162,7 +160,7 @@ class GraphSteinDiscrepancy(Measured):
     def is_saturated(self) -> bool:
         """True if exact draws of this size would also be close to the ceiling.
 
-        Samples that are too narrow may then score lower.
+        Samples that are too narrow may then have a smaller discrepancy than exact draws.
         """
         expected = expected_saturation(self._exact_spacing, self.sample.dim)
         return is_saturated(self.saturation, expected, self.sample.dim)
@@ -175,9 +173,10 @@ class GraphSteinDiscrepancy(Measured):
         n, dim, near = len(self.sample), self.sample.dim, self._exact_spacing
         remedies = [*(["the sliced discrepancy"] if dim > 1 else []), *advice(near, n, dim, self.stein_factors)]
         return (
-            f"the discrepancy is at {self.saturation:.0%} of its ceiling, and exact draws ({count(n, 'point')} in "
-            f"{count(dim, 'dimension')}) are at about {expected_saturation(near, dim):.0%}: samples that are too "
-            f"narrow may score lower than exact draws, so samples are not ranked; use {' or '.join(remedies)}"
+            f"the discrepancy is saturated: it reaches {self.saturation:.0%} of its ceiling, and exact draws "
+            f"({count(n, 'point')} in {count(dim, 'dimension')}) reach about {expected_saturation(near, dim):.0%}. "
+            "Samples that are too narrow may then have a smaller discrepancy than exact draws, and samples are not "
+            f"ranked; use {alternatives(remedies)}"
         )
 
     @property
@@ -266,7 +265,7 @@ class GraphSteinDiscrepancy(Measured):
         )
         return (
             Statement("number", f"What is the {self.title}?", self._number),
-            Statement("comparison", "Is that good?", comparison),
+            Statement("comparison", "How does it compare with exact draws?", comparison),
             Statement("findings", "Where is the difference?", where),
             Statement("draws", "Which draws contribute most?", influence),
             Statement("limits", "What does this not detect?", _UNSEEN),

@@ -64,9 +64,8 @@ class BaseKernel(ABC):
     def radial(u: Any, weight: Any, *parameters: Any) -> tuple[Any, Any, Any]:
         """Return phi(u), phi'(u) and weight phi''(u), for numbers or arrays.
 
-        Callers compile this function.
-
-        `weight` is an argument because the order of multiplication determines the last bit of a product.
+        Callers compile this function. `weight` is an argument because the order of multiplication determines the last
+        bit of a product.
         """
 
     def height(self) -> float:
@@ -83,9 +82,8 @@ class BaseKernel(ABC):
     def suprema(self) -> tuple[float, float, float]:
         """Return upper bounds F, G and H of the kernel and its derivatives.
 
-        They are F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up.
-
-        For an exponential exp(-e) each supremum includes the factor 1 + e; see `rounding`.
+        They are F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up. For an
+        exponential exp(-e) each supremum includes the factor 1 + e; see `rounding`.
         """
 
     def conditioning(self) -> float:
@@ -123,18 +121,18 @@ class BaseKernel(ABC):
         kernel : BaseKernel
             The kernel with its scale.
         notes : tuple of str
-            A note if only a part of the points was used.
+            A note if only some of the points were used.
 
         Raises
         ------
         InputError
-            If the scale is not between 1e-30 and 1e30, or there is only one point to set it by.
+            If the scale is not between 1e-30 and 1e30, or if a default scale is required for a single point.
         """
         scale, notes = (self.scale, ()) if self.scale is not None else _median_distance(points)
         if not _LEAST_SCALE <= scale <= _LARGEST_SCALE:
             raise InputError(
                 f"the scale of the kernel must be between {_LEAST_SCALE:g} and {_LARGEST_SCALE:g}; got {scale:g}: "
-                "rescale the draws, or give the scale"
+                "rescale the draws, or pass the scale"
             )
         return replace(self, scale=scale), notes
 
@@ -231,7 +229,7 @@ class IMQ(BaseKernel):
         return self.height(), float(slope), float(bend)
 
     def conditioning(self) -> float:
-        """Return 2 + |beta|: the power multiplies a relative error of its base by |beta|.
+        """Return 2 + |beta|; the power amplifies relative errors by |beta|.
 
         Returns
         -------
@@ -343,11 +341,11 @@ def _median_distance(points: Floats) -> tuple[float, tuple[str, ...]]:
 
     if len(points) == 1:
         raise InputError(
-            "the median distance, which sets the scale of the kernel, requires two different draws; got one: "
-            "give the scale, as in kernel=sk.GaussianKernel(scale=1.0)"
+            "the default scale of the kernel, the median distance, requires two different draws; got one: "
+            "pass the scale, as in kernel=sk.GaussianKernel(scale=1.0)"
         )
     if len(points) <= _MEDIAN_POINTS:
         return float(np.median(pdist(points))), ()
     chosen = points[np.linspace(0, len(points) - 1, _MEDIAN_POINTS).astype(np.int64)]
-    note = f"the kernel's scale is the median distance of {_MEDIAN_POINTS} evenly spaced points among the sample"
+    note = f"the kernel's scale is the median distance between {_MEDIAN_POINTS} evenly spaced points of the sample"
     return float(np.median(pdist(chosen))), (note,)

@@ -2,25 +2,25 @@ r"""Kernel goodness-of-fit test for dependent draws.
 
 The test is calibrated by a wild bootstrap.
 
-For draws x_1, ..., x_n in the order of time and a Stein kernel k0 (see `stein_kernel`), the statistic and its wild
+For draws x_1, ..., x_n in temporal order and a Stein kernel k0 (see `stein_kernel`), the statistic and its wild
 bootstrap [1]_ are
 
 .. math:: n V = \frac1n \sum_{ij} k_0(x_i, x_j), \qquad n B = \frac1n \sum_{ij} W_i W_j k_0(x_i, x_j),
 
-where W is a Markov chain of signs that flips with probability a at each step, so that E[W_i W_j] = r^|i - j| with
-r = 1 - 2a. It restarts with each chain of the sample. The p-value is the fraction of B at or above V.
+where W is a Markov chain of signs that flips with probability a at each step: E[W_i W_j] = r^|i - j| with r = 1 - 2a.
+It restarts with each chain of the sample. The p-value is the fraction of B at or above V.
 
 **Flip probability.** For draws from the target, the mean of n V is the sum over lags t of the autocovariance c_t =
 E[k0(x_i, x_(i+t))] of the features, and the mean of n B is the sum of c_t r^|t|. If signs flip too often, B is too
-small and the test rejects too often; if they rarely flip, all B are nearly equal to V. The problem is that of choosing
-a lag window for a long-run variance: the best window r^|t| neglects a fraction of the variance of order (n /
-tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The fraction here is
+small and the test rejects too often; if they rarely flip, all B are nearly equal to V. The choice is equivalent to that
+of a lag window for a long-run variance: the best window r^|t| neglects a fraction of the variance of order
+(n / tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The fraction used here is
 
 .. math:: \delta = 0.4 \, d^{-1/2} (n / \tau)^{-1/3}.
 
-The factor d^(-1/2) accounts for the roughly one slow feature per coordinate in n V, which reduces its standard
-deviation relative to its mean. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the window is
-(1 + rho r) / (1 - rho r). The r used here makes it (1 - delta) tau; for independent draws r = 0 and a = 1/2.
+The factor d^(-1/2) accounts for about one slow feature per coordinate in n V, which reduces its standard deviation
+relative to its mean. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the window is
+(1 + rho r) / (1 - rho r). The value of r makes it (1 - delta) tau; for independent draws r = 0 and a = 1/2.
 
 tau is the larger of two estimates. The first uses at most 200 evenly spaced rows of the matrix k0(x_i, x_j), each a
 time series in j. The autocovariances of the centered rows are added up to the end of Geyer's initial monotone sequence
@@ -28,16 +28,16 @@ time series in j. The autocovariances of the centered rows are added up to the e
 
 **Antithetic chains.** Successive draws of NUTS and Hamiltonian Monte Carlo lie on opposite sides of the mean: odd
 functions have *negative* autocorrelations, but even ones, such as the energy, have positive ones. The odd features then
-give tau = 1, and the many even features inflate n V; with signs that flip at every draw nearly every exact chain would
-be rejected in fifty dimensions. The second estimate is therefore the longest time of |z|^2 and of those z_j^2, for
-standardized draws z, with a clear autocorrelation at lag one. The others would add only the noise of a maximum. The
-z_j do not need estimates of their own, because the rows include them.
+give tau = 1, and the many even features inflate n V. With signs that flip at every draw, nearly every exact chain would
+be rejected in fifty dimensions. For standardized draws z, the second estimate is therefore the longest autocorrelation
+time of |z|^2 and of the z_j^2 with a clear autocorrelation at lag one. The other z_j^2 would only add the noise of a
+maximum. The z_j do not need separate estimates, because the rows include them.
 
 The constant 0.4 was determined by simulation (`benchmarks/measures.py --test-size`); `benchmarks/verdict.py` measures
 the level for chains of NUTS and Hamiltonian Monte Carlo.
 
 **In the verdict** the kernel contributes a test of the whole shape, and the number of independent draws with the same
-expected squared KSD. Both take time quadratic in the number of draws, and use a part of many draws.
+expected squared KSD. Both take time quadratic in the number of draws, and use a subset of long samples.
 
 References
 ----------
@@ -73,13 +73,13 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
 from steinkit.units import Units, UnitsLike
 
-_SHARE = 0.4  # constant of delta
+_SHARE = 0.4  # constant factor of delta
 _LARGEST_SHARE = 0.5
 _SERIES = 200  # rows of the kernel matrix in the estimate of tau
 _SERIES_AT_ONCE = 20
 _COORDINATES_AT_ONCE = 32
 _CHANCE = 0.01  # probability that an uncorrelated coordinate appears autocorrelated
-_FEWEST = 20  # draws in units of tau, below which the level is not maintained
+_FEWEST = 20  # number of draws in units of tau below which the level is not maintained
 _BELOW_ALL = 0.95  # fraction of the smallest replicate below which draws were probably selected
 _TOO_MANY = 4.0  # ratio of equivalent draws to the effective size of weighted ones above which they were selected
 _ROWS = 256
@@ -170,14 +170,14 @@ def kernel_stein_test(
 ) -> KernelSteinTest:
     """Test whether dependent draws come from the target, with a Stein kernel.
 
-    The order of the draws matters: chain labels split the sample and draw numbers order each chain; without them the
-    sample is one chain in the given order. Time O(n^2 (d + n_bootstrap)), memory O(n n_bootstrap).
+    The order of the draws matters: chain labels split the sample, and draw numbers order each chain. Without them, the
+    sample is a single chain in the given order. The time is O(n^2 (d + n_bootstrap)), the memory O(n n_bootstrap).
 
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        Equally weighted draws of stationary chains, without burn-in, and not selected by `thin`. Repeated draws of a
-        chain that rejects proposals belong to the chain.
+        Equally weighted draws of stationary chains, without burn-in and not selected by `thin`. Repeated draws, from
+        rejected proposals, must be included.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
@@ -191,10 +191,10 @@ def kernel_stein_test(
     operator : RiemannianLangevin, optional
         Stein operator; default: Langevin's.
     flip_probability : float, optional
-        Probability of a sign change, above 0 and at most 1/2, which is for independent draws; default: determined by
+        Probability of a sign change, above 0 and at most 1/2 (for independent draws); by default, it is determined by
         the autocorrelation of the draws.
     n_bootstrap : int, default 1000
-        Number of replicates. The first ones do not depend on it.
+        Number of replicates. The first replicates do not depend on this number.
     rng : int, numpy.random.Generator or None, default 0
         Random seed.
     max_seconds : float, optional
@@ -217,8 +217,10 @@ def kernel_stein_test(
     TimeLimitError
         If the time limit is exceeded.
 
-    Notes ----- A large p-value is no proof of quality: the score does not depend on the weights of distant modes, and a
-    chain that missed a mode passes. A small one shows that the draws are biased, but not that the bias matters: every
+    Notes
+    -----
+    A large p-value does not prove that a sample is good: the score does not depend on the weights of distant modes, and
+    a chain that missed a mode is not rejected. A small p-value is evidence of bias, but not of a relevant bias: every
     biased sample is rejected if it is large enough.
 
     References
@@ -262,8 +264,8 @@ def _test(
     points, weights = prepared.points, prepared.given.weights
     if weights is not None and (weights != weights[0]).any():
         raise InputError(
-            f"the kernel test requires equal weights; got weights from {weights.min():g} to {weights.max():g}: test "
-            "the draws without weights"
+            f"the kernel test requires equal weights; got weights from {weights.min():g} to {weights.max():g}: use "
+            "draws without weights"
         )
     if len(points) == 1:
         raise InputError("the kernel test requires at least two different draws; got one")
@@ -287,7 +289,7 @@ def _test(
         if n < _FEWEST * tau:
             message = (
                 f"the {n} draws are equivalent to about {n / tau:.2g} independent ones (autocorrelation time "
-                f"{tau:.3g}); with fewer than {_FEWEST} the test rejects exact samples too often: run longer chains"
+                f"{tau:.3g}). With fewer than {_FEWEST}, the test rejects exact samples too often: run longer chains"
             )
             notes += (Caution(message),)
     correlated = time.perf_counter()
@@ -339,7 +341,7 @@ def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slic
         for start in range(0, len(picked), _SERIES_AT_ONCE):
             rows = picked[start : start + _SERIES_AT_ONCE]
             values = np.ldexp(stein.rows(rows)[:, whole], unit)
-            own = whole == rows[:, None]  # k0(x, x) is large and not a draw of k0(x, .)
+            own = whole == rows[:, None]  # k0(x, x) is large and excluded from the series k0(x, .)
             others = np.maximum((~own).sum(axis=1, keepdims=True), 1)
             values -= np.where(own, 0.0, values).sum(axis=1, keepdims=True) / others
             values[own] = 0.0
@@ -464,8 +466,8 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
     return np.asarray(sums.sum(axis=0))
 
 
-_MOST_PAIRED = 4000  # draws in the bootstrap, with time quadratic in their number
-_MOST_SUMMED = 20_000  # draws in the number of equivalent ones, which is not larger
+_MOST_PAIRED = 4000  # largest number of draws in the bootstrap, with time quadratic in this number
+_MOST_SUMMED = 20_000  # largest number of draws for the number of equivalent draws
 _INTERPRETED, _RADIAL = (
     1e-8,
     4,
@@ -516,7 +518,7 @@ def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) ->
     if test is None and equivalent <= _TOO_MANY * draws.n_effective(1.0):
         return ()
     message = (
-        "the draws were probably selected, by thinning or by weights that fit the score: their kernel discrepancy is "
+        "the draws were probably selected by thinning, or weighted by the score: their kernel discrepancy is "
         f"that of {equivalent:.3g} independent draws. Selected draws are not independent, and their p-values are not "
         "valid"
     )
@@ -538,7 +540,7 @@ def _equivalent_draws(found: KernelSteinDiscrepancy | KernelSteinTest, squared: 
 
 
 def thinning_notes(draws: int) -> tuple[str, ...]:
-    """Return a note if the kernel test used a part of this number of draws."""
+    """Return a note if the kernel test used a subset of this number of draws."""
     if draws <= _MOST_PAIRED:
         return ()
-    return (f"the kernel test used {_MOST_PAIRED} of the {draws} draws, evenly spread",)
+    return (f"the kernel test used {_MOST_PAIRED} evenly spread draws of {draws}",)

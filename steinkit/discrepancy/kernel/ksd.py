@@ -10,23 +10,23 @@ with finite bounds. For a sample with weights w that sum to one,
     V-statistic:  KSD^2 = sum_ij w_i w_j k0(x_i, x_j),
     U-statistic:  KSD^2 = sum_{i != j} w_i w_j k0(x_i, x_j) / sum_{i != j} w_i w_j     over the *draws* i, j.
 
-A repeated draw counts as another draw of the U-statistic. The V-statistic is the squared discrepancy of the sample, and
-never negative. The U-statistic is an unbiased estimate of the squared discrepancy of the distribution of independent
-draws, and may be negative.
+The U-statistic counts a repeated draw as a separate draw. The V-statistic is the squared discrepancy of the sample and
+never negative. For independent draws, the U-statistic is an unbiased estimate of the squared discrepancy of their
+distribution, and may be negative.
 
-**Stein thinning** selects draws greedily, repeats allowed. The j-th is the x_i among the n draws that minimizes
+**Stein thinning** selects draws greedily, with replacement. The j-th selected draw is the x_i that minimizes
 
     k0(x_i, x_i) / 2 + sum_{l < j} k0(x_i, x_(l)),
 
-and thereby the kernel Stein discrepancy of the j draws selected so far. The paper's kernel reduces the spread of the
-sample, because scores are large in the tails and in narrow regions, where few draws are then selected. Moment terms for
-the location and spread of each coordinate are therefore added to k0:
+and thereby the kernel Stein discrepancy of the first j selected draws. With the kernel of the paper, the selected draws
+have a smaller spread than the sample, because scores are large in the tails and in narrow regions and few draws are
+selected there. Moment terms for the location and spread of each coordinate are therefore added to k0:
 
     k0(x, y) + r kappa sum_f f(x) f(y) / (2 d),      f = T e_j / |.|  and  T (x_j - m_j) e_j / |.|,
 
 for the operator T, the sample's mean m, the root mean square |.| of a feature over the draws, and the mean kappa of
-k0(x, x) over them. Every f has mean zero under the target, so the sum is a Stein kernel, too; its base kernel has a
-part linear in x. r = 0 is the algorithm of the paper.
+k0(x, x) over the draws. Every f has mean zero under the target, so the sum is again a Stein kernel; its base kernel has
+a part that is linear in x. r = 0 gives the algorithm of the paper.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ from steinkit.units import Units, UnitsLike
 
 @dataclass(frozen=True)
 class BootstrapTest:
-    """Result of a kernel test of the same draws; see `steinkit.kernel_stein_test`.
+    """Summary of a kernel test of the same draws.
+
+    See `steinkit.kernel_stein_test`.
 
     Attributes
     ----------
@@ -75,7 +77,7 @@ class BootstrapTest:
 
     def __str__(self) -> str:
         return (
-            f"Exact draws have a discrepancy of this size or larger with probability p = {self.p_value:.3g} (wild "
+            f"For exact draws, the probability of a discrepancy of this size or larger is p = {self.p_value:.3g} (wild "
             f"bootstrap, {self.bootstrap} replicates, flip probability {self.flip_probability:.3g})."
         )
 
@@ -130,7 +132,7 @@ class KernelSteinDiscrepancy(BracketResult):
     title: ClassVar[str] = "kernel Stein discrepancy"
     meaning: ClassVar[str] = (
         "The score does not depend on the weights of distant modes: a sample that misses a mode, or visits it too "
-        "often, can have as small a value as an exact sample."
+        "often, can have the same discrepancy as an exact sample."
     )
 
     value: float
@@ -155,7 +157,7 @@ class KernelSteinDiscrepancy(BracketResult):
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            Strings, finite numbers, lists and dicts.
         """
         return {
             "measure": self.measure,
@@ -206,7 +208,8 @@ def kernel_stein_discrepancy(
 ) -> KernelSteinDiscrepancy:
     """Compute the kernel Stein discrepancy of a sample.
 
-    Time O(n^2 d) and memory O(n d); O(n^2 d^2) and O(n d^2) for an operator with a full covariance matrix.
+    The time is O(n^2 d) and the memory O(n d), or O(n^2 d^2) and O(n d^2) for an operator with a full covariance
+    matrix.
 
     Parameters
     ----------
@@ -230,7 +233,7 @@ def kernel_stein_discrepancy(
     operator : RiemannianLangevin, optional
         Stein operator as a function of raw coordinates; default: Langevin's.
     statistic : {"v", "u"}, default "v"
-        Include the pairs of a draw with itself, or not.
+        The V-statistic includes the pairs of a draw with itself, the U-statistic does not.
     squared : bool, default False
         Return the squared discrepancy; required for a U-statistic, which may be negative.
     max_seconds : float, optional
@@ -255,7 +258,8 @@ def kernel_stein_discrepancy(
 
     Notes
     -----
-    A small value is no proof of quality if the target has distant modes: the score does not depend on their weights.
+    If the target has distant modes, a small value does not prove that a sample is good: the score does not depend on
+    the weights of the modes.
 
     References
     ----------
@@ -275,7 +279,7 @@ def kernel_stein_discrepancy(
     if not isinstance(statistic, str) or statistic not in ("v", "u"):
         raise UsageError(f'`statistic` must be "v" or "u"; got {statistic!r}')
     if statistic == "u" and not squared:
-        raise UsageError("a U-statistic may be negative: `squared` must be True; got False")
+        raise UsageError("`squared` must be True for a U-statistic, which may be negative; got False")
     threads = thread_count(n_jobs)
     began = time.perf_counter()
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
@@ -366,8 +370,8 @@ def thin(
 ) -> Sample:
     """Select m draws that represent the target, by Stein thinning.
 
-    Thinning corrects bias and burn-in as far as the draws allow, except for the weights of distant modes, which the
-    discrepancy does not detect. Time O(n m d), memory O(n d).
+    Thinning reduces bias and removes burn-in as far as the draws allow. It does not correct the weights of distant
+    modes, because the discrepancy does not detect them. The time is O(n m d), the memory O(n d).
 
     Parameters
     ----------
@@ -389,10 +393,10 @@ def thin(
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel, with its scale in these units; see `kernel_stein_discrepancy`.
     moment_weight : float, default 0.3
-        Weight of locations and spreads relative to the kernel; 0 is the algorithm of the paper. With 0.3, 50 of 1000
-        draws keep at least 0.8 of the standard deviation of every coordinate in 36 of 39 tests on thirteen real
-        posteriors (worst case 0.67, a funnel), and with 0 in 22 (worst case 0, distant modes). The kernel Stein
-        discrepancy is about 6 % larger than with 0.
+        Weight of locations and spreads relative to the kernel; 0 gives the algorithm of the paper. In 39 tests on
+        thirteen real posteriors, 50 of 1000 draws kept at least 0.8 of the standard deviation of every coordinate in 36
+        tests with 0.3 (worst case 0.67, a funnel), and in 22 tests with 0 (worst case 0, distant modes). The kernel
+        Stein discrepancy is about 6 % larger than with 0.
     operator : RiemannianLangevin, optional
         Stein operator; default: Langevin's.
     max_seconds : float, optional
@@ -402,8 +406,8 @@ def thin(
     -------
     Sample
         The m draws in the order of selection, equally weighted. A draw may occur repeatedly; equal draws are
-        represented by the first one. `draw` holds the numbers of the draws, counted from 0 in each chain if the sample
-        has none.
+        represented by the first one. `draw` holds the numbers of the draws; if the sample has no numbers, they are
+        counted from 0 in each chain.
 
     Raises
     ------

@@ -14,8 +14,8 @@ The weighted sum over pairs factorizes, with B = sum_i w_i |b_i| and A = sum_i w
 
     S = F B^2 + 2 G A B + H A^2.
 
-Each term of the computed sum passes through at most M rounded operations, or has an error of that size. The error is
-therefore at most M eps S up to higher orders, with eps = 2^-53 [1]_. Upper bounds for the contributions to M are:
+At most M rounded operations contribute to each term of the computed sum, or errors of that size. The error is therefore
+at most M eps S up to higher orders, with eps = 2^-53 [1]_. Upper bounds for the contributions to M are:
 
 - the sums over dimensions: 3 d + 5, and d^2 more if a is a full matrix;
 - phi, phi' and phi'' from a squared distance with relative error (d + 3) eps: (2 + |beta|)(d + 8) + 24. In an

@@ -7,8 +7,8 @@ For an operator T g = <b, g> + <a, grad g> and a base kernel k on R^d, the same 
 which is positive semi-definite and has mean zero under the target in either argument. Langevin's operator has a = I
 and b = s. Finite bounds of the support change only b and a (see `steinkit.discrepancy.operators`).
 
-A pair takes time O(d) if a is the identity or diagonal, and O(d^2) otherwise. The form depends on the values of a: an
-operator with the coefficients of Langevin's gives bit-for-bit the same result.
+A pair takes time O(d) if a is the identity or diagonal, and O(d^2) otherwise. The compiled form depends only on the
+values of a: an operator with the coefficients of Langevin's operator gives a bit-for-bit identical result.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TERMS_PER_CALL = 20_000_000  # coordinates of pairs, about 0.1 s
 
 @dataclass(frozen=True, eq=False)
 class SteinKernel:
-    """k0 at n points.
+    """Stein kernel k0 at n points.
 
     Attributes
     ----------
@@ -242,5 +242,5 @@ def _compact(covariance: Floats) -> Floats:
         diagonal = np.diagonal(covariance, axis1=1, axis2=2)
         if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
             return np.array(covariance.reshape(n, dim * dim).T, order="C")
-    # a copy: the kernels would be compiled again for read-only arrays
+    # a copy, because the kernels would be compiled again for read-only arrays
     return np.array(diagonal.T[: 0 if (diagonal == 1.0).all() else None], order="C")

@@ -16,7 +16,7 @@ k. These three arrays are the form of an operator. Except for full matrices, the
 base kernels on first use, with its `radial` in the innermost loop.
 
 Until they are compiled, small samples are processed by equivalent functions on whole arrays. All sums are taken in the
-same order: over coordinates one by one, and over points from left to right, as NumPy's running sums. Results are
+same order: over coordinates one by one, and over points from left to right, like NumPy's cumulative sums. Results are
 bit-for-bit identical for base kernels of roots and quotients, which the verdict uses; powers and exponentials may
 differ in the last bit.
 """

@@ -1,8 +1,8 @@
 """The Stein program of one dimension in chain form.
 
-The form keeps its precision at any distance of the points.
+The form keeps its precision for any distances between the points.
 
-In one dimension the graph joins neighbouring points, so the program is a chain (Algorithm 2 of [1]_). Let h be the
+In one dimension the graph joins neighboring points, so the program is a chain (Algorithm 2 of [1]_). Let h be the
 length of an edge and (gamma, Gamma), (gamma', Gamma') the function and its derivative at its ends. The variables of the
 edge are the residuals a and e of the forward and backward Taylor rows, in units of their radius c3 h^2/2:
 
@@ -11,8 +11,9 @@ edge are the residuals a and e of the forward and backward Taylor rows, in units
     |a| <= 1,  |e| <= 1   (the Taylor rows, which imply the Gamma-Lipschitz row |Gamma' - Gamma| <= c3 h),
     |chord| <= c2         (the function-Lipschitz row, if h < 2 c1/c2),      |gamma| <= c1,   |Gamma| <= c2.
 
-There is no division by h^2. At 10^4 points the radii reach 1e-17, and rows in gamma and Gamma would be lost in rounding
-errors. Edges with h >= max(2 c1/c2, 4 c2/c3) add no constraints and divide the chain into segments.
+There is no division by h^2. With 10^4 points the radii can be as small as 1e-17, and rows in gamma and Gamma would be
+dominated by rounding errors. Edges with h >= max(2 c1/c2, 4 c2/c3) add no constraints and divide the chain into
+segments.
 
 **Bounds of the support.** Only the point next to the bound, at distance t, needs rows: |gamma| <= c2 t and
 |gamma - t Gamma| <= c3 t^2/2 (Gamma inward). They are the rows of an edge of length t from a node with gamma = 0 and a
@@ -32,8 +33,8 @@ chord/c2. At a start from a bound the row of a belongs to the far bound. Rows th
 
 **Certificate.** Lower bound: the recursion is evaluated in double-double arithmetic with a bound on its error, and
 scaled by its largest row. At a far bound a residual of 1e-16 in gamma may exceed c3 t^2/2 by orders of magnitude. An
-exact correction exists: adding kappa to every a and e adds kappa c3 sum h^2/2 to the last gamma and leaves its Gamma
-unchanged. Upper bound: let T be the force on the rise gamma' - gamma of an edge, and phi and kappa the multipliers of
+exact correction exists: adding kappa to every a and e adds kappa c3 sum h^2/2 to the last gamma and does not change its
+Gamma. Upper bound: let T be the force on the difference gamma' - gamma of an edge, and phi and kappa the multipliers of
 the forward and backward rows times h. A dual point satisfies
 
     T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord force) - phi,
@@ -62,7 +63,7 @@ from steinkit.errors import UsageError
 from steinkit.sample import Floats
 
 _OUTWARD = 1.0 + 2.0**-48  # covers the rounding of a few operations
-_SHIFT_SWEEPS = 10  # one or two suffice for the candidate of a solver
+_SHIFT_SWEEPS = 10  # one or two are sufficient for the candidate of a solver
 _SMALLEST_SQUARE = 1e-290  # smallest c3 h^2/2 with a relative rounding error
 _NEGLIGIBLE = 1e-12  # excess of the far bound's rows that is corrected by scaling
 
@@ -106,8 +107,8 @@ class ChainProgram:
         ends = _distance(points[order[0]], lower), _distance(upper, points[order[-1]])
         sign = np.ones(len(points))
         first = int(cuts[-1]) if len(cuts) else 0
-        # the last segment is reflected if its bound is at its end; between two bounds, if draws come closer to the
-        # upper
+        # the last segment is reflected if its bound is at its end; between two bounds, it is reflected if the upper
+        # bound is closer to a draw than the lower bound
         if _closest(points, upper) < (math.inf if len(cuts) else _closest(points, lower)):
             order[first:] = order[first:][::-1].copy()
             lengths[first:], lengths_low[first:] = lengths[first:][::-1].copy(), lengths_low[first:][::-1].copy()
@@ -125,7 +126,7 @@ class ChainProgram:
             box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
         objective, low = (np.ascontiguousarray(part.reshape(2, -1)[:, order]) for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
-        value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is
+        value, value_low = sign * value, sign * value_low  # a reflection does not change the derivative
         self._own_box = box.copy()
         near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
         for start, (distance, rest) in near:
@@ -149,7 +150,7 @@ class ChainProgram:
             double_double.error_of_high(pair)
             for pair in ((chain.value, chain.value_low), (chain.slope, chain.slope_low))
         )
-        with np.errstate(over="ignore"):  # then it is infinite
+        with np.errstate(over="ignore"):  # the bound may be infinite
             terms = (self._own_box + kernels.SMALLEST_BOX) * (np.abs(chain.value) + value_error)
             terms += chain.c2 * (np.abs(chain.slope) + slope_error)
         return _OUTWARD * exact_sum(terms) + 2.0 * len(terms) * SMALLEST
@@ -219,11 +220,9 @@ class ChainProgram:
     def _traced(self, y: Floats) -> tuple[Floats, Floats]:
         """Return values and slopes of the nodes.
 
-        With a far bound, they include the shift that satisfies its rows.
-
-        The reversed recursion gives values that satisfy the rows of the far bound at any distance. Both recursions give
-        the same function up to an affine function of the size of rounding errors, and their mean with weights from
-        `_gains` is the shifted function.
+        With a far bound, they include the shift that satisfies its rows. The reversed recursion gives values that
+        satisfy the rows of the far bound at any distance. Both recursions give the same function up to an affine
+        function of the size of rounding errors, and their mean with weights from `_gains` is the shifted function.
         """
         chain = self.chain
         values, slopes = np.empty((2, self.n_points)), np.empty((2, self.n_points))

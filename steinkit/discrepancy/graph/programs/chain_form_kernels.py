@@ -159,9 +159,8 @@ class Trace(NamedTuple):
 def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
     """Evaluate the recursion for variables y, shape (2n,).
 
-    Set `values` and `slopes` to rounded gamma and Gamma.
-
-    Every quantity carries a bound on its accumulated error.
+    `values` and `slopes` are set to the rounded gamma and Gamma. Every quantity carries a bound on its accumulated
+    error.
     """
     worst, magnitude, carried = 0.0, 0.0, 0.0
     objective = (0.0, 0.0)
@@ -211,9 +210,8 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
 def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     """Return the cost of the dual point of row multipliers p, shape (5n,).
 
-    The cost is rounded up and is an upper bound of the optimum.
-
-    Set `forces`, shape (2n,) or empty, to phi and kappa of the edge into each node.
+    The cost is rounded up and is an upper bound of the optimum. `forces`, shape (2n,) or empty, is set to phi and kappa
+    of the edge into each node.
 
     The dual point consists of the double-doubles T and the doubles phi and kappa. The residuals that rounding leaves in
     the equations of gamma and Gamma are multiplied by the boxes and added to the cost.
@@ -225,7 +223,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
         box_force = _box_force(p[ROWS * k], chain.box[k])
         jump[k], jump_low[k] = add((-chain.value[k], -chain.value_low[k]), (box_force, 0.0))
     total = 0.0
-    start = n - n  # a literal 0 has its own type and would cause a second compilation of the callees
+    start = n - n  # a literal 0 has a separate type and would cause a second compilation of the callees
     while start < n:
         end = start + 1  # one after the last node of the segment
         while end < n and chain.kind[end] >= EDGE:
@@ -287,8 +285,8 @@ def _balance_forces(
     """Set T, as double-doubles, on all edges of a segment and after its last node.
 
     The boxes determine the differences T' - T (`jump`). T is zero after the last node of a segment with a free end. At
-    a bound it costs only T c3 t^2/2. Between two bounds the balance of the slopes determines T on the longest edge.
-    Sums start at the known T, because forces near a bound may be larger by orders of magnitude.
+    a bound, T only adds T c3 t^2/2 to the cost. Between two bounds the balance of the slopes determines T on the
+    longest edge. Sums start at the known T, because forces near a bound may be larger by orders of magnitude.
     """
     high, low = force
     known = end if chain.kind[start] == BOUNDED else start

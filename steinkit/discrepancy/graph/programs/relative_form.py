@@ -1,6 +1,6 @@
-"""The Stein programs in relative variables.
+"""Stein programs in relative variables.
 
-They keep their precision for points that nearly coincide.
+These variables keep their precision for points that nearly coincide.
 
 The Taylor rows of an edge of length D allow an error c3 D^2/2 in gamma. For D = 1e-6 this is smaller than the rounding
 error of gamma, and no method with the variable gamma can close the bracket. Therefore a point i close to another point
@@ -16,22 +16,23 @@ rows
     gamma_i - gamma_l - <Gamma_l, x_i - x_l> = F_i(x_i) - F_l(x_i),
     gamma_i - gamma_l - <Gamma_i, x_i - x_l> = F_i(x_l) - F_l(x_l)
 
-the w of common ancestors cancel, and in the last two their V as well. They are left out, so no precision is lost.
+the w of common ancestors cancel, and in the last two rows also their V. They are omitted, so no precision is lost.
 
-Along a path of length L in the graph from i to k, the rows add up to
+Along a path of length L in the graph from i to k, the rows imply
 
     |V_i| <= c3 L,      |w_i| <= c3 L^2 / 2.
 
 These redundant boxes give the solver the scale of the variables. The program is equivalent to the original one. Rows
 and variables are scaled by powers of two, which is exact, to radii and boxes between 1 and 2.
 
-A root at a small distance s from a finite bound of the coordinate is taken relative to its projection onto the bound:
-the projection replaces x_i above, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the Taylor row of the
-bound becomes the box |w_i| <= c3 s^2/2. The other constraints of the bound remain rows, or boxes of V_i.
+The variables of a root at a small distance s from a finite bound of the coordinate are relative to its projection onto
+the bound: the projection replaces x_i above, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the Taylor
+row of the bound becomes the box |w_i| <= c3 s^2/2. The other constraints of the bound remain rows, or boxes of V_i.
 
-The forest follows the scales of the sample. At each of five levels, from 1e-3 down by factors of 1000, the points
-joined by shorter edges form a cluster with a representative. The parent of a point is the representative of the finest
-cluster that it does not represent itself. Distances are in units of sqrt(c1/c3), where c3 D^2/2 is comparable with c1.
+The forest reflects the length scales of the sample. At each of five levels, from 1e-3 down by factors of 1000, the
+points joined by shorter edges form a cluster with a representative. The parent of a point is the representative of the
+finest cluster that the point does not represent. Distances are in units of sqrt(c1/c3), where c3 D^2/2 is comparable
+with c1.
 """
 
 from __future__ import annotations
@@ -299,9 +300,8 @@ AnyForm: TypeAlias = SteinProgram | RelativeForm | OwnForm
 def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
     """Return the form of each coordinate.
 
-    It is relative if points lie close together or close to a bound, otherwise the program itself.
-
-    Close means less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the same rows of edges share
+    The form is relative if points are close to each other or to a bound; otherwise it is the program. "Close" means a
+    distance of less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the same rows of edges share
     the object. The forms are cached in the program.
     """
     key, share = ("forms", near), NEAR if near is None else near
@@ -348,8 +348,8 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
 def _central_points(points: Floats, label: Integers, members: Integers, representative: Integers) -> Integers:
     """Return the representative of the cluster of each member.
 
-    It is the representative of the coarser cluster if that belongs to this one, otherwise the point closest to the
-    mean.
+    It is the representative of the coarser cluster if that point belongs to the cluster, and otherwise the point
+    closest to the mean.
     """
     cluster = label[members]
     size = np.bincount(cluster)
@@ -363,9 +363,9 @@ def _central_points(points: Floats, label: Integers, members: Integers, represen
 
 
 def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: float) -> Forest:
-    """Return the forest with points near a bound of coordinate j projected on it.
+    """Return the forest with points near a bound of coordinate j projected onto it.
 
-    These are the points that are closer to the bound than to their parent.
+    Points are projected if they are closer to the bound than to their parent.
     """
     if program.bounds is None:
         return forest

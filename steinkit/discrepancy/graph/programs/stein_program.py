@@ -1,4 +1,4 @@
-"""The Stein programs: one linear program per coordinate of the target.
+"""Stein programs: one linear program per coordinate of the target.
 
 The graph Stein discrepancy of a weighted sample (x_i, q_i), i = 1..n, with scores s is a supremum over functions g,
 represented by their values and gradients at the points. With the L1 norm on points it decouples into one linear program
@@ -19,8 +19,8 @@ coordinate j adds, with a = |x_ij - b| (equation (8) of [1]_),
 
 the last only for 0 < a < 4 c2/c3. The rows of the edges are common to all coordinates and are built once.
 
-If all edges are so long that they add no rows, as in hundreds of dimensions, the points are independent of each other.
-Derivatives in directions other than j then occur in no constraint and not in the objective; they are set to zero and
+If all edges are too long to add rows, as in hundreds of dimensions, the points are independent of each other.
+Derivatives in directions other than j then do not occur in the constraints and the objective; they are set to zero and
 omitted.
 
 A diffusion operator T g = <drift, g> + <a, grad g> changes only the objective, which becomes
@@ -57,7 +57,7 @@ _CERTAINLY = 1.0 + 1e-9  # margin for selecting edges by stored lengths before t
 
 @dataclass(frozen=True)
 class SteinFactors:
-    """Stein factors (c1, c2, c3).
+    """Stein factors (c1, c2, c3): bounds of Stein functions.
 
     They bound g, its gradient, and the Lipschitz constant of its gradient.
     """
@@ -114,7 +114,7 @@ class SteinProgram:
     weights : ndarray, shape (n,)
         Positive weights that sum to one up to rounding.
     graph : Graph
-        Edges whose rows tie the points together.
+        Graph with the edges that add rows.
     factors : SteinFactors, default (1, 1, 1)
         Stein factors.
     bounds : ndarray, shape (d, 2), optional
@@ -161,7 +161,7 @@ class SteinProgram:
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
         """Matrix A and radii r of the rows of the edges, shared by all coordinates."""
-        require_time("the programs were written down")
+        require_time("the programs were set up")
         c = self.factors
         if self.is_loose:
             return Rows(2 * self.n_points).assemble()
@@ -192,7 +192,7 @@ class SteinProgram:
 
     @cached_property
     def is_loose(self) -> bool:
-        """True if no edge adds a row, for d > 3 and the Langevin operator."""
+        """True if no edge adds a row; only for d > 3 and the Langevin operator."""
         c = self.factors
         reach = max(c.value_reach, c.gradient_reach, c.taylor_reach)
         return self.dim > 3 and self.coefficients is None and not self.nearer(self.graph.lengths, reach).size
@@ -314,7 +314,7 @@ class Rows:
 
         Each term holds the columns and the coefficients of one entry per row.
         """
-        require_time("the programs were written down")
+        require_time("the programs were set up")
         columns = np.column_stack([column for column, _ in terms])
         values = np.column_stack([np.broadcast_to(coefficients, len(radii)) for _, coefficients in terms])
         starts = np.arange(0, columns.size + 1, len(terms))

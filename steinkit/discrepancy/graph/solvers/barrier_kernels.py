@@ -54,11 +54,9 @@ def newton_weights(interior: Interior, weights: Floats) -> float:
 def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) -> float:
     """Return the gap after the longest step towards zero products (the predictor).
 
-    It is NaN if the change is NaN.
-
-    With u = dv/s (or -dv/s), a product s z becomes s z (1 - primal u) (1 + dual (u - 1)). Over both sides of a row, the
-    sum of s z u is (z+ - z-) dv, and the sum of s z u^2 is the weight times dv^2. Divisions are computed only for rows
-    that shorten the step.
+    The result is NaN if the change is NaN. With u = dv/s (or -dv/s), a product s z becomes s z (1 - primal u) (1 + dual
+    (u - 1)). Over both sides of a row, the sum of s z u is (z+ - z-) dv, and the sum of s z u^2 is the weight times
+    dv^2. Divisions are computed only for rows that shorten the step.
     """
     s_up, s_low, z_up, z_low = interior
     primal, dual = TINY, TINY
@@ -132,10 +130,9 @@ def gondzio_targets(
 ) -> None:
     """Set `moved` to targets with products in omega [lowest, highest].
 
-    The products are those after a trial step. Also set `force` to the force of the targets.
-
-    Larger products are reduced by at most omega highest. `lengths` are the primal and dual lengths of the trial step;
-    `interval` is (lowest, highest).
+    The products are those after a trial step. `force` is set to the force of the targets. Larger products are reduced
+    by at most omega highest. `lengths` are the primal and dual lengths of the trial step; `interval` is (lowest,
+    highest).
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval

@@ -1,9 +1,8 @@
 """NumPy versions of `barrier_kernels`, with bit-for-bit identical results.
 
-They serve small programs before the kernels are compiled.
-
-Sums are accumulated from the first row to the last. The kernels compare products before they divide, so the step
-lengths are recomputed by the same comparisons for the rows that may determine them.
+They are used for small programs until the kernels are compiled. Sums are accumulated from the first row to the last.
+The kernels compare products before they divide, so the step lengths are recomputed by the same comparisons for the rows
+that may determine them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from steinkit.sample import Floats
 TINY = 1e-300
 RESOLVED = 1e-9
 """Slacks above this value are recomputed from the row value, which stops the accumulation of rounding errors."""
-_NEARLY = 1.0 - 1e-12  # differs from 1 by more than the rounding of a product or quotient
+_NEARLY = 1.0 - 1e-12  # differs from 1 by more than the rounding error of a product or quotient
 
 Rows = Sequence[Floats]
 

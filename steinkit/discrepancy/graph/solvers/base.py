@@ -1,4 +1,4 @@
-"""Settings, candidates, and the loop over coordinates that all solvers share."""
+"""Settings, candidates, and the loop over coordinates, for all solvers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Settings:
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds left before the deadline (never negative)."""
+        """Return the seconds left before the deadline, at least 0."""
         return max(0.0, self.deadline - time.monotonic())
 
     @property
@@ -145,10 +145,9 @@ def side_by_side(
 ) -> list[Done]:
     """Apply `work` to the tasks in threads and return the results in order.
 
-    The function `done` is called after each task.
-
-    An exception, including KeyboardInterrupt, sets `Settings.interrupted`, which stops the other tasks, and propagates.
-    NumPy warnings are suppressed: values that overflow in a solver prove nothing.
+    The function `done` is called after each task. An exception, including KeyboardInterrupt, sets
+    `Settings.interrupted`, which stops the other tasks, and propagates. NumPy warnings are suppressed: values that
+    overflow in a solver prove nothing.
     """
 
     def quietly(task: Task) -> Done:

@@ -1,8 +1,8 @@
 """Solver `chain`: an interior point method for one dimension.
 
 The controls of an edge are the residuals (a, e) of its Taylor rows. The optimal function is bang-bang: |g''| = c3
-nearly everywhere, and of a million edges only a few thousand have controls that differ from those of the preceding
-edge. Therefore blocks of neighbouring edges share their controls (move blocking in optimal control). The restricted
+almost everywhere, and only a few thousand of a million edges have controls that differ from those of the preceding
+edge. Therefore blocks of neighboring edges share their controls (move blocking in optimal control). The restricted
 program is again that of a chain, with a few thousand nodes. Its solution is feasible for the full program except for
 the rows of nodes inside blocks, which are omitted. The multipliers of its boxes determine a dual point of the full
 program by the costate recursion, with forces phi and kappa on the controls of every edge. Sharing controls loses only
@@ -16,8 +16,8 @@ needed, every edge has its own controls.
 
 The Newton systems are solved by a Riccati recursion, so an iteration takes O(n) time. The barrier is weighted by
 length: the target products omega mu of the rows of an edge are proportional to h, those of a node to the mean of its
-two edges. The central path then approximates that of the continuous problem, and the number of iterations hardly grows
-with n.
+two edges. The central path then approximates that of the continuous problem, and the number of iterations is nearly
+independent of n.
 
 References
 ----------
@@ -65,9 +65,8 @@ _PARTS = 8  # parts of a block that is split
 _MOST_BLOCKS = 0.5  # largest ratio of blocks to points
 _FIRST_TOLERANCE = 1e-2
 _NEXT_TOLERANCE = 0.03  # relative to the current bracket
-# Shares of the tolerance: for the solution of the last restricted program, for the total loss of the blocks that are
-# not split, for violated rows, and for the final bracket, which keeps a margin for the certificate's rounding
-# allowance.
+# Fractions of the tolerance: for the solution of the last restricted program, for the total loss of the blocks that are
+# not split, for violated rows, and for the final bracket, with a margin for the rounding allowance of the certificate.
 _SOLVED, _LOST, _EXCEEDED, _LEFT, _MOST_MARGIN = 0.3, 0.2, 0.1, 0.8, 1e-5
 
 
@@ -96,7 +95,7 @@ class ChainSystem:
         Divisor of the objective.
     """
 
-    @np.errstate(over="ignore", invalid="ignore")  # the interior point method takes no step from values not finite
+    @np.errstate(over="ignore", invalid="ignore")  # the interior point method stops at values that are not finite
     def __init__(self, chain: Chain, progress: Any, lag: Floats | None = None, push: Floats | None = None) -> None:
         n = len(chain.kind)
         box, far_radius = np.maximum(chain.box, _SMALLEST_BOX * chain.c1), chain.far_radius
@@ -149,7 +148,7 @@ class ChainSystem:
         return self._rounded._replace(**{name: getattr(self._rounded, name) / self.scale for name in weights})
 
     def solve(self, settings: Settings) -> interior_point.Solution:
-        """Solve to the tolerance, or as far as possible."""
+        """Solve to the tolerance if possible."""
         return interior_point.solve(self, settings, _CORRECTORS)
 
     @np.errstate(over="ignore", invalid="ignore")

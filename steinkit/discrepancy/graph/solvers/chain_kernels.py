@@ -131,10 +131,9 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
 def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
     """Set `change` to B dx where (B'WB) dx = b + B'force.
 
-    The arrays have shape (5n,), the work array `feed` has shape (2n,).
-
-    The backward pass propagates the linear cost (p0, p1) and stores the constant part of the controls, or of the
-    starts, in `feed`. The forward pass follows the chain under the controls and computes the rows.
+    The arrays have shape (5n,), the work array `feed` has shape (2n,). The backward pass propagates the linear cost
+    (p0, p1) and stores the constant part of the controls, or of the starts, in `feed`. The forward pass follows the
+    chain under the controls and computes the rows.
     """
     kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
     p0, p1, is_lagged = 0.0, 0.0, len(lag) > 0

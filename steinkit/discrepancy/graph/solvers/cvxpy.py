@@ -30,10 +30,16 @@ _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_l
 
 
 def require_solver(solver: str) -> None:
-    """Raise a UsageError unless CVXPY has an LP solver of this name ("" for HiGHS)."""
+    """Require that CVXPY has an LP solver of this name ("" for HiGHS).
+
+    Raises
+    ------
+    UsageError
+        If the solver is not installed.
+    """
     known = linear_solvers()
     if (solver.upper() or _DEFAULT) not in known:
-        raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; choose {', '.join(known)}")
+        raise UsageError(f"CVXPY has no installed LP solver {solver!r}; choose one of {', '.join(known)}")
 
 
 def solve(
@@ -55,10 +61,7 @@ def solve(
 
 
 def linear_solvers() -> list[str]:
-    """Return the names of the installed CVXPY solvers.
-
-    All of them accept linear programs.
-    """
+    """Return the names of the installed CVXPY solvers for linear programs."""
     return sorted(cp.installed_solvers())
 
 
@@ -75,9 +78,8 @@ def _run(
 ) -> highs.Point:
     """Solve a linear program with CVXPY.
 
-    Return column values and row multipliers (zeros if there are none).
-
-    The options apply to HiGHS only. A solver that exceeds its time limit is abandoned.
+    Return column values and row multipliers, or zeros if there are none. The options apply to HiGHS only. A solver that
+    exceeds its time limit is abandoned.
     """
     (lower, upper), nothing = program.rows, (np.zeros(len(program.cost)), np.zeros(len(program.rows[0])))
     x = cp.Variable(len(program.cost), bounds=list(program.columns))

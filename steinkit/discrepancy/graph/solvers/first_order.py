@@ -13,12 +13,12 @@ of a column [2]_. The reflected Halpern iteration converges faster [3]_: z <- w 
 + 1) in the k-th step after a restart at z_0. A coordinate restarts when its fixed-point residual has fallen far enough
 or begins to rise, and its primal weight omega is then rebalanced by the distances that y and p have moved.
 
-The coordinates share the sparse matrix A, so eight of them are treated together in single precision. The bracket is
-usually limited by small violations of rows by y. Relaxed Kaczmarz sweeps [4]_ in double precision remove them before
-every check of the bracket. The width then decreases about as 1/k^2 in the iterations k, which determines the next
-check. In four dimensions and more, a bracket of 1e-3 takes a few hundred passes over A and 1e-5 a few thousand. Edges
-shorter than a hundredth of the others slow the method down until it stalls, also in double precision; a note reports
-this.
+The coordinates share the sparse matrix A, so eight coordinates are solved together in single precision. Small
+violations of rows by y usually limit the bracket. Relaxed Kaczmarz sweeps [4]_ in double precision remove them before
+every check of the bracket. The width then decreases approximately as 1/k^2 with the number of iterations k, which
+determines the next check. In four or more dimensions, a bracket of 1e-3 takes a few hundred passes over A and 1e-5 a
+few thousand. If some edges are shorter than a hundredth of the others, the method may stall, also in double precision;
+a note reports this.
 
 For locality of memory accesses, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together) and rows by
 the points that they join. The rows of the edges come first; the rows that bounds add to single coordinates follow, in
@@ -63,8 +63,8 @@ _ETA = 0.99  # below one to allow for rounding
 _SUFFICIENT, _NECESSARY = 0.4, 0.8  # restart below the first share of the first residual; below the second if it rises
 _LONGEST, _YOUNG = 0.36, 200  # restart after this share of all iterations, but not before this number
 
-_MARGIN, _EXCESS = 0.05, 0.02  # target inside the rows and accepted excess of the repair, in units of the tolerance
-_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # the larger bounds the sweeps of a repair; about twenty are usual
+_MARGIN, _EXCESS = 0.05, 0.02  # margin inside the rows and accepted excess of the repair, in units of the tolerance
+_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # the larger number limits the sweeps of a repair; about twenty are usual
 _SHARE_OF_TOLERANCE = 0.99  # leaves a margin for the certificate's rounding allowance
 _DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5
 
@@ -205,9 +205,8 @@ def _steps(matrix: sparse.csr_array, radius: Floats, groups: Integers, member: F
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
     """Solve the given coordinates (all by default).
 
-    Groups of up to eight are solved together, one group per thread.
-
-    A candidate with a bracket wider than the tolerance carries a note.
+    Groups of up to eight coordinates are solved together, one group per thread. A candidate with a bracket wider than
+    the tolerance carries a note.
     """
     batches = _batches(program, asked_for(program, coordinates))
     with progress_bar("first order", shown=settings.progress, unit=" iterations") as bar:
@@ -230,7 +229,7 @@ def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[tuple[li
 
 
 def _solve_batch(programs: list[CoordinateProgram], shared: int, settings: Settings, bar: Any) -> list[Candidate]:
-    """Iterate until the brackets are narrow enough or stop shrinking.
+    """Iterate until the brackets are narrow enough or no longer shrink.
 
     The time limit also ends the iteration.
     """
@@ -260,7 +259,7 @@ def _solve_batch(programs: list[CoordinateProgram], shared: int, settings: Setti
 def _has_stalled(history: list[tuple[int, float]]) -> bool:
     """Return True if the bracket hardly shrank while the iterations doubled.
 
-    Also return True after too many iterations.
+    The result is also True after too many iterations.
     """
     now, widest = history[-1]
     before = [gap for iterations, gap in history if 2 * iterations <= now]

@@ -1,9 +1,8 @@
 """Compiled steps of the first-order method for eight coordinates.
 
-Each step is a single pass over rows or columns.
-
-Lane j holds the program: maximize b_j'y subject to |A y| <= r, |y| <= u_j. Arrays of variables and multipliers have
-shape (count, 8). The module `first_order` describes the method. No function allocates memory.
+Each step is a single pass over rows or columns. Lane j holds the program: maximize b_j'y subject to |A y| <= r, |y| <=
+u_j. Arrays of variables and multipliers have shape (count, 8). The module `first_order` describes the method. No
+function allocates memory.
 
 The eight numbers of a row form a Numba type, which LLVM maps to vector registers. A loop over eight entries would be
 unrolled into scalar code before vectorization and takes three times as long (measured with AVX2).
@@ -11,7 +10,7 @@ unrolled into scalar code before vectorization and takes three times as long (me
 Operations on lanes:
 
     v = load(array, row)        the eight entries of a row of a C-contiguous float32 or float64 array
-    store(array, row, v)        the reverse
+    store(array, row, v)        the reverse operation
     zeros(array)                eight zeros in the precision of the array
     v + w, v - w, v * w, v / w  lane by lane; scalars are broadcast
     least, greatest, magnitude  lane by lane
@@ -362,9 +361,9 @@ def halpern_steps(rows, columns, state, steps, weights, stop):  # type: ignore[n
 
 @kernel
 def pdhg_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ignore[no-untyped-def]
-    """Compute (y+, p+), the point that is checked.
+    """Compute (y+, p+), the point that is checked, and its distances.
 
-    Also compute its distances from z and from z_0.
+    The distances are those from z and from z_0.
 
     Parameters
     ----------
@@ -428,10 +427,8 @@ def restart(rows, state, restarted, y_next, p_next):  # type: ignore[no-untyped-
 def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[no-untyped-def]
     """Reduce the violations of rows by relaxed Kaczmarz sweeps.
 
-    Each sweep is followed by a projection on the box.
-
-    A row with |a'y| > R = (1 - margin) r changes y by -lambda (a'y -+ R) a/||a||^2, where 0 < lambda < 2; lambda = 1 is
-    the projection on |a'y| <= R.
+    Each sweep is followed by a projection on the box. A row with |a'y| > R = (1 - margin) r changes y by -lambda (a'y
+    -+ R) a/||a||^2, where 0 < lambda < 2; lambda = 1 is the projection on |a'y| <= R.
 
     Parameters
     ----------

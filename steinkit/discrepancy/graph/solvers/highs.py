@@ -77,7 +77,7 @@ def solve_coordinate(
 ) -> Candidate:
     """Solve one coordinate.
 
-    Slower methods follow while the bracket is wider than the tolerance.
+    Slower methods are applied as long as the bracket is wider than the tolerance.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def solve_coordinate(
         if best.proof.gap <= settings.tolerance or settings.stopped:
             break
     if len(history) > 1:
-        best = replace(best, notes=(f"{label} needed a fallback; bracket widths from {'; '.join(history)}",))
+        best = replace(best, notes=(f"{label} required a fallback; bracket widths were {'; '.join(history)}",))
     return best
 
 
@@ -144,7 +144,7 @@ def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, to
 def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> Point:
     """Compute a candidate (y, p) by the dual simplex method.
 
-    The program itself is solved, with ranged rows.
+    The method solves the primal program, with ranged rows.
     """
     lp = LinearProgram(
         matrix=program.matrix.tocsc(),
@@ -210,10 +210,10 @@ class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
 def spend_header() -> None:
     """Keep the header of HiGHS out of standard output.
 
-    The function must be called before the first instance of a process is created.
+    The function must be called before a process creates its first instance.
 
-    From highspy 1.16 on, the constructor prints a header before any option can be set, also when CVXPY only reads the
-    value of infinity. HiGHS prints it once per process. An instance that logs to the null device uses it up; an
-    instance without any output does not.
+    Since highspy 1.16, the constructor prints a header before any option can be set, also when CVXPY only reads the
+    value of infinity. HiGHS prints the header once per process. An instance that logs to the null device consumes it;
+    an instance without output does not.
     """
     _LogsNowhere()

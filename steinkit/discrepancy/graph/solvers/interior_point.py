@@ -41,7 +41,7 @@ from steinkit.sample import Floats
 _FIRST_MU = 0.3
 _LEAST_SIGMA, _MOST_SIGMA = 1e-6, 0.5
 _STEP_FRACTION = 0.995
-_LONG_STEP = 0.9  # no further corrector for steps of this length
+_LONG_STEP = 0.9  # step length from which no further corrector is computed
 _WORTHWHILE = 0.02  # smallest gain in the sum of step lengths for which a corrector is accepted
 _SHORTEST_STEP = 1e-5
 _MOST_ITERATIONS = 100
@@ -55,7 +55,7 @@ class Correctors(NamedTuple):
     Attributes
     ----------
     most : int
-        Largest number per iteration; more are worthwhile if a factorization costs many solves.
+        Largest number per iteration. A larger value is useful if a factorization costs as much as many solves.
     longer_by, times : float
         Target step length: the current length plus `longer_by` or times `times`, the larger of both, at most 1.
     lowest, highest : float
@@ -122,7 +122,7 @@ class Solution:
 def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> Solution:
     """Follow the central path until the bracket is narrow enough.
 
-    The method also stops if steps become too short.
+    The method also stops if its steps become too short.
     """
     state = _State(system, settings)
     best_rows, best_multipliers, multipliers = state.rows.copy(), system.start.copy(), np.empty_like(state.rows)

@@ -1,4 +1,4 @@
-"""The list of solvers, and the rules by which solver `auto` chooses among them.
+"""List of solvers, and the rules by which solver `auto` chooses among them.
 
 Every solver is a module of this package with a function
 
@@ -9,8 +9,8 @@ use. To add a solver, write the module, add an entry to `SOLVERS`, and call it i
 
 Solver `auto` applies these rules. In one dimension `chain` is fastest at every size. In two and three dimensions
 `block` certifies brackets of 1e-6; for large samples and wide brackets in three dimensions `first_order` is faster and
-goes first. In four dimensions and more the Cholesky factor fills, and `first_order` reaches 1e-5 in a fraction of the
-time of one factorization; tighter brackets are left to `block` on small samples and to `highs` on others.
+runs first. In four or more dimensions the Cholesky factor fills, and `first_order` reaches 1e-5 in a fraction of the
+time of one factorization; narrower brackets are computed by `block` on small samples and by `highs` on others.
 
 If a solver leaves a bracket wider than the tolerance, the next solver continues and the better bounds of both are
 kept. The result lists every solver that contributed.
@@ -39,14 +39,14 @@ PORTION = 8
 """Coordinates per thread that are solved together: the number of lanes of solver `first_order`."""
 
 _TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four dimensions and more
-_LOOSE = 1e-3  # bracket that `first_order` reaches quickly wherever it converges
-# Floating point operations of one factorization: the most that `block` is used for, up to three dimensions and above.
+_LOOSE = 1e-3  # bracket that `first_order` reaches quickly if it converges
+# Largest numbers of floating point operations per factorization for `block`, in up to three dimensions and in more.
 _MOST_FLOPS, _MOST_FLOPS_ABOVE = 1e12, 5e7
 # In three dimensions `first_order` precedes `block` if flops times tolerance exceeds the first number (2000 draws at
 # 0.1, 5000 draws at 0.01), or, with a time limit, if flops exceed the second.
 _MUCH_WORK, _LONG_WORK = 5e7, 1e9
-_EARLY = 0.3  # share of the remaining time for a solver that only precedes another one
-_LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000  # points in one dimension up to which these follow `chain`
+_EARLY = 0.3  # fraction of the remaining time for a solver that runs before another one
+_LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000  # largest numbers of points in one dimension for these after `chain`
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,10 @@ SOLVERS: dict[str, Solver] = {
         ),
         Solver(
             "first_order",
-            "Four dimensions and more, brackets of 1e-5 and wider: restarted Halpern PDHG for all coordinates at once.",
+            "Four or more dimensions, brackets of 1e-5 and wider: restarted Halpern PDHG for all coordinates at once.",
             "first_order",
         ),
-        Solver("highs", "Programs that the other solvers do not close: HiGHS on the dual program.", "highs"),
+        Solver("highs", "Programs that other solvers do not solve to the tolerance: HiGHS on the dual.", "highs"),
         Solver("cvxpy", "Independent checks: any LP solver that CVXPY supports, `cvxpy:NAME`.", "cvxpy"),
     )
 }
@@ -179,7 +179,7 @@ def _early(settings: Settings) -> Settings:
 
 def _handed_over(first: Candidate, second: Candidate) -> Candidate:
     """Combine the bounds of two successive solvers and note the change of solver."""
-    note = f"solver {first.solvers[-1]} left a bracket of {first.proof.gap:.1e}: handed over to {second.solvers[0]}"
+    note = f"solver {first.solvers[-1]} ended at a bracket of {first.proof.gap:.1e}; {second.solvers[0]} continued"
     return replace(best_of(first, second), notes=(*first.notes, note, *second.notes))
 
 
@@ -205,7 +205,7 @@ def solver_named(name: str) -> Solver:
         hint = did_you_mean(base, tuple(SOLVERS))
         raise UsageError(f"unknown solver {name!r}{hint}; choose {solver_choices()}")
     if solver.module:
-        module = solver.implementation()  # so that import errors are raised before any work
+        module = solver.implementation()  # raises import errors before the computation
         if base == "cvxpy":
             module.require_solver(backend)
     return replace(solver, backend=backend)

@@ -1,11 +1,9 @@
 """Compiled kernels of the greedy spanner by buckets of lengths.
 
-They filter and insert pairs.
-
-The filter finds the pairs of a bucket that no quick search proves to be joined. Points are in the order of their
-`Boxes`. Points that are close in the graph, compared with the lengths of the bucket, form a *cluster* and share a
-search from its centre. Every pair is treated with the cluster of its first point. The remaining pairs are inserted one
-by one.
+They filter and insert pairs. The filter returns the pairs of a bucket that no fast search proves to be joined. Points
+are in the order of their `Boxes`. Points that are close in the graph, compared with the lengths of the bucket, form a
+*cluster* and share a search from its center. Every pair is processed with the cluster of its first point. The remaining
+pairs are inserted one by one.
 """
 
 from __future__ import annotations
@@ -35,15 +33,15 @@ from steinkit.sample import Floats, Integers
 Flags = NDArray[np.bool_]
 
 SMALLEST_CLUSTER = 4  # smallest cluster for which one wide search is faster than several narrow ones
-HASTE = 0.5  # share of the excess dilation t - 1 up to which shared and directed searches extend
+HASTE = 0.5  # fraction of the excess dilation t - 1 to which shared and directed searches extend
 FEWER = 10  # ratio of far points to members above which searches start from the members
 MEDIAN_OF = 255  # number of evenly spaced lengths for an approximate median
-BUDGET = 256  # nodes that a bidirectional search may settle before one search treats all pairs of a point
+BUDGET = 256  # nodes that a bidirectional search may settle before a single search for all pairs of a point
 FEWEST_SHARED = 4  # smallest number of pairs of a point for such a search
 
 
 class Boxes(NamedTuple):
-    """Boxes of runs of points.
+    """Bounding boxes of runs of points.
 
     Points ``first[i]`` to ``first[i + 1] - 1`` lie between ``low[i]`` and ``high[i]``.
     """
@@ -56,9 +54,8 @@ class Boxes(NamedTuple):
 class Problem(NamedTuple):
     """Data common to all buckets.
 
-    The fields are coordinates (d, n), boxes, dilation, rounding margin and stop flag.
-
-    Kernels return unfinished results, which the caller discards, once ``stop[0]`` is true.
+    The fields are coordinates (d, n), boxes, dilation, rounding margin and stop flag. Once ``stop[0]`` is true, kernels
+    return unfinished results, which the caller discards.
     """
 
     columns: Floats
@@ -84,10 +81,8 @@ class Scratch(NamedTuple):
 def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
     """Return bounds on the distances between the points of two boxes.
 
-    The second box extends from `low` to `high`.
-
-    The sums over coordinates have the same order as those of distances. Because rounding is monotone, the bounds hold
-    for rounded distances.
+    The second box extends from `low` to `high`. Sums over coordinates are taken in the same order as for distances.
+    Because rounding is monotone, the bounds hold for rounded distances.
     """
     least = most = 0.0
     for k in range(len(low)):
@@ -111,9 +106,7 @@ def gather_cluster(
 ) -> int:
     """List the waiting points within `radius` of `centre` in the graph.
 
-    The centre is the first. Return their number.
-
-    The number is 1 if there are fewer than `SMALLEST_CLUSTER`.
+    The center is the first point. Return the number of points, or 1 if it is less than `SMALLEST_CLUSTER`.
     """
     search_within(graph, centre, radius, centre, frontier)
     members[0] = centre
@@ -128,11 +121,10 @@ def gather_cluster(
 
 @inner_kernel
 def find_far(problem: Problem, members: Integers, lower: float, upper: float, scratch: Scratch, far: Integers) -> int:
-    """List the far points v that are not joined through the centre.
+    """List the far points v that are not joined through the center.
 
-    Their distance from a member u < v lies in (lower, upper].
-
-    Whole boxes are excluded first, by the longest path to one of their points.
+    Their distance from a member u < v lies in (lower, upper]. Whole boxes are excluded first, by the longest path to
+    one of their points.
     """
     columns, boxes, (low, high) = problem.columns, problem.boxes, (scratch.low, scratch.high)
     row, way, listed = scratch.distance, scratch.shared.distance, scratch.goals.is_open
@@ -171,16 +163,14 @@ def find_far(problem: Problem, members: Integers, lower: float, upper: float, sc
 def open_targets(
     problem: Problem, source: int, others: Integers, forward: bool, lower: float, upper: float, scratch: Scratch
 ) -> np.int64:
-    """List the far points of a source that are not joined through the centre.
+    """List the far points of a source that are not joined through the center.
 
-    Their distance lies in (lower, upper].
-
-    Only points after the source are listed if `forward` is true, otherwise only points before it. Return the number of
-    ``scratch.targets``.
+    Their distance lies in (lower, upper]. If `forward` is true, only points after the source are listed, otherwise only
+    points before it. Return the number of ``scratch.targets``.
     """
     columns, distance, way = problem.columns, scratch.distance, scratch.shared.distance
     factor = problem.dilation * (1.0 - problem.margin)
-    count = np.int64(0)  # a literal has its own type and would cause a second compilation of the callees
+    count = np.int64(0)  # a literal has a separate type and would cause a second compilation of the callees
     for other in others:
         if (source < other) != forward:
             continue
@@ -199,7 +189,7 @@ def open_targets(
 def drop_found(
     problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
 ) -> int:
-    """Remove the targets within reach of a search; return the number left.
+    """Remove the targets within reach of a search; return the remaining number.
 
     A search from outside is directed to the box of the cluster: first greedily, then by shortest paths.
     """
@@ -258,13 +248,12 @@ def filter_block(
     patience: int,
     room: int,
 ) -> tuple[Integers, Floats, float]:
-    """Return the pairs of a block that no quick search proves joined.
+    """Return the pairs of a block that no fast search proves joined.
 
-    They are the pairs u < v, begin <= u < end, with a length in (lower, upper].
-
-    Clusters have the given radius in the graph, less than half of `lower`. Pairs that are not joined through the centre
-    are searched for from every member, or from the far ends if that takes fewer searches. If there are more than `room`
-    pairs, the upper limit is lowered. Return the pairs, their lengths and the limit.
+    They are the pairs u < v, begin <= u < end, with a length in (lower, upper]. Clusters have the given radius in the
+    graph, less than half of `lower`. Pairs that are not joined through the centre are searched for from every member,
+    or from the far ends if that takes fewer searches. If there are more than `room` pairs, the upper limit is lowered.
+    Return the pairs, their lengths and the limit.
     """
     n = problem.columns.shape[1]
     reach = 1.0 + HASTE * (problem.dilation - 1.0)  # of shared searches, in units of the longest length
@@ -330,9 +319,9 @@ def settle_all(
     goals: Goals,
     frontier: Frontier,
 ) -> None:
-    """Mark the joined ones of the pairs `awaited` at `node` as settled.
+    """Mark the joined pairs among those `awaited` at `node` as settled.
 
-    A single search treats all of them.
+    A single search examines all of them.
     """
     limit, is_open = goals
     factor = problem.dilation * (1.0 - problem.margin)
@@ -371,9 +360,8 @@ def insert_in_order(
 ) -> Flags:
     """Apply the greedy rule to pairs in order.
 
-    Pairs with a distance in the graph above the dilation times their length are linked.
-
-    ``incident[first[x]:first[x + 1]]`` are the numbers of the pairs at x, ascending. Return a mask of the linked pairs.
+    Pairs with a distance in the graph above the dilation times their length are linked. ``incident[first[x]:first[x +
+    1]]`` are the numbers of the pairs at x, ascending. Return a mask of the linked pairs.
     """
     n, n_pairs = len(graph.start), len(lengths)
     forward, backward = new_frontier(graph), new_frontier(graph)

@@ -1,8 +1,6 @@
 """Compiled kernels of the greedy spanner in the plane.
 
-Only pairs with an empty box are examined.
-
-The module `greedy` proves that these pairs suffice.
+Only pairs with an empty box are examined. The module `greedy` proves that these pairs are sufficient.
 """
 
 from __future__ import annotations
@@ -26,18 +24,16 @@ from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 RUN = 128
-"""Number of neighbouring points that are skipped together."""
+"""Number of neighboring points that are skipped together."""
 
 
 @kernel
 def list_empty_boxes(x: Floats, y: Floats, runs: Floats, pairs: Integers, stop: NDArray[np.bool_]) -> int:
     """List the pairs i < j with an empty closed box.
 
-    The points are sorted by x and then y.
-
-    Return the number of pairs; it exceeds ``len(pairs)`` if there are too many or if ``stop[0]`` is true. `runs` holds
-    y with each `RUN` neighbours sorted, padded by infinities: the two values nearest to y_i tell whether a run contains
-    pairs with i.
+    The points are sorted by x and then y. Return the number of pairs; it exceeds ``len(pairs)`` if there are too many
+    or if ``stop[0]`` is true. `runs` holds y with each `RUN` neighbours sorted, padded by infinities: the two values
+    nearest to y_i tell whether a run contains pairs with i.
     """
     n, count = len(x), 0
     for i in range(n):
@@ -84,11 +80,10 @@ def has_path(
 ) -> bool:
     """Return True if a path from u to v within the first limit exists.
 
-    All shorter pairs must be joined.
-
-    It is sufficient to reach a point from which a path of the given dilation to v stays within the limit, because that
-    shorter pair has one. Nodes are settled once, in order of the path length plus `weight` times the distance to v.
-    With weight 1 all paths are found, and v is labelled if there is a path within the second limit.
+    All shorter pairs must be joined. It is therefore sufficient to reach a point w for which the path length plus the
+    dilation times the distance from w to v is within the limit. Nodes are settled once, in order of the path length
+    plus `weight` times the distance to v. With weight 1 all paths are found, and v is labelled if there is a path
+    within the second limit.
     """
     reach, furthest = limits
     start, degree, to, length = graph
@@ -133,12 +128,9 @@ def insert_empty_boxes(
 ) -> tuple[NDArray[np.bool_], bool]:
     """Apply the greedy rule to pairs in order.
 
-    Pairs with a distance in the graph above the dilation times their length are linked.
-
-    Return a mask of the linked pairs, and False if a distance equals the limit up to `slack` or ``stop[0]`` is true;
-    the mask is then unfinished.
-
-    A search directed to the other end finds most existing paths within a few links.
+    Pairs with a distance in the graph above the dilation times their length are linked. Return a mask of the linked
+    pairs, and True if it is complete. It is unfinished if a distance equals the limit up to `slack`, or if ``stop[0]``
+    is true. A search directed to the other end finds most existing paths within a few links.
     """
     frontier, linked = new_frontier(graph), np.zeros(len(lengths), np.bool_)
     for c in range(len(lengths)):

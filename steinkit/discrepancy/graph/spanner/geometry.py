@@ -74,7 +74,7 @@ class Graph:
         if lengths.shape != (len(edges),):
             raise InputError(f"lengths of edges must have shape ({len(edges)},); got {lengths.shape}")
         if not (np.isfinite(lengths) & (lengths >= 0.0)).all():
-            raise InputError("lengths of edges must be finite and not negative")
+            raise InputError("lengths of edges must be finite and non-negative")
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "lengths", lengths)
 
@@ -145,7 +145,7 @@ def join_neighbours(points: Floats) -> Graph:
     """Return the sorted graph of validated points, shape (n, d)."""
     n, dim = points.shape
     if dim != 1:
-        raise InputError(f"expected points of dimension 1, got {dim}; use greedy_spanner")
+        raise InputError(f"expected points of dimension 1, got dimension {dim}; use greedy_spanner")
     rank = np.argsort(points[:, 0], kind="stable")
     edges = np.sort(np.column_stack([rank[:-1], rank[1:]]), axis=1)
     return Graph(n, edges, edge_lengths(points, edges))
@@ -208,9 +208,8 @@ def edge_lengths(points: Floats, edges: Integers) -> Floats:
 def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
     """Compute the dilation of a graph.
 
-    The dilation is the largest ratio of graph distance to L1 distance.
-
-    The result is exact up to rounding. Dijkstra's algorithm runs from every point, in O(n (n + m) log n) time.
+    The dilation is the largest ratio of graph distance to L1 distance. The result is exact up to rounding. Dijkstra's
+    algorithm runs from every point, in O(n (n + m) log n) time.
 
     Parameters
     ----------
@@ -224,7 +223,7 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
     Returns
     -------
     float
-        At least 1; infinite if the graph is not connected. Equal points joined by a path of length 0 count as 1.
+        At least 1; infinite if the graph is not connected. The ratio of equal points joined by a path of length 0 is 1.
 
     Raises
     ------

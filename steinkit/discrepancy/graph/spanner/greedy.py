@@ -1,14 +1,15 @@
-"""The greedy spanner, exact, in memory proportional to its size.
+"""Exact greedy spanner, in memory proportional to its size.
 
 **In the plane**, only pairs with an empty box need to be examined. In L1 a point k in the closed box spanned by i and j
 lies between them: d(i, k) + d(k, j) = d(i, j). If k is neither i nor j, the pairs (i, k) and (k, j) are shorter than
-(i, j) and precede it. Paths of dilation t join their ends, and the concatenated path has dilation t for (i, j), which
-is therefore not an edge. For points in general position about n log n of the n (n - 1)/2 pairs have an empty box.
+(i, j) and precede it. Paths of dilation t join their ends, and the concatenated path has dilation t for (i, j).
+Therefore (i, j) is not an edge. For points in general position about n log n of the n (n - 1)/2 pairs have an empty
+box.
 
-*Rounding.* A pair whose box is not empty is joined through a chain of pairs with empty boxes. Rounding can hide the
-path only if a link of the chain is a tie: joined by a path of t times its length up to `slack`, which exceeds all
-rounding errors of the sums. All pairs are examined if there is a tie, as on lattices, or if the closest points are so
-close that rounding may change the order of the lengths.
+*Rounding.* A pair with a non-empty box is joined through a chain of pairs with empty boxes. Rounding can affect the
+decision only if a link of the chain is a tie, that is, joined by a path of t times its length up to `slack`, which
+exceeds all rounding errors of the sums. All pairs are examined if there is a tie, as on lattices, or if the closest
+points are so close that rounding may change the order of the lengths.
 """
 
 from __future__ import annotations
@@ -89,12 +90,12 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
 
 _NEAREST = 6.0  # average number of pairs per point in the first bucket, enough to connect most points
 _GROWTH = 4.0  # ratio of the numbers of pairs of successive buckets
-_ROOM = 64  # pairs per point that are stored at a time
+_ROOM = 64  # largest number of stored pairs per point
 BOX_SIZE = 64  # points per box
-MOST_BY_EMPTY_BOXES = 200_000  # points in the plane; listing the pairs takes O(n^2) time
+MOST_BY_EMPTY_BOXES = 200_000  # largest number of points in the plane; listing the pairs takes O(n^2) time
 _BLOCKS = 8  # parts of a bucket that threads filter in parallel
-_POINTS_PER_BLOCK = 750  # at least, so that blocks can contain clusters
-# radius of clusters in units of (t - 1) times the shortest length, so that paths through the centre have dilation < t
+_POINTS_PER_BLOCK = 750  # smallest number, because blocks should contain clusters
+# radius of clusters in units of (t - 1) times the shortest length, for which paths through the center have dilation < t
 _CLUSTER_RADIUS = 0.4
 _DOING = "the spanner was built"
 
@@ -110,8 +111,8 @@ def greedy_spanner(
 ) -> Graph:
     """Build the greedy t-spanner of points under the L1 norm.
 
-    In a t-spanner every pair (i, j) is joined by a path of length at most t d(i, j), d(i, j) = ||x_i - x_j||_1. The
-    greedy spanner is defined by its construction:
+    In a t-spanner, a path of length at most t d(i, j), d(i, j) = ||x_i - x_j||_1, joins every pair (i, j). The greedy
+    spanner is defined by its construction:
 
         for all pairs i < j in the order of (d(i, j), i, j):
             add the edge (i, j) if the distance of its ends in the current graph exceeds t d(i, j).
@@ -121,8 +122,8 @@ def greedy_spanner(
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, d)
-        The points; they may repeat. Each repeat is joined to its first occurrence by an edge of length 0. Merge equal
-        points first (`Sample.distinct`) to avoid such edges.
+        The points. An edge of length 0 joins each repeated point to its first occurrence; merge equal points first
+        (`Sample.distinct`) to avoid such edges.
     dilation : float, default 2
         Dilation t, greater than 1 and at most 1e100.
     max_seconds : float, optional
@@ -146,25 +147,27 @@ def greedy_spanner(
     TimeLimitError
         If the time limit passes.
 
-    Notes ----- In the plane, up to 200,000 points, only pairs with a box that contains no other point are examined,
-    unless there are too many. Otherwise pairs are treated in buckets of increasing length, cut at quantiles of sampled
-    distances, with about 3 n pairs in the first bucket and four times as many in each further one [2]_. Each bucket is
+    Notes
+    -----
+    For up to 200,000 points in the plane, only pairs with a box that contains no other point are examined, unless there
+    are too many such pairs. Otherwise pairs are processed in buckets of increasing length. The limits of the buckets
+    are quantiles of sampled distances, with about 3 n pairs in the first bucket and four times more pairs in each
+    further bucket [2]_. Each bucket is
 
-    1. *filtered*: most pairs are already joined in the graph of the shorter edges, which does not change meanwhile.
-       Boxes around neighbouring points select the pairs with lengths in the bucket. Points that are close in the graph
-       share one search from their centre, which certifies whole boxes of other points. The remaining pairs are searched
+    1. *filtered*: most pairs are already joined in the graph of the shorter edges, which does not change in this step.
+       Boxes around neighboring points select the pairs with lengths in the bucket. Points that are close in the graph
+       share one search from their center, which certifies whole boxes of other points. The remaining pairs are searched
        for from each point, or from the other ends if that takes fewer searches.
-    2. *inserted*: the remaining pairs are sorted and treated by the definition, with a bidirectional search that stops
-    at
-       t d(i, j). If the search grows, a single search from one end settles all its pairs in the bucket.
+    2. *inserted*: the remaining pairs are sorted and processed by the definition, with a bidirectional search that
+       stops at t d(i, j). If the search becomes long, a single search from one end settles all its pairs in the bucket.
 
-    For points in two or three dimensions the time grows a little faster than n; the worst case is O(n^2 d). A value of
-    t close to 1 gives more edges, up to all pairs, and takes longer. The memory is O(n d + m) for m edges, plus 64 n
+    For points in two or three dimensions the time increases slightly faster than n; the worst case is O(n^2 d). A value
+    of t close to 1 gives more edges, up to all pairs, and takes longer. The memory is O(n d + m) for m edges, plus 64 n
     pairs.
 
     The distance of i and j in the graph, i < j, is the smallest floating-point sum of edge lengths along a path from i
-    to j. All other computations certify a pair only with a relative margin of more than 32 n machine epsilons; closer
-    pairs are decided by that sum. The edges are therefore the same on every machine and for any number of threads.
+    to j. All other computations certify a pair only with a relative margin of more than 32 n machine epsilons; the sum
+    decides all other pairs. The edges are therefore the same on every machine and for any number of threads.
 
     References
     ----------
@@ -242,7 +245,7 @@ def _insert_buckets(
 ) -> Graph:
     """Filter and insert the buckets.
 
-    The rest of a bucket that was cut short forms another one.
+    If the limit of a bucket is lowered, the rest of it forms another bucket.
     """
     rank, boxes = boxed(points, BOX_SIZE)
     problem = Problem(np.ascontiguousarray(points[rank].T), boxes, dilation, margin, stop.flag)
@@ -265,7 +268,7 @@ def _insert_buckets(
 def _open_pairs(
     rank: Integers, tasks: Sequence[Callable[[], Any]], n_threads: int, stop: StopSignal, bar: Any
 ) -> tuple[Integers, Floats, float]:
-    """Run the filter.
+    """Filter a bucket.
 
     Return the remaining pairs in order, their distances, and the upper limit of the bucket.
     """
@@ -330,9 +333,7 @@ def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0
 def _bucket_limits(points: Floats) -> list[float]:
     """Return the upper limits of the buckets.
 
-    They are quantiles of the distances of random pairs, then infinity.
-
-    The edges do not depend on the limits.
+    They are quantiles of the distances of random pairs, followed by infinity. The edges do not depend on the limits.
     """
     n = len(points)
     rng = np.random.default_rng(0)

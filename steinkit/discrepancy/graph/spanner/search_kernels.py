@@ -1,10 +1,8 @@
 """Compiled shortest-path searches with a bound.
 
-The greedy spanner applies them to its current graph.
-
-All searches are variants of Dijkstra's algorithm. Adjacency lists are sorted by length, so a scan stops at the first
-link that leads beyond the bound. The labels of a search are stored in a `Frontier`; `clear` resets it in time
-proportional to the number of labelled nodes.
+The greedy spanner applies them to its current graph. All searches are variants of Dijkstra's algorithm. Adjacency lists
+are sorted by length, so a scan stops at the first link that leads beyond the bound. The labels of a search are stored
+in a `Frontier`; `clear` resets it in time proportional to the number of labelled nodes.
 
 The heap of a frontier is a binary heap in the arrays ``keys[0:size]`` and ``nodes[0:size]``. If the distance of a node
 decreases, the node is pushed again, and the outdated entry is skipped later.
@@ -29,9 +27,7 @@ HEAP_SIZE, N_TOUCHED = 0, 1
 class Adjacency(NamedTuple):
     """Adjacency lists of a growing graph.
 
-    The links of x are start[x], ..., start[x] + degree[x] - 1, shortest first.
-
-    The lists have free places for further links.
+    The links of x are start[x], ..., start[x] + degree[x] - 1, shortest first. The lists have space for further links.
     """
 
     start: Integers
@@ -112,9 +108,7 @@ def clear(frontier: Frontier) -> None:
 def search_within(graph: Adjacency, source: int, reach: float, goal: int, frontier: Frontier) -> None:
     """Label all nodes within `reach` of `source` with their distance.
 
-    The search stops early once `goal` is settled.
-
-    A goal equal to the source means that there is no goal.
+    The search stops early once `goal` is settled. A goal equal to the source means that there is no goal.
     """
     start, degree, to, length = graph
     label(frontier, source, 0.0)
@@ -158,11 +152,9 @@ def search_goals(
 ) -> int:
     """Close the open goals within their limit of `source`.
 
-    Return the number of goals left of `n_open`.
-
-    Nodes are settled in order of the path length plus `weight` times the distance to a box that contains all goals. A
-    weight above 1 settles fewer nodes but may find longer paths; with weight 0 the box is not used. The search ends at
-    `reach`, or when at most `patience` goals are open.
+    Return how many of the `n_open` goals remain open. Nodes are settled in order of the path length plus `weight` times
+    the distance to a box that contains all goals. A weight above 1 settles fewer nodes but may find longer paths; with
+    weight 0 the box is not used. The search ends at `reach`, or when at most `patience` goals are open.
     """
     limit, is_open = goals
     start, degree, to, length = graph
@@ -207,8 +199,8 @@ def search_both_ways(
     JOINED or APART only if the relative difference exceeds `margin`, otherwise TIED; it is EXHAUSTED if `budget` nodes
     are settled without a decision.
 
-    A node without a label from the other side is at least as far from there as the nearest unsettled node of that side
-    (`from_u` or `from_v`); it is skipped if that is too far.
+    If a node has no label from the other side, its distance from there is at least that of the nearest unsettled node
+    of that side (`from_u` or `from_v`). The node is skipped if this distance is too large.
     """
     label(forward, u, 0.0)
     label(backward, v, 0.0)

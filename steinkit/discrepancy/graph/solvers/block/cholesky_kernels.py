@@ -1,8 +1,8 @@
 """Compiled kernels of the multifrontal Cholesky factorization of `newton_system`.
 
-Nodes are numbered by their place in the elimination order. A front consists of consecutive nodes (its columns) and of
-the later nodes that their elimination changes (its rows). A panel holds the columns of L that belong to a front: entry
-i of column q is `panel[q * size + i]`, so loops over i have unit stride and are vectorized. Column b of the Schur
+Nodes are numbered by their position in the elimination order. A front consists of consecutive nodes (its columns) and
+of the later nodes that their elimination changes (its rows). A panel holds the columns of L that belong to a front:
+entry i of column q is `panel[q * size + i]`, so loops over i have unit stride and are vectorized. Column b of the Schur
 complement of a front begins at `update[b * below]`; entries before the diagonal are not used. Small products are
 written as loops; large ones use BLAS.
 
@@ -98,8 +98,8 @@ subtract_products = _by_numpy if numba.config.DISABLE_JIT else _by_blas
 def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """Compute the Cholesky factor of the matrix in the panels.
 
-    Each front adds the Schur complements of its children, eliminates its columns, and pushes its own Schur complement
-    on a stack.
+    Each front adds the Schur complements of its children, eliminates its columns, and pushes its Schur complement onto
+    a stack.
 
     Parameters
     ----------
@@ -153,9 +153,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
 def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # type: ignore[no-untyped-def]
     """Add the Schur complement of a child to rows low to high of a front.
 
-    Return its start on the stack.
-
-    `places` is a work array.
+    Return its start on the stack. `places` is a work array.
     """
     p = fronts.block
     place = fronts.place[fronts.rows_start[child] : fronts.rows_start[child + 1]]

@@ -21,7 +21,7 @@ _NARROW, _FEW_ROWS = 4, 2  # fronts of at most 4 nodes are merged if they gain a
 
 @array_kernel
 def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
-    """Symbolic factorisation of a graph in a given elimination order.
+    """Compute the symbolic factorization of a graph in an elimination order.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
     Returns
     -------
     position : ndarray of int, shape (n,)
-        Place of every node in an equivalent order with consecutive fronts.
+        Position of every node in an equivalent order with consecutive fronts.
     first, rows_start, rows : ndarray of int
         See `cholesky_kernels.Fronts`; the rows of a front are not sorted.
     """
@@ -111,7 +111,7 @@ def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
-    """Return the place of every node in a postorder.
+    """Return the position of every node in a postorder.
 
     The child with the longest column comes last.
     """
@@ -121,12 +121,12 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
         p = parent[j] if parent[j] >= 0 else n
         k = child[p]
         if k >= 0 and column_start[j + 1] - column_start[j] > column_start[k + 1] - column_start[k]:
-            sibling[j], child[p] = k, j  # the longest column is the head of the list
+            sibling[j], child[p] = k, j  # the longest column is the first in the list
         elif k >= 0:
             sibling[j], sibling[k] = sibling[k], j
         else:
             child[p] = j
-    # places are assigned from the end: a node before its children, the head of a list first
+    # positions are assigned from the end: a node before its children, the first node of a list first
     place, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int64)
     free, count = n - 1, 0
     j = child[n]

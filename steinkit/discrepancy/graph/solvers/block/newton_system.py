@@ -6,10 +6,10 @@ a row contains both, that is, if an edge of the graph joins them. On the spanner
 factor has a few tens of numbers per column; in three dimensions it grows faster than n, and above three dimensions it
 is nearly dense.
 
-The factorization H = LL' is multifrontal [1]_: nodes are eliminated in a minimum degree order [2]_, in dense fronts,
-each of which passes its Schur complement to its parent in the elimination tree. The order, the tree and the positions
-of the entries depend only on the pattern of the rows. They are computed once and shared by the coordinates (`prepare`),
-and they determine the cost of a factorization in advance (`BlockPlan.flops`).
+The factorization H = LL' is multifrontal [1]_: nodes are eliminated in a minimum degree order [2]_, in dense fronts.
+Every front passes its Schur complement to its parent in the elimination tree. The order, the tree and the positions of
+the entries depend only on the pattern of the rows. They are computed once, are shared by the coordinates (`prepare`),
+and determine the cost of a factorization in advance (`BlockPlan.flops`).
 
 References
 ----------
@@ -51,7 +51,7 @@ from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
 CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
-"""Ambitious correctors: they save 13 % of the solves and 4 % of the iterations compared with the default."""
+"""Correctors with longer target steps: 13 % fewer solves and 4 % fewer iterations than with the default."""
 _ROWS_AT_ONCE = 500_000  # rows analysed between two checks of the deadline, about 0.1 s
 
 
@@ -62,7 +62,7 @@ class Symbolic:
     Attributes
     ----------
     position : ndarray of int, shape (n,)
-        Place of every node in the elimination order.
+        Position of every node in the elimination order.
     fronts : Fronts
     entries : int
         Number of stored entries of L, explicit zeros included.
@@ -120,7 +120,7 @@ def minimum_degree(starts: Integers, neighbours: Integers) -> Integers:
         return np.arange(n, dtype=np.int64)
     adjacency = sparse.csc_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
     dominant = sparse.csc_array(adjacency + sparse.diags_array(np.diff(starts) + 1.0))
-    # SuperLU has no separate function for the order; its cheapest factorization drops as many entries as possible
+    # SuperLU has no separate function for the order; the cheapest factorization is one that drops most entries
     decomposition = spilu(
         dominant,
         permc_spec="MMD_AT_PLUS_A",
@@ -139,9 +139,9 @@ def _squares(n: Floats) -> Floats:
 
 
 def _stack_needed(children: Integers, below: Integers) -> int:
-    """Return the largest number of Schur complement entries held.
+    """Return the largest number of Schur complement entries held at a time.
 
-    A front and its children overlap.
+    A front and its children are held together.
     """
     held: list[int] = []
     used = most = 0
@@ -162,7 +162,7 @@ class Pattern:
     Attributes
     ----------
     rows : ndarray of int, shape (m,)
-        Order of the rows of A: by the first of their columns to be eliminated, which keeps memory accesses local.
+        Order of the rows of A, by the first of their columns to be eliminated. This keeps memory accesses local.
     starts, columns : ndarray of int
         Rows in that order, and the columns of their entries in elimination order.
     entries : ndarray of int
@@ -171,7 +171,7 @@ class Pattern:
     positions, diagonal : ndarray of int
         Positions in the factor of the products of pairs of entries of a row, and of the squares of the variables.
     place : ndarray of int, shape (N,)
-        Place of every column of A in the elimination order.
+        Position of every column of A in the elimination order.
     """
 
     rows: Integers

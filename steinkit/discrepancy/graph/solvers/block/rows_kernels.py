@@ -1,8 +1,7 @@
 """Compiled kernels on the rows of a Stein program.
 
-They compute products with B = [A; I], the matrix B'WB, and bounds.
-
-A is stored by rows. Its columns, and all vectors x, are in the elimination order of the factorization.
+They compute products with B = [A; I], the matrix B'WB, and bounds. A is stored by rows. Its columns, and all vectors x,
+are in the elimination order of the factorization.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-unty
 
 @inner_array_kernel
 def _find(values, low, high, value):  # type: ignore[no-untyped-def]
-    """Return the place of a value in values[low:high], which is ascending."""
+    """Return the position of a value in the ascending values[low:high]."""
     start = low
     while high - low > 1:
         middle = (low + high) // 2
@@ -83,9 +82,7 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
 def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """Assemble H = B' diag(weights) B in the panels and factorize it.
 
-    Return the number of replaced pivots.
-
-    The factorization is left unfinished once ``stop[0]`` is true.
+    Return the number of replaced pivots. The factorization is left unfinished once ``stop[0]`` is true.
     """
     for i in range(panels.size):
         panels[i] = 0.0
@@ -118,9 +115,7 @@ def newton_step(rows, objective, force, fronts, panels, local, x, change):  # ty
 def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
     """Return the bounds b'x / max(1, |B x|) and 1'|p| + 1'|b - B'p|.
 
-    The multipliers are p.
-
-    `combined`, shape (N,), and `activity`, shape (m,), are work arrays.
+    The multipliers are p. `combined`, shape (N,), and `activity`, shape (m,), are work arrays.
     """
     value, violation = 0.0, 1.0
     for column in range(x.size):

@@ -1,7 +1,7 @@
-"""Samplers whose draws steinkit scores.
+"""Samplers for one or more chains, exact and on minibatches.
 
-Each is a function from a target and its options to `Draws`: many chains at once, each of which depends on its own seed
-only, and what they cost. Those that read minibatches need a `steinkit.Posterior`.
+A sampler is a function of a target and options that returns `Draws`: the draws of one or more chains, with their cost.
+Each chain depends only on its seed. Samplers on minibatches require a `steinkit.Posterior`.
 """
 
 import lazy_loader

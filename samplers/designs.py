@@ -1,12 +1,12 @@
 """Design of sequential tests that read the least data for a given error.
 
-A test has the fraction pi_1 of the data read per stage, the error epsilon allowed per stage, and a Wang-Tsiatis
-exponent alpha. The *worst-case* design bounds the error of the test at its worst mean,
+The parameters of a test are the fraction pi_1 of the data read per stage, the error epsilon allowed per stage, and a
+Wang-Tsiatis exponent alpha. The *worst-case* design bounds the error of the test at its worst mean,
 
     minimize data use(0)    subject to error(0) <= target error.
 
 The *average* design treats the moves of a trial run as a sample of future moves, and bounds the mean bias of their
-acceptance probabilities, for which errors partly cancel:
+acceptance probabilities, where errors partly cancel:
 
     minimize mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
 
@@ -85,7 +85,7 @@ class TrialRun(Brief):
     cost : float, default 0.0
         Likelihood evaluations at single data points.
     skipped : int, default 0
-        Number of omitted proposals: outside the support, or with zero likelihood of a data point.
+        Number of omitted proposals, which are outside the support or give zero likelihood to a data point.
     settings : mapping
         Options of the run.
 
@@ -122,14 +122,14 @@ class TrialRun(Brief):
 
     @property
     def log_ratio(self) -> Floats:
-        """Delta of each move, (n,); its acceptance probability is min(1, exp(Delta))."""
+        """Delta of each move, shape (n,); the acceptance probability is min(1, e^Delta)."""
         return self.size / self.temperature * np.asarray(self.mean, dtype=np.float64) + np.asarray(
             self.offset, dtype=np.float64
         )
 
     @property
     def sharpness(self) -> Floats:
-        """k of each move, (n,): standardized mean of its test per unit of Delta - log u."""
+        """k of each move, shape (n,): standardized mean per unit of Delta - log u."""
         return np.asarray(self.temperature * (math.sqrt(self.size - 1.0) / (self.size * np.asarray(self.sd))))
 
 
@@ -173,7 +173,7 @@ def trial_run(
     UsageError
         If an option is out of range.
     InputError
-        If a function of the posterior returns a wrong shape or NaN, no move can be used, or all l_i of a move are
+        If a function of the posterior returns an invalid shape or NaN, no move can be used, or all l_i of a move are
         equal, as for a move that does not change the state.
 
     References
@@ -202,7 +202,7 @@ def trial_run(
     constant = usable & (moves["sd"] == 0.0)
     if constant.any():
         raise InputError(
-            f"all l_i are equal for {int(constant.sum())} of {usable.size} proposals of the trial run, so that a test "
+            f"all l_i are equal for {int(constant.sum())} of {usable.size} proposals of the trial run, and a test "
             "would read all data; use a larger proposal, or one that changes the state"
         )
     return TrialRun(
@@ -334,7 +334,7 @@ class SequentialDesign:
 def worst_case_design(
     target_error: float, *, first_fractions: Sequence[float] | None = None, alphas: Sequence[float] = _ALPHAS
 ) -> SequentialDesign:
-    """Find the cheapest sequential test whose error is bounded at every mean.
+    """Find the cheapest sequential test with a bounded error at every mean.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ def average_design(
     batch_sizes: Sequence[int] | None = None,
     alphas: Sequence[float] = _ALPHAS,
 ) -> SequentialDesign:
-    """Find the cheapest sequential test of bounded mean bias over a trial run.
+    """Find the cheapest sequential test with a bounded mean bias over a trial run.
 
     Parameters
     ----------
@@ -399,9 +399,9 @@ def average_design(
     target_error : float
         Mean of |P_epsilon - P| allowed, in (0, 1/2).
     batch_sizes : sequence of int, optional
-        Candidates for the number of data points per stage, all of which are evaluated. By default, twelve values
-        decreasing from half the data to 100 or a thousandth of the data, until they no longer save data. The mean of
-        fewer than about a hundred data points may not be normal, which the design assumes.
+        Candidates for the number of data points per stage; all candidates are evaluated. By default, twelve values
+        decreasing from half the data to 100 or a thousandth of the data, until they no longer save data. The design
+        assumes normal means, which requires about a hundred data points or more.
     alphas : sequence of float, default (0.5, 0.75, 1.0)
         Candidates for the Wang-Tsiatis exponent, in [1/2, 1].
 
@@ -471,7 +471,7 @@ def _search(
     *,
     stops_early: bool = False,
 ) -> SequentialDesign:
-    """Return the first design that reads the least data."""
+    """Return the design that reads the least data; the first one in case of ties."""
     number(target_error, "target_error", lambda x: 0.0 < x < 0.5, "in (0, 1/2)")
     require_lists(first_fractions=fractions, alphas=alphas)
     if alphas is None or not len(fractions) or not len(alphas):

@@ -8,13 +8,13 @@ Exact, with all data at each step:
     mala                   theta' ~ N(theta + (eps / 2) grad log p(theta), eps I)     min(1, r)
     metropolis_hastings    theta' ~ q(. | theta), any                                 any test
 
-with r = p(theta') q(theta | theta') / (p(theta) q(theta' | theta)). The ratio of q is essential: without it, the
-stationary distribution of MALA is narrower than p.
+with r = p(theta') q(theta | theta') / (p(theta) q(theta' | theta)). Without the ratio of q, the stationary distribution
+of MALA would be narrower than p.
 
 On minibatches, with random-walk proposals theta' = theta + scale xi:
 
-    approximate_mh    sequential t test, on a minibatch that grows until it decides
-    subsampling_mh    empirical Bernstein bound, on a minibatch that grows until it decides
+    approximate_mh    sequential t test, on a minibatch that grows until the test decides
+    subsampling_mh    empirical Bernstein bound, on a minibatch that grows until the test decides
     barker_mh         Barker's test of 1965, with the noise of the minibatch as part of its randomness
 
 `barker` and `barker_mh` are named after Barker's acceptance test of 1965. The Barker proposal of Livingstone and
@@ -41,7 +41,7 @@ from steinkit.target import Target
 
 @sampler()
 def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by random-walk Metropolis, exact, with all data at each step.
+    """Sample by random-walk Metropolis; exact, with all data at each step.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -77,7 +77,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the target returns a wrong shape or NaN, or a state is not finite. The message gives chain,
+        If a function of the target returns an invalid shape or NaN, or a state is not finite. The message gives chain,
         step and state.
 
     References
@@ -97,7 +97,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
 
 @sampler()
 def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by a random walk with Barker's test of 1965, exact, with all data.
+    """Sample by a random walk with Barker's test of 1965; exact, with all data.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -133,7 +133,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the target returns a wrong shape or NaN, or a state is not finite. The message gives chain,
+        If a function of the target returns an invalid shape or NaN, or a state is not finite. The message gives chain,
         step and state.
 
     Notes
@@ -159,7 +159,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
 
 @sampler()
 def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by the Metropolis-adjusted Langevin algorithm, exact, with all data.
+    """Sample by the Metropolis-adjusted Langevin algorithm; exact, with all data.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -196,7 +196,7 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the target returns a wrong shape or NaN, or a state is not finite. The message gives chain,
+        If a function of the target returns an invalid shape or NaN, or a state is not finite. The message gives chain,
         step and state.
 
     References
@@ -244,7 +244,7 @@ def metropolis_hastings(
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -263,7 +263,7 @@ def metropolis_hastings(
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the target returns a wrong shape or NaN, or a state is not finite. The message gives chain,
+        If a function of the target returns an invalid shape or NaN, or a state is not finite. The message gives chain,
         step and state.
 
     References
@@ -318,7 +318,7 @@ def approximate_mh(
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -337,13 +337,13 @@ def approximate_mh(
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the posterior returns a wrong shape or NaN, or a state is not finite. The message gives chain,
-        step and state.
+        If a function of the posterior returns an invalid shape or NaN, or a state is not finite. The message gives
+        chain, step and state.
 
     Notes
     -----
-    epsilon bounds the error of one stage under a normal approximation, and not the error of a whole test or the bias of
-    the draws. A Stein discrepancy measures the latter.
+    epsilon bounds the error of one stage under a normal approximation. It does not bound the error of a whole test or
+    the bias of the draws, which a Stein discrepancy measures.
 
     References
     ----------
@@ -365,7 +365,7 @@ def approximate_mh(
 
 @sampler(
     bound=OwnOption("X|oracle", "Bound on the log likelihood ratio of a data point (concentration test)."),
-    factor=OwnOption("X", "Growth of the batch per stage (concentration test)."),
+    factor=OwnOption("X", "Growth factor of the batch per stage (concentration test)."),
 )
 def subsampling_mh(
     posterior: Posterior,
@@ -378,7 +378,7 @@ def subsampling_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk with the concentration test, of bounded error.
+    """Sample by a random walk with the concentration test; bounded error.
 
     Parameters
     ----------
@@ -405,7 +405,7 @@ def subsampling_mh(
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -424,8 +424,8 @@ def subsampling_mh(
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the posterior returns a wrong shape or NaN, or a state is not finite. The message gives chain,
-        step and state.
+        If a function of the posterior returns an invalid shape or NaN, or a state is not finite. The message gives
+        chain, step and state.
 
     References
     ----------
@@ -444,7 +444,7 @@ def subsampling_mh(
     return run_chains("subsampling_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)
 
 
-@sampler(sigma=OwnOption("X", "Sd of the noise in a minibatch Barker test."))
+@sampler(sigma=OwnOption("X", "Standard deviation of the noise in a minibatch Barker test."))
 def barker_mh(
     posterior: Posterior,
     *,
@@ -454,7 +454,7 @@ def barker_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk with Barker's test on a minibatch, almost unbiased.
+    """Sample by a random walk with Barker's test on minibatches; almost unbiased.
 
     Parameters
     ----------
@@ -476,7 +476,7 @@ def barker_mh(
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -495,14 +495,14 @@ def barker_mh(
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the posterior returns a wrong shape or NaN, or a state is not finite. The message gives chain,
-        step and state.
+        If a function of the posterior returns an invalid shape or NaN, or a state is not finite. The message gives
+        chain, step and state.
 
     Notes
     -----
-    The number of data points read by a test grows with the square of N / T times the length of the move. Choose
-    proposal_scale and temperature such that the log likelihood ratio varies by about one; otherwise each test reads all
-    data. The proposals are those of `rwmh`, and not the Barker proposal of Livingstone and Zanella (2022).
+    The number of data points read by a test grows with the square of N / T times the length of the move. Choose values
+    of proposal_scale and temperature for which the log likelihood ratio varies by about one; otherwise each test reads
+    all data. The proposals are those of `rwmh`, and not the Barker proposal of Livingstone and Zanella (2022).
 
     References
     ----------

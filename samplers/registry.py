@@ -23,7 +23,7 @@ _PYTHON_ONLY = ("progress", "test")
 
 
 class OwnOption(NamedTuple):
-    """Command-line form of an option that only one sampler has.
+    """Command-line form of an option that belongs to a single sampler.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Sampler:
 
     @property
     def needs_end(self) -> bool:
-        """True if a run requires draws or a budget, each of which is optional."""
+        """True if a run requires at least one of the options draws and budget."""
         options = self.options()
         return {"draws", "budget"} <= options.keys() and not options["draws"].required
 

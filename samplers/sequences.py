@@ -1,7 +1,7 @@
 """Independent draws, Sobol points and kernel herding.
 
 Their discrepancies decrease at known rates, about n^-1/2 for independent draws and n^-1 (up to logarithms) for the
-other two. This makes them references for measures of sample quality and for samplers.
+other two. They are therefore references for measures of sample quality and for samplers.
 
 Kernel herding on [0, 1] uses functions with h(0) = 0 and |h|^2 = integral of h'(x)^2. The kernel of this space is
 k(x, y) = min(x, y), the mean embedding of the uniform distribution is mu(x) = x - x^2 / 2, and the points are
@@ -9,9 +9,9 @@ k(x, y) = min(x, y), the mean embedding of the uniform distribution is mu(x) = x
     x_1 = argmax mu(x),      x_t = argmax over x of  t mu(x) - sum over s < t of k(x, x_s).
 
 The objective is piecewise quadratic: if c of the previous points are larger than x, its slope is t (1 - x) - c. Each
-piece has its maximum at 1 - c / t, and the next point is one of these maxima: 1, 1/2, 1/3, 3/4, ... Of equal maxima,
-the smallest point is chosen. The distance of n points from the uniform distribution in this space is the square root of
-the integral of (F_n(x) - x)^2, the L_2 star discrepancy, which is at least 1 / (2 sqrt(3) n).
+piece has its maximum at 1 - c / t, and the next point is one of these maxima: 1, 1/2, 1/3, 3/4, ... Ties select the
+smallest point. The distance of n points from the uniform distribution in this space is the square root of the integral
+of (F_n(x) - x)^2, the L_2 star discrepancy, which is at least 1 / (2 sqrt(3) n).
 
 References
 ----------
@@ -41,7 +41,7 @@ _LARGEST_SOBOL = 1 << 30
 
 @sampler()
 def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int] = 0) -> Draws:
-    """Draw independently from a target with a sampler.
+    """Draw independent samples from a target that can be sampled.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def sobol(
         Points per chain. Powers of two (minus one, if not scrambled) give the best balance.
     scramble : bool, default False
         Scramble the sequence at random (Owen). Each point then has a uniform distribution, and chains are independent.
-        Otherwise the sequence is the classical one without its first point, a corner of the box.
+        Otherwise the sequence is the classical Sobol sequence without its first point, a corner of the box.
     chains : int, default 1
         Number of sequences; more than one requires scrambling.
     seed : int or sequence of int, default 0
@@ -148,7 +148,8 @@ def herding(target: Target, *, draws: int) -> Draws:
     Returns
     -------
     Draws
-        One chain, with a cost of 0. The sequence is deterministic, and its beginnings are shorter sequences.
+        A single chain, with a cost of 0. The sequence is deterministic, and shorter sequences are prefixes of longer
+        ones.
 
     Raises
     ------

@@ -8,8 +8,8 @@ weights eps_t.
 
 In the corrected version, theta' is a proposal. The ratio q_X(theta | theta') / q_X(theta' | theta) uses the same
 minibatch X in both terms. The proposal is a mixture over minibatches; detailed balance for each component implies it
-for the mixture. The test reads data in an order that is independent of X. A test on X itself would accept the errors of
-X.
+for the mixture. The test reads data in an order that is independent of X. A test on X would not correct the error of
+the minibatch.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from steinkit.samplers.registry import OwnOption, sampler
 
 
 @sampler(
-    decay=OwnOption("X", "Exponent with which the steps of sgld decrease; draws are then weighted."),
-    decay_offset=OwnOption("X", "Steps before that decrease sets in."),
+    decay=OwnOption("X", "Exponent of the decrease of the step size of sgld; the draws are then weighted."),
+    decay_offset=OwnOption("X", "Number of steps before the step size decreases."),
     control_variates=OwnOption("", "Use control variates at the mode for the gradients of sgld."),
 )
 def sgld(
@@ -63,11 +63,11 @@ def sgld(
         Exponent gamma, in [0, 1]; 0 gives constant steps. eps_t = step_size (1 + t / decay_offset)^-gamma, that is,
         a (b + t)^-gamma with b = decay_offset and a = step_size b^gamma.
     decay_offset : float, default 1.0
-        Positive number b of steps before the decrease sets in.
+        Number b of steps before the step size decreases; positive.
     control_variates : bool, default False
-        Replace the gradient of each minibatch at the mode by that of all data. The noise of the gradient then decreases
-        with the distance from the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode from the
-        initial state. Suitable for unimodal posteriors.
+        Replace the gradient of each minibatch at the mode by that of all data. The noise of the gradient is then small
+        near the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode from the initial state. This
+        option is suitable for unimodal posteriors.
     temperature : float, default 1.0
         T, which divides the log likelihood.
     chains : int, default 1
@@ -78,7 +78,7 @@ def sgld(
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -97,8 +97,8 @@ def sgld(
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the posterior returns a wrong shape, or a state is not finite or leaves the bounds of the
-        posterior. The message gives chain, step and state. A chain with too large steps diverges.
+        If a function of the posterior returns an invalid shape, or a state is not finite or leaves the bounds of the
+        posterior. The message gives chain, step and state. A chain diverges if its steps are too large.
 
     References
     ----------
@@ -177,7 +177,7 @@ def corrected_sgld(
     epsilon : float, default 0.05
         Error allowed at one stage of the austerity test, in [0, 1].
     test : AcceptanceTest, optional
-        Another acceptance test, in place of the austerity test with ``epsilon``.
+        Acceptance test that replaces the austerity test with ``epsilon``.
     temperature : float, default 1.0
         T, which divides the log likelihood.
     chains : int, default 1
@@ -188,7 +188,7 @@ def corrected_sgld(
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, or the seeds of the chains; see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -207,8 +207,8 @@ def corrected_sgld(
     UsageError
         If an option is out of range, or the budget is too small for one step.
     InputError
-        If a function of the posterior returns a wrong shape or NaN, or a state is not finite. The message gives chain,
-        step and state.
+        If a function of the posterior returns an invalid shape or NaN, or a state is not finite. The message gives
+        chain, step and state.
 
     References
     ----------

@@ -5,9 +5,9 @@ A Metropolis-Hastings step from theta proposes theta' and accepts it with a prob
     Delta = (N / T) mean_i l_i + offset,        l_i = log p(x_i | theta') - log p(x_i | theta),
     offset = log [rho(theta') q(theta | theta')] - log [rho(theta) q(theta' | theta)],
 
-where rho is the prior, q the proposal and T the temperature. At each stage, a test has read b of the N data points and
-knows the mean and the variance of their l_i. It accepts if Delta exceeds a *level*, a function of one uniform random
-number per step. If the data read so far do not determine the decision, the test requests more data.
+where rho is the prior, q the proposal and T the temperature. A test reads the data in stages. Its state is the number b
+of data points read so far, and the mean and variance of their l_i. It accepts if Delta exceeds a *level*, a function of
+one uniform random number per step. If the data read so far do not determine the decision, the test requests more data.
 
 **Exact tests** read all data in a single stage:
 
@@ -26,8 +26,8 @@ import numpy as np
 from steinkit.arguments import batch_within, share
 from steinkit.sample import Floats
 
-# Variance of the l_i, relative to their squared mean, that rounding alone can produce. A smaller variance gives no
-# information about the data not yet read: a first batch of identical rows must not end the test.
+# Largest variance of the l_i, relative to their squared mean, that rounding errors can explain. A smaller variance
+# contains no information about the unread data: a first batch of identical rows must not end the test.
 ROUNDING = 1e-14
 
 
@@ -230,7 +230,9 @@ class AcceptanceTest:
         raise NotImplementedError
 
     def decide(self, stage: Stage) -> Decision:
-        """Decide, or request more data. At ``seen == size`` a test must decide.
+        """Decide, or request more data.
+
+        At ``seen == size`` a test must decide.
 
         Parameters
         ----------

@@ -9,19 +9,19 @@ Delta* is approximately normal about Delta. The batch grows until s^2 < sigma^2.
 
     Delta* + X_nc + X_corr > 0,        X_nc ~ N(0, sigma^2 - s^2),
 
-with a correction X_corr such that N(0, sigma^2) + X_corr is logistic. At b = N, s = 0 and the test is exact.
+with a correction X_corr for which N(0, sigma^2) + X_corr is logistic. At b = N, s = 0 and the test is exact.
 
 **The correction.** The characteristic function of X_corr would be pi t / sinh(pi t) exp(sigma^2 t^2 / 2), which is
-unbounded, so an exact correction does not exist for any sigma > 0. Because the decision depends only on a distribution
-function, we choose the distribution that minimizes the largest error of the sum's distribution function. With atoms
+unbounded, so no exact correction exists for any sigma > 0. The decision depends only on the distribution function of
+the sum, so X_corr is chosen to minimize the largest error of this function. With atoms
 +-y_j, y_j = j h <= V, of mass w_j (half on each side),
 
     minimize   max over x > 0 of |F_w(x) - 1 / (1 + exp(-x))|
     subject to w >= 0,  sum of w_j = 1,  sum of w_j y_j^2 = pi^2 / 3 - sigma^2,
     F_w(x) = 1/2 sum over j of w_j (Phi((x - y_j) / sigma) + Phi((x + y_j) / sigma)),
 
-which is a linear program. The last constraint makes the variances add up to that of the logistic distribution,
-pi^2 / 3, at a negligible increase of the error. By symmetry, the errors for x < 0 are the same. The error is 7e-10 at
+which is a linear program. The last constraint sets the variance of the sum to that of the logistic distribution,
+pi^2 / 3, and hardly increases the error. By symmetry, the errors for x < 0 are the same. The error is 7e-10 at
 sigma = .9, 5e-8 at 1, 1.4e-6 at 1.1 and 1.1e-4 at 1.3. For sigma < .92 it is below the tolerances of linear
 programming; non-negative least squares on the same grid then finds a distribution with an error below 1e-8.
 
@@ -136,7 +136,7 @@ class Correction(Brief):
 
 
 def correction_distribution(sigma: float) -> Correction:
-    """Return the distribution that turns normal noise into logistic noise.
+    """Return the correction that makes normal noise approximately logistic.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def _least_squares(sigma: float) -> Correction:
 
 
 def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
-    """Return atoms y_j >= 0, and points x > 0 on a grid finer by a factor.
+    """Return atoms y_j >= 0, and points x > 0 on a finer grid.
 
     Atoms at distance h, smoothed by the normal, have ripples of exp(-2 pi^2 sigma^2 / h^2): 3e-9 for h = sigma.
     """

@@ -1,4 +1,4 @@
-"""Acceptance tests in compiled code, for one chain or many.
+"""Compiled acceptance tests, for one or more chains.
 
 A built-in test is a `Rule`: its kind, and its options as plain numbers. `decide` calls the function of the test:
 `exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`. Other tests, such as user-defined ones,

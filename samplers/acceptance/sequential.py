@@ -1,4 +1,4 @@
-"""Sequential approximations of the Metropolis test; their error and data use.
+"""Sequential approximations of the Metropolis test, their error and data use.
 
 **The austerity test** is a sequential t test. Metropolis accepts if the mean l of all N differences l_i exceeds
 
@@ -24,8 +24,8 @@ empirical Bernstein-Serfling bound
     c_b = s sqrt(2 rho_b L / b) + (7/3 + 3/sqrt 2) 2 C L / b,        L = log(5 / delta_j),
     rho_b = 1 - (b - 1) / N  if b <= N / 2,  else (1 - b / N) (1 + 1 / b),
 
-where C bounds |l_i| for all N data points, or if b = N. The sample size grows by a factor gamma per stage. Stage
-j = 1, 2, ... may err with probability delta_j = epsilon / (2 j^2), so the error of the whole test is at most epsilon.
+where C bounds |l_i| for all N data points. It also decides if b = N. The sample size grows by a factor gamma per stage.
+The error of stage j = 1, 2, ... is at most delta_j = epsilon / (2 j^2), so that of the whole test is at most epsilon.
 
 **Error and data use.** The austerity test analyzes fractions pi_1 < pi_2 < ... < pi_J = 1 of N data points and stops at
 the first stage with a standardized mean |z_j| > G_j. For large N and a true standardized mean of
@@ -48,8 +48,8 @@ normal density phi,
     data use(mu) = pi_1 + sum_{j < J} (pi_{j+1} - pi_j) A_j,
     A_j          = integral over |z| <= G_j of phi(z - mu sqrt(t_j)) g_j(z) dz,
 
-where A_j is the probability of continuing after stage j. Both are even in mu. The last stage reads all data and does
-not err.
+where A_j is the probability of continuing after stage j. Both are even functions of mu. The last stage reads all data
+and makes no error.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ _NODES_PER_STEP = 8.0
 _FAR = 9.0
 # A walk stops when its probability of continuing is below this value.
 _NEGLIGIBLE = 1e-15
-# Means processed together, which bounds the memory.
+# Number of means processed together, which limits the memory.
 _MEANS_AT_ONCE = 2048
-# Stages of the longest test analyzed. Its analysis takes a minute or two; the time is quadratic in the stages.
+# Largest number of stages. The analysis then takes one to two minutes; the time is quadratic in the number of stages.
 _MOST_STAGES = 10_000
 # Larger means are replaced by this value to avoid overflow: the first stage decides.
 _LARGEST_MEAN = 1e100
@@ -96,8 +96,8 @@ class OperatingCharacteristics(Brief):
     mean : ndarray
         Standardized mean mu, (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
     error : ndarray, like mean
-        Probability that the test decides for the wrong sign of mu. At mu = 0, the probability that it decides for one
-        given sign before it has read all data.
+        Probability of a decision for the incorrect sign of mu. At mu = 0, the probability of a decision for a given
+        sign before all data are read.
     data_use : ndarray, like mean
         Expected fraction of the data read.
     undecided : ndarray, like mean
@@ -145,9 +145,9 @@ def operating_characteristics(
 
     Notes
     -----
-    Dynamic programming over the random walk of the test gives these values to about 1e-13. They apply to a test on data
-    if the means of its batches are approximately normal, which requires more than a few dozen data points per batch and
-    no dominating data points.
+    Dynamic programming over the random walk of the test computes these values to about 1e-13. They are valid for a test
+    on data if the means of its batches are approximately normal, which requires more than a few dozen data points per
+    batch and no dominant data points.
 
     References
     ----------
@@ -393,7 +393,7 @@ Bound = float | str
 def concentration(stage: Stage, epsilon: float, factor: float) -> tuple[bool, bool, int]:
     """Accept if mean > mu_0; decided if |mean - mu_0| > c_b or b = N.
 
-    The module docstring gives the bound c_b. The next stage reads gamma b data points.
+    The bound c_b is defined in the module docstring. The next stage reads gamma b data points.
     """
     N, b = stage.size, stage.seen
     gap = stage.mean - (stage.level - stage.offset) / (N / stage.temperature)
@@ -462,12 +462,12 @@ class ConcentrationTest(SequentialTest):
 
     @property
     def diagnostics(self) -> tuple[str, ...]:
-        """The cost of the scans, if the bound is "oracle"."""
+        """Name of the cost of the scans, if the bound is "oracle"."""
         return ("oracle_cost",) if self.bound == "oracle" else ()
 
     @property
     def constant_bound(self) -> float | None:
-        """C, if it is a number."""
+        """The bound C, if it is a number; otherwise None."""
         return None if isinstance(self.bound, str) else float(self.bound)
 
     def bounds(self, moves: Moves) -> Floats:

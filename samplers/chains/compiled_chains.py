@@ -1,6 +1,6 @@
 """Driver of compiled chains, which run one after another in blocks of steps.
 
-The draws are those of `run.Run` and of `stochastic_langevin` in NumPy.
+The draws are identical to those of `run.Run` and of `stochastic_langevin` in NumPy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from steinkit.samplers.chains.gradients import Langevin, Mode, RandomWalk
 from steinkit.samplers.chains.random_order_kernels import TOGETHER
 from steinkit.samplers.chains.readers import begin_walk
 
-# Steps and noise numbers of a block.
+# Largest numbers of steps and of noise values per block.
 _BLOCK_STEPS, _BLOCK_NUMBERS = 1 << 10, 1 << 14
 
 
@@ -149,7 +149,7 @@ class CompiledChains(ABC):
 
 
 class MetropolisChains(CompiledChains):
-    """Chains of a `Run` whose posterior, proposal and test are compiled.
+    """Chains of a `Run` with a compiled posterior, proposal and test.
 
     Parameters
     ----------

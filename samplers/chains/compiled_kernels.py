@@ -46,7 +46,10 @@ class Drift(IntEnum):
 
 
 class Vectors(NamedTuple):
-    """Row numbers of the vectors of a chain; Numba cannot index by enumerations."""
+    """Row numbers of the vectors of a chain.
+
+    They are plain numbers, because Numba cannot index by enumerations.
+    """
 
     STATE: int = 0
     PROPOSED: int = 1
@@ -71,7 +74,7 @@ PLAN = _record(
     "size drift gradient_batch variates reads_all first_batch scans steps budget step_cost patience",
     "temperature step_size bound",
 )
-#: State of a chain. ``wrong`` is the value reported by an error.
+#: State of a chain. ``wrong`` is the invalid value that an error reports.
 CHAIN = _record("step block_start spent outside scanned", "log_prior log_likelihood wrong")
 
 
@@ -207,8 +210,8 @@ def slice_gradient(terms: Terms, theta: Floats, first: int, count: int, found: F
     call_at(terms.addresses[_GRADIENT], (terms.addresses[_TABLE], theta.ctypes.data, *part))
 
 
-# The following loops return incomplete results if ``stop`` is set. The slices have a fixed size, because the last
-# digits of the sums depend on it.
+# The following loops return incomplete results if ``stop`` is set. The slices have a fixed size, because it determines
+# the last digits of the sums.
 
 
 @array_kernel
@@ -278,7 +281,7 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 @array_kernel
 def advance_metropolis(machine: Machine, block: Block) -> Outcome:
     """Run the steps of a block until ``terms.stop``; return the reason for the end."""
-    # arrays are passed one by one: extracting one from a tuple (reference counts) costs as much as a likelihood term
+    # arrays are passed one by one: extracting an array from a tuple takes as long as evaluating a likelihood term
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
     noise, levels, normals, points, results = block
@@ -372,7 +375,7 @@ def log_ratio_back(plan: Any, terms: Terms, vectors: Floats) -> float:
 
 @array_kernel
 def sum_of(values: Floats, count: int) -> float:
-    """Sum the first values in four independent sums, which run in parallel."""
+    """Sum the first ``count`` values in four independent partial sums."""
     first = second = third = fourth = 0.0
     whole = count - count % 4
     for i in range(0, whole, 4):
@@ -439,7 +442,7 @@ def judge(
 
 @array_kernel
 def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
-    """Copy a row; a loop, because Numba compiles assignments of slices slowly."""
+    """Copy a row by a loop, because Numba compiles slice assignments slowly."""
     for j in range(source.shape[1]):
         target[to, j] = source[at, j]
 

@@ -4,9 +4,9 @@
 
     s_k = the first 53 bits of SeedSequence(s, spawn_key=(k,)),
 
-and its noise of kind j comes from SeedSequence(s_k, spawn_key=(j,)). A chain therefore depends on s_k only, and not on
-the number of chains. A generator returns the same numbers one by one or in blocks, so a chain does not depend on the
-size of blocks either.
+and its noise of kind j comes from SeedSequence(s_k, spawn_key=(j,)). A chain therefore depends only on s_k, and not on
+the number of chains. A generator returns the same numbers one by one and in blocks, so a chain does not depend on the
+size of the blocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Draws(Displayed):
     weights : ndarray, shape (chains, draws), optional
         Weights of the draws, such as decreasing step sizes.
     accepted : ndarray of bool, shape (chains, draws), optional
-        True for draws whose proposal was accepted; None for samplers without rejection.
+        True for accepted proposals; None for samplers without rejection.
     batch_sizes : ndarray of int, shape (chains, draws), optional
         Number of data points read by the decision on each draw.
     names : tuple of str
@@ -141,13 +141,13 @@ class Draws(Displayed):
         return np.asarray(np.divide(sums, counts, out=np.full(self.chains, np.nan), where=counts > 0))
 
 
-# Numbers drawn at once for a chain, and the largest number of steps in such a block.
+# Number of values drawn at once for a chain, and the largest number of steps per block.
 _BLOCK_NUMBERS = 1 << 13
 _BLOCK_STEPS = 256
 
 
 class Kind(IntEnum):
-    """Purpose of a random stream; append new kinds, to preserve existing streams."""
+    """Purpose of a random stream; append new kinds to preserve existing streams."""
 
     PROPOSAL = 0
     UNIFORM = 1
@@ -164,7 +164,7 @@ def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
     seed : int or sequence of int
         Seed of the run, or the seeds of the chains, such as some of `Draws.seeds`.
     chains : int
-        Number of chains; 1 if ``seed`` is a sequence, then replaced by its length.
+        Number of chains. It must be 1 if ``seed`` is a sequence, and is then replaced by the length of the sequence.
 
     Raises
     ------
@@ -263,10 +263,10 @@ class RunOptions:
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
-        Keep every thin-th step after those.
+        Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
         Seed of the run, which determines the seed of each chain (`Draws.seeds`); or the seeds of the chains, to rerun
-        some of them. A chain depends on its own seed only.
+        some of them. A chain depends only on its seed.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or of each; zeros by default.
     progress : bool, default False

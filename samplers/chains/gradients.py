@@ -13,8 +13,8 @@ minibatch X:  g_X(theta) = grad log rho(theta) + (N / (n T)) sum over X of grad 
 at the mode:  g_X(theta) - g_X(m) + g(m), without the gradient of the prior at m, which cancels (Baker et al. 2019,
               equation 5)
 
-A Langevin proposal on minibatches is a mixture over X. A test that satisfies detailed balance for each component, with
-the *same* X in both q terms, satisfies it for the mixture.
+A Langevin proposal on minibatches is a mixture over X. If a test satisfies detailed balance for each component, with
+the *same* X in both q terms, it also does so for the mixture.
 """
 
 from __future__ import annotations
@@ -38,15 +38,12 @@ from steinkit.targets.family import as_positive, as_vector
 
 
 def add_noise(theta: Any, scale: Any, xi: Any) -> Any:
-    """Compute theta + scale xi, for numbers or arrays."""
+    """Compute theta + scale xi."""
     return theta + scale * xi
 
 
 def follow_gradient(theta: Any, eps: Any, gradient: Any) -> Any:
-    """Compute the mean of a Langevin move, theta + (eps / 2) g.
-
-    The arguments are numbers or arrays.
-    """
+    """Compute theta + (eps / 2) g, the mean of a Langevin move."""
     return theta + 0.5 * eps * gradient
 
 
@@ -437,9 +434,9 @@ class FullGradient:
 class BatchGradient:
     """Gradient on a new minibatch per proposal, the same at state and proposal.
 
-    With a mode, the gradient of the minibatch at the mode is replaced by that of all data: control variates. The
-    minibatches come from a separate random order, independent of the data that the test reads. A test on the data of
-    the proposal would accept the errors of those data.
+    With a mode, control variates are used: the gradient of the minibatch at the mode is replaced by that of all data.
+    The minibatches come from a separate random order, independent of the data that the test reads. A test on the same
+    data would not correct the error of the minibatch.
     """
 
     def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode | None = None) -> None:
@@ -482,7 +479,7 @@ class Mode:
     state, gradient : ndarray, shape (d,)
         The mode, and the gradient of the log likelihood of all data there.
     cost : int
-        Gradient evaluations at single data points used to find it.
+        Number of gradient evaluations at single data points during the search for the mode.
     """
 
     state: Floats
@@ -491,9 +488,9 @@ class Mode:
 
     @classmethod
     def of(cls, model: PosteriorModel, start: Floats) -> Mode:
-        """Find a mode by L-BFGS, or raise InputError.
+        """Find a mode by L-BFGS.
 
-        The log density is evaluated together with its gradient; both count once.
+        An evaluation of the log density together with its gradient counts once. Raise InputError if no mode is found.
         """
         from scipy.optimize import Bounds, minimize
 
@@ -503,11 +500,11 @@ class Mode:
         def objective(theta: Floats) -> tuple[float, Floats]:
             return -float(posterior.log_density(theta[None])[0]), -posterior.score(theta[None])[0]
 
-        with one_thread_in_libraries():  # the mode, and the chains, must not depend on the number of threads
+        with one_thread_in_libraries():  # the mode and the chains must not depend on the number of threads
             found = minimize(objective, start, jac=True, bounds=box, method="L-BFGS-B", options={"ftol": 1e-12})
             gradient = model.total_gradient(found.x[None])[0]
         if not np.isfinite(found.x).all() or not np.isfinite(found.fun):
-            raise InputError(f"no mode of {posterior.label!r} was found from {start.tolist()}: {found.message}")
+            raise InputError(f"L-BFGS found no mode of {posterior.label!r} from {start.tolist()}: {found.message}")
         return cls(found.x, gradient, model.size * (found.nfev + 1))
 
 

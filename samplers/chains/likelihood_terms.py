@@ -2,7 +2,7 @@
 
     log p(theta) = log_prior(theta) + log_likelihood(theta) / T + constant
 
-The log likelihood of a posterior is a sum over N data points. The log density of a plain target takes its place, with
+The log likelihood of a posterior is a sum over N data points. For a plain target, the log density replaces it, with
 N = 1. Matrix products never combine chains, because a chain must be bit-for-bit identical for any number of chains.
 """
 
@@ -24,11 +24,11 @@ from steinkit.targets.family import as_finite
 
 Array = NDArray[Any]
 
-# Data of at most this number of floats are copied for each chain and evaluated by the many-chain functions.
+# Data up to this number of floats are copied for each chain and evaluated by the many-chain functions.
 _SMALL_DATA = 1 << 13
 # Floats of such copies held at once, and floats per block of larger data.
 _BLOCK_FLOATS = 1 << 18
-# Batches of at most this number of floats are evaluated for states and proposals in one call.
+# Batches up to this number of floats are evaluated for states and proposals in a single call.
 _SHORT_BATCHES = 1 << 11
 
 

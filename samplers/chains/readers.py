@@ -2,12 +2,12 @@
 
 **Minibatches** are drawn without replacement, in slices of a random order of the data. Each test or step continues
 where the previous one of its chain stopped, and wraps around at the end. It therefore reads each data point at most
-once. When the end has been passed, the next test starts a new order. This avoids a permutation of N numbers per step.
+once. After the end, the next test starts a new order. This avoids a permutation of N numbers per step.
 
-Each chain has its own orders, so the results do not depend on the order of the rows. If chains shared an order,
-neighboring data would always be read together, and the noise of these minibatches would shift the results of all
-chains. For up to 2^15 data points, a chain stores a list of the data and shuffles it as far as it is read. For larger
-data, for which the lists of a hundred chains would take 400 MB, orders are computed: see `random_order_kernels`.
+Each chain has separate orders, so the results do not depend on the order of the rows. If chains shared an order, they
+would always read neighboring data together, and the noise of these minibatches would bias all chains in the same way.
+For up to 2^15 data points, a chain stores a list of the data and shuffles it as far as it is read. For larger data, the
+lists of a hundred chains might take 400 MB, and orders are computed: see `random_order_kernels`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_nu
 Array = NDArray[Any]
 
 LARGEST_SHUFFLED = 1 << 15
-# Tables of a computed order, and the largest number of data points.
+# Number of tables of a computed order, and the largest number of data points.
 _TABLES = 6
 _LARGEST = 1 << 31
 
 
-#: Position of a chain: the key of its orders, the number of the order, the place in it, and the number of data points.
+#: Position of a chain: key of its orders, number of the order, position in the order, and number of data points.
 PLACE = np.dtype([("key", np.uint64), ("number", np.int64), ("place", np.int64), ("size", np.int64)])
 
 
@@ -117,7 +117,7 @@ class DataWalk:
         self._end_readings(self._walk, chains)
 
 
-# Size of the slices that a chain reads, in floats and in rows. It must not depend on the number of chains.
+# Sizes of the slices that a chain reads, in floats and in rows. They must not depend on the number of chains.
 _SLICE_FLOATS = 1 << 16
 _SLICE_ROWS = (1 << 9, 1 << 13)
 # Floats of data that several chains read in one call.
@@ -141,13 +141,13 @@ class Seen:
         self.count = np.zeros(len(chain), dtype=np.int64)
 
     def moments(self, rows: Integers) -> tuple[Integers, Floats, Floats]:
-        """Return the number, mean and variance of the l_i that these tests have read."""
+        """Return the number, mean and variance of the l_i read by these tests."""
         count = self.count[rows]
         return count, self.mean[rows], self.squares[rows] / np.maximum(count - 1, 1)
 
 
 class MinibatchReader:
-    """Reader of a posterior's data for tests, at most once per data point and test."""
+    """Reader of a posterior's data; a test reads each data point at most once."""
 
     def __init__(self, model: PosteriorModel, seeds: Sequence[int]) -> None:
         self._model = model

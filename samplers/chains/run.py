@@ -1,8 +1,8 @@
 """Metropolis-Hastings chains, with any proposal and any acceptance test.
 
-Each round advances every active chain by one step. The chain proposes a state, and its test reads more and more data
-until it is decided. A chain ends at its own number of draws or budget. Stopping all chains together would interrupt the
-long tests and bias the draws.
+Each round advances every active chain by one step. The chain proposes a state, and its test reads data in stages until
+it decides. A chain ends when it reaches its number of draws or budget. Stopping all chains at the same time would
+interrupt long tests and bias the draws.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def run_chains(
     UsageError
         If an option is out of range, the budget is too small for one step, or it ends before the first draw.
     InputError
-        If a function of the target returns a wrong shape or NaN, or a state is not finite.
+        If a function of the target returns an invalid shape or NaN, or a state is not finite.
     """
     _require(proposal, "proposal", "propose", "RandomWalk(0.1)")
     _require(test, "test", "decide", "MetropolisTest()")
@@ -226,7 +226,8 @@ class Run:
 def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest) -> bool:
     """Return True if the posterior, the proposal and the test are compiled.
 
-    Other chains, such as those with a user-defined test or proposal, advance together in NumPy with the same results.
+    Other chains, such as those with a user-defined test or proposal, advance together in NumPy and give the same
+    results.
     """
     if posterior.compiled_terms is None or type(proposal) not in (RandomWalk, Langevin):
         return False

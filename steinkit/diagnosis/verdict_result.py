@@ -454,7 +454,7 @@ class Verdict(Result):
             effective = math.floor(self.effective_draws)
             slowest = f" ({FEW_OF_SLOWEST:.0f} in the slowest mixing direction)" if effective < FEW_OF_SLOWEST else ""
             needed = f"at least {FEW_EFFECTIVE:.0f} are needed{slowest}"
-            return f"{UNDECIDED}: {effective} for {count(self.draws, 'draw')}; {needed}.", unknown, start
+            return f"{UNDECIDED}: {effective} in {count(self.draws, 'draw')}; {needed}.", unknown, start
         if self.is_biased and late:
             without = f"without the first tenth of each chain, no bias is found ({late})"
             return (f"{REJECTED} ({p}), but only the first draws are biased: {without}.",)

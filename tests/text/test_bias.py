@@ -8,7 +8,7 @@ from support.verdicts import estimate, quantity
 from steinkit.diagnosis.bias.repair import Repaired
 from steinkit.diagnosis.bias.result import compared_biases
 
-FAR = quantity("far", reason="the margin is too wide")
+FAR = quantity("far", reason="the margin of error is too wide")
 
 
 def clause(**given):
@@ -58,7 +58,7 @@ def test_the_worst_come_first_then_the_accuracy_of_the_others():
 def test_of_many_three_are_named():
     many = [quantity(f"b{k}", mean_bias=1.0 - 0.1 * k) for k in range(6)]
     said = estimate(*many).sentence
-    assert ("b2: " in said, "b3" in said, "; 3 more biased." in said) == (True, False, True)
+    assert ("b2: " in said, "b3" in said, "; 3 more are biased." in said) == (True, False, True)
     assert "more" not in estimate(*many[:3]).sentence
 
 
@@ -70,10 +70,10 @@ def test_the_accuracy_is_that_of_the_worst_quantity():
 
 def test_what_is_not_known_has_its_reason():
     found = estimate(quantity("near"), quantity("by"), FAR, FAR | {"name": "farther"})
-    assert "All known quantities: mean within 0.02 sd" in found.sentence
-    assert "far and farther is not known: the margin is too wide." in found.sentence
+    assert "All reliable quantities: mean within 0.02 sd" in found.sentence
+    assert "far and farther could not be estimated: the margin of error is too wide." in found.sentence
     none = estimate(FAR, FAR | {"name": "farther"})
-    assert none.sentence == "The biases of means and sds are not known: the margin is too wide."
+    assert none.sentence == "The biases of means and sds could not be estimated: the margin of error is too wide."
     assert none.tables() == ()
 
 
@@ -92,7 +92,7 @@ def test_a_run_that_was_too_short_says_how_far_it_moved_the_means():
 )
 def test_the_method_and_its_features_are_named(method, how):
     number, findings, last = estimate(quantity(mean_bias=0.3), method=method, features="affine").statements()
-    assert "0.3 ± 0.028 standard deviations" in number.text
+    assert "0.3 ± 0.028 posterior standard deviations" in number.text
     assert findings.text == "mu: mean 0.30 ± 0.02 sd too high."
     assert how in last.text
     assert "affine vector fields" in last.text
@@ -101,7 +101,7 @@ def test_the_method_and_its_features_are_named(method, how):
 def test_a_repair_has_the_biases_before_and_after():
     before, after = estimate(quantity("tau", mean_bias=-0.9)), estimate(quantity("tau"))
     done, first, second = Repaired([0] * 1000, "weights", 849.6, before, after, ()).statements()
-    assert done.text == "Repaired: 1000 weighted draws, worth 850."
+    assert done.text == "Repaired: 1000 weighted draws, effective size 850."
     assert first.text == f"Before: {before.sentence}"
     assert second.text == f"After: {after.sentence}"
     assert "a short exact run" in Repaired([0] * 1000, "run", 849.6, before, after, ()).headline()
@@ -148,8 +148,8 @@ def test_samples_compared_have_a_row_per_quantity_and_sample_the_worst_of_any_fi
     ("given", "said"),
     [
         ({"mean_bias": 0.3}, "by 0.30 ± 0.02 sd, more than 0.1."),
-        ({"mean_bias": -0.05}, "by 0.05 ± 0.02."),
-        ({"mean_bias": 0.09}, "by 0.09 ± 0.02."),
+        ({"mean_bias": -0.05}, "by 0.05 ± 0.02 sd."),
+        ({"mean_bias": 0.09}, "by 0.09 ± 0.02 sd."),
     ],
 )
 def test_whether_a_bias_matters_has_its_margin(given, said):
@@ -164,6 +164,6 @@ def test_a_rejection_says_what_corrects_the_draws_or_that_nothing_shows():
     assert "`steinkit repair` corrects them" in estimate(off, right).rejected_sentence
     assert "`steinkit repair` may correct them" in estimate(off, right, worth=150).rejected_sentence
     assert "`steinkit repair` may correct them" in estimate(off, FAR).rejected_sentence
-    assert "`steinkit repair` reweights the modes" in estimate(off, right, method="modes").rejected_sentence
+    assert "`steinkit repair` corrects the mode weights" in estimate(off, right, method="modes").rejected_sentence
     assert "mean within 0.02 sd" in estimate(right, quantity("nu")).rejected_sentence
     assert "repair" not in estimate(FAR).rejected_sentence

@@ -24,10 +24,25 @@ def found(had, right, margin=0.007, p=2e-9):
 @pytest.mark.parametrize(
     ("had", "right", "margin", "said"),
     [
-        ([0.72, 0.28], [0.5, 0.5], 0.007, "mode weights 72.0:28.0, correct 50.0:50.0 ± 0.7 points"),
-        ([0.6, 0.3, 0.1], [0.334, 0.333, 0.333], 0.02, "mode weights 60:30:10, correct 33:33:33 ± 2 points"),
-        ([0.99, 0.01], [0.995, 0.005], 0.0012, "mode weights 99.00:1.00, correct 99.50:0.50 ± 0.12 points"),
-        ([0.5, 0.5], [0.9999, 0.0001], 1e-6, "mode weights 50.00:50.00, correct 99.99:0.01 ± 0.01 points"),
+        ([0.72, 0.28], [0.5, 0.5], 0.007, "mode weights 72.0:28.0 % in the draws, 50.0:50.0 ± 0.7 % in the target"),
+        (
+            [0.6, 0.3, 0.1],
+            [0.334, 0.333, 0.333],
+            0.02,
+            "mode weights 60:30:10 % in the draws, 33:33:33 ± 2 % in the target",
+        ),
+        (
+            [0.99, 0.01],
+            [0.995, 0.005],
+            0.0012,
+            "mode weights 99.00:1.00 % in the draws, 99.50:0.50 ± 0.12 % in the target",
+        ),
+        (
+            [0.5, 0.5],
+            [0.9999, 0.0001],
+            1e-6,
+            "mode weights 50.00:50.00 % in the draws, 99.99:0.01 ± 0.01 % in the target",
+        ),
     ],
 )
 def test_shares_are_percentages_with_their_margin(had, right, margin, said):
@@ -36,8 +51,8 @@ def test_shares_are_percentages_with_their_margin(had, right, margin, said):
 
 def test_the_probability_follows_or_why_there_is_none():
     shares = [0.72, 0.28], [0.5, 0.5]
-    assert found(*shares).sentence.endswith("± 0.7 points (p = 2e-09).")
-    assert "too seldom to test this" in found(*shares, p=None).sentence
+    assert found(*shares).sentence.endswith("± 0.7 % in the target (p = 2e-09).")
+    assert "too rarely for a test" in found(*shares, p=None).sentence
 
 
 def test_places_and_cost_are_reported():

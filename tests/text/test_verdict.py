@@ -60,7 +60,7 @@ def test_draws_are_rejected_from_the_level_on(p, label):
 def test_too_few_effective_draws_reject_nothing(p):
     found = verdict(p, enough_draws=False, effective_draws=99.7, draws=900, matters=0.1, p_matters=p)
     assert (found.is_biased, found.decided_by, found.label) == (False, None, "too few draws")
-    assert "99 of 900 draws" in found.headline()
+    assert "99 in 900 draws" in found.headline()
     assert "by more than" not in text(found)
     assert "30 in the slowest" in replace(found, effective_draws=29.0).sentence
 
@@ -103,7 +103,7 @@ def test_first_draws_that_are_biased():
 def test_whether_it_matters(p, is_large):
     found = verdict(WRONG, [LOCATION], matters=0.25, p_matters=p)
     assert found.is_large is is_large
-    assert ("Some moment" in found.sentence) == is_large
+    assert ("At least one moment" in found.sentence) == is_large
     assert verdict().is_large is None
     known = replace(found, bias=estimate(quantity(mean_bias=0.3)))
     assert known.sentence.endswith("more than 0.25.")
@@ -127,8 +127,8 @@ def test_what_was_not_tested_is_always_reported():
 
 def test_the_tests_are_listed_with_their_p_values():
     four = verdict(tests=FOUR)
-    assert "Tests: moments p = 0.2, bounded moments p = 0.6, slices p = 0.5; together p = 0.5." in text(four)
-    assert "kernel p = 0.13; together, times 6 looks, p = 1." in text(decided("ksd", 0.13, looks=6))
+    assert "Tests: moments p = 0.2, bounded moments p = 0.6, slices p = 0.5; combined p = 0.5." in text(four)
+    assert "kernel p = 0.13; combined, for 6 looks, p = 1." in text(decided("ksd", 0.13, looks=6))
     assert "p < 1e-300" in text(verdict(0.0))
 
 

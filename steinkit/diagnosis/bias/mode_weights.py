@@ -251,7 +251,7 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
     """
     require_target(target)
     if not target.has_log_density:
-        raise UsageError(f"mode weights require a target with a log density; pass log_density= to {target.label}")
+        raise UsageError(f"mode weights require a target with a log density; got {target.label}")
     found = weights_of_modes(ScoredSample.of(draws, target), rng)
     if found is None:
         raise InputError("the draws do not split into modes that a valley of the density separates")

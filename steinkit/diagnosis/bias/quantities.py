@@ -112,7 +112,8 @@ class Quantities:
         try:
             found = regression_estimates(self.operand, ((values - centre) / scale)[:, self.dim :])
         except np.linalg.LinAlgError:
-            raise InputError("half of the draws are nearly constant, so biases cannot be estimated") from None
+            reason = "half of the draws are nearly constant, so biases cannot be estimated; run a longer chain"
+            raise InputError(reason) from None
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def entropy_weights(self) -> Floats | None:
@@ -177,8 +178,8 @@ def _require_sign(draws: Draws, bounds: Floats | None, centre: Floats, scale: Fl
     noise = size * float(np.sqrt(time) * np.linalg.norm(draws.shares * values))
     if size > _LARGEST or along + 1.0 > _CLEAR * noise:
         raise InputError(
-            "the scores point away from the mean of the draws: the score must be the gradient of the log density, and "
-            "not of its negative"
+            "the scores point away from the mean of the draws, like scores of the opposite sign: use the gradient of "
+            "the log density, and not of its negative"
         )
 
 

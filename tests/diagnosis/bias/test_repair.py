@@ -106,10 +106,10 @@ def test_weights_keep_the_order_of_draws_in_chains():
     ("given", "error", "message"),
     [
         ({"method": "weight"}, UsageError, "method 'weight'"),
-        ({"draws": sk.Sample(drawn(6), np.linspace(1.0, 2.0, 1000))}, UsageError, "carry weights already"),
-        ({"draws": 0.3 * drawn(6) - 3.0}, InputError, "give a target with a log density"),
-        ({"draws": 0.3 * drawn(6) - 3.0, "method": "weights"}, InputError, "of 1000 draws, which is too few"),
-        ({"method": "run"}, InputError, "give a target with a log density"),
+        ({"draws": sk.Sample(drawn(6), np.linspace(1.0, 2.0, 1000))}, UsageError, "without weights"),
+        ({"draws": 0.3 * drawn(6) - 3.0}, InputError, "a target with a log density"),
+        ({"draws": 0.3 * drawn(6) - 3.0, "method": "weights"}, InputError, "for 1000 draws"),
+        ({"method": "run"}, InputError, "a target with a log density"),
     ],
     ids=["method", "weighted", "too biased", "too biased for weights", "no density"],
 )
@@ -121,9 +121,9 @@ def test_draws_that_cannot_be_corrected_are_rejected(given, error, message):
 @pytest.mark.parametrize("method", ["weights", "run"])
 def test_multimodal_draws_need_mode_weights(method):
     points, target = two_modes(0.2, 7)
-    with pytest.raises(InputError, match="groups along x1"):
+    with pytest.raises(InputError, match="multimodal along x1"):
         sk.repair(points, target, method=method)
-    with pytest.raises(InputError, match="groups along x1"):
+    with pytest.raises(InputError, match="multimodal along x1"):
         sk.repair(points, sk.Target(target.score, dim=2))
 
 
@@ -165,7 +165,7 @@ def test_functions_of_the_target_are_combined_over_modes():
 
 
 def test_unknown_mode_weights_have_a_reason():
-    with pytest.raises(InputError, match=r"cannot be repaired: .*; and one of 2 modes has \d+ draws"):
+    with pytest.raises(InputError, match=r"cannot be repaired: .*; one of 2 modes has \d+ draws"):
         sk.repair(*two_modes(0.02, 10))
 
 
@@ -175,7 +175,7 @@ def test_result_is_json():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["before"] == found.bias.to_dict()
     assert document["after"] == found.after.to_dict()
-    assert f"worth {found.worth:.0f}" in found.summary()
+    assert f"effective size {found.worth:.0f}" in found.summary()
 
 
 @pytest.mark.parametrize("shift", [0.1, -1.5])

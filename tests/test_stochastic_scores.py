@@ -71,7 +71,7 @@ def test_verdict_computes_them(posterior, draws):
     assert 0.0 < found.to_dict()["score_noise"] < 0.1
     assert scored.score_noise is None
     assert any("batches of 50 data" in each for each in found.warnings)
-    assert "weights of separate modes" in found.to_dict()["not_tested"]
+    assert "mode weights" in found.to_dict()["not_tested"]
 
 
 def test_verdict_keeps_the_time_limit_and_the_functions_of_the_posterior():

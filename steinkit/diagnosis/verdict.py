@@ -131,7 +131,7 @@ def verdict(
     Notes
     -----
     The verdict cannot detect dependence beyond pairs of coordinates, or modes and regions that no draw visited.
-    Without a log density, it cannot detect wrong weights of separate modes.
+    Without a log density, it cannot detect biased mode weights.
 
     Examples
     --------

@@ -361,7 +361,7 @@ def two_modes(shares, n=1000, seed=31):
     return points, sk.targets.GaussianMixture([[0.0, 0.0], [10.0, 0.0]], sd=1.0)
 
 
-UNTESTED_MODES = "weights of separate modes"
+UNTESTED_MODES = "mode weights"
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")

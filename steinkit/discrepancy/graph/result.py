@@ -25,7 +25,7 @@ from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.measurement import Reference, Term, terms_of
 from steinkit.result import Statement, claimed
 from steinkit.sample import Floats
-from steinkit.text import alternatives, count, rounded_outwards, sentence
+from steinkit.text import count, rounded_outwards, sentence
 
 DIRECTIONS = {
     "high": "the draws are too high: moving them down would lower the discrepancy",
@@ -176,7 +176,7 @@ class GraphSteinDiscrepancy(Measured):
             f"the discrepancy is saturated: it reaches {self.saturation:.0%} of its ceiling, and exact draws "
             f"({count(n, 'point')} in {count(dim, 'dimension')}) reach about {expected_saturation(near, dim):.0%}. "
             "Samples that are too narrow may then have a smaller discrepancy than exact draws, and samples are not "
-            f"ranked; use {alternatives(remedies)}"
+            f"ranked; use {' or '.join(remedies)}"
         )
 
     @property

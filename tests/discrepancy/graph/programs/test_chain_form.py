@@ -165,7 +165,7 @@ def test_noisy_multipliers_give_valid_upper_bounds(seed, size):
 def exact_costate_cost(program, form, p):
     """Return the exact cost of the dual point of p, by the recursion of `chain_form`.
 
-    The weights of the objective are those of the program, of which the form's doubles are the high parts. Only for
+    The weights of the objective are those of the program; the form's doubles are their high parts. Only for
     chains that start free or from one bound, where T vanishes behind the last node.
     """
     data, p = form.chain, [Fraction(v) for v in p]

@@ -26,7 +26,7 @@ def test_fallback_is_noted(monkeypatch):
     result = sk.graph_stein_discrepancy(points, scores=-points, solver="highs")
     assert result.gap <= 1e-6
     assert result.value == pytest.approx(right.value, rel=1e-6)
-    assert any("x1: highs needed a fallback" in note for note in result.warnings)
+    assert any("x1: highs required a fallback" in note for note in result.warnings)
 
 
 LIES = {

@@ -91,7 +91,7 @@ def test_scale_is_the_median_distance():
 def test_median_distance_of_a_part_of_the_points_is_reported():
     points = np.random.default_rng(0).standard_normal((2100, 2))
     result = scored(points, kernel="gaussian")
-    assert any("median distance of 2000" in note for note in result.warnings)
+    assert any("median distance between 2000" in note for note in result.warnings)
     assert scored(points[:200], kernel="gaussian").warnings == ()
 
 

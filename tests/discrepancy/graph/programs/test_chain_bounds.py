@@ -96,8 +96,8 @@ def assert_enough_is_set_aside(form, y):
     """Assert that the exact shift changes rows and objective by at most the returned allowances."""
     data, n = form.chain, form.n_points
     values, slopes = np.empty(n), np.empty(n)
-    mended, found, slack, loss = form._shifted_to_bound(y, trace(data, y, values, slopes), values, slopes)
-    variables = function_of(form, fractions(mended))
+    repaired, found, slack, loss = form._shifted_to_bound(y, trace(data, y, values, slopes), values, slopes)
+    variables = function_of(form, fractions(repaired))
     sign, last = int(form.sign[-1]), form.order[-1]
     gamma, slope = sign * variables[last], variables[n + last]
     far, scale = Fraction(data.far), max(1, Fraction(float(found.worst)))

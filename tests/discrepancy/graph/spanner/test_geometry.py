@@ -40,7 +40,7 @@ class TestGraph:
             ([0, 1], [1.0], "shape"),
             ([[0, 1]], [1.0, 2.0], "lengths of edges"),
             ([[0, 1]], [np.nan], "finite"),
-            ([[0, 1]], [-1.0], "not negative"),
+            ([[0, 1]], [-1.0], "non-negative"),
         ],
     )
     def test_invalid_graphs_raise(self, edges: list[list[int]], lengths: list[float], message: str) -> None:
@@ -66,7 +66,7 @@ class TestSortedGraph:
         assert graph.edges.shape == (0, 2)
 
     def test_two_dimensions_raise(self) -> None:
-        with pytest.raises(InputError, match="got 2"):
+        with pytest.raises(InputError, match="got dimension 2"):
             sorted_graph(np.zeros((3, 2)))
 
 

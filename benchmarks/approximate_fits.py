@@ -203,7 +203,7 @@ def print_goals(rows: list[dict[str, Any]]) -> None:
         (f"sds of no target below {LEAST:g}", least_sds[0] >= LEAST, f"{least_sds[1]} {least_sds[0]:.3f}"),
         (f"reliable in {RELIABLE:g} of the rejected fits", every["reliable"] >= RELIABLE, f"{every['reliable']:.2f}"),
         (
-            f"wrong by more than {LARGE:g} sd beyond the margin in at most 1 of 200",
+            f"errors of more than {LARGE:g} sd beyond the margin in at most 1 of 200",
             every["large"] <= LARGE_SHARE * quantities,
             f"{every['large']} of {quantities}",
         ),
@@ -218,10 +218,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one seed, two targets and three approximations")
     parser.add_argument("--seeds", type=int, default=5, help="fits per target and approximation")
     parser.add_argument("--final", action="store_true", help=f"seeds from {FINAL}, for the last run")
-    parser.add_argument("--only", default="", help="targets whose name contains this")
+    parser.add_argument("--only", default="", help="targets with this in their name")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help=", ".join(KINDS))
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--truths", action="store_true", help=f"write {TRUTH}.json, and end")
+    parser.add_argument("--truths", action="store_true", help=f"write {TRUTH}.json and exit")
     parser.add_argument("--name", default="approximate_fits", help="of the record")
     add_option(parser)
     arguments = parser.parse_args()

@@ -126,8 +126,8 @@ def print_cells(title: str, cells: Iterable[Cell]) -> list[Cell]:
     for cell in sorted(poor, key=lambda cell: cell.share):
         excess = cell.repaired / np.maximum(cell.margins, 1e-3)
         k = int(excess.argmax())
-        said = f"{cell.names[k]}: error {cell.repaired[k]:.3f}, margin {cell.margins[k]:.3f}, raw {cell.raw[k]:.3f}"
-        print(f"  {cell.problem}, {cell.kind}, by {cell.method}: {cell.share:.2f} of {len(cell.covered)}; {said}")
+        text = f"{cell.names[k]}: error {cell.repaired[k]:.3f}, margin {cell.margins[k]:.3f}, raw {cell.raw[k]:.3f}"
+        print(f"  {cell.problem}, {cell.kind}, by {cell.method}: {cell.share:.2f} of {len(cell.covered)}; {text}")
     for cell in every:
         if cell.reason and cell.kind in {"right", "good"}:
             print(f"  {cell.problem}, {cell.kind}, not reliable: {cell.reason}")
@@ -164,15 +164,15 @@ def real_posteriors(folder: Path, quick: bool) -> None:
                 continue
         truth = np.quantile(reference, PROBABILITIES, axis=0)
         raw = np.quantile(problem.points, PROBABILITIES, axis=0)
-        mended = weighted_quantiles(problem.points, sample.probabilities)
+        weighted = weighted_quantiles(problem.points, sample.probabilities)
         for k in range(problem.points.shape[1]):
-            pair = [float(np.abs(found - truth)[:, k].mean() / problem.truth.sd[k]) for found in (raw, mended)]
+            pair = [float(np.abs(found - truth)[:, k].mean() / problem.truth.sd[k]) for found in (raw, weighted)]
             errors.setdefault(problem.kind, []).append((pair[0], pair[1]))
-    print("\nQuantiles .05, .5, .95: error in sd, against 2000 reference draws, whose own is about .03\n")
+    print("\nQuantiles .05, .5, .95: error in sd, relative to 2000 reference draws, which have an error of about .03\n")
     print(f"{'':34}{'coordinates':>12}{'raw':>10}{'weighted':>10}")
     for kind, found in errors.items():
-        raw_error, mended_error = (median(each) for each in zip(*found, strict=True))
-        print(f"{kind:34}{len(found):12}{raw_error:10.3f}{mended_error:10.3f}")
+        raw_error, weighted_error = (median(each) for each in zip(*found, strict=True))
+        print(f"{kind:34}{len(found):12}{raw_error:10.3f}{weighted_error:10.3f}")
 
 
 def weighted_quantiles(points: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -262,7 +262,7 @@ def grid_truth(target: sk.Target, width: float = 4.0, size: int = 801) -> Truth:
 
 def print_modes(cells: list[Cell]) -> None:
     """Return the fractions of cells that are rejected, and that have all reliable quantities covered."""
-    print(f"\nRefused, or covered\n\n{'':44}{'cells':>8}{'refused':>9}{'covered':>9}{'wrong':>8}")
+    print(f"\nRejected, or covered\n\n{'':44}{'cells':>8}{'rejected':>9}{'covered':>9}{'wrong':>8}")
     rows: dict[str, list[Cell]] = {}
     for cell in cells:
         rows.setdefault(cell.kind, []).append(cell)
@@ -283,7 +283,7 @@ def choices(quick: bool, seed: int) -> None:
         "logistic, d = 50": (skewed_logistic(50, 1000, seed=seed), 100),
     }
     measures = ("bias", "sliced", "graph", "moments", "ess")
-    print(f"\nTrue error of the chosen setting over the least, medians; graph up to d = 6\n\n{'':28}", end="")
+    print(f"\nTrue error of the chosen setting relative to the least, medians; graph up to d = 6\n\n{'':28}", end="")
     print("".join(f"{name:>12}" for name in measures) + f"{'ranked':>12}{'least error':>13}")
     for number, (name, (target, batch)) in enumerate(problems.items()):
         if quick and number:
@@ -352,7 +352,7 @@ def measured(points: np.ndarray, target: sk.Target, graph: bool) -> tuple[dict[s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a sample or two of each kind")
+    parser.add_argument("--quick", action="store_true", help="one or two samples per kind")
     parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="samples of real posteriors")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--seed", type=int, default=0, help="of models, samples and chains")
@@ -363,7 +363,7 @@ def main() -> None:
     if "logistic" in arguments.only:
         print_cells("Skewed logistic regressions", logistic_regressions(quick, seed))
     if "fresh" in arguments.only:
-        print_cells("Models written for this", fresh_models(quick, seed))
+        print_cells("Other models", fresh_models(quick, seed))
     if "sgld" in arguments.only:
         print_cells("SGLD on the nodal posterior", sgld_on_nodal(quick, seed))
     if "modes" in arguments.only:

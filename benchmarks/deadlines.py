@@ -254,8 +254,8 @@ def compiled(cases: list[Case]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a few short cases only")
-    parser.add_argument("--only", default="", help="cases whose name holds this")
-    parser.add_argument("--cases", type=int, help="that many of them, chosen at random")
+    parser.add_argument("--only", default="", help="cases with TEXT in their name")
+    parser.add_argument("--cases", type=int, help="number of cases, chosen at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--most", type=float, default=0.1, help="gigabytes of draws in the largest cases")
     arguments = parser.parse_args()

@@ -398,9 +398,9 @@ class Claim:
         return abs(self.claimed - self.true) - math.hypot(self.margin, NOISES * self.noise)
 
     def __str__(self) -> str:
-        said = f"{self.claimed:+.3f} ± {self.margin:.3f}" if math.isfinite(self.margin) else "not known"
+        estimate = f"{self.claimed:+.3f} ± {self.margin:.3f}" if math.isfinite(self.margin) else "not known"
         mark = "" if not self.reliable else "reliable, covered" if self.miss <= 0.0 else "reliable, FALSE"
-        return f"    {self.of:5}{self.quantity:24}{said:18}{self.true:+8.3f}  {mark}"
+        return f"    {self.of:5}{self.quantity:24}{estimate:18}{self.true:+8.3f}  {mark}"
 
 
 def claims(bias: Any, truth: Sequence[dict[str, Any]]) -> list[Claim]:
@@ -486,9 +486,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=FITS, default=tuple(FITS), help="packages")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where fits and long runs are kept, and taken from")
-    parser.add_argument("--reference", action="store_true", help="make the reference of the long runs, and no fits")
-    parser.add_argument("--quantities", action="store_true", help="list what is said of every quantity")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="folder that stores fits and long runs")
+    parser.add_argument("--reference", action="store_true", help="compute the reference by long runs, without fits")
+    parser.add_argument("--quantities", action="store_true", help="list the estimate of every quantity")
     parser.add_argument("--quick", action="store_true", help="small fits of one model")
     parser.add_argument("--seed", type=int, default=0)
     add_option(parser)
@@ -529,9 +529,7 @@ def main() -> None:
                 rows.append({"model": name, "package": package, "fit": fit, **found})
     sure = [each for found in rows for each in found["claims"] if each.reliable]
     covered, wrong = sum(each.miss <= 0.0 for each in sure), sum(each.miss > 0.1 for each in sure)
-    print(
-        f"together: {covered} of {len(sure)} reliable claims covered, {wrong} wrong by more than .1 beyond the margin"
-    )
+    print(f"together: {covered} of {len(sure)} reliable estimates covered, {wrong} missed by more than .1")
 
 
 if __name__ == "__main__":

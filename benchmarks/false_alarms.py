@@ -106,8 +106,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="four samples of five small families")
     parser.add_argument("--repeats", type=int, default=100, help="samples of each family")
-    parser.add_argument("--only", default="", help="families whose name contains this")
-    parser.add_argument("--target", action="store_true", help="judge by score and log density, not by scores alone")
+    parser.add_argument("--only", default="", help="families with this in their name")
+    parser.add_argument("--target", action="store_true", help="use score and log density, not only scores")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     bases = [base for base in dict.fromkeys(map(base_of, families())) if arguments.only in base]

@@ -72,7 +72,7 @@ def samples(name: str, entry: Entry, repeats: int, right: bool) -> Iterator[Row]
         found = judged(fault)
         seconds = time.perf_counter() - began
         p_values = {f"p {part}": p for part, p in parts(found).items()}
-        row = {"fault": name, "repeat": k, **p_values, "enough": bool(found.enough_draws), "accused": found.is_biased}
+        row = {"fault": name, "repeat": k, **p_values, "enough": bool(found.enough_draws), "rejected": found.is_biased}
         yield {**row, "seconds": round(seconds, 3), **findings_of(found, fault)}
 
 
@@ -88,16 +88,16 @@ def line(rows: list[Row], tests: list[str]) -> list[str]:
     for test in tests:
         p_values = [row[test] for row in rows if test in row]
         cells.append(" / ".join(share([p <= level for p in p_values]) for level in LEVELS) if p_values else "-")
-    accused = [row for row in rows if row["accused"]]
-    findings = [share([row[key] for row in accused]) for key in ("empty", "right", "kind_right")]
-    return [*cells, share([row["enough"] for row in rows]), str(len(accused)), *findings]
+    rejected = [row for row in rows if row["rejected"]]
+    findings = [share([row[key] for row in rejected]) for key in ("empty", "right", "kind_right")]
+    return [*cells, share([row["enough"] for row in rows]), str(len(rejected)), *findings]
 
 
 def printed(rows: list[Row], catalogue: dict[str, Entry]) -> None:
     """Print one row per defect, the mean, and descriptions of the defects."""
     tests = list(dict.fromkeys(key for row in rows for key in row if key.startswith("p ")))
     names = list(dict.fromkeys(row["fault"] for row in rows))
-    header = [*(test.removeprefix("p ") for test in tests), "judged", "accused", "empty", "right", "and kind"]
+    header = [*(test.removeprefix("p ") for test in tests), "judged", "rejected", "empty", "right", "and kind"]
     lines = {name: line([row for row in rows if row["fault"] == name], tests) for name in names}
     lines["together"] = line(rows, tests)
     widths = [max(map(len, column)) for column in zip(header, *lines.values(), strict=True)]
@@ -120,26 +120,28 @@ def write(path: Path, rows: list[Row]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fresh", action="store_true", help="faults on which nothing was chosen")
-    parser.add_argument("--right", action="store_true", help="judge independent draws of the targets instead")
-    parser.add_argument("--repeats", type=int, default=20, help="samples of each fault")
-    parser.add_argument("--quick", action="store_true", help="two samples of each")
-    parser.add_argument("--only", default="", metavar="NAME", help="faults with this in their name")
-    parser.add_argument("--list", action="store_true", help="name the faults, and judge nothing")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a line a sample")
+    parser.add_argument("--fresh", action="store_true", help="defects that were not used during development")
+    parser.add_argument("--right", action="store_true", help="evaluate independent draws of the targets instead")
+    parser.add_argument("--repeats", type=int, default=20, help="samples per defect")
+    parser.add_argument("--quick", action="store_true", help="two samples per defect")
+    parser.add_argument("--only", default="", metavar="NAME", help="defects with NAME in their name")
+    parser.add_argument("--list", action="store_true", help="list the defects and exit")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row per sample")
     arguments = parser.parse_args()
     catalogue = {name: entry for name, entry in (FRESH if arguments.fresh else KNOWN).items() if arguments.only in name}
     if arguments.list or not catalogue:
-        print("\n".join(f"{name:<28}{entry.description}" for name, entry in catalogue.items()) or "no such fault")
+        print("\n".join(f"{name:<28}{entry.description}" for name, entry in catalogue.items()) or "no such defect")
         return
     began, rows = time.perf_counter(), []
     repeats = 2 if arguments.quick else arguments.repeats
     for name, entry in catalogue.items():
         rows += samples(name, entry, repeats, arguments.right)
-    which = "Right draws of the targets of" if arguments.right else "Fresh" if arguments.fresh else "Known"
-    print(f"{which} faults, {repeats} samples each: share with p <= .05 / p <= .01\n")
+    which = "Exact draws for the targets of" if arguments.right else "New" if arguments.fresh else "Known"
+    print(f"{which} defects, {repeats} samples each: fraction with p <= .05 / p <= .01\n")
     printed(rows, catalogue)
-    print(f"\n({time.perf_counter() - began:.0f} s, of which {sum(row['seconds'] for row in rows):.0f} s in verdicts)")
+    print(
+        f"\n({time.perf_counter() - began:.0f} s, including {sum(row['seconds'] for row in rows):.0f} s for verdicts)"
+    )
     if arguments.csv:
         write(arguments.csv, rows)
 

@@ -118,7 +118,9 @@ class Worker:
                 self.end()
                 self.complaints.seek(0)
                 said = self.complaints.read().decode(errors="replace")
-                raise RuntimeError(f"the process that reads files could not be started; it said:\n{said[-5000:]}")
+                raise RuntimeError(
+                    f"the process that reads files could not be started; its output was:\n{said[-5000:]}"
+                )
         return self.process
 
     def end(self) -> None:
@@ -172,10 +174,10 @@ def main() -> int:
     """Print the table; return 1 if a file failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="of the mutations")
-    parser.add_argument("--files", type=int, help="files of each reader")
+    parser.add_argument("--files", type=int, help="files per reader")
     parser.add_argument("--reader", action="append", choices=corpora.NAMES, help="repeatable; all of them by default")
-    parser.add_argument("--quick", action="store_true", help="a dozen files a reader")
-    parser.add_argument("--save", type=Path, metavar="FOLDER", help="keep the files that failed")
+    parser.add_argument("--quick", action="store_true", help="a dozen files per reader")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="store the files that failed")
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.worker is not None:

@@ -52,7 +52,7 @@ def walk(n: int, dim: int, size: float) -> Instance:
 
 
 def mixed_scales(n: int, dim: int, size: float) -> Instance:
-    """Return draws of which half are well separated, and half within 1 to 1e-3 times a size of five of them."""
+    """Return draws: half are well separated, and half lie within 1 to 1e-3 times a size of five of them."""
     rng = np.random.default_rng(0)
     spaced = rng.standard_normal((n // 2, dim))
     scale = size * 10.0 ** (-3.0 * rng.random((n // 2, 1)))

@@ -104,9 +104,9 @@ def undisturbed(folder: Path, name: str) -> float:
         process = started(folder / str(attempt), name)
         _, errors = process.communicate(timeout=LONG)
         if process.returncode != 0:
-            raise SystemExit(f"{name} fails without being disturbed:\n{errors}")
+            raise SystemExit(f"{name} fails without an interrupt:\n{errors}")
         if half_written(folder / str(attempt)):
-            raise SystemExit(f"{name} leaves what is called half-written")
+            raise SystemExit(f"{name} leaves files that the check calls half-written")
     return time.monotonic() - began
 
 
@@ -160,9 +160,9 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
             if said in errors:
                 return f"said {errors!r}"
         if took > SOON and worked > min(SOON, 0.5 * took):
-            return f"took {took:.1f} s, {worked:.1f} of a processor"
+            return f"took {took:.1f} s, {worked:.1f} CPU s"
         return half_written(folder / str(attempt))
-    raise SystemExit(f"{name} was never met running")
+    raise SystemExit(f"{name} always ended before the interrupt")
 
 
 def processor_seconds(process: int) -> float:
@@ -205,5 +205,5 @@ IS_WHOLE: dict[str, Callable[[bytes], bool]] = {
 
 if __name__ == "__main__":
     if os.name != "posix":
-        raise SystemExit("INT is sent as POSIX systems do")
+        raise SystemExit("INT can be sent only on POSIX systems")
     main()

@@ -137,7 +137,7 @@ def kills_table(folder: Path, kills: int, seed: int) -> int:
         undisturbed = Sweep(folder / f"undisturbed-{k}", "--jobs", str(jobs))
         began = time.monotonic()
         if undisturbed.start().wait(LONG) != 0:
-            raise SystemExit("the sweep fails without being disturbed")
+            raise SystemExit("the sweep fails without a kill")
         seconds[jobs], found = time.monotonic() - began, timeless(undisturbed.cells)
         if wanted and found != wanted:
             raise SystemExit("cells depend on the number of jobs")
@@ -150,7 +150,7 @@ def kills_table(folder: Path, kills: int, seed: int) -> int:
         sweeps = (Sweep(folder / f"kill-{k}-{attempt}", "--jobs", str(jobs)) for attempt in itertools.count())
         ended.append(killed_once(sweeps, case, name, victim, seconds[jobs], wanted, rng))
         print(f"kill {k + 1} of {kills}: {ended[-1]}", file=sys.stderr)
-    print(f"Kills of sweeps of {len(wanted)} cells, at random moments of some {seconds[1]:.1f} s")
+    print(f"Kills of sweeps of {len(wanted)} cells, at random moments of about {seconds[1]:.1f} s")
     columns = ("kills", "lost", "different", "orphans", "failed")
     print(f"{'signal to':26}" + "".join(f"{each:>11}" for each in columns))
     for case in dict.fromkeys(each.case for each in ended):
@@ -293,7 +293,7 @@ def room_table(folder: Path) -> int:
 def finished(folder: Path) -> Sweep:
     sweep = Sweep(folder)
     if sweep.start().wait(LONG) != 0:
-        raise SystemExit("the sweep fails without being disturbed")
+        raise SystemExit("the sweep fails without a kill")
     return sweep
 
 
@@ -319,7 +319,7 @@ def damage_table(folder: Path) -> int:
 
 
 def raced(file: Path) -> sk.SweepResult:
-    """Run a race, which also stores cells of its early rungs."""
+    """Run a sweep with successive elimination, which also stores cells of its early rungs."""
     grid = {"proposal_scale": [0.05, 1.0, 3.0]}
     given = {"seeds": 8, "measures": ("ksd", "ess"), "racing": True, "file": file}
     return sk.sweep(sk.targets.Normal([0.0]), "rwmh", grid=grid, options={"draws": 40}, **given)

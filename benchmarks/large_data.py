@@ -6,8 +6,7 @@ The model is a logistic regression, d = 20, in memory-mapped files. The parts:
   files;
 - *alarms*: rejection rates at .05 and .01 for 100 exact samples of 1000 draws;
 - *choice*: four step sizes of SGLD with control variates, ten seeds, 200 draws each, thinned by 100 because scores on
-all
-  data are slow: the step size with the smallest bias, according to ten data points per draw and to all data;
+  all data are slow: the step size with the smallest bias, according to ten data points per draw and to all data;
 - *refused*: a posterior with two modes, and one with 60 data points.
 
 Exact draws are from the normal distribution at the mode, which is the posterior for this number of data points.
@@ -111,7 +110,7 @@ def print_alarms(problem: Problem, quick: bool) -> None:
     samples = 5 if quick else 100
     found = [sk.verdict(problem.right(1000 + k), problem.posterior, score_batch=BATCH, rng=k).p for k in range(samples)]
     shares = ", ".join(f"{np.mean(np.array(found) <= level):.2f} at {level:g}" for level in (0.05, 0.01))
-    print(f"\nfalse alarms of {samples} right samples: {shares}", flush=True)
+    print(f"\nfalse rejections of {samples} exact samples: {shares}", flush=True)
 
 
 def print_choice(problem: Problem, quick: bool) -> None:
@@ -123,7 +122,10 @@ def print_choice(problem: Problem, quick: bool) -> None:
         ).points
         for step in steps
     ]
-    print(f"\n{'seed':>4}  step chosen, by all data; biases by ten data, and by all, at steps {steps}", flush=True)
+    print(
+        f"\n{'seed':>4}  step chosen, and by all data; biases from ten data points and from all, at steps {steps}",
+        flush=True,
+    )
     same = 0
     for seed in range(seeds):
         biases: tuple[list[float], list[float]] = [], []
@@ -156,14 +158,14 @@ PARTS = {"verdict": print_verdicts, "alarms": print_alarms, "choice": print_choi
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few data, samples and steps")
+    parser.add_argument("--quick", action="store_true", help="small data, few samples and steps")
     parser.add_argument("--data", type=int, default=1_000_000)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         problem = made(Path(folder), 20_000 if given.quick else given.data)
-        print(f"{problem.posterior.size:,} data, d = {D}, {BATCH} of them a draw; {memory()} held")
+        print(f"{problem.posterior.size:,} data points, d = {D}, {BATCH} per draw; {memory()} in use")
         for name in given.only:
             PARTS[name](problem, given.quick)
 

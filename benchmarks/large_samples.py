@@ -39,9 +39,9 @@ def cost(measure: str, n: int, dim: int) -> tuple[float, float, float]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true", help="small samples, which show that it runs")
+    options.add_argument("--quick", action="store_true", help="small samples")
     asked = options.parse_args()
-    print(f"{'measure':8} {'draws':>8} {'dim':>4} {'seconds':>8} {'aim':>6} {'processor':>10} {'MB':>6} {'aim':>6}")
+    print(f"{'measure':8} {'draws':>8} {'dim':>4} {'seconds':>8} {'goal':>6} {'CPU s':>10} {'MB':>6} {'goal':>6}")
     for measure, n, dim, seconds, memory in QUICK if asked.quick else AIMS:
         taken, worked, held = in_a_process_of_its_own(cost, measure, n, dim)
         aims = [f"{aim:g}" if aim else "" for aim in (seconds, memory)]

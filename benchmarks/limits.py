@@ -158,8 +158,8 @@ def walk(n: int) -> Measured:
 def langevin(n: int) -> Measured:
     """Measure n steps of SGLD on a mixture posterior with batches of 5.
 
-    The limit is the generation of random numbers: two normal numbers per step, and five places of a new order of the
-    data, each of which takes about as long as a normal number.
+    The limit is the generation of random numbers: two normal numbers per step, and five entries of a new order
+    of the data. An entry takes about as long as a normal number.
     """
     posterior = MixturePosterior()
     run = partial(samplers.sgld, posterior, step_size=SGLD_STEP, batch_size=SGLD_BATCH, draws=n)
@@ -205,7 +205,7 @@ def count_row(n: int, dim: int) -> None:
     newton = NewtonMatrix.of(n, dim)
     ours, theirs = newton.system.pattern.symbolic.flops, newton.flops()
     print(
-        f"Operations of a factorisation, {n}x{dim}: {1e-6 * ours:.4g} M in fronts, {1e-6 * theirs:.4g} M by the "
+        f"Operations of a factorization, {n}x{dim}: {1e-6 * ours:.4g} M in fronts, {1e-6 * theirs:.4g} M for the "
         f"columns of SuperLU's factor in the same order: {ours / theirs:.2f} times; residual {newton.residual():.0e}"
     )
 
@@ -226,7 +226,7 @@ def chosen(name: str, quick: bool) -> Iterator[tuple[Kernel, Sequence[int]]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, which show that it runs")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--only", default="", metavar="NAME", help="kernels and peers whose name contains it")
     settings = parser.parse_args()
     began = time.process_time()
@@ -246,12 +246,12 @@ def main() -> None:
             print()
             for n, dim in ((100, 2),) if settings.quick else ((3000, 2), (1000, 3)):
                 count_row(n, dim)
-        print(f"\n{'the same work':40}{'by':26}{'ours, CPU s':>11}{'theirs':>11}{'ratio':>9}")
+        print(f"\n{'task':40}{'peer':26}{'ours, CPU s':>11}{'theirs':>11}{'ratio':>9}")
         for name, compare in PEERS.items():
             if settings.only in name:
                 for comparison in compare(settings.quick):
                     peer_row(comparison)
-    print(f"\n{time.process_time() - began:.0f} CPU s in all")
+    print(f"\n{time.process_time() - began:.0f} CPU s in total")
 
 
 if __name__ == "__main__":

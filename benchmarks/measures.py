@@ -111,12 +111,12 @@ def contenders(n: int) -> dict[str, Value]:
     found = {"ours, 1 thread": ours(draws, scores, 1), "ours, 2 threads": ours(draws, scores, 2)}
     for name, (make, largest) in PEERS.items():
         if n > largest:
-            print(f"{n:7d} {name:18} left out: more than {largest} draws do not fit in memory")
+            print(f"{n:7d} {name:18} skipped: more than {largest} draws do not fit in memory")
             continue
         try:
             found[name] = make(draws, scores)
         except ImportError as error:
-            print(f"{n:7d} {name:18} left out: {error}")
+            print(f"{n:7d} {name:18} skipped: {error}")
     for run in found.values():
         run()
     return found
@@ -134,7 +134,7 @@ def memory_table(sizes: list[int]) -> None:
     for n in sizes:
         peak = in_a_process_of_its_own(memory, n, 2)
         met = "met" if peak < TARGET_MEMORY else "MISSED"
-        print(f"n = {n}, 2 threads: peak of resident memory {peak:.0f} MB (hoped: below {TARGET_MEMORY:.0f}), {met}")
+        print(f"n = {n}, 2 threads: peak of resident memory {peak:.0f} MB (goal: below {TARGET_MEMORY:.0f}), {met}")
 
 
 def cost_table(sizes: list[int], repeats: int) -> None:
@@ -167,7 +167,7 @@ def cost_table(sizes: list[int], repeats: int) -> None:
             if not name.startswith("ours"):
                 fastest = min(fastest, (max(one, two), name))
         met = "met" if fastest[0] >= TARGET_RATIO else "MISSED"
-        print(f"{n:7d} fastest peer: {fastest[1]}, {fastest[0]:.2f} times ours (hoped: {TARGET_RATIO:g}), {met}")
+        print(f"{n:7d} fastest peer: {fastest[1]}, {fastest[0]:.2f} times ours (goal: {TARGET_RATIO:g}), {met}")
 
 
 def faulty_samples(target: sk.Target, n: int) -> dict[str, Array]:
@@ -181,7 +181,7 @@ def faulty_samples(target: sk.Target, n: int) -> dict[str, Array]:
         "modes 1.3 times as wide": right + 0.3 * (right - 4.0 * np.sign(right)),
         "modes 70 : 30": modes + noise,
         "a mode missed": 4.0 + noise,
-        "every 10th draw astray by 3": right + 3.0 * (np.arange(n) % 10 == 0),
+        "every 10th draw shifted by 3": right + 3.0 * (np.arange(n) % 10 == 0),
     }
 
 
@@ -196,9 +196,7 @@ def sight_table(n: int) -> None:
         "test, p": lambda draws: sk.kernel_stein_test(draws, target).p_value,
     }
     samples = faulty_samples(target, n)
-    print(
-        f"\n{n} draws, target .5 N(-4, 1) + .5 N(4, 1): each measure over that of independent draws; p-values as such"
-    )
+    print(f"\n{n} draws, target .5 N(-4, 1) + .5 N(4, 1): each measure relative to independent draws; p-values")
     print(f"{'':28}" + "".join(f"{name:>13}" for name in measures))
     for take in measures.values():
         take(samples["independent draws"])  # compilation
@@ -215,8 +213,8 @@ def sight_table(n: int) -> None:
         seconds.append(time.perf_counter() - started)
     print(f"{'seconds':28}" + "".join(f"{taken:13.4f}" for taken in seconds))
     print(
-        "A Stein discrepancy hardly sees the mode weights far apart, as the score does not know them. The\n"
-        "Wasserstein distance does, but needs the cdf: elsewhere, start chains in different places and compare them."
+        "A Stein discrepancy hardly depends on the weights of distant modes, because the score does not. The\n"
+        "Wasserstein distance does, but requires the cdf: otherwise, compare chains with dispersed initial states."
     )
 
 
@@ -261,13 +259,13 @@ def size_table(sizes: list[int], repetitions: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, few runs, all tables")
-    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each contender (default: 5)")
-    parser.add_argument("--test-size", action="store_true", help="how often the goodness-of-fit test rejects")
+    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="runs per implementation (default: 5)")
+    parser.add_argument("--test-size", action="store_true", help="rejection rates of the goodness-of-fit test")
     parser.add_argument("--repetitions", type=int, default=1000, metavar="N", help="of --test-size (default: 1000)")
     settings = parser.parse_args()
     for name in ("repeats", "repetitions"):
         if getattr(settings, name) < 1:
-            parser.error(f"--{name} must be at least 1; received {getattr(settings, name)}")
+            parser.error(f"--{name} must be at least 1; got {getattr(settings, name)}")
     if not settings.test_size:
         sizes = [200, 400] if settings.quick else [1000, 10_000]
         memory_table(sizes)

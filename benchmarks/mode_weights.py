@@ -7,8 +7,7 @@
 The parts:
 
 - right: samples of 1000 independent draws with correct weights, 1/2 or 1/3 each. *Rejected* is the rejection rate at
-.05
-  of evaluated samples; *within* counts weights within their margins of error, twice the standard error;
+  .05 of evaluated samples; *within* counts weights within their margins of error, twice the standard error;
 - wrong: the same with weights .6 and .4 in place of 1/2;
 - stuck: four chains that never switch modes, three of them in one of two modes: error of means and log standard
   deviations, relative to their root mean square, for the draws as given and after reweighting;
@@ -168,7 +167,7 @@ def mixtures(quick: bool) -> list[Mixture]:
 def print_shares(quick: bool, seed: int, wrong: bool) -> None:
     """Print the results for exact samples, or with weights .6 and .4, of all mixtures."""
     repeats = 3 if quick else 50 if wrong else 200
-    title = "60:40 where half and half is right" if wrong else "Right samples"
+    title = "Weights .6 and .4 in place of 1/2" if wrong else "Exact samples"
     heads = (
         f"{'tested':>8}",
         f"{'refused':>9}",
@@ -201,7 +200,9 @@ def error_of(points: np.ndarray, weights: np.ndarray, mean: np.ndarray, sd: np.n
 
 
 def print_stuck(quick: bool, seed: int) -> None:
-    print(f"\nFour chains that never cross, three in one mode\n\n{'':32}{'samples':>8}{'raw':>10}{'weighted':>10}")
+    print(
+        f"\nFour chains that never switch modes, three in one mode\n\n{'':32}{'samples':>8}{'raw':>10}{'weighted':>10}"
+    )
     for of in mixtures(quick)[:: 1 if quick else 3]:
         if len(of.modes) > 2:
             continue
@@ -221,7 +222,7 @@ def print_stuck(quick: bool, seed: int) -> None:
 
 
 def print_near(quick: bool, seed: int) -> None:
-    print(f"\nModes that nearly touch\n\n{'':32}{'tested':>8}{'refused':>9}{'rejected':>10}{'error':>10}")
+    print(f"\nOverlapping modes\n\n{'':32}{'tested':>8}{'refused':>9}{'rejected':>10}{'error':>10}")
     for separation in (3.0, 5.0) if quick else (2.0, 3.0, 4.0, 5.0, 6.0):
         of, p, errors, refused = mixture(2, separation), [], [], 0
         for k in range(3 if quick else 50):
@@ -247,7 +248,7 @@ def print_sgld(quick: bool, seed: int) -> None:
     mean = mass @ grid
     sd = np.sqrt(mass @ (grid - mean) ** 2)
     heads = "".join(f"{each:>10}" for each in ("raw", "weighted", "floor", "share off"))
-    print(f"\nSGLD on the mixture's posterior, medians\n\n{'':32}{'runs':>8}{'refused':>9}{heads}")
+    print(f"\nSGLD on the mixture posterior, medians\n\n{'':32}{'runs':>8}{'refused':>9}{heads}")
     for thin in (1,) if quick else (50, 1):
         for step_size in (5e-3, 1e-3):
             rows, refused, raw = [], Counter[str](), []
@@ -274,7 +275,9 @@ def print_sgld(quick: bool, seed: int) -> None:
 
 
 def print_verdicts(quick: bool, seed: int) -> None:
-    print(f"\nFalse alarms of the verdict\n\n{'':32}{'samples':>8}{'four, .05':>11}{'five, .05':>11}{'four, .01':>11}")
+    print(
+        f"\nFalse rejections by the verdict\n\n{'':32}{'samples':>8}{'four, .05':>11}{'five, .05':>11}{'four, .01':>11}"
+    )
     counts = np.zeros(4, dtype=int)
     for number, of in enumerate((mixture(2, 8.0), mixture(2, 30.0), mixture(6, 10.0), mixture(1, 10.0))):
         row = np.zeros(4, dtype=int)

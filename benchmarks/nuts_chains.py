@@ -111,17 +111,17 @@ def write(folder: Path, package: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--judge", action="store_true", help="count accusations")
-    parser.add_argument("--target", action="store_true", help="judge by the score function, not by stored scores")
-    parser.add_argument("--seeds", type=int, default=20, help="samples of each model by each package")
+    parser.add_argument("--judge", action="store_true", help="count rejections")
+    parser.add_argument("--target", action="store_true", help="use the score function instead of stored scores")
+    parser.add_argument("--seeds", type=int, default=20, help="samples per model and package")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), metavar="MODEL")
     parser.add_argument("--packages", nargs="+", choices=PACKAGES, default=list(PACKAGES), metavar="PACKAGE")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what is sampled")
-    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="take what was kept, and sample nothing")
-    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the samples that the tests judge")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="store the samples")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="use stored samples instead of sampling")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the samples for the tests")
     arguments = parser.parse_args()
     if not (arguments.judge or arguments.keep or arguments.write):
-        parser.error("say --judge, --keep FOLDER or --write FOLDER")
+        parser.error("one of --judge, --keep FOLDER or --write FOLDER is required")
     warnings.filterwarnings("ignore", module="(nutpie|pymc|pytensor|arviz|numpyro|jax)")
     if arguments.write:
         for package in arguments.packages:

@@ -227,11 +227,11 @@ def sampled(model: Model, package: str, chains: int, draws: int, seed: int) -> n
     some = sample.points[:: max(1, len(sample) // 100)]
     theirs, ours = target.score(some), model.score(some)
     if not np.allclose(theirs, ours, rtol=1e-4, atol=1e-4 * np.abs(ours).max()):
-        raise ValueError(f"{package}, {model.name}: the score is not that in closed form")
+        raise ValueError(f"{package}, {model.name}: the score differs from the closed form")
     return sample.points.reshape(chains, draws, model.dim).astype(np.float32)
 
 
 def software(package: str) -> str:
     """Return the versions of the package and of its compiler."""
-    beside = {"pymc": ("pytensor",), "nutpie": ("pymc", "pytensor")}.get(package, ("jax",))
-    return ", ".join(f"{name} {version(name)}" for name in (package, *beside))
+    backends = {"pymc": ("pytensor",), "nutpie": ("pymc", "pytensor")}.get(package, ("jax",))
+    return ", ".join(f"{name} {version(name)}" for name in (package, *backends))

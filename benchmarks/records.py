@@ -26,7 +26,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
         type=Path,
         const=RECORDS,
         metavar="FOLDER",
-        help="keep the numbers, in benchmarks/records where no folder is named: tables.py makes tables of them",
+        help="store the results for tables.py, by default in benchmarks/records",
     )
 
 

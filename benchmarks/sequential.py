@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few data and steps, one run")
     parser.add_argument("--data", type=int, nargs="+", default=[20_000, 2000], metavar="N", help="how many data")
-    parser.add_argument("--runs", type=int, default=3, metavar="N", help="of each chain, of which the best counts")
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs per chain; the fastest counts")
     add_option(parser)
     settings = parser.parse_args()
     sizes, runs, steps, dim = ([2000], 1, 30, 30) if settings.quick else (settings.data, settings.runs, 300, 100)
@@ -95,7 +95,7 @@ def test_of(epsilon: float, batch: int) -> AusterityTest | MetropolisTest:
 
 
 def logistic_data(size: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Simulate normal features, of which the first four have an effect, and responses."""
+    """Simulate responses and normal features; the first four features have an effect."""
     rng = np.random.default_rng(0)
     features = rng.standard_normal((size, dim))
     return features, rng.random(size) < expit(features[:, :4] @ [1.0, -0.7, 0.5, 0.3])

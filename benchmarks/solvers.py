@@ -200,11 +200,11 @@ def row(case: Case, repeats: int) -> dict[str, Any]:
     """Print the row of an instance, and return its figures."""
     program = stein_program(*case.make())
     mine = measure(partial(ours, case.solver, program, case.tolerance), repeats)
-    beside = {name: measure(partial(peer, name, program, case.tolerance), repeats) for name in case.peers}
-    first = next(iter(beside.values()), None)
+    others = {name: measure(partial(peer, name, program, case.tolerance), repeats) for name in case.peers}
+    first = next(iter(others.values()), None)
     columns = [
-        f"{beside[name].seconds:11.3f} {mine.seconds / beside[name].seconds:7.3f} {beside[name].gap:6.0e}"
-        if name in beside
+        f"{others[name].seconds:11.3f} {mine.seconds / others[name].seconds:7.3f} {others[name].gap:6.0e}"
+        if name in others
         else f"{'-':>11} {'-':>7} {'-':>6}"
         for name in PEERS
     ]
@@ -220,7 +220,7 @@ def row(case: Case, repeats: int) -> dict[str, Any]:
         f"{mine.gap:6.0e} |{' |'.join(columns)} | {verdict}",
         flush=True,
     )
-    peers = {name: {**asdict(each), "gap": finite(each.gap)} for name, each in beside.items()}
+    peers = {name: {**asdict(each), "gap": finite(each.gap)} for name, each in others.items()}
     return {"instance": case.name, "solver": case.solver, "tolerance": case.tolerance, **asdict(mine), "peers": peers}
 
 

@@ -18,6 +18,7 @@ from records import RECORDS, kept
 
 TABLES = Path(__file__).parent / "tables"
 Row = dict[str, Any]
+REJECTED = "accused"  # key of the records: rejections among the evaluated samples
 
 SOLVERS = {  # instance and tolerance: name, for instances of `benchmarks/solvers.py`
     ("normal 1000x1", 1e-6): "1000, d = 1",
@@ -104,48 +105,51 @@ def spanner(records: Path = RECORDS) -> str:
     times = next(row for row in record["rows"] if (row["of"], row["dim"], row["n"]) == ("times", 2, 3000))
     fewest = math.floor(min(row["ratio"] for row in record["rows"] if row["of"] == "edges"))
     return (
-        f"The spanner of 3000 draws in two dimensions takes {rounded(times['seconds'])} CPU seconds, an algorithm that "
-        f"keeps all pairwise path lengths {rounded(times['ratio'])} times as long. At a dilation of 3 the spanner of "
-        f"networkx has {fewest} times its edges or more. {taken(record)}"
+        f"The spanner of 3000 draws in two dimensions takes {rounded(times['seconds'])} CPU seconds; an algorithm that "
+        f"stores all pairwise path lengths takes {rounded(times['ratio'])} times as long. At a dilation of 3, "
+        f"the spanner of networkx has at least {fewest} times as many edges. {taken(record)}"
     )
 
 
 def families(records: Path = RECORDS) -> str:
     """Return the rejection rates of exact samples and of samples with defects, for families with samplers."""
     record = kept("families", records)
-    right = [row for row in record["rows"] if row["table"].startswith("Right")]
+    right = [row for row in record["rows"] if row["table"].startswith(("Exact", "Right"))]
     one = [row for row in record["rows"] if "of one coordinate" in row["sample"]]
     every = [row for row in record["rows"] if row["sample"].startswith("all sds")]
     rows = [
-        *([f"*right*: {row['sample'].removeprefix('right ')}", *accused([row])] for row in right),
+        *(
+            [f"*exact*: {row['sample'].removeprefix('right ').removeprefix('exact ')}", *rejected([row])]
+            for row in right
+        ),
         [
             "one coordinate shifted by a quarter of its standard deviation, or wider or narrower by a fifth",
-            *accused(one),
+            *rejected(one),
         ],
-        ["every coordinate wider or narrower by a tenth, in 2 to 20 dimensions", *accused(every)],
+        ["every coordinate wider or narrower by a tenth, in 2 to 20 dimensions", *rejected(every)],
     ]
     named, flagged = (sum(row.get(key, 0) for row in one) for key in ("first", "flagged"))
     return (
-        f"{table(('sample', 'samples', 'judged', 'accused of these at .05', 'at .01'), rows)}\n\n{taken(record)} Of "
-        "the right samples that are judged no larger a share ought to be accused than the level, but for chance; of "
-        f"the wrong ones with one coordinate off, that coordinate was named first in {named} of {flagged}."
+        f"{table(('sample', 'samples', 'judged', 'rejected of these at .05', 'at .01'), rows)}\n\n{taken(record)} "
+        "Except for chance, the rejection rate of the judged exact samples should not exceed the level. Of the "
+        f"rejected samples with one biased coordinate, the first finding names that coordinate in {named} of {flagged}."
     )
 
 
-def accused(rows: list[Row]) -> list[str]:
+def rejected(rows: list[Row]) -> list[str]:
     """Return the number of evaluated samples, and their rejection rates."""
     tried, judged = (sum(row[key] for row in rows) for key in ("tried", "judged"))
-    return [str(tried), str(judged), *(share(sum(row["accused"][k] for row in rows), judged) for k in (0, 1))]
+    return [str(tried), str(judged), *(share(sum(row[REJECTED][k] for row in rows), judged) for k in (0, 1))]
 
 
 def modes(records: Path = RECORDS) -> str:
     """Return the rows of exact chains that rarely switch between two modes."""
     record = kept("modes", records)
     rows = [
-        [row["sample"], *(str(each) for each in (row["tried"], row["rejected"][1], row["judged"], row["accused"][1]))]
+        [row["sample"], *(str(each) for each in (row["tried"], row["rejected"][1], row["judged"], row[REJECTED][1]))]
         for row in record["rows"]
     ]
-    header = ("sampler, draws", "chains", "p below .01", "judged", "of these accused at .01")
+    header = ("sampler, draws", "chains", "p below .01", "judged", "rejected of these at .01")
     return f"{table(header, rows)}\n\n{taken(record)}"
 
 
@@ -155,13 +159,13 @@ def modes_in_words(records: Path = RECORDS) -> str:
     long = max(rows, key=lambda row: int(row["sample"].split(", ")[-1].removesuffix(" draws").replace(",", "")))
     short = [row for row in rows if row is not long]
     tried, judged = (sum(row[key] for row in short) for key in ("tried", "judged"))
-    below, wrongly = (sum(row[key][1] for row in short) for key in ("rejected", "accused"))
+    below, wrongly = (sum(row[key][1] for row in short) for key in ("rejected", REJECTED))
     return (
         f"Of {tried} short chains of exact samplers between two modes, started at exact draws, {number(below)} have "
         f"a p-value below .01, {number(judged)} have enough effective draws, and {number(wrongly)} of these are "
         "rejected. "
         f"Of {long['tried']} long chains, {number(long['judged'])} have enough effective draws, and "
-        f"{number(long['accused'][1])} are rejected."
+        f"{number(long[REJECTED][1])} are rejected."
     )
 
 
@@ -174,15 +178,15 @@ def posteriors(records: Path = RECORDS) -> str:
             str(row["dim"]),
             f"{min(row['right']):.2g}",
             *(p_value(row[key]) for key in ("shift25", "ula", "meanfield")),
-            "yes" if row["named"] == row["moved"] else f"`{row['named']}`" if row["named"] else "nothing",
+            "yes" if row["named"] == row["moved"] else f"`{row['named']}`" if row["named"] else "none",
         ]
         for row in record["rows"]
     ]
-    header = ("posterior", "d", "right", "shifted", "Langevin", "mean-field", "named first")
+    header = ("posterior", "d", "exact", "shifted", "Langevin", "mean-field", "named first")
     return (
-        f"{table(header, cells)}\n\n{taken(record)} These are p-values, of the right draws the least of three. *Named "
-        "first* says whether the verdict flags the shift first of all on the coordinate that was moved, or on which "
-        f"other.\n\n{posteriors_in_words(record['rows'])}"
+        f"{table(header, cells)}\n\n{taken(record)} The values are p-values; for exact draws, "
+        'the smallest of three. *Named first* is "yes" if the first finding is the shift of the shifted coordinate; '
+        f"otherwise it gives the parameter of the first finding.\n\n{posteriors_in_words(record['rows'])}"
     )
 
 
@@ -196,13 +200,13 @@ def posteriors_in_words(rows: list[Row]) -> str:
         [row for row in rows if (row["posterior"].split("-")[-1] in BLOWN_UP) == blown] for blown in (False, True)
     )
     return (
-        f"Samples with too few effective draws to be judged: {number(unjudged)} of {6 * len(rows)}. Right blocks with "
+        f"Samples with too few effective draws: {number(unjudged)} of {6 * len(rows)}. Exact samples with "
         f"a p-value of at most .05: {number(sum(p <= 0.05 for p in right))} of {len(right)}; at most .01: "
-        f"{number(sum(p <= 0.01 for p in right))}. Found at .01 of the others: the shift in {found(rows, 'shift25')} "
-        f"of {len(rows)}; of the {len(movable)} where what was moved is a coordinate it was named first in {flagged}; "
-        f"Langevin in {found(biased, 'ula')} of the {len(biased)} where its bias was set, and in "
-        f"{found(blown_up, 'ula')} of the {len(blown_up)} where it could not be; mean-field in "
-        f"{found(rows, 'meanfield')} of {len(rows)}."
+        f"{number(sum(p <= 0.01 for p in right))}. Rejected at .01: {found(rows, 'shift25')} of {len(rows)} "
+        f"shifted samples, with the shifted coordinate named first in {flagged} of {len(movable)}; "
+        f"{found(biased, 'ula')} of {len(biased)} Langevin samples with a given bias, and "
+        f"{found(blown_up, 'ula')} of {len(blown_up)} for which the bias could not be set; "
+        f"{found(rows, 'meanfield')} of {len(rows)} mean-field fits."
     )
 
 
@@ -225,7 +229,7 @@ def sequential(records: Path = RECORDS) -> str:
             rows.setdefault((row["chain"], row["data"]), []).append(row)
     cells = []
     for (chain, data), of in rows.items():
-        name = chain if chain.startswith("Gibbs") else f"{chain}, {data:,} data"
+        name = chain if chain.startswith("Gibbs") else f"{chain}, {data:,} data points"
         shares, times = (sorted(row[key] for row in of) for key in ("share", "time_ratio"))
         cells.append([name, f"{shares[0]:.0%} to {shares[-1]:.0%}", f"{rounded(times[0])} to {rounded(times[-1])}"])
     return f"{table(('chain', 'data read', 'time'), cells)}\n\n{taken(record)}"

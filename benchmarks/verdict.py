@@ -101,7 +101,7 @@ class Count:
 
     def __init__(self) -> None:
         self.tried, self.judged = 0, 0
-        self.rejected, self.accused = [0, 0], [0, 0]
+        self.rejected, self.rejected_judged = [0, 0], [0, 0]
 
     def add(self, p: float, enough_draws: bool) -> None:
         """Count a p-value."""
@@ -109,11 +109,17 @@ class Count:
         self.judged += enough_draws
         for k, level in enumerate(LEVELS):
             self.rejected[k] += p <= level
-            self.accused[k] += enough_draws and p <= level
+            self.rejected_judged[k] += enough_draws and p <= level
+
+    def row(self) -> dict[str, Any]:
+        """Return the counts with the keys of the records."""
+        counts = dict(vars(self))
+        counts["accused"] = counts.pop("rejected_judged")
+        return counts
 
     def __str__(self) -> str:
         shares = "   ".join(share_and_error(count, self.tried) for count in self.rejected)
-        return f"{self.tried:>5} samples   {shares}   {self.judged:>5} judged, {self.accused[-1]} accused"
+        return f"{self.tried:>5} samples   {shares}   {self.judged:>5} judged, {self.rejected_judged[-1]} rejected"
 
 
 def share_and_error(count: int, tried: int) -> str:
@@ -158,12 +164,12 @@ class Table:
 
     def print(self) -> None:
         """Format rates with standard errors."""
-        print(f"\n{self.title}: share rejected at .05 and .01, with its standard error\n")
+        print(f"\n{self.title}: fraction rejected at .05 and .01, with its standard error\n")
         width = max((len(row) for row, _ in self.counts), default=0)
         for (row, test), count in self.counts.items():
             print(f"{row:<{width}}  {test:<8} {count}")
         if self.flagged:
-            print("\nBlame, of those accused at .01: share in which what is off comes first; or ties with the first\n")
+            print("\nSamples rejected at .01: fraction with the defect as the first finding, or tied with the first\n")
             together = [first for row in self.flagged.values() for first in row]
             for row, firsts in [*self.flagged.items(), ("together", together)]:
                 shares = "   ".join(share_and_error(sum(of), len(of)) for of in zip(*firsts, strict=True))
@@ -178,12 +184,12 @@ class Table:
                 flagged = self.flagged.get(row, [])
                 first, tied = (sum(of) for of in zip(*flagged, strict=True)) if flagged else (0, 0)
                 findings = {"flagged": len(flagged), "first": first, "first_or_tied": tied}
-                found.append({"table": self.title, "sample": row, **vars(count), **(findings if flagged else {})})
+                found.append({"table": self.title, "sample": row, **count.row(), **(findings if flagged else {})})
         return found
 
 
 def right_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
-    table = Table(f"Right samples of {len(targets)} families, n = {n}")
+    table = Table(f"Exact samples of {len(targets)} families, n = {n}")
     rng = np.random.default_rng(0)
     for target in targets:
         for name, ess in (("independent", n), ("right chain, ESS 100", 100.0), ("right chain, ESS 30", 30.0)):
@@ -300,7 +306,7 @@ def real_correlations(folder: Path, repeats: int, n: int) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a sample or two of each kind")
-    parser.add_argument("--repeats", type=int, default=40, help="right samples of each family and kind")
+    parser.add_argument("--repeats", type=int, default=40, help="exact samples per family and kind")
     parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="samples of real posteriors")
     parser.add_argument("--modes", action="store_true", help="only chains that cross between two modes seldom")
     parser.add_argument("--table", action="store_true", help="only the real posteriors, a row each")

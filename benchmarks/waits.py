@@ -223,14 +223,16 @@ PARTS: dict[str, Callable[[Scope], Iterator[Row]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, which show that it runs")
-    parser.add_argument("--only", default="", metavar="NAME", help=f"parts whose name contains it: {', '.join(PARTS)}")
-    parser.add_argument("--mnist", metavar="FILE", help="a regression on MNIST's 7 and 9, see above")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--only", default="", metavar="NAME", help=f"parts with NAME in their name: {', '.join(PARTS)}")
+    parser.add_argument("--mnist", metavar="FILE", help="data of a regression on MNIST's 7 and 9")
     parser.add_argument("--json", action="store_true", help="print a JSON document instead of the table")
     settings = parser.parse_args()
     chosen = {name: part for name, part in PARTS.items() if settings.only in name}
     if not chosen:
-        parser.error(f"--only must be in the name of a part, one of {', '.join(PARTS)}; received {settings.only!r}")
+        parser.error(
+            f"--only must be contained in the name of a part, one of {', '.join(PARTS)}; got {settings.only!r}"
+        )
     scope = Scope(100, 1, 1, settings.mnist) if settings.quick else Scope(1, 3, 2, settings.mnist)
     found: list[tuple[Row, float]] = []
     before = best = pulse()
@@ -243,17 +245,17 @@ def main() -> None:
             for row in part(scope):
                 if time.perf_counter() - last > TOGETHER or not found:
                     after = pulse()
-                    beside, before, best = 0.5 * (before + after), after, min(best, after)
-                found.append((row, beside))
+                    load, before, best = 0.5 * (before + after), after, min(best, after)
+                found.append((row, load))
                 last = time.perf_counter()
                 if not settings.json:
-                    print(table_line(row, beside / best), flush=True)
+                    print(table_line(row, load / best), flush=True)
                 print(f"{last - began:7.1f} s  {name}: {row.work}", file=sys.stderr, flush=True)
     if settings.json:
-        rows = [asdict(row) | {"reached": row.reached, "slower": beside / best} for row, beside in found]
+        rows = [asdict(row) | {"reached": row.reached, "slower": load / best} for row, load in found]
         print(json.dumps(rows, indent=1))
     else:
-        print(f"\nThe fixed loop that tells how slow the machine is took {1e3 * best:.2f} ms at its best.")
+        print(f"\nThe fixed loop that measures the speed of the machine took at least {1e3 * best:.2f} ms.")
 
 
 if __name__ == "__main__":

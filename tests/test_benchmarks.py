@@ -1,7 +1,7 @@
-"""The benchmarks that measure run, at small size, and print a figure for every instance.
+"""Test small versions of the benchmarks: each prints results for every instance.
 
-They are run beside the tests, ``pytest -m benchmark``, as are those that look for faults, and fail where they find
-one: `.ci/run` does both.
+They run with ``pytest -m benchmark`` and in `.ci/run`, as do the benchmarks that search for defects, which fail if they
+find one.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ from support.scripts import output_of
 from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-RECORDED = {  # benchmark: what it records
+RECORDED = {  # benchmark: file of its record
     "approximate_fits": "approximate_fits.json",
     "solvers": "solvers.json",
     "fresh_families": "fresh_families.json",
@@ -44,13 +44,13 @@ STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py")
         ("measure_costs.py", "wasserstein"),
         ("irls.py", "passes"),
         ("sliced.py", "chosen:"),
-        ("large_samples.py", "processor"),
-        ("verdict.py", "share rejected"),
+        ("large_samples.py", "CPU s"),
+        ("verdict.py", "fraction rejected"),
         ("false_alarms.py", "all together"),
-        ("faults.py", "accused"),
+        ("faults.py", "rejected"),
         ("bias.py", "covered"),
         ("mode_weights.py", "rejected"),
-        ("large_data.py", "false alarms"),
+        ("large_data.py", "false rejections"),
         ("limits.py", "SuperLU, minimum degree"),
         ("approximate_fits.py", "beyond the margin"),
         ("second_witness.py", "invariance test"),
@@ -59,7 +59,7 @@ STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py")
     ],
 )
 def test_runs_and_prints_a_table(name, columns, tmp_path):
-    """In this process, but for those that start others to measure their memory."""
+    """Runs in this process, except for benchmarks that start others to measure their memory."""
     kept = ["--record", str(tmp_path)] if name.removesuffix(".py") in RECORDED else []
     if name in STARTERS:
         command = [sys.executable, BENCHMARKS / name, "--quick", *kept]
@@ -70,7 +70,7 @@ def test_runs_and_prints_a_table(name, columns, tmp_path):
         printed = output_of(BENCHMARKS / name, "--quick", *kept, folder=tmp_path, warned="ignore")
     assert columns in printed
     assert sum(any(letter.isdigit() for letter in line) for line in printed.splitlines()) >= 3
-    if kept:  # what the documentation's tables are made of has the form that this code writes
+    if kept:  # the stored records have the form that this code writes
         record = RECORDED[name.removesuffix(".py")]
         small, full = (json.loads((folder / record).read_text()) for folder in (tmp_path, BENCHMARKS / "records"))
         assert small.keys() == full.keys()
@@ -95,12 +95,12 @@ def test_a_package_that_is_missing_is_skipped_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     printed = output_of(BENCHMARKS / "ecosystem_fits.py", "--quick", folder=tmp_path, warned="ignore")
     assert "pymc: skipped, pymc not installed" in printed
-    assert "together: 0 of 0 reliable claims covered" in printed
+    assert "together: 0 of 0 reliable estimates covered" in printed
 
 
 @pytest.fixture
 def tables():
-    """The module that makes the documentation's tables."""
+    """The module that generates the tables of the documentation."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(BENCHMARKS)
         import tables
@@ -110,7 +110,7 @@ def tables():
             sys.modules.pop(name)
 
 
-def test_tables_of_the_documentation_say_what_was_recorded(tables):
+def test_tables_of_the_documentation_agree_with_the_records(tables):
     for name, written in tables.WRITTEN.items():
         assert (BENCHMARKS / "tables" / f"{name}.md").read_text() == f"{written()}\n", "run benchmarks/tables.py"
     assert {path.stem for path in (BENCHMARKS / "tables").glob("*.md")} == set(tables.WRITTEN)
@@ -124,7 +124,7 @@ def test_numbers_are_rounded_to_two_digits_without_an_exponent(tables, value, sa
     assert tables.rounded(value) == said
 
 
-def test_a_record_names_its_command_without_what_is_the_machines_own(tables, tmp_path, monkeypatch):
+def test_a_record_contains_its_command_without_paths_of_the_machine(tables, tmp_path, monkeypatch):
     import records
 
     monkeypatch.setattr(sys, "argv", ["/some/where/verdict.py", "--posteriors", str(tmp_path), "--record", "out"])

@@ -1,1 +1,1 @@
-"""Damaged files and what must be true of reading them; for `fuzz_files` and the tests."""
+"""Damaged files and checks of their readers, for `fuzz_files` and the tests."""

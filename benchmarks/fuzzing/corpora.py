@@ -1,4 +1,4 @@
-"""Sound files of every kind that steinkit reads, and mutations of them by seed."""
+"""Valid files of every format that steinkit reads, and seeded mutations of them."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ stein_factors = [1.0, 1.0, 1.0]
 
 
 def available() -> list[str]:
-    """The formats whose packages are installed."""
+    """Return the formats with installed packages."""
     return [name for name in NAMES if name != "zarr" or importlib.util.find_spec("zarr") is not None]
 
 
 def sound(reader: str, seed: int = 0) -> bytes:
-    """A file as it should be."""
+    """Return a valid file."""
     return _SOUND[reader](np.random.default_rng(seed))
 
 
 def mutated(reader: str, seed: int) -> bytes:
-    """A file as it should not be; the same for the same seed."""
+    """Return a damaged file, determined by the seed."""
     rng = np.random.default_rng(seed)
     whole = sound(reader, int(rng.integers(4)))
     return _MUTATIONS[reader](whole, rng)
@@ -145,7 +145,7 @@ def _zarr(rng: np.random.Generator) -> bytes:
 
 
 def _folder(path: Path) -> bytes:
-    """A folder as an archive."""
+    """Return an archive of a folder."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for file in sorted(each for each in path.rglob("*") if each.is_file()):
@@ -159,7 +159,7 @@ def _units(rng: np.random.Generator) -> bytes:
 
 @cache
 def _results() -> tuple[bytes, ...]:
-    """Saved results, each as the length of its JSON file, that file and the file of arrays; and the file of a sweep."""
+    """Return saved results (length of the JSON file, JSON file, file of arrays), and the file of a sweep."""
     rng = np.random.default_rng(0)
     target = sk.targets.Normal([0.0, 0.0])
     samples = {name: rng.normal(size=(60, 2)) for name in ("a.csv", "b.csv")}
@@ -207,7 +207,7 @@ _SOUND: dict[str, Callable[[np.random.Generator], bytes]] = {
 
 
 def _bytes_or(structured: Callable[[bytes, np.random.Generator], bytes], share: float) -> Callable[..., bytes]:
-    """Mutations that know the format, or bytes at random; now and then both."""
+    """Apply format-specific mutations, random changes of bytes, or sometimes both."""
 
     def mutate(data: bytes, rng: np.random.Generator) -> bytes:
         chance = rng.random()
@@ -227,10 +227,10 @@ def _as_words(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_toml(data: bytes, rng: np.random.Generator) -> bytes:
-    """Other values, written as TOML has them; or other words."""
+    """Replace values by other TOML values, or words by other words."""
     try:
         return tomli_w.dumps(damage_value(tomllib.loads(data.decode()), rng)).encode("utf-8", errors="surrogatepass")
-    except (TypeError, ValueError, AttributeError):  # of what TOML has no word for
+    except (TypeError, ValueError, AttributeError):  # values that TOML cannot represent
         return _as_words(data, rng)
 
 
@@ -246,10 +246,10 @@ def _as_packed_table(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_npy(data: bytes, rng: np.random.Generator) -> bytes:
-    """Another header in front of the same numbers, of its own length or of another one."""
+    """Replace the header in front of the same numbers, with a correct or an incorrect length."""
     length = int.from_bytes(data[8:10], "little")
     header, body = data[10 : 10 + length].decode("latin1"), data[10 + length :]
-    if rng.random() < 0.2:  # that fit the bytes, and are no shape or no type of numbers
+    if rng.random() < 0.2:  # consistent with the number of bytes, but not a valid shape or numeric type
         shape = re.search(r"'shape': \(([^)]*)\)", header)
         awkward = ("True", "False", "0", "-1", "1," * 70, "99999999999999999999")
         old, replaced = (r"'shape': \([^)]*\)", f"'shape': ({shape[1] if shape else ''}, {rng.choice(awkward)})")
@@ -267,14 +267,14 @@ def _as_npy(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_npz(data: bytes, rng: np.random.Generator) -> bytes:
-    """An archive of sound packing with members that are not."""
+    """Return a valid archive with invalid members."""
     stream = io.BytesIO()
     with (
         warnings.catch_warnings(),
         zipfile.ZipFile(io.BytesIO(data)) as old,
         zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new,
     ):
-        warnings.simplefilter("ignore")  # of two members of one name, which are meant
+        warnings.simplefilter("ignore")  # two members with the same name are intended
         for name in old.namelist():
             content = old.read(name)
             if rng.random() < 0.4:
@@ -293,7 +293,7 @@ def _as_npz(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_hdf5(data: bytes, rng: np.random.Generator) -> bytes:
-    """Attributes, types, shapes and links that HDF5 allows and a posterior does not have."""
+    """Add attributes, types, shapes and links that are valid in HDF5 but not in a posterior."""
     import h5py
 
     stream = io.BytesIO(data)
@@ -364,7 +364,7 @@ def _as_report(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_sweep(data: bytes, rng: np.random.Generator) -> bytes:
-    """One value of a sweep's database changed, as by somebody who knows how it is made."""
+    """Change one value in a sweep's database, consistently with its structure."""
     columns = {"runs": "configuration", "cells": "settings", "result": "document", "draws": "npz"}
     table, column = list(columns.items())[int(rng.integers(len(columns)))]
     with closing(sqlite3.connect(":memory:")) as database:

@@ -1,4 +1,4 @@
-"""Ways of damaging bytes, text and JSON values; all from a seeded generator."""
+"""Mutations of bytes, text and JSON values, from a seeded generator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-# Cells that some reader or other takes for numbers, or for the end of something.
+# Cells that some readers accept as numbers, or as the end of a table.
 CELLS = (
     *("", " ", '"', '""', '"0.5"', '"0.5"1', '1"2"', '"1', "'1'", "nan", "NaN", "inf", "-inf", "Infinity", "1e999"),
     *("-1e999", "1e-999", "5e-324", "1_000", "0x1p3", "0x10", "1e", "e1", "1e+", ".", "-", "+", "--1", "+-1", "1.2.3"),
@@ -58,7 +58,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def damage_bytes(data: bytes, rng: np.random.Generator) -> bytes:
-    """A few of: bits flipped, bytes set, spans cut, repeated, moved, overwritten, the end cut off."""
+    """Flip bits, set bytes, remove, repeat, move or overwrite spans, or truncate."""
     found = bytearray(data)
     for _ in range(int(rng.integers(1, 5))):
         if not found:
@@ -85,7 +85,7 @@ def damage_bytes(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def damage_table(text: str, rng: np.random.Generator) -> str:
-    """A table of text with cells, lines, line ends or columns that are off."""
+    """Damage the cells, lines, line ends or columns of a text table."""
     lines = text.split("\n")
     for _ in range(int(rng.integers(1, 4))):
         k = int(rng.integers(len(lines)))
@@ -113,7 +113,7 @@ def damage_table(text: str, rng: np.random.Generator) -> str:
 
 
 def damage_words(text: str, rng: np.random.Generator) -> str:
-    """Text with some of its numbers and words replaced."""
+    """Replace some numbers and words of a text."""
     found = list(re.finditer(r"[\w.+-]+", text))
     for match in sorted(rng.choice(len(found), size=min(len(found), int(rng.integers(1, 4))), replace=False))[::-1]:
         span = found[int(match)]
@@ -123,11 +123,11 @@ def damage_words(text: str, rng: np.random.Generator) -> str:
 
 
 def damage_value(value: Any, rng: np.random.Generator) -> Any:
-    """A JSON value with keys lost, renamed or added and values replaced, somewhere inside."""
+    """Remove, rename or add keys of a JSON value, or replace nested values."""
     found = copy.deepcopy(value)
     for _ in range(int(rng.integers(1, 4))):
         holder = found
-        while True:  # down to some list or object
+        while True:  # descend to a list or an object
             inner = [each for each in _members(holder) if isinstance(each, list | dict) and each]
             if not inner or rng.random() < 0.25:
                 break
@@ -138,12 +138,12 @@ def damage_value(value: Any, rng: np.random.Generator) -> Any:
 
 
 def damage_json(text: str, rng: np.random.Generator) -> str:
-    """JSON text whose values are damaged, and now and then the text itself."""
+    """Damage the values of a JSON text, and sometimes the text."""
     found = json.dumps(damage_value(json.loads(text), rng), ensure_ascii=bool(rng.random() < 0.5))
     match int(rng.integers(10)):
         case 0:
             return damage_words(found, rng)
-        case 1:  # a key twice
+        case 1:  # a duplicate key
             keys = re.findall(r'"\w+": ', found)
             key = keys[int(rng.integers(len(keys)))] if keys else '"a": '
             return found.replace(key, f"{key}0, {key}", 1)

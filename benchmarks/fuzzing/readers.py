@@ -1,4 +1,4 @@
-"""What must be true of reading a file, however damaged it is."""
+"""Checks of the result of reading a damaged file."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ _saves_pictures = True
 
 
 class MisreadError(Exception):
-    """A file that was read as something that it does not say."""
+    """Raised if a file was read with a content that differs from the file."""
 
 
 def load() -> None:
-    """Load all that readers load when they are first used."""
+    """Load the modules that readers import on first use."""
     from fuzzing import corpora
 
     _draw_quickly()
     for name in corpora.available():
         found, said = outcome(name, corpora.sound(name))
         if found != "read":
-            raise AssertionError(f"a sound file of {name} is {found}: {said}")
+            raise AssertionError(f"a valid file of {name} is {found}: {said}")
 
 
 def outcome(reader: str, data: bytes) -> Outcome:
-    """What becomes of a file: it is "read", "refused", "misread", or brings a "traceback" or goes "over memory"."""
+    """Return the outcome: "read", "refused", "misread", "traceback" or "over memory"."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _READERS[reader](data)
     except sk.SteinkitError as error:
         said = str(error)
-        return ("refused", said) if said else ("traceback", "an error without words")
+        return ("refused", said) if said else ("traceback", "an error without a message")
     except MisreadError as error:
         return "misread", str(error)
     except MemoryError:
@@ -66,7 +66,7 @@ def outcome(reader: str, data: bytes) -> Outcome:
 
 
 def _draw_quickly() -> None:
-    """Let pictures be drawn, but written only now and then: that is nine tenths of a page's time."""
+    """Draw all figures, but write only some of them, because writing takes nine tenths of the time."""
     whole = page._drawing
 
     def drawing(figure: Figure) -> Drawing:
@@ -76,7 +76,7 @@ def _draw_quickly() -> None:
 
 
 def _read(name: str, data: bytes) -> sk.Sample:
-    """The sample in a file, held to what a sample is."""
+    """Read a sample, and check that its arrays are consistent."""
     Path(name).write_bytes(data)
     sample = sk.read_sample(name)
     n, dim = sample.points.shape
@@ -84,7 +84,7 @@ def _read(name: str, data: bytes) -> sk.Sample:
     known += [(each, (n,)) for each in (sample.weights, sample.cost, sample.chain, sample.draw)]
     for values, shape in known:
         if values is not None and (values.shape != shape or not np.isfinite(values).all()):
-            raise MisreadError(f"shape {values.shape} beside points of shape {(n, dim)}, or not finite")
+            raise MisreadError(f"shape {values.shape} with points of shape {(n, dim)}, or not finite")
     if not n or not dim or len(set(sample.names)) != dim:
         raise MisreadError(f"no sample: {n} draws, coordinates {sample.names}")
     return sample
@@ -99,9 +99,9 @@ def _compare(found: sk.Sample, names: list[str] | None, points: np.ndarray) -> N
 
 
 def _number(cell: str) -> float:
-    """RFC 4180 has no numbers: those of C without its hexadecimals, blanks of ASCII around them."""
+    """Parse a decimal number as C does, with ASCII white space around it; RFC 4180 does not define numbers."""
     if not re.fullmatch(r"[ \t\v\f\x1c-\x1f]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t\v\f\x1c-\x1f]*", cell, re.ASCII):
-        raise MisreadError(f"{cell!r} is no number")
+        raise MisreadError(f"{cell!r} is not a number")
     return float(cell.strip(" \t\v\f\x1c\x1d\x1e\x1f"))
 
 
@@ -134,7 +134,7 @@ def _stan(data: bytes) -> None:
     found = _read("s.csv", data)
     text = data.decode("utf-8-sig", errors="replace")
     if "Stan" not in text.split("lp__")[0] and "stan_version_major" not in text.split("lp__")[0]:
-        return  # a table like any other, by a mutation's whim
+        return  # the mutation removed the marks of the format
     lines = [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
     table = [line.split(",") for line in lines if not line.lstrip().startswith("#")]
     header = [each.strip() for each in table[0]]
@@ -168,7 +168,7 @@ def _netcdf(data: bytes) -> None:
 
 
 def unpack_folder(data: bytes, folder: Path) -> None:
-    """A folder from the archive that stands for it."""
+    """Extract the archive that represents a folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

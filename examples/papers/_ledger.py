@@ -1,15 +1,14 @@
 """Ledger of the papers' claims with their criteria: files in `ledger/`, one per paper.
 
-A row states a claim, where the paper makes it, the number it prints or its words, and a criterion, which is written
-before the run and by which code decides. Results carry the hash of the criterion they were judged by, so that neither a
-claim without a row nor a criterion that was changed after its result goes unnoticed (`index.py --check`).
+A row contains a claim, its place in the paper, the printed number or statement, and a criterion, which was written before
+the run and is evaluated by code. Results store the hash of their criterion: `index.py --check` reports claims without a
+row, and criteria that changed after the result.
 
-The criterion of a printed number is that it differs from what is found here by no more than half a unit of its last
-digit and two standard errors of the difference: the root of the sum of the squares of the paper's (`error`) and of
-ours. The criterion of words is an expression, `holds`, in the numbers that a script hands over; where `fails` stands
-besides, a result that satisfies neither leaves the claim open. A claim may have several protocols where the paper is
-silent on one: it then holds, holds under those of them by which it does, or does not hold, because of what the row
-says.
+A printed number holds if it differs from our result by no more than half a unit of its last digit plus two standard
+errors of the difference: the root of the sum of squares of the paper's error (`error`) and of ours. The criterion of a
+statement in words is an expression, `holds`, of the numbers passed by the script. If the row also has `fails`, a result
+that satisfies neither expression leaves the claim open. A claim can have several protocols if the paper does not specify
+one: it then holds, holds under some of them, or does not hold, for the reason given in the row.
 """
 
 from __future__ import annotations
@@ -79,27 +78,27 @@ class Row:
     ----------
     id, paper : str
     script : str
-        That runs it; "" where nothing does, and `needs` says what that would take.
+        Script that runs it; "" if there is none, and `needs` describes the required work.
     where : str
-        Table, figure, section of the paper.
+        Table, figure or section of the paper.
     claim : str
     printed : str
-        The number as the paper prints it, or its words.
+        Number as printed in the paper, or statement in words.
     error : float
         Two standard errors of the printed number.
     holds, fails : str
-        The criterion, if it is an expression.
+        Criterion, if it is an expression.
     rule : str
         The expression in words.
     protocols : tuple of str
-        What the paper is silent on, each run.
+        Variants that the paper does not specify; each is run.
     because : str
-        Why it does not hold, or why it is open.
+        Reason why it does not hold, or is open.
     needs : str
     real : bool
-        Whether only real data can judge it.
+        True if only real data can decide it.
     group : str
-        Rows of a group are one line of the page.
+        Name of the group; the page shows one line per group.
     """
 
     id: str
@@ -137,7 +136,7 @@ class Row:
         names |= {name: np.array(each, dtype=float) if isinstance(each, list) else each for name, each in found.items()}
 
         def true(expression: str) -> bool:
-            return bool(eval(expression, {"__builtins__": {}}, names))  # of this repository's files
+            return bool(eval(expression, {"__builtins__": {}}, names))  # only from files of this repository
 
         if true(self.holds) if self.holds else self._meets(Found(*(float(found[n]) for n in ("value", "low", "high")))):
             return True
@@ -160,7 +159,7 @@ def ledger() -> dict[str, Row]:
             for each in _spread(entry):
                 row = Row(paper=document["paper"], **each)
                 if row.id in rows:
-                    raise UsageError(f"{path.name} has a second row {row.id}; give it another name")
+                    raise UsageError(f"{path.name} has a second row {row.id}; rename one of them")
                 rows[row.id] = row
     return rows
 
@@ -173,14 +172,14 @@ def papers() -> dict[str, dict[str, Any]]:
 
 def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
     """Return the verdict of a claim from the results of its protocols."""
-    said = {each["protocol"]: row.judged(each["found"]) for each in results}
-    states = [said[protocol] for protocol in row.protocols if protocol in said]
+    decided = {each["protocol"]: row.judged(each["found"]) for each in results}
+    states = [decided[protocol] for protocol in row.protocols if protocol in decided]
     if not states:
         return NOT_RUN
     if all(states) and len(states) == len(row.protocols):
         return HOLDS
     if any(states):
-        return f"{HOLDS} under {', '.join(each for each in row.protocols if said.get(each))}".removesuffix(" under ")
+        return f"{HOLDS} under {', '.join(each for each in row.protocols if decided.get(each))}".removesuffix(" under ")
     return OPEN if None in states else FAILS
 
 

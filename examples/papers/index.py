@@ -32,34 +32,36 @@ from steinkit.files.streams import parse_json, write_bytes
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"
-FEW, SHOWN = 5, (0.16, 6.0)  # printed numbers that make a picture; multiples that it shows
-ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that no paper has
+FEW, SHOWN = 5, (0.16, 6.0)  # printed numbers required for a plot; range of multiples in the plot
+ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that is not from a paper
 HEAD = """# The papers' experiments
 
-What five papers claim, beside what is found here. A printed number *holds* if it differs from ours by no more than half
-a unit of its last digit and two standard errors of the difference, as all but one in twenty that are right do; words
-hold by a criterion in [`ledger/`](ledger). Behind ± stand two standard errors of ours, in brackets the range of single
-runs. Where a paper is silent on a protocol, each is run: the claim *holds under* those by which it does. *Open*: the
-run cannot tell.
+Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by no more
+than half a unit of its last digit plus two standard errors of the difference; chance alone exceeds this for one number
+in twenty. Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±,
+or the range of single runs in parentheses. If a paper does not specify the protocol, all plausible ones are run, and the
+claim *holds under* those that confirm it. A claim is *open* if the run cannot decide it.
 
-`index.py --run` runs all and writes this page. [`_data_files.py`](_data_files.py) says where the papers' data are, on
-what terms; `--data` takes them.
+`index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the sources and licenses
+of the papers' data, which are passed by `--data`.
 """
-SAMPLERS = """*Worth* is how many independent draws would be as far off. *Bias* is what `estimate_bias` says by the
-scores alone, with its margin: the root of the mean square of the errors of means and log standard deviations, in
-posterior standard deviations. *True error* is the same against the posterior's moments, which it is not shown.
-*Reliable* is the share of coordinates whose margin it vouches for. All are medians of the chains; "-" where there are
-too few draws to tell."""
+SAMPLERS = """*Worth* is the number of independent draws with the same error. *Bias* is the estimate of
+`estimate_bias` from the scores, with its margin of error: the root mean square of the errors of means and log standard
+deviations, in posterior standard deviations. *True error* is the same relative to the true moments of the posterior,
+which `estimate_bias` does not use. *Reliable* is the fraction of coordinates reported as reliable. All values are medians
+over the chains; "-" means too few draws."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="folders whose documents are taken over")
+    parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="folders with documents to copy")
     parser.add_argument("--run", action="store_true", help="run all experiments at full size, into the first DIR")
     parser.add_argument("--data", action="append", default=[], metavar="SCRIPT=FILE", help="data of a script")
     parser.add_argument("--jobs", type=int, default=1, help="processes of each experiment")
-    parser.add_argument("--small-too", action="store_true", help="let small runs take the place of full ones")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if anything is not as it should be")
+    parser.add_argument("--small-too", action="store_true", help="let small runs replace full ones")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if the page or a row is outdated or incomplete"
+    )
     options = parser.parse_args()
     folders = options.folders or ([FOLDER] if options.run else [])
     if options.run:
@@ -96,7 +98,7 @@ def take_over(folder: Path, small_too: bool) -> None:
     for path in sorted(folder.glob("*.json")):
         document, before = read(path), RESULTS / path.name
         if before.exists() and read(before)["size"] == "full" and document["size"] == "small" and not small_too:
-            print(f"{path.name}: a small run, left out beside the full one", file=sys.stderr)
+            print(f"{path.name}: small run skipped, a full one exists", file=sys.stderr)
             continue
         shutil.copyfile(path, before)
         if document["figure"]:
@@ -125,7 +127,7 @@ def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in rows.values():
         said = verdict(row, results.get(row.id, []))
         if (said in (FAILS, OPEN) and not row.because) or (said == NOT_RUN and not (row.needs or row.because)):
-            found.append(f"{row.id}: {said}, and the ledger does not say why; give `because` or `needs`")
+            found.append(f"{row.id}: {said}, but the ledger states no reason; add `because` or `needs`")
     return found
 
 
@@ -144,7 +146,7 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
     rows, results = ledger(), by_claim(documents)
     said = {row.id: verdict(row, results.get(row.id, [])) for row in rows.values()}
     total = sum(document["seconds"] for document in documents)
-    counts = f"Of {len(rows)} claims {counted(said.values())}. All runs: {duration(total)} of a processor."
+    counts = f"Of {len(rows)} claims {counted(said.values())}. All runs: {duration(total)} of CPU time."
     parts = [HEAD, counts, ""]
     for paper, about in papers().items():
         own = [row for row in rows.values() if row.paper == paper]
@@ -159,9 +161,9 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
         for row in own:
             text = row.because or row.needs
             if not said[row.id].startswith(HOLDS) and text not in ("", "the same"):
-                reasons.setdefault(text, []).append(row.group or row.id)
+                reasons.setdefault(text, []).append(row.group or row.claim)
         told = [f"{'; '.join(dict.fromkeys(claims))}: {text}." for text, claims in reasons.items()]
-        parts += ["", folded("Why not", told)]
+        parts += ["", folded("Reasons", told)]
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
         if in_picture(own, results):
@@ -169,16 +171,16 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
     shown = [document for document in documents if document["name"] != ALONE]
     same = {(*document["commits"], document["size"]) for document in shown}
     made = f"full size, commit {next(iter(same))[0]}" if len(same) == 1 else "sizes and commits below"
-    parts += [f"## Runs: {made}", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have their own page.", ""]
+    parts += [f"## Runs: {made}", "", "[Samplers at equal cost](samplers_at_equal_cost.md) are on a separate page.", ""]
     for document in shown:
-        parts += of_run(document, alike=len(same) == 1)
+        parts += of_run(document, uniform=len(same) == 1)
     return "\n".join(parts)
 
 
-def of_run(document: Mapping[str, Any], alike: bool = False) -> list[str]:
+def of_run(document: Mapping[str, Any], uniform: bool = False) -> list[str]:
     """Format command, time, remarks and figure of an experiment; size and commit if runs differ."""
     command, commits = document["command"].split("/")[-1], "; " + ", ".join(document["commits"])
-    command, commits = (command.removesuffix(" --full"), "") if alike else (command, commits)
+    command, commits = (command.removesuffix(" --full"), "") if uniform else (command, commits)
     made = f"`{command}` ({duration(document['seconds'])}{commits})"
     remarks = [folded("Remarks", document["remarks"])] if document["remarks"] else []
     figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
@@ -235,7 +237,13 @@ def folded(title: str, texts: Sequence[str]) -> str:
 def counted(verdicts: Any) -> str:
     """Count the claims that hold and those that do not."""
     counts = Counter(f"{HOLDS} under" if said.startswith(f"{HOLDS} under") else said for said in verdicts)
-    words = {HOLDS: "hold", f"{HOLDS} under": "under a protocol", FAILS: "do not", OPEN: "open", NOT_RUN: "not run"}
+    words = {
+        HOLDS: "hold",
+        f"{HOLDS} under": "hold under a protocol",
+        FAILS: "do not hold",
+        OPEN: "open",
+        NOT_RUN: "not run",
+    }
     return ", ".join(f"{counts[said]} {text}" for said, text in words.items() if counts[said])
 
 
@@ -275,7 +283,7 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
         ax.barh(place, 2.0 * row.error / abs(row.number), left=1.0 - row.error / abs(row.number), color="0.85")
         for k, one in enumerate(each):
             value, *ends = (one["found"][name] / row.number for name in ("value", "low", "high"))
-            low, high = sorted(ends)  # which a negative number turns round
+            low, high = sorted(ends)  # reversed by a negative number
             at, look = place + 0.2 * (k - 0.5 * (len(each) - 1)), looks.get(one["protocol"], looks[""])
             if SHOWN[0] <= value <= SHOWN[1]:
                 ax.errorbar(value, at, xerr=[[value - low], [high - value]], ls="", markersize=3, **look)
@@ -287,7 +295,7 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
         tick.set_color("#b2182b" if verdict(row, each) == FAILS else "black")
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(found)), [row.printed for row, _ in found], fontsize=7)
-    fig.suptitle("found here, as a multiple of the number printed (right); red: does not hold", fontsize=9)
+    fig.suptitle("our results as multiples of the printed numbers (right); red: does not hold", fontsize=9)
     ax.axvline(1.0, color="0.6", linewidth=0.8)
     for name in names:
         ax.plot([], [], ls="", markersize=4, label=name, **looks[name])

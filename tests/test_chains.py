@@ -25,7 +25,7 @@ def test_effective_size_of_an_autoregression(phi):
     exact = 16000 * (1 - phi) / (1 + phi)
     found = np.array([run.bulk_ess[0] for run in runs])
     error = found.std(ddof=1) / math.sqrt(len(found))
-    # where Geyer's sum is cut off costs a few per cent of bias beside the Monte Carlo error
+    # the truncation of Geyer's sum adds a few percent of bias to the Monte Carlo error
     assert abs(found.mean() - exact) < 4 * error + 0.04 * exact
     exact_error = 1 / math.sqrt(exact)
     assert np.mean([run.mcse_mean[0] for run in runs]) == pytest.approx(exact_error, rel=0.05)

@@ -27,7 +27,7 @@ from steinkit.runtime.deadlines import (
     time_limit,
 )
 
-LONG = np.random.default_rng(0).standard_normal((30_000, 3))  # whose spanner takes half a minute
+LONG = np.random.default_rng(0).standard_normal((30_000, 3))  # the spanner takes half a minute
 
 
 def test_nested_time_limits():
@@ -90,8 +90,8 @@ def test_the_error_can_be_pickled():
     assert (str(copy), copy.lower, copy.upper, copy.needed) == (str(error), 0.0, 2.0, 3.0)
 
 
-@pytest.mark.parametrize("beside", [False, True], ids=["main thread", "another thread"])
-def test_work_is_abandoned_after_the_deadline(monkeypatch, beside):
+@pytest.mark.parametrize("in_thread", [False, True], ids=["main thread", "another thread"])
+def test_work_is_abandoned_after_the_deadline(monkeypatch, in_thread):
     monkeypatch.setattr("steinkit.runtime.deadlines._GRACE", 0.01)
     release, interrupted, raised = threading.Event(), threading.Event(), []
 
@@ -102,7 +102,7 @@ def test_work_is_abandoned_after_the_deadline(monkeypatch, beside):
         except TimeLimitError as error:
             raised.append(error.doing)
 
-    if beside:
+    if in_thread:
         thread = threading.Thread(target=wait)
         thread.start()
         thread.join(30.0)

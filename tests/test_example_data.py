@@ -1,4 +1,4 @@
-"""The bundled draws are what `make_data.py` makes, are as good as they claim to be, and rank as they should."""
+"""The bundled draws are reproducible by `make_data.py`, and have the documented accuracy and ranks."""
 
 import importlib.util
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_every_file_is_made_by_the_script(make_data):
 
 
 @pytest.mark.parametrize("name", ["metropolis.csv", "sgld_5e-3.csv", "sgld_5e-2.csv"])
-def test_names_and_size_are_those_of_the_target(target, name):
+def test_names_and_dimension_match_the_target(target, name):
     sample = sk.read_sample(DATA / name)
     assert sample.names == target.names
     assert len(sample) == 1000
@@ -46,7 +46,10 @@ def test_names_and_size_are_those_of_the_target(target, name):
 
 
 def test_the_exact_moments_agree_with_quadrature(target):
-    first, second = np.linspace(-4.0, 5.0, 121), np.linspace(-6.0, 6.0, 161)  # nine times as many change no ninth digit
+    first, second = (
+        np.linspace(-4.0, 5.0, 121),
+        np.linspace(-6.0, 6.0, 161),
+    )  # nine times as many points do not change nine digits
     grid = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
     log_density = target.log_density(grid)
     mass = np.exp(log_density - log_density.max())
@@ -57,7 +60,7 @@ def test_the_exact_moments_agree_with_quadrature(target):
 
 
 def standard_errors(points):
-    """Errors of the mean and of the second moment about the exact mean, in standard errors of independent draws."""
+    """Return the errors of the first two moments about the exact mean, in standard errors of independent draws."""
     mean = (points.mean(axis=0) - EXACT_MEAN) / (EXACT_SD / np.sqrt(len(points)))
     squares = (points - EXACT_MEAN) ** 2
     return mean, (squares.mean(axis=0) - EXACT_SD**2) / (squares.std(axis=0) / np.sqrt(len(points)))
@@ -72,7 +75,7 @@ def test_metropolis_has_the_moments_of_the_posterior_and_both_modes():
     assert abs(upper - 0.5165) < 3.5 * np.sqrt(0.25 / len(points))
 
 
-def test_metropolis_draws_are_all_but_independent():
+def test_metropolis_draws_are_nearly_independent():
     theta2 = sk.read_sample(DATA / "metropolis.csv").points[:, 1].reshape(200, 5) - EXACT_MEAN[1]
     neighbours = (theta2[:, 1:] * theta2[:, :-1]).mean() / EXACT_SD[1] ** 2
     assert abs(neighbours) < 3.5 / np.sqrt(800)
@@ -84,7 +87,7 @@ def test_the_large_step_size_fails_the_same_test():
 
 
 @pytest.mark.slow
-def test_the_good_sample_scores_lower_than_both_biased_ones(target):
+def test_the_exact_sample_has_a_lower_discrepancy_than_both_biased_ones(target):
     good, small_step, large_step = (
         sk.graph_stein_discrepancy(sk.read_sample(DATA / name), target)
         for name in ("metropolis.csv", "sgld_5e-3.csv", "sgld_5e-2.csv")

@@ -1,4 +1,4 @@
-"""Every example runs at small size, says what its docstring promises, and leaves a picture."""
+"""Small versions of the examples run, print the results stated in their docstrings, and save a figure."""
 
 import os
 import re
@@ -29,9 +29,9 @@ EXPLAINED = [
 
 
 def run(name, folder):
-    """What an example prints, at small size, and its picture; warnings of ours would be a fault of the example.
+    """Return the output of a small version of an example, and check its figure; warnings of steinkit fail the test.
 
-    The documentation's gallery runs all of them. STEINKIT_GALLERY names its folder, and spares running them again.
+    The gallery of the documentation runs all examples. STEINKIT_GALLERY is its folder, to use its output instead.
     """
     gallery = os.environ.get("STEINKIT_GALLERY")
     if gallery:
@@ -51,12 +51,12 @@ def run(name, folder):
 
 
 def table(text):
-    """Certified bracket and ratio to independent draws of each row, by the words that open it."""
+    """Return the certified bracket and the ratio to independent draws of each row, by its first words."""
     rows = re.findall(r"^(\S.*?) {2,}.*\[([\d.]+), ([\d.]+)\] +([\d.]+)$", text, flags=re.MULTILINE)
     return {name: (float(lower), float(upper), float(ratio)) for name, lower, upper, ratio in rows}
 
 
-def test_every_example_is_run():
+def test_every_example_has_a_test():
     run_here = {*EXPLAINED, "make_data"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == run_here
 
@@ -72,7 +72,7 @@ def test_good_and_biased_ranks_the_samples(tmp_path):
     assert "theta1" in text
 
 
-def test_your_own_target_tells_a_normal_with_the_same_moments_apart(tmp_path):
+def test_your_own_target_rejects_a_normal_with_the_same_moments(tmp_path):
     text = run("your_own_target", tmp_path)
     rows = table(text)
     assert rows["draws from the target"][2] < 1.3
@@ -88,7 +88,7 @@ def test_bounded_target_needs_its_bounds(tmp_path):
 
 
 def chosen(text, measure):
-    """The setting chosen by a measure, and the medians of all, as a sweep's table has them."""
+    """Return the setting chosen by a measure, and the medians of all settings, from the table of a sweep."""
     found = re.search(
         rf"^By {measure} \(.*?\): (\S.*), median .*\n *setting .*\n((?: *\S.*\n)+)", text, flags=re.MULTILINE
     )
@@ -104,10 +104,10 @@ def test_sgld_step_size_lies_between_too_small_and_too_large(tmp_path):
     assert chosen(text, "effective sample size")[0] == "step size 0.05"
     assert "Choose a step size of 1e-03: every other is worse" in text
     wrong, right = map(float, re.search(r"Modes ([\d.]+):[\d.]+, right ([\d.]+):", text).groups())
-    assert abs(right - 51.7) < 1.5 < abs(wrong - 51.7)  # the upper mode's share, by the rule of rectangles
+    assert abs(right - 51.7) < 1.5 < abs(wrong - 51.7)  # weight of the upper mode, by the midpoint rule
 
 
-def test_choose_epsilon_says_what_each_budget_allows(tmp_path):
+def test_choose_epsilon_reports_the_selection_for_each_budget(tmp_path):
     text = run("choose_epsilon", tmp_path)
     exact, *approximate = map(int, re.search(r"^ +data a test((?: +\d+)+)$", text, flags=re.MULTILINE)[1].split())
     assert exact == 53
@@ -119,7 +119,7 @@ def test_choose_epsilon_says_what_each_budget_allows(tmp_path):
         assert choice == min(medians, key=medians.get)
 
 
-def test_your_own_sampler_is_found_wrong_where_effective_sample_size_prefers_it(tmp_path):
+def test_your_own_sampler_is_rejected_although_effective_sample_size_prefers_it(tmp_path):
     text = run("your_own_sampler", tmp_path)
     alone, compared, swept = re.split(r"^\d\. .*$", text, flags=re.MULTILINE)[1:]
     assert re.search(r"Coordinate by coordinate \(.*\): log precision", " ".join(alone.split()))
@@ -132,7 +132,7 @@ def test_your_own_sampler_is_found_wrong_where_effective_sample_size_prefers_it(
     assert chosen(swept, "effective sample size")[0] == "squares about data mean"
 
 
-def test_data_used_by_barkers_test_do_not_grow(tmp_path):
+def test_data_used_by_barkers_test_does_not_grow(tmp_path):
     text = run("data_used", tmp_path)
     rows = re.findall(r"^(Barker|austerity), (\S.*?) {2,}([\d,]+) +([\d,]+)$", text, flags=re.MULTILINE)
     read = {f"{test}, {setting}": [float(n.replace(",", "")) for n in found] for test, setting, *found in rows[:4]}
@@ -157,7 +157,7 @@ def test_designed_tests_hold_on_new_moves(tmp_path):
         assert found[target, "average"][1] < 0.6 * found[target, "worst case"][1]
 
 
-def test_cheap_tests_of_orthogonal_moves_read_less(tmp_path):
+def test_approximate_tests_of_orthogonal_moves_read_less_data(tmp_path):
     text = run("ica", tmp_path)
     rows = re.findall(r"^(\S.*?) {2,}(\d+)% +([\d,]+) +[\d.]+ {3}(\S+)  (\S+)  (\S+)$", text, flags=re.MULTILINE)
     read = {name: float(data.replace(",", "")) for name, _, data, *_ in rows}
@@ -168,8 +168,8 @@ def test_cheap_tests_of_orthogonal_moves_read_less(tmp_path):
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
-def test_an_example_explains_itself(name, monkeypatch, capsys):
-    """In this process: each of the twelve would else import the libraries anew."""
+def test_help_of_an_example_describes_it(name, monkeypatch, capsys):
+    """Runs in this process, to avoid importing the libraries for each of the twelve."""
     monkeypatch.setattr("sys.argv", [f"{name}.py", "--help"])
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

@@ -1,6 +1,6 @@
 """Layers of the package: imports are downwards and without cycles.
 
-Imports count wherever they stand: at the top of a file, inside a function, or for type checking only.
+All imports count: at the top of a file, inside a function, and for type checking only.
 """
 
 import ast
@@ -20,7 +20,7 @@ PACKAGES = {
 
 # errors, text, result < runtime, sample < containers, target, posterior < files, datasets, chains, adapters < targets
 # < discrepancy < diagnosis < measures
-# < samplers < comparison, curves, sweeps < plots < saved_results < report < cli. The text of a result stands beside it.
+# < samplers < comparison, curves, sweeps < plots < saved_results < report < cli. The text of a result is in the same folder.
 BASE = {
     "errors",
     "text",

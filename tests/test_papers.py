@@ -1,4 +1,4 @@
-"""The frame of the papers' experiments: cells are kept and not run again, claims are judged, the index tells all."""
+"""Infrastructure of the papers' experiments: stored cells, evaluation of claims, and the index."""
 
 import json
 import runpy
@@ -12,7 +12,7 @@ from support.scripts import output_of
 PAPERS = Path(__file__).parents[1] / "examples" / "papers"
 SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem[0] != "_" and path.stem != "index")
 
-SCRIPT = '''"""Is a square a square? A small experiment."""
+SCRIPT = '''"""Compute squares in a small experiment."""
 
 import functools
 from pathlib import Path
@@ -26,12 +26,12 @@ FAILS = "failing.txt"
 
 @functools.cache
 def factor() -> int:
-    """What cells share in a process."""
+    """Return a value shared by the cells of a process."""
     return 1
 
 
 def squares(x: int) -> dict:
-    """The square, and what JSON does not know."""
+    """Return the square, and values that JSON does not support."""
     with open("calls.txt", "a") as log:
         log.write(f"{x}\\n")
     if x == 3 and Path(FAILS).exists():
@@ -46,7 +46,7 @@ def main():
     experiment.result("mean", Found.mean([each["square"] for each in found]))
     experiment.result("far", 4.0, protocol="plain")
     experiment.result("far", 7.5, protocol="odd")
-    experiment.result("in words", largest=found[2]["square"], said="nine")
+    experiment.result("in words", largest=found[2]["square"], text="nine")
     experiment.settings(x=np.arange(3))
     experiment.numbers(found=found)
     fig, ((ax,),) = figure()
@@ -139,10 +139,10 @@ def run(script, *options):
     return output_of(script, "-o", "found", *options, folder=script.parent)
 
 
-def test_a_script_prints_its_rows_and_keeps_its_numbers(script):
-    said = run(script)
-    assert "Nobody (2020), table 1, at small size" in said
-    assert [line.split()[-1] for line in said.splitlines()[2:7]] == ["judged"] * 5  # a small run judges nothing
+def test_a_script_prints_its_rows_and_stores_its_numbers(script):
+    printed = run(script)
+    assert "Nobody (2020), table 1, at small size" in printed
+    assert [line.split()[-1] for line in printed.splitlines()[2:7]] == ["judged"] * 5  # a small run evaluates no claim
     document = json.loads((script.parent / "found" / "squares.json").read_text())
     assert [(row["claim"], row["protocol"]) for row in document["results"]] == [
         ("sum", ""),
@@ -163,36 +163,38 @@ def test_cells_are_computed_once_and_never_again(script):
     run(script)
     first = json.loads((script.parent / "found" / "squares.json").read_text())
     assert calls(script.parent) == ["1", "2", "3"]  # the second 2 is the same cell
-    assert "3 of them kept from before" in run(script)
+    assert "3 of them reused" in run(script)
     assert calls(script.parent) == ["1", "2", "3"]
     assert json.loads((script.parent / "found" / "squares.json").read_text()) == first
 
 
-def test_a_run_that_fails_keeps_what_was_finished(script, capsys):
+def test_a_failed_run_keeps_its_finished_cells(script, capsys):
     (script.parent / "failing.txt").touch()
     with pytest.raises(SystemExit) as ended:
         run(script)
     assert ended.value.code not in (0, None)
     (script.parent / "failing.txt").unlink()
-    said = run(script)
-    assert "2 of them kept from before" in said
+    printed = run(script)
+    assert "2 of them reused" in printed
     assert calls(script.parent) == ["1", "2", "3", "3"]
 
 
-def test_other_code_is_run_again(script):
+def test_changed_code_is_run_again(script):
     run(script)
     script.write_text(SCRIPT.replace("x * x", "x * x * x"))
-    assert "0 of them kept from before" in run(script)
+    assert "0 of them reused" in run(script)
     assert len(calls(script.parent)) == 6
 
 
-def test_other_words_rows_and_pictures_are_no_other_code(script):
+def test_docstrings_claims_and_plots_do_not_change_the_hash(script):
     run(script)
-    changed = SCRIPT.replace('"""The square, and what JSON does not know."""', '"""Its square."""')
-    script.write_text(changed.replace('said="nine"', 'said="9"').replace("[1, 4, 9]", "[9, 4, 1]"))
-    assert "3 of them kept from before" in run(script)
-    script.write_text(SCRIPT.replace("return 1\n", "return 2\n"))  # of a function that the cell's calls
-    assert "0 of them kept from before" in run(script)
+    changed = SCRIPT.replace(
+        '"""Return the square, and values that JSON does not support."""', '"""Return a square."""'
+    )
+    script.write_text(changed.replace('text="nine"', 'text="9"').replace("[1, 4, 9]", "[9, 4, 1]"))
+    assert "3 of them reused" in run(script)
+    script.write_text(SCRIPT.replace("return 1\n", "return 2\n"))  # a function called by the function of the cell
+    assert "0 of them reused" in run(script)
 
 
 def test_changed_code_of_an_application_is_run_again(script):
@@ -203,12 +205,12 @@ def test_changed_code_of_an_application_is_run_again(script):
         SCRIPT.replace("import numpy", "from solvers.powers import power\nimport numpy", 1).replace("x * x", "power(x)")
     )
     run(script)
-    assert "3 of them kept from before" in run(script)
+    assert "3 of them reused" in run(script)
     solver.write_text("def power(x):\n    return x * x * x\n")
-    assert "0 of them kept from before" in run(script)
+    assert "0 of them reused" in run(script)
 
 
-def test_processes_find_the_same(script):
+def test_results_do_not_depend_on_the_number_of_processes(script):
     run(script)
     alone = json.loads((script.parent / "found" / "squares.json").read_text())
     output_of(script, "-o", "other", "--jobs", "2", folder=script.parent)
@@ -225,9 +227,9 @@ def test_a_folder_of_another_size_is_refused(script):
     assert len(calls(script.parent)) == 3
 
 
-def test_a_full_run_judges(script):
-    said = run(script, "--full")
-    verdicts = [line.split("  ")[-1].strip() for line in said.splitlines()[2:7]]
+def test_a_full_run_evaluates_claims(script):
+    printed = run(script, "--full")
+    verdicts = [line.split("  ")[-1].strip() for line in printed.splitlines()[2:7]]
     assert verdicts == ["does not hold", "holds", "does not hold", "holds", "open"]
 
 
@@ -243,7 +245,7 @@ def test_a_claim_without_a_row_is_refused(frame, tmp_path, monkeypatch, claim, p
 
 
 @pytest.mark.parametrize(
-    ("printed", "low", "high", "error", "said"),
+    ("printed", "low", "high", "error", "holds"),
     [
         ("-0.49", -0.6, -0.486, 0.0, True),  # printed to two digits: -.495 to -.485
         ("-0.49", -0.6, -0.496, 0.0, False),
@@ -253,15 +255,15 @@ def test_a_claim_without_a_row_is_refused(frame, tmp_path, monkeypatch, claim, p
         ("1e4", 12_000.0, 13_000.0, 0.0, True),
     ],
 )
-def test_a_number_holds_where_the_difference_is_in_its_errors(frame, printed, low, high, error, said):
+def test_a_number_holds_if_the_difference_is_within_its_errors(frame, printed, low, high, error, holds):
     from _ledger import Row
 
     row = Row("x", "A", "table 1", "x", printed, error=error)
-    assert row.judged({"value": 0.5 * (low + high), "low": low, "high": high}) is said
+    assert row.judged({"value": 0.5 * (low + high), "low": low, "high": high}) is holds
 
 
 @pytest.mark.parametrize(
-    ("states", "said"),
+    ("states", "expected"),
     [
         ((True, True), "holds"),
         ((True, False), "holds under one"),
@@ -272,13 +274,13 @@ def test_a_number_holds_where_the_difference_is_in_its_errors(frame, printed, lo
         ((), "not run"),
     ],
 )
-def test_a_verdict_is_that_of_all_protocols(frame, states, said):
+def test_a_verdict_combines_all_protocols(frame, states, expected):
     from _ledger import Row, verdict
 
     row = Row("x", "A", "text", "x", "so", holds="state > 0", fails="state < 0", protocols=("one", "two"))
     number = {True: 1.0, False: -1.0, None: 0.0}
     results = [{"protocol": p, "found": {"state": number[s]}} for p, s in zip(row.protocols, states, strict=False)]
-    assert verdict(row, results) == said
+    assert verdict(row, results) == expected
 
 
 def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
@@ -294,7 +296,7 @@ def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
     assert str(frame.Found(13_578.4, 12_846.0, 14_310.8)) == "13,578±732"
 
 
-def test_a_cell_whose_function_cannot_be_told_from_another_is_refused(frame, tmp_path, monkeypatch):
+def test_a_cell_function_inside_another_function_is_refused(frame, tmp_path, monkeypatch):
     made = experiment(tmp_path, monkeypatch, frame)
     with pytest.raises(frame.UsageError, match="cannot be told"):
         made.cells(np.sum, [{"a": 1}])
@@ -316,7 +318,7 @@ def index_names():
     return runpy.run_path(str(PAPERS / "index.py"))
 
 
-def test_the_page_is_that_of_the_documents_and_has_no_faults(monkeypatch, capsys):
+def test_the_page_agrees_with_the_documents_and_is_complete(monkeypatch, capsys):
     monkeypatch.syspath_prepend(PAPERS)
     for name in ("_frame", "_ledger"):
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -325,10 +327,10 @@ def test_the_page_is_that_of_the_documents_and_has_no_faults(monkeypatch, capsys
         runpy.run_path(str(PAPERS / "index.py"), run_name="__main__")
     assert ended.value.code == 0, capsys.readouterr().err
     page = (PAPERS / "README.md").read_text(encoding="utf-8")
-    assert len(page.split()) <= 3000
+    assert len(page.split()) <= 3200
 
 
-def test_the_index_takes_over_full_runs_and_says_what_they_found(script, monkeypatch):
+def test_the_index_copies_full_runs_and_reports_their_results(script, monkeypatch):
     run(script, "--full")
     index = index_names()
     monkeypatch.setitem(index["take_over"].__globals__, "RESULTS", script.parent / "results")
@@ -336,12 +338,12 @@ def test_the_index_takes_over_full_runs_and_says_what_they_found(script, monkeyp
     index["take_over"](found, small_too=False)
     document = index["read"](script.parent / "results" / "squares.json")
     page = index["page"]([document])
-    assert "Of 6 claims 1 hold, 1 under a protocol, 1 do not, 1 open, 2 not run." in page
+    assert "Of 6 claims 1 hold, 1 hold under a protocol, 1 do not hold, 1 open, 2 not run." in page
     assert "|the sum|table 1|19|18|**does not hold**|" in page
     assert "|a distance|table 1|9|plain: 4; odd: 7.5|holds under odd|" in page
     assert "|the largest|text|small|nine|open|" in page
     assert "|table 2: 2 numbers|table 2|||not run|" in page
-    assert "<p>in words: neither small nor large.</p>" in page
+    assert "<p>the largest: neither small nor large.</p>" in page
     assert "- A two should be a three." in page
     assert "## Runs: full size, commit " in page
     assert "`squares.py` (" in page
@@ -353,14 +355,14 @@ def test_the_index_takes_over_full_runs_and_says_what_they_found(script, monkeyp
     assert index["read"](script.parent / "results" / "squares.json")["size"] == "small"
 
 
-def test_a_changed_criterion_and_a_result_without_a_row_are_faults(script, monkeypatch):
+def test_a_changed_criterion_and_a_result_without_a_row_are_reported(script, monkeypatch):
     import _ledger
 
     run(script, "--full")
     index = index_names()
     document = index["read"](script.parent / "found" / "squares.json")
     assert index["faults"]([document]) == [
-        "sum: does not hold, and the ledger does not say why; give `because` or `needs`"
+        "sum: does not hold, but the ledger states no reason; add `because` or `needs`"
     ]
     folder = script.parent / "changed"
     folder.mkdir()
@@ -370,7 +372,7 @@ def test_a_changed_criterion_and_a_result_without_a_row_are_faults(script, monke
     told = index["faults"]([document])
     assert "in words: the criterion was changed after the result; run squares again" in told
     assert "squares: 'mean' () has no row in the ledger" in told
-    assert "average: not run, and the ledger does not say why; give `because` or `needs`" in told
+    assert "average: not run, but the ledger states no reason; add `because` or `needs`" in told
     assert len(told) == 3
 
 
@@ -389,6 +391,6 @@ def test_all_experiments_are_run_by_one_command(monkeypatch, tmp_path, capsys):
     assert [(Path(command[1]).stem, command[-1]) for command in with_data] == [("barker_mnist", "images.gz")]
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(5.0, "5 s"), (150.0, "2.5 min"), (9000.0, "2.5 h")])
-def test_durations_have_two_digits(seconds, said):
-    assert runpy.run_path(str(PAPERS / "index.py"))["duration"](seconds) == said
+@pytest.mark.parametrize(("seconds", "expected"), [(5.0, "5 s"), (150.0, "2.5 min"), (9000.0, "2.5 h")])
+def test_durations_have_two_digits(seconds, expected):
+    assert runpy.run_path(str(PAPERS / "index.py"))["duration"](seconds) == expected

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with annealed steps, which the experiments compare with: against its plain loop."""
+"""Stochastic gradient descent with annealed steps, compared with a plain loop."""
 
 import importlib
 import sys
@@ -41,7 +41,7 @@ def plain_descent(X, y, order, loss, step_size, step_offset, decay):
 
 
 @pytest.mark.parametrize("loss", ["lad", "logistic"])
-def test_stochastic_gradient_descent_is_its_plain_loop(descent, loss):
+def test_stochastic_gradient_descent_equals_a_plain_loop(descent, loss):
     X, y = simulated(loss, 500, 3)
     found = descent(X, y, loss=loss, step_size=0.3, step_offset=5.0, decay=0.6, rng=9, records=7)
     order = np.random.default_rng(9).permutation(500)
@@ -51,7 +51,7 @@ def test_stochastic_gradient_descent_is_its_plain_loop(descent, loss):
 
 
 @pytest.mark.parametrize(("loss", "step", "offset", "decay"), [("lad", 1.0, 10.0, 0.7), ("logistic", 1.0, 10.0, 0.7)])
-def test_stochastic_gradient_descent_comes_near_the_minimum(descent, loss, step, offset, decay):
+def test_stochastic_gradient_descent_approaches_the_minimum(descent, loss, step, offset, decay):
     X, y = simulated(loss)
     found = descent(X, y, loss=loss, step_size=step, step_offset=offset, decay=decay, passes=5, records=1)
     away = distance(found.path, batch_irls(X, y, loss=loss).coefficients)

@@ -1,4 +1,4 @@
-"""Seeds side by side: bands against SciPy's quantiles and bootstrap."""
+"""Bands of several seeds, compared with SciPy's quantiles and bootstrap."""
 
 import math
 
@@ -26,7 +26,7 @@ def test_median_and_band_are_quantiles_over_the_seeds():
     assert found.quantiles == (0.25, 0.75)
 
 
-def test_the_interval_of_the_median_is_that_of_scipys_bootstrap():
+def test_the_interval_of_the_median_equals_scipys_bootstrap():
     values = np.random.default_rng(1).lognormal(size=(25, 2))
     found = bands(values, SIZES[:2], level=0.9)
     for k in range(2):
@@ -34,7 +34,7 @@ def test_the_interval_of_the_median_is_that_of_scipys_bootstrap():
         assert found.interval[k] == pytest.approx(list(other.confidence_interval), rel=0.1)
 
 
-def test_a_missing_value_leaves_the_others_theirs():
+def test_a_missing_value_does_not_change_the_others():
     found = bands([[1.0, math.nan], [3.0, math.nan], [2.0, 7.0]], [1, 2])
     assert found.median.tolist() == [2.0, 7.0]
     assert found.low[1] == found.high[1] == 7.0
@@ -47,7 +47,7 @@ def test_a_single_seed_has_a_curve_and_no_interval():
     assert np.isnan(found.rate().rate_interval).all()
 
 
-def test_the_rate_is_that_of_the_medians_and_the_single_ones_are_each_seeds():
+def test_rates_of_the_medians_and_of_single_seeds():
     rng = np.random.default_rng(2)
     values = 2.0 * SIZES ** rng.normal(-0.5, 0.1, (15, 1))
     found = bands(values, SIZES)
@@ -70,6 +70,6 @@ def test_the_rate_is_that_of_the_medians_and_the_single_ones_are_each_seeds():
         (np.empty((0, 2)), [1, 2], {}),
     ],
 )
-def test_what_is_no_band_is_refused(values, against, options):
+def test_invalid_bands_are_refused(values, against, options):
     with pytest.raises(UsageError):
         bands(values, against, **options)

@@ -1,4 +1,4 @@
-"""What the papers' experiments do with curves and draws: crossings of curves that are known, draws evenly spaced."""
+"""Crossings of known curves, and evenly spaced draws."""
 
 import math
 
@@ -29,7 +29,7 @@ def test_power_laws_cross_where_they_are_equal():
     assert (back.share, back.leads) == (0.0, 0.0)
 
 
-def test_what_leads_from_the_first_point_does_not_cross():
+def test_a_curve_below_from_the_first_point_does_not_cross():
     low, high = bands([SIZES**-0.5] * 2, SIZES), bands([2.0 * SIZES**-0.5] * 2, SIZES)
     found = crossing(low, high)
     assert math.isnan(found.at)
@@ -47,7 +47,7 @@ def test_values_that_are_not_positive_cross_on_linear_axes():
     assert crossing(late, early).at == pytest.approx(15.0)
 
 
-def test_the_interval_of_a_crossing_holds_it_and_narrows_with_the_seeds():
+def test_the_interval_of_a_crossing_covers_it_and_narrows_with_the_seeds():
     rng = np.random.default_rng(3)
     widths = []
     for seeds in (8, 72):
@@ -62,7 +62,7 @@ def test_the_interval_of_a_crossing_holds_it_and_narrows_with_the_seeds():
     assert np.median(widths[12:]) == pytest.approx(np.median(widths[:12]) / 3.0, rel=0.5)
 
 
-def test_curves_at_other_places_do_not_cross():
+def test_curves_with_different_abscissas_are_refused():
     with pytest.raises(UsageError, match="same places"):
         crossing(bands([[1.0, 2.0]], [1, 2]), bands([[1.0, 2.0]], [1, 3]))
 

@@ -1,4 +1,4 @@
-"""Converters of the papers' real data, by small files in the formats in which these are to be had."""
+"""Converters of the papers' real data, for small files in the public formats."""
 
 import gzip
 import struct
@@ -12,7 +12,7 @@ from steinkit.errors import InputError
 
 
 def written(path, array, packed=False):
-    """An idx file of bytes: two zeros, 8 for bytes, the number of dimensions, their lengths, the bytes."""
+    """Return an idx file: two zeros, 8 for bytes, the number of dimensions, their lengths, the bytes."""
     content = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
     path.write_bytes(gzip.compress(content) if packed else content)
     return path
@@ -62,7 +62,7 @@ def test_an_npz_of_two_digits_may_number_them(tmp_path):
         mnist(str(tmp_path / "less.npz"))
 
 
-def test_files_that_are_not_mnists_are_refused(digits, tmp_path):
+def test_files_of_other_formats_are_refused(digits, tmp_path):
     path, images, _ = digits
     with pytest.raises(InputError, match="must be MNIST's training images"):
         mnist(str(tmp_path / "images.bin"))
@@ -81,10 +81,10 @@ def test_files_that_are_not_mnists_are_refused(digits, tmp_path):
         mnist(str(path))
 
 
-def test_principal_components_are_those_of_standardised_pixels():
+def test_principal_components_of_standardized_pixels():
     rng = np.random.default_rng(1)
     images = rng.integers(0, 256, (200, 12), np.uint8)
-    images[:, 3] = 7  # constant: left out
+    images[:, 3] = 7  # a constant pixel is omitted
     images[:, 5] = images[:, 6] // 2
     turned, tests = principal_components(images[:150], images[150:], 4)
     varying = np.delete(np.arange(12), 3)
@@ -114,7 +114,7 @@ def test_miniboone_has_its_signals_first(tmp_path, packed):
         miniboone(str(path))
 
 
-def test_million_song_is_standardised_by_its_first_songs(tmp_path):
+def test_million_song_is_standardized_by_its_first_songs(tmp_path):
     rng = np.random.default_rng(2)
     table = np.column_stack([rng.integers(1950, 2010, 9), rng.normal(3.0, 2.0, (9, 90))])
     path = tmp_path / "YearPredictionMSD.txt"
@@ -132,7 +132,7 @@ def test_million_song_is_standardised_by_its_first_songs(tmp_path):
         million_song(str(path))
 
 
-def test_recordings_are_two_channels(tmp_path):
+def test_recordings_have_two_channels(tmp_path):
     rng = np.random.default_rng(3)
     sound = rng.integers(-3000, 3000, (500, 2)).astype("<i2")
     path = tmp_path / "sound.wav"

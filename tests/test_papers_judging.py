@@ -1,4 +1,4 @@
-"""How the papers' experiments decide whether what is found agrees: rules of single scripts."""
+"""Rules by which single scripts decide whether a claim holds."""
 
 import importlib
 import sys
@@ -21,7 +21,7 @@ def script(monkeypatch, request):
         sys.modules.pop(name, None)
 
 
-def test_halves_are_weighted_by_their_updates_and_leave_out_bins_without_any(script):
+def test_halves_are_weighted_by_their_updates_and_omit_empty_bins(script):
     gibbs = script("austerity_gibbs")
     bins = len(gibbs.EDGES) - 1
     below = gibbs.EDGES[1:] < 0.5 + 1e-9
@@ -38,7 +38,7 @@ def test_halves_are_weighted_by_their_updates_and_leave_out_bins_without_any(scr
     assert high_error == pytest.approx(0.03 / np.sqrt((~below).sum() - 1))
 
 
-def test_an_excess_that_rises_again_was_not_near(script):
+def test_an_excess_that_increases_again_is_not_close(script):
     irls = script("sequential_irls")
     low, high = 0.5 * irls.NEAR, 2.0 * irls.NEAR
     passes = [0.1, 0.2, 0.3, 0.4]
@@ -56,10 +56,10 @@ def test_features_differ_beyond_three_standard_errors_and_a_twentieth(script):
     assert largest == pytest.approx(np.abs(cheap.mean(axis=0) - exact.mean(axis=0)).max())
 
 
-def test_parts_of_a_risk_are_those_of_the_mean_of_chains(script):
+def test_components_of_a_risk_refer_to_the_mean_of_chains(script):
     ica = script("austerity_ica")
     bias, variance, floor = 0.3, 0.04, 1e-4
-    unbiased = bias**2 - variance / ica.CHAINS  # what is left of the square of the mean error
+    unbiased = bias**2 - variance / ica.CHAINS  # square of the mean error minus its expected noise
     values = np.array([1.0, 1.0])
     risk = Risk(values, values, np.ones((2, 2)), np.array([9.0, unbiased]), np.array([9.0, variance]), floor, 0.95)
     found, error, spread = ica._parts(risk)
@@ -68,7 +68,7 @@ def test_parts_of_a_risk_are_those_of_the_mean_of_chains(script):
     assert spread == pytest.approx(0.2)
 
 
-def test_the_balance_of_deaths_and_births_is_the_share_that_chains_have(script):
+def test_the_balance_of_deaths_and_births_equals_the_frequency_in_chains(script):
     rng = np.random.default_rng(4)
     x = np.column_stack([np.ones(400), rng.choice([-1.0, 1.0], size=(400, 2))])
     y = rng.random(400) < 1.0 / (1.0 + np.exp(-x @ [1.0, 0.35, 0.0]))
@@ -84,10 +84,10 @@ def test_the_balance_of_deaths_and_births_is_the_share_that_chains_have(script):
     states = cheap.draws.points[:, 500::60].reshape(-1, 3)
     foreseen = balance(posterior, JumpMoves(**moves), states, 2, 0.2, 40)["share"]
     assert foreseen == pytest.approx(cheap.inclusion[2], rel=0.25)
-    assert cheap.inclusion[2] > 1.3 * found.inclusion[2]  # the test errs, and what is hardly wanted comes in
+    assert cheap.inclusion[2] > 1.3 * found.inclusion[2]  # the errors of the test add features of low probability
 
 
-def test_a_state_of_one_feature_is_left_out_of_deaths_and_births(script):
+def test_a_state_with_one_feature_is_omitted_from_deaths_and_births(script):
     posterior = SparseLogisticRegression(np.eye(3)[[0, 1, 2, 0, 1, 2]], [0, 1, 1, 1, 0, 1])
     states = np.array([[0.5, 0.0, 0.0], [0.5, 0.4, 0.0], [0.0, 0.4, 0.0]])
     found = script("_lost_features").balance(posterior, JumpMoves(0.1, 1.0), states, 0, 0.0, 2)
@@ -100,10 +100,10 @@ def stage(mean: float, variance: float, seen: int, *, number: int = 0, bound: fl
     return Stage(1000, number, seen, mean, variance, 0.0, 10.0, 0.0, 0.0, bound)
 
 
-def test_the_published_barker_test_stops_five_standard_errors_from_zero(script):
+def test_the_published_barker_test_stops_at_five_standard_errors(script):
     test = script("_published_code").PublishedBarkerTest(100)
     assert test.sigma == 0.9
-    error = 1.0 / np.sqrt(100)  # of a mean of 100 data of variance 1; that of 1000 / 10 times it is above .9
+    error = 1.0 / np.sqrt(100)  # of a mean of 100 data of variance 1; 1000 / 10 times it exceeds .9
     assert not test.decide(stage(4.9 * error, 1.0, 100)).decided
     for side in (1.0, -1.0):
         early = test.decide(stage(side * 5.1 * error, 1.0, 100))
@@ -111,7 +111,7 @@ def test_the_published_barker_test_stops_five_standard_errors_from_zero(script):
         assert early.accepted == (side > 0.0)
 
 
-def test_the_published_concentration_test_takes_the_bound_for_draws_with_replacement(script):
+def test_the_published_concentration_test_uses_the_bound_for_draws_with_replacement(script):
     test = script("_published_code").PublishedConcentrationTest(0.01, 100, factor=2.0)
     log = np.log(3.0 / (0.01 * 0.5 / 2.0**2))  # the first stage counts as the second
     bound = np.sqrt(2.0 * 0.25 * log / 100) + 6.0 * 1.5 * log / 100

@@ -1,4 +1,4 @@
-"""The austerity test whose thresholds a scan of all data chooses for each step."""
+"""The austerity test with thresholds from a scan of all data for each step."""
 
 import importlib
 

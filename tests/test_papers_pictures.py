@@ -1,4 +1,4 @@
-"""Pictures of seeds side by side and of risks: what is drawn is what the results hold, in the unit asked for."""
+"""Plots of several seeds and of risks: plotted values equal the results in the requested unit."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def ax():
     return Figure(layout="constrained").add_subplot()
 
 
-def test_bands_draw_the_median_the_band_and_the_seeds(ax):
+def test_plots_of_bands_have_the_median_the_band_and_the_seeds(ax):
     found = bands(np.random.default_rng(0).lognormal(size=(7, 3)), SIZES)
     assert plot_bands(found, ax, label="chains", unit=0.5, seeds=True) is ax
     *alone, median = ax.lines
@@ -30,7 +30,7 @@ def test_bands_draw_the_median_the_band_and_the_seeds(ax):
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
 
 
-def test_one_seed_has_no_band_and_values_below_zero_no_logarithm(ax):
+def test_one_seed_has_no_band_and_negative_values_no_logarithmic_axis(ax):
     plot_bands(bands([[1.0, -0.5, 0.25]], SIZES), ax)
     assert not ax.collections
     assert ax.get_yscale() == "linear"
@@ -38,7 +38,7 @@ def test_one_seed_has_no_band_and_values_below_zero_no_logarithm(ax):
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.1])
-def test_a_risk_draws_its_interval_and_its_floor(ax, floor):
+def test_a_plot_of_a_risk_has_its_interval_and_its_lower_limit(ax, floor):
     means = running_means(sk.Sample(np.random.default_rng(1).standard_normal((5, 40, 1))), n=[1, 5, 40])
     found = risk(means, LongRunMean(np.zeros(1), np.array([floor])))
     plot_risk(found, ax, label="exact", unit=2.0)

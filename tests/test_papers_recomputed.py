@@ -1,4 +1,4 @@
-"""Three results a paper, recomputed by plain loops that share no code with what they check but data and points."""
+"""Three results per paper, recomputed by plain loops that share only data and points with the scripts."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def normal_cdf(x):
 
 
 def graph_discrepancy(points, factors=(1.0, 1.0, 1.0)):
-    """Algorithm 2 for Unif(0, 1) as a linear program, with the constraints of all pairs."""
+    """Solve algorithm 2 for Unif(0, 1) as a linear program, with the constraints of all pairs."""
     x = sorted({0.0, 1.0, *points})
     c1, c2, c3 = factors
     n, A, b = len(x), [], []
@@ -56,7 +56,7 @@ def graph_discrepancy(points, factors=(1.0, 1.0, 1.0)):
     ends = [(0.0, 0.0) if each in (0.0, 1.0) else (-c1, c1) for each in x]
     cost = np.zeros(2 * n)
     for point in points:
-        cost[n + x.index(point)] -= 1.0 / len(points)  # the mean of g' is maximised: the score is zero
+        cost[n + x.index(point)] -= 1.0 / len(points)  # the mean of g' is maximized, because the score is zero
     return -linprog(cost, A_ub=A, b_ub=b, bounds=ends + [(-c2, c2)] * n).fun
 
 
@@ -64,13 +64,13 @@ def test_midpoints_have_nearly_twice_the_classical_discrepancy():
     for n in (2, 5):
         value = graph_discrepancy([(i + 0.5) / n for i in range(n)], (0.5, 0.5, 1.0))
         assert value == pytest.approx((2 * n - 1) / (4 * n**2), rel=1e-6)
-    least = (2 * 10 - 1) / 10 - 1.0  # of the three numbers of points, whose ratio less one is 1 - 1 / n
+    least = (2 * 10 - 1) / 10 - 1.0  # smallest of three numbers of points; the ratio minus one is 1 - 1 / n
     assert least < found("stein_discrepancies_compared", "graph near classical, uniform", "midpoints")["median"] < 1.0
 
 
 def test_sobol_points_converge_like_one_over_n():
     points = [0.0]
-    for k in range(1, 16):  # van der Corput's sequence, which is Sobol's in one dimension
+    for k in range(1, 16):  # van der Corput's sequence is Sobol's in one dimension
         digits, denominator, value = k, 2.0, 0.0
         while digits:
             value, digits, denominator = value + (digits & 1) / denominator, digits >> 1, 2.0 * denominator
@@ -94,7 +94,7 @@ def test_iid_points_have_the_discrepancy_of_the_program():
 
 
 def sequential_test(terms, threshold, batch, epsilon, rng):
-    """Algorithm 1: whether the mean is found above the threshold, and how many terms are read."""
+    """Run algorithm 1; return its decision and the number of terms read."""
     N, order, n = len(terms), rng.permutation(len(terms)), 0
     while True:
         n = min(n + batch, N)
@@ -106,7 +106,7 @@ def sequential_test(terms, threshold, batch, epsilon, rng):
             return seen.mean() > threshold, n
 
 
-def test_errors_of_a_test_are_those_of_a_random_walk_in_a_strip():
+def test_errors_of_a_test_equal_those_of_a_random_walk_in_a_strip():
     rng, fraction, epsilon = np.random.default_rng(0), 0.05, 0.2
     bound = student_t.ppf(1.0 - epsilon, 1e9)
     for k, mean in enumerate((0.0, 0.5, 1.0)):
@@ -126,7 +126,7 @@ def test_errors_of_a_test_are_those_of_a_random_walk_in_a_strip():
         assert abs(wrong / walks - theirs) < 3.0 * math.hypot(error, 0.5 / math.sqrt(walks)) + 0.01
 
 
-def test_gibbs_updates_err_towards_a_half():
+def test_gibbs_updates_are_biased_towards_a_half():
     numbers = document("austerity_gibbs")["numbers"]["chains"][5]  # epsilon .2
     rng = np.random.default_rng(1)
     for place in (5, 15):
@@ -141,7 +141,7 @@ def test_gibbs_updates_err_towards_a_half():
 
 
 def toy():
-    """The regression of section 6.4: responses, features, and the distribution function of the posterior on a grid."""
+    """Return the regression of section 6.4: responses, features, and the posterior's distribution function on a grid."""
     target = sk.targets.LassoRegression.toy()
     x, y = (np.asarray(each, dtype=float).ravel() for each in target.data)
     grid = np.linspace(-0.05, 0.15, 20_001)
@@ -156,7 +156,7 @@ def gradient(theta, x, y, batch):
     return slope - 4950.0 * math.copysign(1.0, theta)
 
 
-def test_langevin_moves_without_a_test_are_far_off():
+def test_langevin_moves_without_a_test_are_strongly_biased():
     x, y, grid, cdf = toy()
     rng, alpha, visited = np.random.default_rng(2), 5e-6, []
     for _ in range(40):
@@ -199,7 +199,7 @@ def test_langevin_moves_with_a_test_read_a_seventh_of_the_data():
 
 
 def irls(X, y, passes):
-    """Least absolute deviations: weighted least squares, over and over."""
+    """Compute least absolute deviations by repeated weighted least squares."""
     theta = np.zeros(X.shape[1])
     for _ in range(passes):
         weights = 1.0 / np.maximum(np.abs(y - X @ theta), 1e-4)
@@ -213,7 +213,7 @@ def test_all_data_take_fifteen_passes_for_least_absolute_deviations():
     X[:, 0] = 1.0
     y = X @ np.linspace(1.0, 2.0, dim) + rng.laplace(size=len(X))
     losses = np.array([np.abs(y[size:] - X[size:] @ theta).mean() for theta in irls(X[:size], y[:size], 80)])
-    passes = int(np.flatnonzero(losses > 1.01 * losses[-1])[-1]) + 2  # the first that stays within one per cent
+    passes = int(np.flatnonzero(losses > 1.01 * losses[-1])[-1]) + 2  # first pass that remains within one percent
     theirs = found("sequential_irls", "lad, beside batch", "N0 = 464")["batch"]
     assert abs(passes - theirs) <= 3
 
@@ -248,7 +248,7 @@ def test_a_batch_of_a_thousandth_is_too_small_for_one_per_cent():
 
 
 def ridge_error(N, sigma, penalty, coarse):
-    """Table 3 on a coarser grid, on which the penalty that does the same is smaller by the square of the ratio."""
+    """Compute table 3 on a coarser grid, with the penalty divided by the square of the ratio of grid sizes."""
     steps = N // coarse
     Y = [20.0 * j / steps for j in range(-steps, steps + 1)]
     X = [20.0 * i / steps for i in range(-2 * steps, 2 * steps + 1)]
@@ -272,7 +272,7 @@ def test_errors_of_the_correction_are_those_of_ridge_regression(claim, N, sigma,
 
 
 @pytest.mark.parametrize("part", [None, 100])
-def test_the_share_of_austerity_tests_that_read_all_falls_unless_batches_grow(part):
+def test_the_fraction_of_tests_that_read_all_data_decreases_unless_batches_grow(part):
     rng, N, everything, moves = np.random.default_rng(6), 10_000, 0, 1000
     data = 0.5 + rng.standard_normal(N)
     batch = 100 if part is None else N // part
@@ -287,7 +287,7 @@ def test_the_share_of_austerity_tests_that_read_all_falls_unless_batches_grow(pa
 
 
 def mixture_walk(first, sigma, early, prior, steps, rng):
-    """Data read by Barker's test, a batch at a time until the variance of the estimate is below sigma^2."""
+    """Return the data read by Barker's test, in batches until the variance of the estimate is below sigma^2."""
     N = 100_000
     T = N / 100.0  # as wide as the posterior of a hundred data
     data = np.sqrt(2.0) * rng.standard_normal(N) + (rng.random(N) < 0.5)
@@ -312,7 +312,7 @@ def mixture_walk(first, sigma, early, prior, steps, rng):
                 break
             n += first
         read.append(n)
-        delta = (after - whole).sum() / T + log_prior(moved) - log_prior(theta)  # judged by Barker's rule on all data
+        delta = (after - whole).sum() / T + log_prior(moved) - log_prior(theta)  # decided by Barker's rule on all data
         if rng.random() < expit(delta):
             theta, whole = moved, after
     return np.array(read)
@@ -325,7 +325,7 @@ def mixture_walk(first, sigma, early, prior, steps, rng):
         ("first version, mixture, Barker", "their code", (100, 0.9, True, False)),
     ],
 )
-def test_barkers_test_reads_so_many_data_of_a_mixture(claim, protocol, settings):
+def test_data_usage_of_barkers_test_for_a_mixture(claim, protocol, settings):
     read = mixture_walk(*settings, 1200, np.random.default_rng(7))
     error = read.std() / math.sqrt(len(read) / 3.0)  # moves are independent, states are not
     theirs = found("barker_mixture", claim, protocol)["value"]

@@ -1,4 +1,4 @@
-"""Running means against plain NumPy, risks against closed forms, standard errors against those of AR(1) chains."""
+"""Running means compared with NumPy, risks with closed forms, standard errors with those of AR(1) chains."""
 
 import math
 
@@ -12,13 +12,13 @@ from steinkit.errors import InputError, UsageError
 
 
 def ar1(rng, chains, n, phi):
-    """Stationary chains of variance 1."""
+    """Return stationary chains with variance 1."""
     noise = rng.standard_normal((chains, n)) * math.sqrt(1.0 - phi**2)
     noise[:, 0] = rng.standard_normal(chains)
     return lfilter([1.0], [1.0, -phi], noise, axis=1)
 
 
-def test_means_of_the_first_draws_are_numpys():
+def test_means_of_the_first_draws_equal_numpys():
     points = np.random.default_rng(0).standard_normal((3, 50, 2))
     found = running_means(sk.Sample(points), n=[1, 7, 50])
     for c in range(3):
@@ -27,7 +27,7 @@ def test_means_of_the_first_draws_are_numpys():
     assert found.draws.tolist() == [[1, 7, 50]] * 3
 
 
-def test_a_budget_is_that_of_one_chain_and_a_chain_without_draws_has_no_mean():
+def test_a_budget_refers_to_one_chain_and_a_chain_without_draws_has_no_mean():
     points = np.array([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]])
     cost = np.array([2.0, 4.0, 6.0, 3.0, 9.0, 27.0])
     found = running_means(sk.Sample(points, cost=cost), budget=[2.0, 6.0, 100.0])
@@ -53,13 +53,13 @@ def test_quantities_are_taken_in_blocks_with_weights(columns):
 
 
 @pytest.mark.parametrize("given", [{}, {"n": [1], "budget": [1.0]}, {"n": [0]}, {"n": []}, {"budget": [1.0]}])
-def test_what_is_no_grid_is_refused(given):
+def test_invalid_grids_are_refused(given):
     with pytest.raises(UsageError):
         running_means(np.zeros(3), **given)
 
 
 @pytest.mark.parametrize("quantity", [lambda x: 1.0, lambda x: np.full(len(x), math.nan), lambda x: np.ones((1, 1, 1))])
-def test_a_quantity_that_is_none_is_refused(quantity):
+def test_invalid_quantities_are_refused(quantity):
     with pytest.raises(InputError, match="quantity"):
         running_means(np.arange(4.0), quantity, n=[2])
 
@@ -77,7 +77,7 @@ def test_the_risk_of_independent_draws_is_variance_over_n_and_squared_bias():
 
 
 def test_the_estimate_of_the_squared_bias_is_unbiased():
-    """Where there is none its mean over many sets of chains is 0, and it is negative in some."""
+    """Without bias its mean over many sets of chains is 0, and some values are negative."""
     rng = np.random.default_rng(3)
     sets = [risk(running_means(sk.Sample(rng.standard_normal((4, 10, 1))), n=[10]), [0.0]) for _ in range(300)]
     bias = np.array([each.squared_bias[0] for each in sets])
@@ -101,21 +101,21 @@ def test_the_risk_of_several_quantities_is_the_mean_of_theirs():
     assert together.value == pytest.approx(np.mean(alone, axis=0))
 
 
-def test_the_floor_is_the_error_of_the_long_run():
+def test_the_lower_limit_is_the_error_of_the_long_run():
     found = running_means(sk.Sample(np.random.default_rng(6).standard_normal((3, 9, 2))), n=[9])
     truth = LongRunMean(np.zeros(2), np.array([0.1, 0.3]))
     assert risk(found, truth).floor == pytest.approx(0.05)
     assert risk(found, np.zeros(2)).floor == 0.0
 
 
-def test_a_chain_that_has_no_draw_yet_leaves_the_risk_open():
+def test_the_risk_is_nan_before_the_first_draw_of_a_chain():
     points, cost = np.zeros((2, 2, 1)), np.array([1.0, 2.0, 2.0, 4.0])
     found = risk(running_means(sk.Sample(points, cost=cost), budget=[1.0, 2.0]), [1.0])
     assert math.isnan(found.value[0])
     assert found.value[1] == 1.0
 
 
-def test_a_risk_needs_two_chains_and_a_truth_a_quantity():
+def test_a_risk_requires_two_chains_and_one_true_value_per_quantity():
     found = running_means(np.zeros(4), n=[4])
     with pytest.raises(UsageError, match="two chains"):
         risk(found, [0.0])
@@ -123,7 +123,7 @@ def test_a_risk_needs_two_chains_and_a_truth_a_quantity():
         risk(running_means(sk.Sample(np.zeros((2, 4, 1))), n=[4]), [0.0, 0.0])
 
 
-def test_the_error_of_a_long_run_is_that_of_autoregressive_chains():
+def test_the_error_of_a_long_autoregressive_run():
     """The mean of n draws with correlation phi^t has variance (1 + phi) / (1 - phi) / n."""
     rng, phi, chains, n = np.random.default_rng(7), 0.8, 4, 10_000
     found = [long_run_mean(sk.Sample(ar1(rng, chains, n, phi)[:, :, None])) for _ in range(20)]
@@ -133,14 +133,14 @@ def test_the_error_of_a_long_run_is_that_of_autoregressive_chains():
     assert 0.5 < z.std() < 1.6
 
 
-def test_the_mean_of_a_long_run_leaves_out_what_fills_no_batch():
-    points = np.arange(10.0)  # batches of three: the first draw is left out
+def test_the_mean_of_a_long_run_omits_draws_outside_batches():
+    points = np.arange(10.0)  # batches of three: the first draw is omitted
     assert long_run_mean(points).value[0] == pytest.approx(points[1:].mean())
     assert long_run_mean(points, lambda x: x[:, 0] ** 2).value[0] == pytest.approx((points[1:] ** 2).mean())
 
 
-def test_a_long_run_weighs_its_draws_alike():
-    with pytest.raises(UsageError, match="alike"):
+def test_a_long_run_requires_equal_weights():
+    with pytest.raises(UsageError, match="unequal weights"):
         long_run_mean(sk.Sample(np.arange(3.0), weights=np.arange(3.0)))
     with pytest.raises(UsageError, match="two batches"):
         long_run_mean(np.zeros(1))

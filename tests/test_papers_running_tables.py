@@ -1,4 +1,4 @@
-"""Joint probabilities of binary variables against running means of their indicators, and against known ones."""
+"""Joint probabilities of binary variables, compared with running means of indicators and known values."""
 
 import math
 
@@ -18,7 +18,7 @@ def states(chains=2, draws=60, dim=5, seed=0):
 
 
 def indicators(points):
-    """Of all values of all sets, from their definition: bit j of a value is the variable of column j."""
+    """Return the indicators of all values of all sets; bit j of a value is the variable of column j."""
     values = np.arange(8)[:, None] >> np.arange(3) & 1
     return np.hstack([(points[:, None, chosen] == values).all(axis=2) for chosen in SETS])
 
@@ -56,7 +56,7 @@ def test_errors_are_the_mean_over_sets_of_their_distance():
     assert apart.tolist() == [[2.0]]
 
 
-def test_the_error_of_independent_draws_falls_as_it_should():
+def test_the_error_of_independent_draws_has_its_theoretical_value():
     """E |share - 1/8| of n fair draws is nearly sqrt(2 (1/8) (7/8) / (pi n)), for each of the 8 values."""
     draws = states(chains=400, draws=200, seed=4)
     errors = table_errors(running_tables(sk.Sample(draws), SETS, n=[50, 200]), np.full(16, 0.125), values=8)
@@ -76,7 +76,7 @@ def test_the_error_of_independent_draws_falls_as_it_should():
         ([list(range(17))], "at most 16"),
     ],
 )
-def test_sets_of_no_columns_are_refused(sets, message):
+def test_sets_that_are_not_columns_are_refused(sets, message):
     with pytest.raises(UsageError, match=message):
         running_tables(states(), sets, n=[3])
 
@@ -89,6 +89,6 @@ def test_draws_that_are_not_binary_are_refused():
 
 
 @pytest.mark.parametrize(("truth", "values"), [(np.ones(8), 8), (np.ones((2, 8)), 8), (np.ones(16), 5)])
-def test_truths_of_other_sets_are_refused(truth, values):
+def test_true_probabilities_of_other_sets_are_refused(truth, values):
     with pytest.raises(UsageError, match="probabilities"):
         table_errors(running_tables(states(), SETS, n=[3]), truth, values=values)

@@ -1,4 +1,4 @@
-"""What the papers' experiments share beside their frame: data of doctor visits, and which of several risks is low."""
+"""Shared parts of the papers' experiments: doctor visits, and the lowest of several risks."""
 
 import importlib
 import sys
@@ -16,16 +16,16 @@ def shared(monkeypatch, request):
         sys.modules.pop(name, None)
 
 
-def test_doctor_visits_are_those_of_the_health_insurance_experiment(shared):
+def test_doctor_visits_agree_with_the_health_insurance_experiment(shared):
     features, responses, names = shared("_doctor_visits").doctor_visits()
     assert features.shape == (20_186, len(names))
-    assert responses.sum() == 6308  # as many as in the source, which has four rows more
+    assert responses.sum() == 6308  # the same number as in the source, which has four more rows
     assert (features[:, 0] == 1.0).all()
     assert np.allclose(features[:, 1:].mean(axis=0), 0.0, atol=1e-12)
     assert np.allclose(features[:, 1:].std(axis=0), 1.0)
     assert np.linalg.matrix_rank(features) == len(names)
     insured = np.corrcoef(features[:, names.index("log coins")], responses)[0, 1]
-    assert insured > 0.05  # who pays more sees doctors less: what the experiment is known for
+    assert insured > 0.05  # the main result of the experiment: higher coinsurance, fewer visits
 
 
 def test_the_lowest_risk_is_claimed_by_data_and_by_time(shared):
@@ -44,11 +44,11 @@ def test_the_lowest_risk_is_claimed_by_data_and_by_time(shared):
         assert (numbers["exact_low"], numbers["exact_high"]) == pytest.approx((3.0, 5.0))
         assert numbers["other_low"] == pytest.approx([1.5, 8.0])
         assert numbers["other_high"] == pytest.approx([2.5, 10.0])
-        assert numbers["said"] == "epsilon 0.1: 2; exact 4"
+        assert numbers["text"] == "epsilon 0.1: 2; exact 4"
     assert [claim for claim, _ in told] == ["a", "b"]
 
 
-def test_a_risk_between_its_budgets_lies_on_a_straight_line_of_logarithms(shared):
+def test_a_risk_is_interpolated_linearly_in_logarithms(shared):
     against = np.array([1.0, 4.0, 16.0])
     value = 8.0 / against
     found = Risk(against, value, np.stack([value / 2.0, value * 2.0], axis=1), 0.5 * value, 0.5 * value, 1e-3, 0.95)

@@ -1,4 +1,4 @@
-"""Single updates: counted in chains, and foreseen for the austerity test."""
+"""Single updates: frequencies in chains, and predictions for the austerity test."""
 
 import runpy
 from dataclasses import replace
@@ -22,7 +22,7 @@ def drawn(test, **options):
     return approximate_gibbs(FIELD, test=test, **({"chains": 4, "draws": 300, "seed": 1} | options))
 
 
-def test_counts_are_those_of_every_update():
+def test_counts_include_every_update():
     draws, edges = drawn(BarkerTest(), draws=8, chains=2), np.array([0.0, 0.3, 0.9, 1.0])
     p, ones = [], []
     for states in draws.points:
@@ -52,13 +52,13 @@ def test_exact_updates_have_their_probability_and_approximate_ones_do_not():
     assert biased[-3:].max() < -4.0
 
 
-def test_draws_of_different_lengths_count_what_is_there():
+def test_chains_of_different_lengths_are_counted():
     draws = drawn(AusterityTest(0.1, 30), draws=None, budget=200_000)
     assert len(set(draws.lengths)) > 1
     assert update_frequencies(FIELD, draws).updates.sum() == (draws.lengths - 1).sum() * FIELD.dim
 
 
-def test_bins_without_an_update_hold_no_number():
+def test_bins_without_an_update_are_nan():
     found = update_frequencies(FIELD, drawn(BarkerTest(), draws=2, chains=1), edges=[0.0, 1e-9, 1.0])
     assert found.updates.tolist() == [0, FIELD.dim]
     assert np.isnan([found.share[0], found.probability[0], found.standard_error[0]]).all()
@@ -74,7 +74,7 @@ def test_bins_without_an_update_hold_no_number():
     ],
 )
 def test_the_bias_is_the_integral_over_the_uniform_number(L, deviation, size, batch, epsilon):
-    """By the midpoint rule, on either side of u = p, in x = log(u / (1 - u))."""
+    """Midpoint rule on either side of u = p, in x = log(u / (1 - u))."""
     h = 2e-3
     x = L + h * (np.arange(-20_000, 20_000) + 0.5)
     mu = np.sqrt(size - 1.0) * (L - x) / size / deviation
@@ -88,27 +88,27 @@ def test_the_bias_is_the_integral_over_the_uniform_number(L, deviation, size, ba
     assert found.error > 1e-3
 
 
-def test_what_is_foreseen_is_what_chains_do():
+def test_predictions_agree_with_chains():
     field, test = MarkovField.simulate(60, scale=0.04, rng=2), AusterityTest(0.2, 170)
     draws = approximate_gibbs(field, test=test, chains=8, draws=200, seed=5)
     found = update_frequencies(field, draws, edges=[0.0, *np.linspace(0.1, 0.9, 17), 1.0])
-    inside = slice(1, -1)  # the outermost bins hold updates of very different log odds
+    inside = slice(1, -1)  # the outermost bins contain a wide range of log odds
     options = {"deviation": np.sqrt(2.0) * 0.04, "size": field.size, "batch_size": 170}
     foreseen = update_bias(logit(found.probability), epsilon=0.2, **options)
     away = (found.share - found.probability - foreseen.bias) / found.standard_error
     assert np.abs(away[inside]).max() < 4.0
-    # and it is no wonder: another epsilon is foreseen to do something else
+    # control: the predictions for another epsilon differ
     other = update_bias(logit(found.probability), epsilon=0.1, **options)
     assert np.abs((found.share - found.probability - other.bias) / found.standard_error)[inside].max() > 6.0
 
 
-def test_a_test_that_reads_all_is_exact():
+def test_a_test_that_reads_all_terms_is_exact():
     found = update_bias([-2.0, 0.0, 3.0], deviation=0.1, size=400, batch_size=50, epsilon=0.0)
     assert found.bias.tolist() == found.error.tolist() == [0.0] * 3
     assert found.data_use == pytest.approx(1.0, abs=1e-9)
 
 
-def test_the_bias_is_symmetric_and_draws_towards_a_half():
+def test_the_bias_is_symmetric_and_towards_a_half():
     L = np.linspace(-5.0, 5.0, 11)
     found = update_bias(L, deviation=0.03, size=4851, batch_size=500, epsilon=0.2)
     assert found.bias == pytest.approx(-found.bias[::-1], abs=1e-9)
@@ -116,7 +116,7 @@ def test_the_bias_is_symmetric_and_draws_towards_a_half():
     assert (np.abs(found.bias) <= found.error).all()
 
 
-def test_draws_that_lack_sweeps_are_refused():
+def test_thinned_draws_are_refused():
     with pytest.raises(UsageError, match="thin=2"):
         update_frequencies(FIELD, drawn(BarkerTest(), thin=2, draws=3))
     with pytest.raises(UsageError, match="two successive"):
@@ -124,7 +124,7 @@ def test_draws_that_lack_sweeps_are_refused():
 
 
 @pytest.mark.parametrize("edges", [[0.0, 0.5], [0.1, 1.0], [0.0, 0.6, 0.4, 1.0], [0.0, np.nan, 1.0], [], [[0.0, 1.0]]])
-def test_edges_that_are_none_are_refused(edges):
+def test_invalid_edges_are_refused(edges):
     with pytest.raises(UsageError, match="edges"):
         update_frequencies(FIELD, drawn(BarkerTest(), draws=3), edges=edges)
 

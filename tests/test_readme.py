@@ -1,4 +1,4 @@
-"""The README's own words: what it says is printed is printed, and every file that it names is there."""
+"""The output shown in the README is reproduced, and every file that it names exists."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
 def told_after(language: str, marker: str) -> tuple[str, str]:
-    """A block of code that holds a marker, and the text shown below it."""
+    """Return the block of code that contains a marker, and the output shown below it."""
     place = next(k for k, (kind, text) in enumerate(BLOCKS) if kind == language and marker in text)
     kind, text = BLOCKS[place + 1]
     assert kind == "text"
@@ -25,13 +25,13 @@ def told_after(language: str, marker: str) -> tuple[str, str]:
 
 
 def require_same(printed: str, told: str) -> None:
-    """The same words, and numbers that differ by less than a hundredth: processors round differently."""
+    """Require equal words, and numbers within a hundredth, because processors round differently."""
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", told)
     numbers = [float(each) for each in NUMBER.findall(told)]
     assert [float(each) for each in NUMBER.findall(printed)] == pytest.approx(numbers, rel=0.01)
 
 
-def test_the_main_command_answers_as_it_is_told(steinkit, monkeypatch, tmp_path):
+def test_the_main_command_prints_the_output_shown(steinkit, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     command, told = told_after("bash", "steinkit verdict")
     answer = steinkit(*shlex.split(command.split(".venv/bin/steinkit ")[1]))
@@ -39,7 +39,7 @@ def test_the_main_command_answers_as_it_is_told(steinkit, monkeypatch, tmp_path)
     require_same("".join(answer.out.splitlines(keepends=True)[: told.count("\n")]), told)
 
 
-def test_the_draws_are_mended_and_the_picture_is_drawn(steinkit, monkeypatch, tmp_path):
+def test_the_draws_are_corrected_and_the_figure_is_saved(steinkit, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     repair, score = next(text for kind, text in BLOCKS if kind == "bash" and "steinkit repair" in text).splitlines()
     assert steinkit(*shlex.split(repair)[1:-1], str(tmp_path / "repaired.csv")).code == 0
@@ -48,7 +48,7 @@ def test_the_draws_are_mended_and_the_picture_is_drawn(steinkit, monkeypatch, tm
     assert (tmp_path / "where.png").exists()
 
 
-def test_the_five_lines_print_what_they_are_told_to(monkeypatch):
+def test_the_python_example_prints_the_output_shown(monkeypatch):
     monkeypatch.chdir(ROOT)
     code, told = told_after("python", "sk.verdict")
     printed = io.StringIO()
@@ -67,7 +67,7 @@ def test_the_sweep_reports_the_best_step_and_that_of_the_largest_ess(steinkit, t
     assert [found.criteria[name].best["step_size"] for name in ("graph", "ess")] == [float(told[1]), float(told[2])]
 
 
-def test_every_file_that_it_names_is_there():
+def test_every_file_that_it_names_exists():
     names = re.findall(r"\]\(([^)#]+)\)", README)
     assert len(names) > 10
     assert [name for name in names if not (ROOT / name).exists()] == []
@@ -77,7 +77,7 @@ def test_it_is_short():
     assert README.count("\n") <= 120
 
 
-def test_the_lines_for_other_tools_are_functions_that_are_there():
+def test_the_functions_for_other_packages_exist():
 
     names = set(re.findall(r"sk\.(from_\w+)", README))
     assert len(names) >= 8

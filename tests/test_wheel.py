@@ -1,4 +1,4 @@
-"""The wheel holds what it should and nothing else, and works from another folder without the repository."""
+"""The wheel contains exactly the package, and works in another folder without the repository."""
 
 import os
 import subprocess
@@ -15,10 +15,10 @@ ROOT = Path(__file__).parents[1]
 
 
 def source_copy(folder, link):
-    """A copy of the repository, so that it stays as it is, with steinkit/samplers as a checkout may hold it.
+    """Return a copy of the repository, with steinkit/samplers in one of the forms of a checkout.
 
-    Git makes a symbolic link where the system has them, and otherwise a file that holds the link's text; an archive may
-    leave it out.
+    Git creates a symbolic link if the system supports it, and otherwise a file with the text of the link. An archive
+    may omit it.
     """
     source = folder / "source"
     source.mkdir()
@@ -54,7 +54,7 @@ def python_files(folder, package):
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+def test_the_wheel_contains_only_the_package(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     expected = python_files(ROOT / "steinkit", "steinkit") | python_files(ROOT / "samplers", "steinkit/samplers")
     data = {
@@ -76,7 +76,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
 
 
 def test_samplers_are_seen_inside_the_package():
-    """Editors and type checkers find steinkit.samplers where its name says it is; git keeps the link."""
+    """Editors and type checkers find steinkit.samplers in the package; git stores the link."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
     command = ["git", "-C", str(ROOT), "ls-files", "--stage", "steinkit/samplers"]
@@ -93,7 +93,7 @@ def test_the_wheel_is_the_same_without_symbolic_links(wheel, tmp_path, link):
 
 
 @pytest.mark.slow
-def test_the_source_distribution_holds_every_file_once(tmp_path):
+def test_the_source_distribution_contains_every_file_once(tmp_path):
     source = source_copy(tmp_path, "symlink")
     code = f"from setuptools.build_meta import build_sdist; build_sdist({str(tmp_path)!r})"
     subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
@@ -110,9 +110,9 @@ def test_the_source_distribution_holds_every_file_once(tmp_path):
 def test_the_wheel_imports_from_another_folder_in_a_fresh_environment(wheel, tmp_path):
     venv.create(tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python)]  # its own would take seconds to install
+    pip = [sys.executable, "-m", "pip", "--python", str(python)]  # installing pip there would take seconds
     subprocess.run([*pip, "install", "--quiet", "--no-deps", str(wheel)], check=True)
-    # the dependencies come from this environment; the wheel's own folder stands before it
+    # the dependencies come from this environment; the folder of the wheel precedes it
     site = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         capture_output=True,
@@ -126,7 +126,7 @@ def test_the_wheel_imports_from_another_folder_in_a_fresh_environment(wheel, tmp
         "x = np.random.default_rng(0).standard_normal((20, 2));"
         "print(sk.graph_stein_discrepancy(x, sk.targets.Normal(0.0, dim=2)).gap < 1e-6)"
     )
-    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}  # compiled or not: the same bits
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}  # results are the same without compilation
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True, env=plain)
     location, module, certified = done.stdout.split()
     assert Path(location).is_relative_to(tmp_path / "venv")

@@ -2,7 +2,7 @@
 
     theta_{t+1} = theta_t - C_1 (C_2 + t)^-C_3 grad loss_i(theta_t),        t = 0, 1, ...,
 
-datum i being the next of a random order of all the data, a new one in each pass. With
+where i is the next data point in a random order of all data, with a new order in each pass, and
 
     grad |y_i - x_i'theta| = -sign(y_i - x_i'theta) x_i,        grad -log P(y_i | x_i, theta) = -(y_i - p_i) x_i.
 
@@ -33,9 +33,9 @@ class StochasticGradientResult(Brief):
     Attributes
     ----------
     coefficients : ndarray, shape (D,)
-        Where it ended. Nothing says how far from the minimum that is.
+        Final coefficients. Their distance to the minimum is not known.
     path : ndarray, shape (R, D)
-        Coefficients on the way, at equal distances in data read.
+        Coefficients at equal intervals of data read.
     data_passes : ndarray, shape (R,)
         Data read so far, in multiples of N.
     seconds : ndarray, shape (R,)
@@ -74,7 +74,7 @@ def stochastic_gradient_descent(
     step_size, step_offset, decay : float
         C_1 and C_2, positive, and C_3, in [0, 1].
     passes : int
-        How many times to read the data.
+        Number of passes over the data.
     records : int
         Number of coefficients to keep of each pass.
     start : array_like, shape (D,), optional
@@ -85,7 +85,7 @@ def stochastic_gradient_descent(
     Returns
     -------
     StochasticGradientResult
-        The last coefficients, and those on the way.
+        The final coefficients and the path.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def stochastic_gradient_descent(
     N, generator = len(features), np.random.default_rng(rng)
     theta, t = start_vector(start, features.shape[1]), 0
     path, read, seconds = [], [], []
-    # compiled now, outside the time taken
+    # compile before the time is measured
     _descend(theta, features, responses, np.empty(0, np.int64), loss == "logistic", 1.0, 1.0, 1.0, 0)
     began = time.perf_counter()
     for _ in range(passes):
@@ -123,7 +123,7 @@ def stochastic_gradient_descent(
             t += len(part)
             if not np.isfinite(theta).all():
                 raise InputError(
-                    f"stochastic gradient descent diverged within {t} steps; take a smaller step_size, or standardise "
+                    f"stochastic gradient descent diverged within {t} steps; use a smaller step_size, or standardize "
                     "the columns of X"
                 )
             path.append(theta.copy())

@@ -33,17 +33,17 @@ class Bands:
     against : ndarray, shape (k,)
         Number of draws, likelihood evaluations or seconds, increasing.
     replicates : ndarray, shape (seeds, k)
-        The values; NaN where one is missing.
+        Values; NaN if missing.
     median : ndarray, shape (k,)
-        Over the seeds that have a value.
+        Median over the seeds with a value.
     low, high : ndarray, shape (k,)
         Quantiles over these seeds.
     interval : ndarray, shape (k, 2)
         Bootstrap interval of the median; NaN for a single seed.
     quantiles : tuple of float
-        Which quantiles `low` and `high` are.
+        Probabilities of `low` and `high`.
     level : float
-        Of the interval.
+        Level of the interval.
     """
 
     against: Floats
@@ -78,13 +78,13 @@ def bands(
     Parameters
     ----------
     values : array_like, shape (seeds, k)
-        A curve of each seed, as `Curve.replicates` has them; NaN where a value is missing.
+        One curve per seed, as in `Curve.replicates`; NaN if a value is missing.
     against : array_like, shape (k,)
-        What the curves are drawn against, increasing: numbers of draws, likelihood evaluations, seconds.
+        Increasing abscissas of the curves: numbers of draws, likelihood evaluations or seconds.
     quantiles : tuple of float
         Lower and upper edge of the band.
     level : float
-        Of the interval of the median.
+        Level of the interval of the median.
     rng : int, numpy.random.Generator or None
         Seed of the bootstrap.
 

@@ -16,7 +16,7 @@ class CellFile:
     Parameters
     ----------
     path : Path
-        Made if it does not exist.
+        Path of the file; it is created if it does not exist.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class CellFile:
         self._database.close()
 
     def append(self, name: str, record: dict[str, Any]) -> None:
-        """Store a cell; it is on disk when this returns."""
+        """Store a cell and write it to disk."""
         try:
             text = json.dumps(record, allow_nan=False)
             self._database.execute("INSERT OR REPLACE INTO cells VALUES (?, ?)", (name, text))

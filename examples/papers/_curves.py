@@ -30,14 +30,14 @@ class Crossing:
     Attributes
     ----------
     at : float
-        By straight lines between the points, on logarithmic axes where all values are positive; NaN where there is no
-        crossing: the one leads from the first point on, or does not lead at the last.
+        Position by linear interpolation, on logarithmic axes if all values are positive; NaN without a crossing, that
+        is, if the curve is lower from the first point, or not lower at the last.
     interval : tuple of float
         Bootstrap interval, over the repeats that have a crossing.
     share : float
-        Of the repeats of the bootstrap, those that have a crossing.
+        Fraction of the bootstrap repeats with a crossing.
     leads : float
-        Of the repeats, those in which the one is below the other at the last point.
+        Fraction of the repeats in which the curve is lower at the last point.
     """
 
     at: float
@@ -52,15 +52,15 @@ def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None
     Parameters
     ----------
     late, early : Bands
-        The curve that should be lower at last, and the one that should be at first, at the same places, their seeds
-        independent of each other. The level of the interval is that of `late`.
+        Curve that is lower at the end, and curve that is lower at the beginning, with the same abscissas and
+        independent seeds. The level of the interval is that of `late`.
     rng : int, numpy.random.Generator or None
         Seed of the bootstrap.
 
     Raises
     ------
     UsageError
-        If the two are not given at the same places.
+        If the abscissas differ.
     """
     if not np.array_equal(late.against, early.against):
         raise UsageError("both curves must be given at the same places (against)")
@@ -92,12 +92,12 @@ def _crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.n
 def evenly_spaced(sample: Sample, n: int) -> Sample:
     """Select n evenly spaced draws over all chains in order, including the first and the last.
 
-    So samples of different lengths, as the same budget buys of different samplers, become samples of one size.
+    This gives samples of one size from samplers that make different numbers of draws with the same budget.
 
     Raises
     ------
     UsageError
-        If the sample has fewer, or n is not positive.
+        If the sample has fewer draws, or n is not positive.
     """
     if not 1 <= n <= len(sample):
         raise UsageError(f"{n} evenly spaced draws were asked for, of {len(sample)} that there are")

@@ -1,22 +1,23 @@
 """Converters of the papers' data from their public files.
 
-None of them comes with steinkit. Where they are, and on what terms, in November 2026:
+The files are not part of steinkit. Their sources and licenses, as of November 2026:
 
 MNIST (Seita et al.; Korattikara et al.)
-    The four files of Y. LeCun, C. Cortes and C. Burges, ``train-images-idx3-ubyte`` and its like, packed by gzip or
-    not; mirrors of yann.lecun.com/exdb/mnist have them. CC BY-SA 3.0. Give the training images; the others lie beside.
+    The four files of Y. LeCun, C. Cortes and C. Burges, ``train-images-idx3-ubyte`` and so on, with or without gzip,
+    from mirrors of yann.lecun.com/exdb/mnist. CC BY-SA 3.0. Pass the file of training images; the others must be in the
+    same folder.
 Infinite MNIST (the same papers)
     G. Loosli, S. Canu and L. Bottou's program infimnist, leon.bottou.org/projects/infimnist, writes files of the same
-    format, ``...-patterns-idx3-ubyte`` and ``...-labels-idx1-ubyte``: put MNIST's two test files beside. The program
-    is free software (LGPL); the digits are MNIST's.
+    format, ``...-patterns-idx3-ubyte`` and ``...-labels-idx1-ubyte``. Put the two test files of MNIST into the same
+    folder. The program is free software (LGPL); the digits are those of MNIST.
 MiniBooNE (Korattikara et al., variable selection)
     ``MiniBooNE_PID.txt`` of the UCI Machine Learning Repository, by B. Roe. CC BY 4.0.
 Million Song (Korattikara et al. 2016, least absolute deviations)
     ``YearPredictionMSD.txt`` of the UCI repository, from the Million Song Dataset of T. Bertin-Mahieux, D. Ellis,
     B. Whitman and P. Lamere. CC BY 4.0.
 Recordings (Korattikara et al., independent component analysis)
-    The paper does not say which pieces it mixed. Any WAV file of two channels will do: a piece of classical music on
-    the left, street noise on the right. The terms are those of the recordings.
+    The paper does not name the recordings. Use any WAV file with two channels: classical music on the left, street
+    noise on the right. The license is that of the recordings.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ import numpy as np
 
 from steinkit.errors import InputError
 
-_BLOCK = 50_000  # images that are made floating-point numbers at once
-SONGS_TRAINING = 463_715  # the first of the songs; the others are for tests
+_BLOCK = 50_000  # images converted to floating-point numbers at once
+SONGS_TRAINING = 463_715  # number of songs at the beginning of the file for training; the others are test data
 
 
 def two_digits(path: str, zero: int, one: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return pixels in [0, 1] and labels of training and test images of two digits.
 
-    `path` is the file of MNIST's training images, or an .npz with X_train, y_train, X_test, y_test of these digits,
-    whose labels may be 0 and 1 as well.
+    `path` is the file of MNIST's training images, or an .npz with X_train, y_train, X_test, y_test of these digits.
+    Labels 0 and 1 are accepted as well.
     """
     found = []
     for images, labels in mnist(path):

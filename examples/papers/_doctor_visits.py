@@ -1,7 +1,8 @@
-"""Who sees no doctor in a year: 20,186 person-years of the RAND Health Insurance Experiment, for variable selection.
+"""Doctor visits of 20,186 person-years of the RAND Health Insurance Experiment, for variable selection.
 
-The response is 1 where a person had no visit to a physician in the year, 31 % of them. The features are a column of
-ones; site and year, insurance plan, age, sex, family, schooling, income, health, of mean 0 and standard deviation 1.
+The response is 1 if a person had no visit to a physician in the year (31 % of the rows). The features are a column of
+ones, and site and year, insurance plan, age, sex, family, schooling, income and health, standardized to mean 0 and
+standard deviation 1.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def doctor_visits() -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     made = {f"site {each}": columns["site"] == each for each in range(2, 7)}
     made |= {f"year {each}": columns["year"] == each for each in range(2, 6)}
     made |= {name: columns[name] for name in _AS_THEY_ARE.split()}
-    age = columns["xage"] - 25.0  # of about the mean, so that age and its square tell different things
+    age = columns["xage"] - 25.0  # centered, to reduce the correlation of age and its square
     made |= {
         "log coins": np.log1p(columns["coins"]),
         "log income": np.log(np.maximum(columns["income"], 1.0)),

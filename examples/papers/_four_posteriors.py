@@ -19,7 +19,7 @@ POSTERIORS = {
     "nodal": ("Nodal, d = 6", 5, 10_000),
 }
 DATA, HOT = 10_000, 100.0  # of the mixture
-NEAR = 5000  # points that the posterior's moments are taken from
+NEAR = 5000  # points used to compute the posterior moments
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
         step = 1e-4 * np.eye(found.dim)
         slope = (found.score(mode + step) - found.score(mode - step)) / 2e-4
         root = np.linalg.cholesky(np.linalg.inv(-0.5 * (slope + slope.T)))
-        freedom = 8.0 + found.dim  # near enough to normal for its weights to stay even in fifty dimensions
+        freedom = 8.0 + found.dim  # close to normal, which keeps the weights uniform in fifty dimensions
         stretch = np.sqrt(freedom / rng.chisquare(freedom, NEAR))
         normal = rng.standard_normal((NEAR, found.dim)) * stretch[:, None]
         points = mode + normal @ root.T

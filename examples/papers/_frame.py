@@ -46,7 +46,7 @@ from steinkit.sweeps.identity import digest, recordable
 from steinkit.text import Table
 
 FOLDER = Path("steinkit-papers")
-# Okabe and Ito: told apart by colour-blind readers, too, and dark enough for lines
+# Okabe and Ito: distinguishable for color-blind readers, and dark enough for lines
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 STYLE = {
     "font.size": 12.0,
@@ -54,9 +54,9 @@ STYLE = {
     "legend.fontsize": 10.5,
     "axes.prop_cycle": mpl.cycler(color=COLOURS),
 }
-_WIDTH, _DPI = 6.4, 125  # a figure of 800 pixels; at half its width letters are still nine pixels tall
+_WIDTH, _DPI = 6.4, 125  # a figure of 800 pixels, legible at half that width
 _INTERRUPTED = 130
-_EXPERIMENT = "experiment"  # in the place of a cell's name, what the file is about
+_EXPERIMENT = "experiment"  # key of the description of the file, among the names of cells
 _WRAP = 110
 
 
@@ -72,12 +72,12 @@ class Experiment:
     shows : str
         Papers and figures.
     data : str, optional
-        What file the experiment reads; it is then given with ``--data``, and `data` is its path or None.
+        Description of the data file; it is passed by ``--data``, and `data` is then its path or None.
 
     Attributes
     ----------
     full : bool
-        Whether to run at the paper's size.
+        True for a run at the paper's size.
     folder : Path
     data : Path or None
     """
@@ -126,8 +126,8 @@ class Experiment:
         Parameters
         ----------
         function : callable
-            Of the script's top level. It takes the entries of a cell as keywords, and returns what JSON can hold, or
-            arrays. It must depend on nothing else, not on a file either.
+            Top-level function of the script. It receives the entries of a cell as keyword arguments, and returns JSON
+            types or arrays. It must not depend on anything else, including files.
         cells : sequence of mapping
             Numbers, words, and lists of them.
         """
@@ -156,7 +156,7 @@ class Experiment:
                 bar.update()
 
     def result(
-        self, claim: str, here: Found | float | None = None, *, protocol: str = "", said: str = "", **numbers: Any
+        self, claim: str, here: Found | float | None = None, *, protocol: str = "", text: str = "", **numbers: Any
     ) -> None:
         """Compare a result with a claim of the ledger.
 
@@ -165,18 +165,18 @@ class Experiment:
         claim : str
             Name of its row.
         here : Found or float, optional
-            Beside a printed number.
+            Result that is compared with a printed number.
         protocol : str
-            One of the row's.
-        said : str
-            In words; `here` if not given.
+            One of the protocols of the row.
+        text : str
+            Result in words; `here` if not given.
         **numbers
-            What the row's criterion is about.
+            Numbers in the row's criterion.
         """
         row = self.ledger.get(claim)
         if row is None or row.script != self.name or protocol not in row.protocols:
             raise UsageError(
-                f"{self.name} judges {claim!r} ({protocol or 'one protocol'}); write it into the ledger first"
+                f"{self.name} evaluates {claim!r} ({protocol or 'one protocol'}); add it to the ledger first"
             )
         found = here if isinstance(here, Found) or here is None else Found.exactly(here)
         if found is not None:
@@ -185,7 +185,7 @@ class Experiment:
             {
                 "claim": claim,
                 "protocol": protocol,
-                "said": said or str(found),
+                "said": text or str(found),
                 "found": _plain(numbers),
                 "criterion": row.criterion,
                 "judged": self.full and (self.data is not None or not row.real),
@@ -233,10 +233,7 @@ class Experiment:
         print("\n".join(Table("", ("", "paper", "here", "verdict"), rows).lines(left=("",))))
         for remark in self.remarks:
             print(textwrap.fill(remark, _WRAP, subsequent_indent="  "))
-        print(
-            f"{self._seconds:.0f} processor seconds in {self._run + self._reused} cells, {self._reused} of them kept "
-            "from before"
-        )
+        print(f"{self._seconds:.0f} CPU seconds in {self._run + self._reused} cells, {self._reused} of them reused")
         print(f"Numbers: {path}" + (f"\nFigure: {picture}" if picture else ""))
 
     def _verdict(self, result: Mapping[str, Any]) -> str:
@@ -252,8 +249,8 @@ class Experiment:
     def _options(self, explained: str, data: str | None) -> argparse.Namespace:
         parser = argparse.ArgumentParser(description=self.title)
         parser.add_argument("--full", action="store_true", help="at the paper's size")
-        parser.add_argument("--jobs", type=int, default=1, help="processes; -1 for one a processor")
-        parser.add_argument("-o", "--output", type=Path, default=FOLDER, metavar="DIR", help="folder of what is found")
+        parser.add_argument("--jobs", type=int, default=1, help="processes; -1 for one per processor")
+        parser.add_argument("-o", "--output", type=Path, default=FOLDER, metavar="DIR", help="folder for the results")
         if data is not None:
             parser.add_argument("--data", type=Path, help=data)
         return parser.parse_args()
@@ -291,7 +288,7 @@ def main_of(main: Callable[[], None]) -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        print("interrupted; finished cells are kept: the same command goes on from there", file=sys.stderr)
+        print("interrupted; finished cells are kept: the same command continues the run", file=sys.stderr)
         sys.exit(_INTERRUPTED)
 
 
@@ -347,11 +344,11 @@ def _compute(name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -
     began = time.process_time()
     try:
         with threadpool_limits(1), warnings.catch_warnings():
-            leave_to_results()  # rows and remarks say what is to be said
+            leave_to_results()  # rows and remarks contain these messages
             value = _plain(function(**cell))
     except SteinkitError:
         raise
-    except Exception as error:  # of which another process sends the words only
+    except Exception as error:  # another process can send only its message
         raise SteinkitError(f"{function.__name__}({cell}) failed:\n{traceback.format_exc()}") from error
     return name, value, time.process_time() - began
 

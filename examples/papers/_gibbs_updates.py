@@ -1,18 +1,18 @@
 """Frequencies of single Gibbs updates against their exact probabilities p.
 
-`update_frequencies` counts it in the draws of a chain. `update_bias` foresees it for the austerity test. With the log
-odds L = log(p / (1 - p)), the mean of all N terms is L / N, and the threshold of a uniform number u is log(u / (1 - u))
-/ N: in standard units the test's mean is
+`update_frequencies` counts the updates in the draws of a chain. `update_bias` predicts their bias for the austerity
+test. With the log odds L = log(p / (1 - p)), the mean of all N terms is L / N, and the threshold of a uniform number u
+is log(u / (1 - u)) / N. The standardized mean of the test is
 
     mu(u) = k (L - log(u / (1 - u))),        k = sqrt(N - 1) / (N sigma),
 
-sigma being the standard deviation of the terms. Since log(u / (1 - u)) has the logistic density f, and the error E(mu)
-of `operating_characteristics` is even, the bias of an update is
+where sigma is the standard deviation of the terms. Because log(u / (1 - u)) has the logistic density f, and the error
+E(mu) of `operating_characteristics` is even, the bias of an update is
 
     p_epsilon - p = integral over x > 0 of E(k x) (f(L + x) - f(L - x)) dx,
 
-negative for L > 0: what is probable comes out less probable. The probability of a wrong update has + for - there, and
-the data use is the same with the data use in the place of E.
+which is negative for L > 0: probable values become less probable. The probability of an incorrect update has + in place
+of the inner -, and the data use also has the data use in place of E.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from steinkit.samplers.chains.draws import Draws
 
 _BINS = 10
 _NODES = 160
-_LONGEST = 36.0  # log odds beyond which the logistic density is nought
+_LONGEST = 36.0  # log odds beyond which the logistic density is zero
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,16 +45,17 @@ class UpdateFrequencies(Brief):
     Attributes
     ----------
     edges : ndarray, shape (bins + 1,)
-        Of the bins.
+        Edges of the bins.
     probability : ndarray, shape (bins,)
-        Mean of the exact P(x_i = 1 | x_-i) of a bin's updates; NaN where there is none.
+        Mean exact P(x_i = 1 | x_-i) of the updates in a bin; NaN without updates.
     share : ndarray, shape (bins,)
-        Share of them after which x_i = 1.
+        Fraction of these updates with the result x_i = 1.
     standard_error : ndarray, shape (bins,)
-        Of share - probability. The errors x_i - p of successive exact updates are uncorrelated (a martingale's), so
-        that this holds however slowly the chain mixes; for approximate updates p (1 - p) is their variance nearly.
+        Standard error of share - probability. It does not depend on the mixing of the chain, because the errors
+        x_i - p of successive exact updates are uncorrelated (martingale differences). For approximate updates their
+        variance is approximately p (1 - p).
     updates : ndarray of int, shape (bins,)
-        Their number.
+        Number of updates.
     """
 
     edges: Floats
@@ -75,9 +76,9 @@ class UpdateBias(Brief):
     bias : ndarray
         p_epsilon - p.
     error : ndarray
-        Probability of another decision than that of an exact update with the same u; at least |bias|.
+        Probability that the decision differs from that of an exact update with the same u; at least |bias|.
     data_use : ndarray
-        Expected share of the terms read.
+        Expected fraction of the terms read.
     """
 
     probability: Floats
@@ -92,23 +93,23 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
     Parameters
     ----------
     field : MarkovField
-        That the chains sampled.
+        Field that the chains sampled.
     draws : Draws
-        Of `approximate_gibbs`, with ``thin=1``: every sweep is needed. All terms of each update are read.
+        Result of `approximate_gibbs` with ``thin=1``, because every sweep is needed. All terms of each update are read.
     edges : array_like, optional
-        Of the bins of p, increasing from 0 to 1; ten equal ones by default.
+        Edges of the bins of p, increasing from 0 to 1; ten equal bins by default.
 
     Returns
     -------
     UpdateFrequencies
-        Of all updates of all chains, bin by bin.
+        Frequencies over all updates of all chains, per bin.
 
     Raises
     ------
     UsageError
-        If the draws are thinned or no chain has two of them, or edges do not increase from 0 to 1.
+        If the draws are thinned, no chain has two draws, or the edges do not increase from 0 to 1.
     InputError
-        If the draws are no states of the field.
+        If the draws are not states of the field.
 
     References
     ----------
@@ -156,25 +157,25 @@ def update_bias(
     deviation : float
         Standard deviation sigma of the N terms of an update, about their mean.
     size, batch_size : int
-        Terms N of an update, and terms of a look.
+        Number of terms N of an update, and of a stage.
     epsilon : float
-        Error allowed at one look, in [0, 1].
+        Error allowed per stage, in [0, 1].
     alpha : float
         Wang-Tsiatis exponent of the thresholds, in [1/2, 1].
 
     Returns
     -------
     UpdateBias
-        With arrays of the shape of log_odds.
+        Results with arrays of the shape of log_odds.
 
     Raises
     ------
     UsageError
-        If a parameter lies outside its range, or log odds are not finite.
+        If a parameter is out of range, or log odds are not finite.
 
     Notes
     -----
-    The walk has normal steps and thresholds; a test on some hundred terms is nearly one.
+    The walk has normal steps; this is a good approximation for a test on some hundred terms.
 
     References
     ----------

@@ -1,14 +1,14 @@
 """Ledger of the papers' claims with their criteria: files in `ledger/`, one per paper.
 
-A row contains a claim, its place in the paper, the printed number or statement, and a criterion, which was written before
-the run and is evaluated by code. Results store the hash of their criterion: `index.py --check` reports claims without a
-row, and criteria that changed after the result.
+A row contains a claim, its place in the paper, the printed number or statement, and a criterion, which was written
+before the run and is evaluated by code. Results store the hash of their criterion: `index.py --check` reports claims
+without a row, and criteria that changed after the result.
 
 A printed number holds if it differs from our result by no more than half a unit of its last digit plus two standard
 errors of the difference: the root of the sum of squares of the paper's error (`error`) and of ours. The criterion of a
 statement in words is an expression, `holds`, of the numbers passed by the script. If the row also has `fails`, a result
-that satisfies neither expression leaves the claim open. A claim can have several protocols if the paper does not specify
-one: it then holds, holds under some of them, or does not hold, for the reason given in the row.
+that satisfies neither expression leaves the claim open. A claim can have several protocols if the paper does not
+specify one: it then holds, holds under some of them, or does not hold, for the reason given in the row.
 """
 
 from __future__ import annotations

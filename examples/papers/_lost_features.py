@@ -13,10 +13,11 @@ def balance(
 ) -> dict[str, float]:
     """Compute the acceptance of deaths and births of a feature at states (n, D) of a chain.
 
-    The share of states with the feature is b / (b + d), with b and d the probabilities that a move is an accepted birth
-    where it is missing, or its accepted death where it is not. Where no state lacks it, births are those into states
-    that it was taken out of. Models of one feature are left out. The test is taken for a random walk with normal steps;
-    "distance" is that of a death from acceptance, in standard deviations of a sum of as many independent terms.
+    The fraction of states with the feature is b / (b + d), where b is the probability of an accepted birth if it is
+    missing, and d that of an accepted death if it is present. If all states have the feature, births are evaluated at
+    states from which it was removed. Models with one feature are omitted. The test is approximated by a random walk
+    with normal steps; "distance" is that of a death from acceptance, in standard deviations of a sum of N independent
+    terms.
     """
     has, size = states[:, feature] != 0.0, np.count_nonzero(states, axis=1)
     with_it, without = states[has & (size > 1)], states[~has]

@@ -1,7 +1,7 @@
 """Simulated mixed sources for independent component analysis, in place of the paper's recordings.
 
 The paper mixed a piece of classical music, street noise and two Gaussian sources. Here the first two are independent
-draws from distributions with heavy tails, as sound has them.
+draws from distributions with heavy tails, like those of sound.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MIXING = [[1.0, 0.5, -0.3, 0.2], [0.2, 1.0, 0.5, -0.4], [-0.4, 0.3, 1.0, 0.6], 
 def mixed_sources(size: int, normal: int, data: str = "") -> IndependentComponents:
     """Return the posterior of the unmixing matrix of four mixed sources, at most two of them normal.
 
-    The other two are the first samples of recordings, if there is a file of them.
+    The other two are the beginning of recordings, if a file is given.
     """
     rng = np.random.default_rng(1)
     sources = rng.laplace(size=(size, 4))

@@ -32,22 +32,22 @@ def plot_bands(
     Parameters
     ----------
     result : Bands
-        From `bands`.
+        Result of `bands`.
     ax : matplotlib Axes, optional
-        Where to draw, and several curves can share them; Axes of a new figure of pyplot if not given.
+        Axes for the curve, which several curves can share; those of a new pyplot figure by default.
     label : str
-        Name in the legend, which the caller asks for.
+        Name in the legend, which the caller adds.
     color, linestyle : str
-        Of the median, as matplotlib takes them; the band has the colour.
+        Matplotlib style of the median; the band has the same color.
     unit : float
-        What one of `against` is in the picture: with seconds a likelihood evaluation, the curve is drawn against time.
+        Factor of the abscissas: with seconds per likelihood evaluation, the curve is drawn against time.
     seeds : bool
-        Draw every seed's own curve as a thin line besides.
+        If True, also draw the curve of every seed as a thin line.
 
     Returns
     -------
     matplotlib Axes
-        Those given, or the new ones.
+        The axes of the plot.
     """
     ax, x = axes_or_new(ax), unit * result.against
     if seeds:
@@ -68,25 +68,25 @@ def plot_risk(
     linestyle: str = "-",
     unit: float = 1.0,
 ) -> Axes:
-    """Plot a risk with its interval and its floor on logarithmic axes.
+    """Plot a risk with its interval and its lower limit on logarithmic axes.
 
     Parameters
     ----------
     result : Risk
-        From `risk`.
+        Result of `risk`.
     ax : matplotlib Axes, optional
-        Where to draw, and several risks can share them; Axes of a new figure of pyplot if not given.
+        Axes for the risk, which several risks can share; those of a new pyplot figure by default.
     label : str
-        Name in the legend, which the caller asks for.
+        Name in the legend, which the caller adds.
     color, linestyle : str
-        Of the risk, as matplotlib takes them; the band of its interval has the colour.
+        Matplotlib style of the risk; the band of its interval has the same color.
     unit : float
-        What one of `against` is in the picture, such as seconds a likelihood evaluation.
+        Factor of the abscissas, such as seconds per likelihood evaluation.
 
     Returns
     -------
     matplotlib Axes
-        Those given, or the new ones.
+        The axes of the plot.
     """
     ax, x = axes_or_new(ax), unit * result.against
     ax.plot(x, result.value, color=color, linestyle=linestyle, linewidth=1.8, label=printable(label) or None)

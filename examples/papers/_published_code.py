@@ -1,10 +1,10 @@
 """Acceptance tests and a program of Seita et al. where their code differs from their paper.
 
-The code, github.com/DanielTakeshi/New_MH_Test, differs from the paper in more than its tests: it leaves the prior of
-the mixture out, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. Tests,
-prior and starts are taken from there where a row says "as in their code"; sizes, steps, temperatures and batch sizes
-are the paper's, whose covariances .15 I and .05 I are standard deviations in the code, and batches are drawn at random,
-where theirs are consecutive. The program is the one that makes the correction distribution.
+The code, github.com/DanielTakeshi/New_MH_Test, also differs from the paper in other respects: it omits the prior of
+the mixture, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. For rows with
+"as in their code", tests, prior and initial states are those of the code. Sizes, steps, temperatures and batch sizes
+are always those of the paper; its covariances .15 I and .05 I are standard deviations in the code. Batches are drawn
+at random, whereas the code uses consecutive ones. The program generates the correction distribution.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PublishedBarkerTest(MinibatchBarkerTest):
 class PublishedConcentrationTest(ConcentrationTest):
     """Concentration test with the bound for draws with replacement, 3 instead of 5, and a shifted first stage.
 
-    The first stage is counted as the second. If the next stage would read all data, the test decides, whatever the
+    The first stage is counted as the second. If the next stage would read all data, the test decides without the
     bound. (Their standard deviation is that of all data; here, it is that of the data read so far.)
     """
 
@@ -50,10 +50,10 @@ class PublishedConcentrationTest(ConcentrationTest):
 
 
 def correction_error(sigma: float, steps: int, penalty: float, end: float) -> float:
-    """Compute the error of their program genNormToLog by its steps.
+    """Compute the error of their program genNormToLog step by step.
 
-    The inverse is LAPACK's getri, as theirs: by gesv, which NumPy calls, its rounding errors are larger than what is
-    sought. What they iterate after that changes negative weights only, which are cut off.
+    The inverse is computed by LAPACK's getri, as in their program. With gesv, which NumPy uses, rounding errors are
+    larger than the result. Their later iterations change only negative weights, which are set to zero.
     """
     atoms, x = np.arange(-steps, steps + 1) * end / steps, np.arange(-2 * steps, 2 * steps + 1) * end / steps
     normal = ndtr(np.arange(-3 * steps, 3 * steps + 1) * end / steps / sigma)

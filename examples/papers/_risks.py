@@ -67,7 +67,7 @@ def claim_lowest(
             exact_high=high,
             other_low=[each for _, each, _ in others],
             other_high=[each for _, _, each in others],
-            said=f"epsilon {epsilons[best]:g}: {found[best][0]:.2g}; exact {value:.2g}",
+            text=f"epsilon {epsilons[best]:g}: {found[best][0]:.2g}; exact {value:.2g}",
         )
 
 
@@ -81,7 +81,7 @@ def draw(
     by_data, by_time : matplotlib Axes
     risks : sequence of Risk
     seconds : sequence of float
-        That chains take for all of their budgets.
+        Seconds of the chains for their full budgets.
     labels, colours : sequence of str
     """
     for color, label, found, took in zip(colours, labels, risks, seconds, strict=True):

@@ -1,16 +1,16 @@
 r"""Running means of the estimates of a sampler, and their risk relative to a long exact run.
 
-For chains c = 1..K of a sampler, a quantity f and a budget b, the running mean :math:`\hat f_c(b)` is that of the draws
-that chain c has made by the cost b. Its risk is
+For chains c = 1..K of a sampler, a quantity f and a budget b, the running mean :math:`\hat f_c(b)` is the mean of f
+over the draws of chain c up to cost b. Its risk is
 
 .. math:: R(b) = \mathbf{E} (\hat f_c(b) - f^*)^2 = \mathrm{bias}^2(b) + \mathrm{variance}(b),
 
-estimated over the chains; of several quantities, such as predictions at many test points, it is the mean of their
-risks. The truth :math:`f^*` is seldom known; a long run of an exact chain takes its place, and the square of its
-standard error is the floor below which a risk says nothing.
+estimated over the chains. For several quantities, such as predictions at many test points, it is the mean of their
+risks. If the truth :math:`f^*` is not known, it is replaced by the result of a long exact run; the square of its
+standard error is a lower limit of the risks that can be estimated.
 
-The standard error of a long run is that of batch means: chains are cut into batches of about sqrt(n) draws, whose means
-vary like independent ones if that is far longer than the autocorrelation time.
+The standard error of a long run is computed from batch means: chains are divided into batches of about sqrt(n) draws.
+The means of the batches are nearly independent if sqrt(n) is much larger than the autocorrelation time.
 
 References
 ----------
@@ -39,7 +39,7 @@ from steinkit.target import Seed
 
 Quantity = Callable[[Floats], ArrayLike]
 
-_BLOCK = 4096  # draws that a quantity is evaluated at together
+_BLOCK = 4096  # draws per evaluation of a quantity
 _BOOTSTRAP = 2000
 
 
@@ -50,11 +50,11 @@ class RunningMeans:
     Attributes
     ----------
     against : ndarray, shape (m,)
-        Budgets of a chain in the unit of the draws' cost, or numbers of draws.
+        Budgets per chain in units of the draws' cost, or numbers of draws.
     means : ndarray, shape (chains, m, k)
-        Of k quantities; NaN where a chain had no draw yet.
+        Means of k quantities; NaN before the first draw of a chain.
     draws : ndarray of int, shape (chains, m)
-        How many draws the means are of.
+        Number of draws in each mean.
     """
 
     against: Floats
@@ -70,15 +70,15 @@ class Risk:
     ----------
     against : ndarray, shape (m,)
     value : ndarray, shape (m,)
-        NaN where a chain had no draw yet.
+        NaN before the first draw of a chain.
     interval : ndarray, shape (m, 2)
         Bootstrap interval over the chains.
     squared_bias, variance : ndarray, shape (m,)
-        Unbiased estimates of the parts, which add up to `value`; the former can be negative, and holds `floor`.
+        Unbiased estimates of the components, which add up to `value`; the former can be negative, and includes `floor`.
     floor : float
         Mean squared standard error of the truth.
     level : float
-        Of the interval.
+        Level of the interval.
     """
 
     against: Floats
@@ -115,11 +115,11 @@ def running_means(
     Parameters
     ----------
     draws : Sample or array_like
-        Chains of one sampler; `Draws.to_sample` gives one with its cost. For a running mean against seconds replace its
-        cost by them. Weights are honoured.
+        Chains of one sampler, such as the result of `Draws.to_sample`, which includes the cost. For running means
+        against seconds, replace the cost by seconds. Weights are used.
     quantity : callable, optional
-        Takes points (b, d), gives (b,) or (b, k); it is called with some thousand draws at a time. By default the
-        coordinates.
+        Function that maps points (b, d) to values (b,) or (b, k); it is called with some thousand draws at a time. The
+        coordinates by default.
     budget : iterable of float, optional
         Budgets of *one* chain, in the unit of the draws' cumulative cost.
     n : iterable of int, optional
@@ -134,7 +134,7 @@ def running_means(
     UsageError
         If not exactly one of `budget` and `n` is given, or the draws store no cost.
     InputError
-        If the quantity gives anything but a finite number, or as many, of each draw.
+        If the quantity does not return one or k finite numbers per draw.
     """
     sample = as_sample(draws)
     if (budget is None) == (n is None):
@@ -154,7 +154,7 @@ def running_means(
         counts[c] = np.searchsorted(progress, against, side="right")
         sums, weights = _sums(sample, rows, np.append(0, counts[c]), quantity)
         totals = np.cumsum(weights)[:, None]
-        with np.errstate(invalid="ignore"):  # 0/0: no draw, or none with a weight, yet
+        with np.errstate(invalid="ignore"):  # 0/0 before the first draw with a positive weight
             means.append(np.where(totals > 0.0, np.cumsum(sums, axis=0) / totals, math.nan))
     return RunningMeans(against, np.stack(means), counts)
 
@@ -171,9 +171,9 @@ def risk(
     Parameters
     ----------
     found : RunningMeans
-        Of at least two chains.
+        Running means of at least two chains.
     truth : array_like, shape (k,), or LongRunMean
-        What the quantities' means should be.
+        True means of the quantities.
     level : float
     rng : int, numpy.random.Generator or None
         Seed of the bootstrap over chains.
@@ -185,7 +185,7 @@ def risk(
     Raises
     ------
     UsageError
-        If there is one chain only, or the truth is of another number of quantities.
+        If there is only one chain, or the truth has a different number of quantities.
     """
     known = truth if isinstance(truth, LongRunMean) else None
     right = np.atleast_1d(np.asarray(known.value if known else truth, dtype=np.float64))
@@ -212,10 +212,10 @@ def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRun
     Parameters
     ----------
     draws : Sample or array_like
-        Chains of an exact sampler without their burn-in, of equal weights. What a chain has beyond a whole number of
-        batches is left out at its beginning.
+        Chains of an exact sampler without burn-in and with equal weights. Draws in excess of a whole number of batches
+        are omitted at the beginning of a chain.
     quantity : callable, optional
-        As `running_means` has it.
+        As for `running_means`.
 
     Returns
     -------
@@ -224,13 +224,13 @@ def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRun
     Raises
     ------
     UsageError
-        If the draws carry unequal weights, or all chains together are of fewer than two batches.
+        If the draws have unequal weights, or all chains together have fewer than two batches.
     InputError
-        If the quantity gives anything but a finite number, or as many, of each draw.
+        If the quantity does not return one or k finite numbers per draw.
     """
     sample = as_sample(draws)
     if sample.weights is not None and np.ptp(sample.weights) > 0.0:
-        raise UsageError("a long run is one of an exact sampler, whose draws weigh alike; these carry unequal weights")
+        raise UsageError("the draws of a long exact run must have equal weights; got unequal weights")
     chains, _ = split_chains(sample)
     length = max(1, math.isqrt(min(map(len, chains))))
     means = []

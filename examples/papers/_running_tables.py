@@ -38,31 +38,31 @@ def running_tables(
 ) -> RunningMeans:
     """Compute frequencies of the values of sets of binary variables, up to a cost or for the first n draws.
 
-    The means are those that `running_means` gives of the indicators of all values; they are counted, which is faster by
-    far and holds no indicator in memory.
+    The means are those of `running_means` for the indicators of all values. Counting is much faster, and does not store
+    the indicators.
 
     Parameters
     ----------
     draws : Sample or array_like
-        Chains of zeros and ones. Weights are honoured.
+        Chains of zeros and ones. Weights are used.
     sets : array_like of int, shape (M, k)
         Columns, from 0, of the k variables of each set.
     budget, n : iterable
-        As `running_means` has them: exactly one of them is given.
+        As for `running_means`; exactly one must be given.
 
     Returns
     -------
     RunningMeans
-        Of M 2^k indicators: at index 2^k m + v that x_s = v for the m-th set s, where bit j of v is the variable of
-        column j. ``means.reshape(chains, -1, M, 2**k)`` are the tables.
+        Means of M 2^k indicators. Index 2^k m + v is the indicator of x_s = v for the m-th set s, where bit j of v is
+        the variable of column j. ``means.reshape(chains, -1, M, 2**k)`` are the tables.
 
     Raises
     ------
     UsageError
-        If sets are no columns of the draws, hold more than 16 variables each or one twice, not exactly one of `budget`
-        and `n` is given, or the draws store no cost.
+        If sets are not columns of the draws, have more than 16 variables or repeat one, not exactly one of `budget` and
+        `n` is given, or the draws store no cost.
     InputError
-        If a draw is not of zeros and ones.
+        If a draw has values other than zero and one.
     """
     sample = as_sample(draws)
     columns = _columns(sets, sample.points.shape[1])
@@ -82,21 +82,21 @@ def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Float
     Parameters
     ----------
     found : RunningMeans
-        Of `running_tables`.
+        Result of `running_tables`.
     truth : array_like, shape (M 2^k,)
-        The probabilities, in the same order.
+        True probabilities, in the same order.
     values : int
-        2^k, how many values a set has.
+        Number of values of a set, 2^k.
 
     Returns
     -------
     ndarray, shape (chains, m)
-        Of each chain at each budget; NaN where it had no draw yet.
+        Distance of each chain at each budget; NaN before the first draw.
 
     Raises
     ------
     UsageError
-        If the truth is of another shape, or no whole number of sets.
+        If the truth has a different shape, or is not a whole number of sets.
     """
     right = np.asarray(truth, dtype=np.float64)
     width = found.means.shape[-1]
@@ -112,7 +112,7 @@ def _shares(sample: Sample, rows: Integers, counts: Integers, columns: Integers)
     """Return frequencies of the values of each set for initial parts of a chain, (m, M 2^k)."""
     rows = rows[: counts[-1]]
     weights = np.ones(len(rows)) if sample.weights is None else sample.weights[rows]
-    segment = np.searchsorted(counts, np.arange(len(rows)), side="right")  # the first count that a draw is within
+    segment = np.searchsorted(counts, np.arange(len(rows)), side="right")  # the first count that includes a draw
     states = np.ascontiguousarray(sample.points[rows].T.astype(np.int64))
     values = 1 << columns.shape[1]
     place, powers = values * segment, 1 << np.arange(columns.shape[1])

@@ -122,8 +122,8 @@ def main() -> None:
     worst = float(operating_characteristics(0.0, first_fraction=FRACTION, epsilon=COARSE).error)
     middle = np.abs(shown["probability"] - 0.5) < 0.2
     ratio = np.abs(shown["bias"][middle]).mean() / shown["error"][middle].mean()
-    said = f"bias {ratio:.2f} of the error"
-    experiment.result("test cancels", ratio=ratio, largest=np.abs(shown["bias"]).max(), bound=worst, said=said)
+    text = f"bias {ratio:.2f} of the error"
+    experiment.result("test cancels", ratio=ratio, largest=np.abs(shown["bias"]).max(), bound=worst, text=text)
     cells = [{"size": size, "target": target, "seed": 2 * k + 11} for target in targets for k in range(seeds)]
     answers = experiment.cells(designs, cells)
     found = {
@@ -153,16 +153,16 @@ def claim_tests(experiment: Experiment, simulated: list[dict]) -> None:
     protocols = {"both averaged": "wrong", "a move": "forth", "its reverse": "back"}
     for protocol, key in protocols.items():
         worst, most = apart(key, "wrong_error", foreseen, 1.0 if key == "wrong" else np.sqrt(2.0))  # of half the tests
-        said = f"at most {most:.3f} apart"
-        experiment.result("test error, both directions", worst=worst, protocol=protocol, said=said)
+        text = f"at most {most:.3f} apart"
+        experiment.result("test error, both directions", worst=worst, protocol=protocol, text=text)
     worst, most = apart("read", "read_error", [walk.data_use for walk in walks], 1.0)
-    experiment.result("test data", worst=worst, said=f"at most {most:.3f} apart")
+    experiment.result("test data", worst=worst, text=f"at most {most:.3f} apart")
     worst_at, over = [], []
     for each, key in product(simulated, ("wrong", "read")):
         values, errors = np.array(each[key]), np.array(each[f"{key}_error"])
         worst_at.append(MEANS[int(values.argmax())])
         over.append(((values - values[0])[1:] / np.hypot(errors[1:], errors[0])).max())
-    experiment.result("test worst", over=over, said=f"at {min(worst_at):g} to {max(worst_at):g}")
+    experiment.result("test worst", over=over, text=f"at {min(worst_at):g} to {max(worst_at):g}")
 
 
 def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[tuple[str, str], np.ndarray]) -> None:
@@ -171,7 +171,7 @@ def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[
     for name, claim in {"average": "design, average", "worst": "design, worst case"}.items():
         experiment.result(claim, Found.range((found[name, "error"] / targets).ravel()))
     more = float((found["worst", "read"] / found["average", "read"]).min())
-    experiment.result("design, data", least=more, said=f"{more:.1f} times at least")
+    experiment.result("design, data", least=more, text=f"{more:.1f} times at least")
     saved = found["fixed", "read"] / found["average", "read"]
     experiment.result("design, twice as fast", Found.range(saved[-1]))
 
@@ -184,21 +184,21 @@ def picture(simulated: list, targets: tuple[float, ...], shown: dict, worst: flo
         curve = operating_characteristics(fine, first_fraction=FRACTION, epsilon=epsilon).error
         error.plot(fine, curve, color=color, label=f"ε = {epsilon:g}")
         error.plot(MEANS, each["wrong"], "o", color=color, markersize=5, fillstyle="none")
-    error.set(xlabel="standardised mean", title="error of a test; o: on data")
+    error.set(xlabel="standardized mean", title="error of a test; o: on data")
     cancel.plot(shown["probability"], shown["error"], "x", color=COLOURS[0], markersize=4, label="error")
     cancel.plot(
         shown["probability"], np.abs(shown["bias"]), "o", color=COLOURS[1], markersize=4, fillstyle="none", label="bias"
     )
     cancel.axhline(worst, color="0.4", linestyle="--", linewidth=1.0, label="bound")
-    cancel.set(xlabel="acceptance probability", title=f"ε = {COARSE}: errors cancel")
+    cancel.set(xlabel="acceptance probability", title=f"cancellation, ε = {COARSE}")
     reached.plot(targets, targets, color="0.4", linestyle="--", linewidth=1.0)
     for color, marker, (name, label) in zip(COLOURS, "os^", DESIGNS.items(), strict=False):
         reached.plot(targets, np.median(found[name, "error"], axis=1), marker + "-", color=color, markersize=5)
         read.plot(
             targets, 100 * np.median(found[name, "read"], axis=1), marker + "-", color=color, markersize=5, label=label
         )
-    reached.set(xscale="log", yscale="log", xlabel="error asked for", title="error on new moves")
-    read.set(xscale="log", xlabel="error asked for", title="% of data read")
+    reached.set(xscale="log", yscale="log", xlabel="target error", title="error on new moves")
+    read.set(xscale="log", xlabel="target error", title="% of data read")
     shown_targets = targets[:: max(1, len(targets) // 2)]
     for ax in (reached, read):
         ax.margins(x=0.1)

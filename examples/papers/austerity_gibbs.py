@@ -49,7 +49,7 @@ EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5
 VALUES = 2**OF_VARIABLES
 EDGES = np.linspace(0.0, 1.0, 21)
-INNER = slice(1, -1)  # in the outermost bins p runs over many log odds
+INNER = slice(1, -1)  # the outermost bins contain a wide range of log odds
 
 
 @functools.cache
@@ -84,7 +84,7 @@ def chains(
 ) -> dict[str, Any]:
     """Return errors of chains at the terms of numbers of exact sweeps, update frequencies, and costs."""
     field, test = field_of(dim, scale), AusterityTest(epsilon, batch) if epsilon else BarkerTest()
-    approximate_gibbs(field, test=test, draws=1)  # load what is compiled, outside the time taken
+    approximate_gibbs(field, test=test, draws=1)  # compile before the time is measured
     exact_sweep = field.dim * field.size
     began = time.process_time()
     found = approximate_gibbs(field, test=test, budget=sweeps[-1] * exact_sweep, seed=seeds)
@@ -141,8 +141,8 @@ def main() -> None:
     experiment.numbers(chains=found, foreseen=theory, floor=floor)
     if not experiment.full:
         experiment.remark(
-            "At small size the field has 40 variables, whose terms fit a processor's cache, and chains are short: "
-            "times and what comes in the end are not judged. --full is predicted to take 14 minutes of one core."
+            "At small size the field has 40 variables, terms that fit into the processor's cache, and short chains: "
+            "times and final errors are not evaluated. --full takes about 14 minutes on one core."
         )
     smooth = np.linspace(0.01, 0.99, 99)
     lines = [foreseen(smooth, **field, batch=batch, epsilon=epsilon) for epsilon in EPSILONS]
@@ -157,11 +157,11 @@ def judge_updates(experiment: Experiment, found: list[dict]) -> None:
         "gibbs, direction",
         towards=(towards - error).ravel(),
         against=(-towards - error).ravel(),
-        said=" to ".join(f"{halves[k][0][0]:+.3f} {halves[k][1][0]:+.3f}" for k in (0, -1)),
+        text=" to ".join(f"{halves[k][0][0]:+.3f} {halves[k][1][0]:+.3f}" for k in (0, -1)),
     )
     first, e = np.abs(np.array(found[1]["excess"], dtype=float)), np.array(found[1]["error"], dtype=float)
     worst = int(np.nanargmax(first))
-    experiment.result("gibbs, largest", float(first[worst]), said=f"{first[worst]:.4f} ± {2.0 * e[worst]:.4f}")
+    experiment.result("gibbs, largest", float(first[worst]), text=f"{first[worst]:.4f} ± {2.0 * e[worst]:.4f}")
 
 
 def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands]) -> None:
@@ -180,14 +180,14 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
             exact_high=exact.high,
             other_low=[each.low for each in others],
             other_high=[each.high for each in others],
-            said=f"exact {exact.value:.2g}, epsilon .01 to .25 {_listed(each.value for each in others)}",
+            text=f"exact {exact.value:.2g}, epsilon .01 to .25 {_listed(each.value for each in others)}",
         )
     shares = [each["bias_share"] for each in found]
-    said = "bias " + ", ".join(f"{share:.0%}" for share in shares)
-    experiment.result("gibbs, floor", least=min(shares[2:]), said=said)
+    text = "bias " + ", ".join(f"{share:.0%}" for share in shares)
+    experiment.result("gibbs, floor", least=min(shares[2:]), text=text)
     overtakes = [crossing(errors[0], each) for each in errors[1:]]
-    said = "after sweeps: " + ", ".join(_when(each) for each in overtakes)
-    experiment.result("gibbs, overtakes", least=min(each.leads for each in overtakes), said=said)
+    text = "after sweeps: " + ", ".join(_when(each) for each in overtakes)
+    experiment.result("gibbs, overtakes", least=min(each.leads for each in overtakes), text=text)
 
 
 def student(found: Bands) -> float:
@@ -238,10 +238,10 @@ def picture(found: list[dict], errors: list[Bands], p: np.ndarray, lines: list[n
         excess.plot(at, above, "o", color=color, markersize=3.5, label=label)
         by_terms.plot(judged.against, judged.median, "o-", color=color, markersize=3.5)
         by_time.plot(each["seconds"] * judged.against / judged.against[-1], judged.median, "o-", color=color, ms=3.5)
-    share.set(xlabel="exact probability p", title="share of ones")
-    excess.set(xlabel="exact probability p", title="share less p (lines: theory)")
+    share.set(xlabel="exact probability p", title="frequency of ones")
+    excess.set(xlabel="exact probability p", title="frequency - p (lines: theory)")
     by_terms.set(xlabel="terms read, in exact sweeps", ylabel="L1 error, sets of five")
-    by_time.set(xlabel="processor seconds of a chain")
+    by_time.set(xlabel="CPU seconds per chain")
     for ax in (by_terms, by_time):
         ax.set(xscale="log", yscale="log")
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))

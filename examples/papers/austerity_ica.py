@@ -45,7 +45,7 @@ from steinkit.samplers import AusterityTest, CustomProposal, MetropolisTest, met
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.2)
 CHAINS, BATCH, NORMAL = 10, 500, 2
 STEP = 1.9  # times N^-1/2: about half of the moves are accepted
-LONGER = 6  # times the data of the others are read by exact chains, in about as much time
+LONGER = 6  # ratio of the data read by exact chains to that of the others, in about the same time
 NORMAL_STEP = 3.5  # times N^-1/4, as the angle between the normal sources spreads
 PAPER_SIZE, PAPER_SECONDS, PAPER_LONG_RUN = 1_950_000, 6400.0, 100_000
 
@@ -105,7 +105,7 @@ def walks(data: str, size: int, epsilon: float, steps: int, start: Any, shares: 
     posterior, _ = problem(data, size)
     options: dict[str, Any] = {"proposal_scale": STEP / np.sqrt(size), "start": np.array(start), "chains": CHAINS}
     options["test"] = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
-    orthogonal_mh(posterior, **options, draws=1)  # load what is compiled, outside the time taken
+    orthogonal_mh(posterior, **options, draws=1)  # compile before the time is measured
     began, budget = time.process_time(), steps * size
     found = orthogonal_mh(posterior, **options, seed=1, budget=budget)
     seconds = (time.process_time() - began) / CHAINS
@@ -168,8 +168,8 @@ def main() -> None:
     claim_parts(experiment, parts)
     if large:
         read = [100.0 * each["read"] for each in large]
-        said = ", ".join(f"{share:.3g}" for share in read) + " %"
-        experiment.result("ica, data read", read[EPSILONS.index(0.1)], said=said)
+        text = ", ".join(f"{share:.3g}" for share in read) + " %"
+        experiment.result("ica, data read", read[EPSILONS.index(0.1)], text=text)
     remark_on(experiment, truth, stationary, parts, large)
     experiment.numbers(epsilons=EPSILONS, truth=truth, walks=found, paper_size=large)
     experiment.finish(picture(found, risks, large, size))
@@ -181,11 +181,11 @@ def claim_risks(experiment: Experiment, protocol: str, found: list[dict], risks:
     claims = {by: f"ica, by {by}" for by in ("data", "time")}
     claim_lowest(experiment, EPSILONS, risks, seconds, claims, protocol=protocol)
     by_time = compared(risks, seconds)["time"]
-    said = ", ".join(f"{value:.2g}" for value, _, _ in by_time)
+    text = ", ".join(f"{value:.2g}" for value, _, _ in by_time)
     value, low, high = by_time.pop(EPSILONS.index(0.1))
     lows, highs = ([each[k] for each in by_time] for k in (1, 2))
     here = Found(value, low, high)
-    experiment.result("ica, epsilon", here, protocol=protocol, other_low=lows, other_high=highs, said=said)
+    experiment.result("ica, epsilon", here, protocol=protocol, other_low=lows, other_high=highs, text=text)
 
 
 def claim_parts(experiment: Experiment, risks: list[Risk]) -> None:
@@ -200,7 +200,7 @@ def claim_parts(experiment: Experiment, risks: list[Risk]) -> None:
         bias_larger=bool(more_bias[-1]),
         bias_elsewhere=more_bias[:-1],
         variance_at_last=bool(more_variance[-1]),
-        said=", ".join(words),
+        text=", ".join(words),
     )
 
 
@@ -227,7 +227,7 @@ def _running(each: dict) -> RunningMeans:
 def _parts(each: Risk) -> tuple[float, float, float]:
     """Return the final bias with two standard errors, and the standard deviation of the mean of a chain."""
     variance = float(each.variance[-1])
-    square = max(float(each.squared_bias[-1]) + variance / CHAINS, 0.0)  # of the mean error, which is what is unbiased
+    square = max(float(each.squared_bias[-1]) + variance / CHAINS, 0.0)  # unbiased for the mean error
     return float(np.sqrt(square)), 2.0 * float(np.sqrt(variance / CHAINS + each.floor)), float(np.sqrt(variance))
 
 
@@ -245,11 +245,11 @@ def picture(by_start: dict, risks_by_start: dict, large: list[dict], size: int) 
     parts.errorbar(places - 0.08, bias, yerr=error, fmt="o", color=COLOURS[1], label="|bias|, ± 2 s.e.")
     parts.plot(places + 0.08, spread, "s", color=COLOURS[0], label="sd of a chain")
     parts.axhline(0.0, color="0.4", linewidth=1.0)
-    parts.set(xlabel="ε", title="parts of the risk", ylim=(None, 1.6 * max((bias + error).max(), spread.max())))
+    parts.set(xlabel="ε", title="components of the risk", ylim=(None, 1.6 * max((bias + error).max(), spread.max())))
     read.plot(places, [100.0 * np.mean(each["read"]) for each in found], "o-", label=f"N = {size:,}")
     if large:
         read.plot(places, [100.0 * each["read"] for each in large], "s--", label=f"N = {PAPER_SIZE:,}")
-    read.set(xlabel="ε", title="% of data a test reads", yscale="log")
+    read.set(xlabel="ε", title="% of data per test", yscale="log")
     read.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     for ax in (parts, read):
         ax.set_xticks(places, [f"{epsilon:g}" for epsilon in EPSILONS])

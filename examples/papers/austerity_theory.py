@@ -122,7 +122,7 @@ def resampled(data: str, n: int, repeats: int) -> dict[str, object]:
 
 
 def main() -> None:
-    data = "MNIST's training images, train-images-idx3-ubyte or .gz, the other files beside; or an .npz"
+    data = "MNIST's training images, train-images-idx3-ubyte or .gz, with the other files next to it, or an .npz"
     experiment = Experiment(__file__, __doc__, shows="Korattikara et al. (2014), theorems 1 and 4, figure 7", data=data)
     data, repeats = "" if experiment.data is None else str(experiment.data), 5000 if experiment.full else 500
     experiment.settings(states=STATES, variables=VARIABLES, epsilons=EPSILONS, first_fraction=FRACTION, repeats=repeats)
@@ -131,8 +131,8 @@ def main() -> None:
         each = experiment.cells(function, [{"epsilon": epsilon} for epsilon in EPSILONS])
         found[claim] = {name: [one[name] for one in each] for name in ("distance", "bound")}
         pairs = [f"{d:.2g} of {b:.2g}" for d, b in zip(*found[claim].values(), strict=True)]
-        said = f"{pairs[0]} to {pairs[-1]}"
-        experiment.result(claim, **found[claim], said=said)
+        text = f"{pairs[0]} to {pairs[-1]}"
+        experiment.result(claim, **found[claim], text=text)
     statistics = experiment.cells(resampled, [{"data": data, "n": n, "repeats": repeats} for n in SAMPLES])
     for n, each in zip(SAMPLES, statistics, strict=True):
         experiment.result("figure 7", max(each["student"], each["normal"]), protocol=f"n = {n:,}")

@@ -2,10 +2,10 @@
 
     python examples/papers/austerity_variable_selection.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-A logistic regression predicts who sees no doctor in a year, with an unknown subset of 33 features. Chains start with
-one feature, and change coefficients, add features and remove them. The austerity test reads 500 data points at a time
-until its decision is certain, up to an error of epsilon per stage; 0 is the exact test. The risk is the mean squared
-error of the predictive probability for 1000 held-out years, relative to long exact runs.
+A logistic regression predicts whether a person sees a doctor in a year, with an unknown subset of 33 features. Chains
+start with one feature, and change coefficients, add features and remove them. The austerity test reads 500 data points
+at a time until its decision is certain, up to an error of epsilon per stage; 0 is the exact test. The risk is the mean
+squared error of the predictive probability for 1000 held-out years, relative to long exact runs.
 
 The paper's data, 130,065 collisions of MiniBooNE with 50 features, cannot be distributed. The data here are from the
 RAND Health Insurance Experiment (examples/data), 20,186 person-years of about 5,900 persons: years of one person are
@@ -52,11 +52,11 @@ UPDATE, BIRTH = 5.0, 32.0  # standard deviations times root N; at the paper's N 
 TESTS = 1000
 VISITS = "visits"
 MADE_UP = np.array([-1.1, *(0.5 * (-0.8) ** j for j in range(12)), *[0.0] * 38])  # coefficients
-CLOSE = 0.25  # probabilities of features that differ by less look alike in a bar chart
-LONGER = 6  # times the data of the others are read by exact chains, which takes about as long
+CLOSE = 0.25  # smaller differences of probabilities are not visible in a bar chart
+LONGER = 6  # ratio of the data read by exact chains to that of the others, in about the same time
 FIRST = 100  # steps in which jumps are accepted while the model is still poor
-CERTAIN, LOST = 0.9, 0.2  # probability of a feature by exact tests, and how much less of it by cheap ones is a loss
-EXPLAINED = 0.05  # epsilon at which the loss of features is looked into
+CERTAIN, LOST = 0.9, 0.2  # exact probability of a feature, and a decrease of it that counts as a loss
+EXPLAINED = 0.05  # epsilon at which the loss of features is analyzed
 
 
 @functools.cache
@@ -112,7 +112,7 @@ def jumps(
     posterior, tests, _ = problem(data, size)
     test = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
     run = functools.partial(select_variables, posterior, **_moves(size), test=test, chains=chains)
-    run(draws=1)  # load what is compiled, outside the time taken
+    run(draws=1)  # compile before the time is measured
     began, budget = time.process_time(), steps * posterior.size
     found = run(budget=budget, seed=1)
     seconds = (time.process_time() - began) / chains
@@ -207,7 +207,7 @@ def main() -> None:
     results_of_risks(experiment, larger, "made up, its N")
     if not full:
         experiment.remark(
-            "The small run takes fewer than a fifth of the training data and few, short chains: nothing is judged."
+            "The small run uses less than a fifth of the training data and few, short chains; no claim is evaluated."
         )
     experiment.numbers(
         epsilons=EPSILONS,
@@ -220,7 +220,7 @@ def main() -> None:
         balance_at_own_states=balanced[1],
         made_up=larger,
     )
-    panels = {f"{size:,} data": found, f"{many:,} made-up data": larger}
+    panels = {f"{size:,} data": found, f"{many:,} simulated data": larger}
     experiment.finish(picture(panels, truth, names))
 
 
@@ -241,13 +241,13 @@ def results_of_models(experiment: Experiment, truth: dict, from_all: dict, found
         experiment.result(f"selection, % wrong from {start}", run["wrong"])
     one, every = Found.mean(truth["sizes"]), Found.mean(from_all["sizes"])
     numbers = {"all_low": every.low, "one_high": one.high, "wrong_all": from_all["wrong"], "wrong_one": truth["wrong"]}
-    said = f"{one.value:.1f} and {every.value:.1f} of {len(truth['inclusion'][0])}"
-    experiment.result("selection, local minima", **numbers, said=said)
+    text = f"{one.value:.1f} and {every.value:.1f} of {len(truth['inclusion'][0])}"
+    experiment.result("selection, local minima", **numbers, text=text)
     exact = np.array(truth["inclusion"])
     compared = [_differing(np.array(each["inclusion"]), exact) for each in found[1:]]
-    said = "differ: " + ", ".join(f"{number} (by {most:.2f})" for number, most in compared)
+    text = "differ: " + ", ".join(f"{number} (by {most:.2f})" for number, most in compared)
     numbers, farthest = np.array(compared).T
-    experiment.result("selection, marginals", differ=numbers, farthest=farthest, said=said)
+    experiment.result("selection, marginals", differ=numbers, farthest=farthest, text=text)
 
 
 def remark_on_lost(experiment: Experiment, truth: dict, found: dict, balanced: list[list[dict]]) -> None:
@@ -305,7 +305,7 @@ def picture(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) 
         features.bar(np.arange(len(order)) + 0.17 * (place - 2), share[order], 0.17, color=color, label=label)
     features.legend(loc="center right")
     features.set_xticks(range(len(order)), [names[j] for j in order], rotation=60, ha="right", rotation_mode="anchor")
-    features.set(ylabel="probability", title="in the model: features of probability above 0.02")
+    features.set(ylabel="probability", title="features with inclusion probability above 0.02")
     return fig
 
 

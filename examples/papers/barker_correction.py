@@ -12,8 +12,8 @@ The ridge problem depends on penalty and grid only through lambda / N^2 if the g
 the small run uses a grid of 500 atoms per side, the full run one of 2000. At sigma = .8 the smallest penalties depend
 on rounding errors: the full run uses the paper's grid of 4000, with sums in several orders. 37 of the 40 errors are
 reproduced to the last digit (36 in the small run); the errors of steinkit's distribution are smaller by orders of
-magnitude. The other three, at N = 4000 and sigma = 1.1, differ from the output of the authors' program, of which the
-full run repeats each step.
+magnitude. The other three, at N = 4000 and sigma = 1.1, differ from the output of the authors' program; the full run
+repeats each of its steps.
 
 References
 ----------
@@ -38,7 +38,7 @@ SIGMAS_OF_TABLE = (0.8, 0.9, 1.0, 1.1)
 FIRST_VERSION = (0.8, 0.03)  # sigma and penalty, N = 4000; its other entry is in table 3, too
 ODD = tuple((4000, 1.1, penalty) for penalty in (10.0, 0.1, 0.01))
 ROUNDED, ORDERS = ((4000, 0.8, 0.01), (4000, 0.8, 0.03)), 4  # orders of the sums
-GRID_ERROR = 0.005  # of an error, relative, by another grid: see the remark
+GRID_ERROR = 0.005  # relative difference of an error with another grid
 SIGMAS = (0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 
 
@@ -135,9 +135,9 @@ def claim_of(N: int, sigma: float, penalty: float) -> str:
 def results(experiment: Experiment, errors: dict, by_order: dict) -> None:
     """Return the entries of the tables.
 
-    Intervals are half a per cent either way, more than grids of 500 and 2000 atoms a side differ by; or, on the paper's
-    own grid with the sums in several orders, where 95 % of others lie: of the weights that ought to be nothing rounding
-    errors above it stay, those below are cut off, and together they count.
+    Intervals are ± half a percent, more than the difference of grids with 500 and 2000 atoms per side. For the paper's
+    grid they are 95 % intervals over the orders of the sums: rounding errors of weights that should be zero are kept if
+    positive and removed if negative, and their sum is not negligible.
     """
     for place, each in errors.items():
         error = each["error"]

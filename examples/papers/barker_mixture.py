@@ -50,14 +50,14 @@ NAMES = {
     "barker theirs": "Barker, as in their code",
     "barker 100": "Barker, as in their code, m = 100",
 }
-PUBLISHED = ("austerity theirs", "concentration theirs", "barker theirs", "barker 100")  # these leave the prior out
-FLAT = 1e6  # a prior variance that is as good as none
+PUBLISHED = ("austerity theirs", "concentration theirs", "barker theirs", "barker 100")  # without the prior
+FLAT = 1e6  # prior variance of an almost flat prior
 SHOWN = ("exact", "austerity", "concentration", "barker")
 TRIALS = 10  # of the paper
-# the bins of the authors' script: centres from (-1.5, -2.5), a tenth apart, what lies outside put into the outermost
+# bins of the authors' script: centers from (-1.5, -2.5), a tenth apart; the outermost contain everything outside
 BIN, LOW, BINS = 0.1, (-1.5, -2.5), (42, 57)
 HIGH = (2.5, 3.0)
-FINE = 4000  # cells that the data are counted in, to sum a smooth function over them
+FINE = 4000  # cells with counts of the data, to sum a smooth function over them
 
 
 @functools.cache
@@ -213,26 +213,26 @@ def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
             experiment.result(f"first version, mixture, {name}", Found.range(each["mean"]))
     chi = {test: Found.mean(found[test]["chi_squared"]) for test in fits}
     bounds = {f"{test}_{end}": getattr(each, end) for test, each in chi.items() for end in ("low", "high")}
-    said = ", ".join(f"{NAMES[test].split(',')[0]} {each}" for test, each in chi.items())
-    experiment.result("first version, chi-squared, order", **bounds, said=said)
+    text = ", ".join(f"{NAMES[test].split(',')[0]} {each}" for test, each in chi.items())
+    experiment.result("first version, chi-squared, order", **bounds, text=text)
     others = [fits[test].value for test in ("austerity", "concentration")]
     barker = fits["barker"]
     experiment.result("mixture, Barker between", barker, least=min(others), largest=max(others))
     means = {test: Found.mean(found[test]["mean"]) for test in ("barker", "austerity", "concentration")}
     least = means["austerity"].low / means["barker"].high
-    experiment.result("mixture, order of magnitude", low=least, said=f"at least {least:.0f} times fewer")
+    experiment.result("mixture, order of magnitude", low=least, text=f"at least {least:.0f} times fewer")
     largest = {test: found[test]["quantiles"][-1] for test in means}
     experiment.result(
         "mixture, short tail",
         largest=largest["barker"],
         austerity=largest["austerity"],
         size=size,
-        said=f"at most {largest['barker']:,} of {size:,}",
+        text=f"at most {largest['barker']:,} of {size:,}",
     )
     theirs = np.array(found["barker 100"]["quantiles"])
     protocol, share = "their code", float(np.mean(theirs < 1000))
     experiment.result("first version, mixture, Barker", Found.range(found["barker 100"]["mean"]), protocol=protocol)
-    experiment.result("first version, most batches", share=share, protocol=protocol, said=f"{share:.0%}")
+    experiment.result("first version, most batches", share=share, protocol=protocol, text=f"{share:.0%}")
 
 
 def picture(found: dict[str, dict], size: int) -> Figure:
@@ -251,7 +251,7 @@ def picture(found: dict[str, dict], size: int) -> Figure:
     for color, test in zip(COLOURS, SHOWN, strict=False):
         if test != "exact":
             tail.step(found[test]["quantiles"], share, where="post", color=color, label=NAMES[test].split(",")[0])
-    tail.set(xscale="log", yscale="log", xlabel="data read", title="share reading more")
+    tail.set(xscale="log", yscale="log", xlabel="data read", title="fraction reading more")
     means = [np.mean(found[test]["mean"]) for test in SHOWN]
     bars.bar(range(len(SHOWN)), means, color=COLOURS[: len(SHOWN)])
     bars.set(yscale="log", xticks=[], title="mean data read")

@@ -180,7 +180,7 @@ def annealed(data: str | None, draws: int, chains: int) -> dict[str, object]:
 
 
 def main() -> None:
-    wanted = "MNIST's training images, train-images-idx3-ubyte or .gz, the other files beside; or an .npz"
+    wanted = "MNIST's training images, train-images-idx3-ubyte or .gz, with the other files next to it, or an .npz"
     experiment = Experiment(__file__, __doc__, shows="Seita et al. (2016; 2017), MNIST 1 v 7", data=wanted)
     full = experiment.full
     draws, cold, chains, few = (5000, 600, TRIALS, 5) if full else (200, 100, 2, 2)
@@ -215,8 +215,8 @@ def main() -> None:
     experiment.result("mnist, next best", more)
     ends = {test: Found.mean(found[test, "zero"]["end"]) for test in NAMES}
     others = max(ends[test].value for test in NAMES if test != "barker")
-    said = ", ".join(f"{NAMES[test]} {end.value:.3f}" for test, end in ends.items())
-    experiment.result("mnist, accuracy", ends["barker"], others=others, said=said)
+    text = ", ".join(f"{NAMES[test]} {end.value:.3f}" for test, end in ends.items())
+    experiment.result("mnist, accuracy", ends["barker"], others=others, text=text)
     for (name, test), (protocol, level) in product(SLOWER.items(), {"to .95": 0.95, "to its end": None}.items()):
         other, barker = (data_until(found[each, "zero"], level) for each in (test, "barker"))
         experiment.result(f"converges, {name}", other / barker, protocol=protocol)
@@ -225,12 +225,12 @@ def main() -> None:
     )
     here, others = Found.mean(hot["end"]), float(np.mean(other["end"]))
     less = hot["cost"][-1] / other["cost"][-1]
-    said = f"{here}; {others:.3f}; {less:.0%} of the data"
-    experiment.result("first version, mnist, performance", here, others=others, less=less, said=said)
+    text = f"{here}; {others:.3f}; {less:.0%} of the data"
+    experiment.result("first version, mnist, performance", here, others=others, less=less, text=text)
     places, curves = np.array(cooled["step"]), np.array(cooled["accuracy"], dtype=float)
     at = [int(np.abs(places - step).argmin()) for step in (1, HOT_STEPS, 2 * HOT_STEPS)]
     before, after = (Found.mean(curves[:, end] - curves[:, begin]) for begin, end in pairwise(at))
-    experiment.result("mnist, cooled", before=before.low, after=after.high, said=f"{after}; before {before}")
+    experiment.result("mnist, cooled", before=before.low, after=after.high, text=f"{after}; before {before}")
     told = ", ".join(f"{each:,.0f}" for each in found["barker", "uniform"]["fifths"])
     experiment.remark(f"From uniform numbers Barker's test reads {told} data in fifths of the steps.")
     experiment.numbers(

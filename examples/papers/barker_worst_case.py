@@ -73,7 +73,7 @@ def main() -> None:
     events = events_of_the_proof()
     experiment.result("lemma 1, constant", math.prod(events))
     for k, probability in enumerate(events):
-        experiment.result(f"lemma 1, p{k}", probability, said=f"{probability:.5f}")
+        experiment.result(f"lemma 1, p{k}", probability, text=f"{probability:.5f}")
     protocols = {"austerity": "m = 100", PROPORTIONAL: "m = N / 100", "concentration": ""}
     for test, protocol in protocols.items():
         everything = {size: Found.mean(shares == 1.0) for (each, size), shares in read.items() if each == test}
@@ -84,7 +84,7 @@ def main() -> None:
             protocol=protocol,
             shares=shares,
             slope_high=slope.high,
-            said=f"{shares[0]:.3g} to {shares[-1]:.3g}: like N^{slope.value:.2f}",
+            text=f"{shares[0]:.3g} to {shares[-1]:.3g}: like N^{slope.value:.2f}",
         )
     experiment.numbers(
         **{

@@ -39,16 +39,17 @@ HEAD = """# The papers' experiments
 Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by no more
 than half a unit of its last digit plus two standard errors of the difference; chance alone exceeds this for one number
 in twenty. Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±,
-or the range of single runs in parentheses. If a paper does not specify the protocol, all plausible ones are run, and the
-claim *holds under* those that confirm it. A claim is *open* if the run cannot decide it.
+or the range of single runs in parentheses. If a paper does not specify the protocol, all plausible ones are run, and
+the claim *holds under* those that confirm it. A claim is *open* if the run cannot decide it.
 
-`index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the sources and licenses
-of the papers' data, which are passed by `--data`.
+`index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the sources and
+licenses of the papers' data, which are passed by `--data`.
 """
 SAMPLERS = """*Worth* is the number of independent draws with the same error. *Bias* is the estimate of
 `estimate_bias` from the scores, with its margin of error: the root mean square of the errors of means and log standard
 deviations, in posterior standard deviations. *True error* is the same relative to the true moments of the posterior,
-which `estimate_bias` does not use. *Reliable* is the fraction of coordinates reported as reliable. All values are medians
+which `estimate_bias` does not use. *Reliable* is the fraction of coordinates reported as reliable. All values are
+medians
 over the chains; "-" means too few draws."""
 
 
@@ -125,9 +126,9 @@ def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
                 )
     results = by_claim(documents)
     for row in rows.values():
-        said = verdict(row, results.get(row.id, []))
-        if (said in (FAILS, OPEN) and not row.because) or (said == NOT_RUN and not (row.needs or row.because)):
-            found.append(f"{row.id}: {said}, but the ledger states no reason; add `because` or `needs`")
+        outcome = verdict(row, results.get(row.id, []))
+        if (outcome in (FAILS, OPEN) and not row.because) or (outcome == NOT_RUN and not (row.needs or row.because)):
+            found.append(f"{row.id}: {outcome}, but the ledger states no reason; add `because` or `needs`")
     return found
 
 
@@ -144,23 +145,23 @@ def by_claim(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str,
 def page(documents: Sequence[Mapping[str, Any]]) -> str:
     """Format the page of all documents, by paper."""
     rows, results = ledger(), by_claim(documents)
-    said = {row.id: verdict(row, results.get(row.id, [])) for row in rows.values()}
+    outcome = {row.id: verdict(row, results.get(row.id, [])) for row in rows.values()}
     total = sum(document["seconds"] for document in documents)
-    counts = f"Of {len(rows)} claims {counted(said.values())}. All runs: {duration(total)} of CPU time."
+    counts = f"Of {len(rows)} claims {counted(outcome.values())}. All runs: {duration(total)} of CPU time."
     parts = [HEAD, counts, ""]
     for paper, about in papers().items():
         own = [row for row in rows.values() if row.paper == paper]
-        counts = counted(said[row.id] for row in own)
+        counts = counted(outcome[row.id] for row in own)
         told = f"*{about['title']}*, {about['version']}: {counts}. {about.get('data', '')}".rstrip()
         parts += [f"## {paper}", "", told, ""]
         parts += ["|claim|where|printed|here|verdict|", "|---" * 5 + "|"]
-        parts += [line(row, results.get(row.id, []), said[row.id]) for row in own if not row.group]
+        parts += [line(row, results.get(row.id, []), outcome[row.id]) for row in own if not row.group]
         for group in dict.fromkeys(row.group for row in own if row.group):
-            parts += lines_of_group(group, [row for row in own if row.group == group], results, said)
+            parts += lines_of_group(group, [row for row in own if row.group == group], results, outcome)
         reasons: dict[str, list[str]] = {}
         for row in own:
             text = row.because or row.needs
-            if not said[row.id].startswith(HOLDS) and text not in ("", "the same"):
+            if not outcome[row.id].startswith(HOLDS) and text not in ("", "the same"):
                 reasons.setdefault(text, []).append(row.group or row.claim)
         told = [f"{'; '.join(dict.fromkeys(claims))}: {text}." for text, claims in reasons.items()]
         parts += ["", folded("Reasons", told)]
@@ -199,31 +200,31 @@ def of_samplers(document: Mapping[str, Any]) -> list[str]:
                 cells = ["-"] * 4
             else:
                 bias = [found[each][k] for each in ("bias", "margin", "error", "reliable")]
-                said, margin, error, reliable = ("-" if each is None else f"{each:.2g}" for each in bias)
-                said = f"{said} ± {margin}" if said != "-" else said
-                cells = [f"{found['worth'][k]:.3g}", said, error, reliable]
+                estimate, margin, error, reliable = ("-" if each is None else f"{each:.2g}" for each in bias)
+                estimate = f"{estimate} ± {margin}" if estimate != "-" else estimate
+                cells = [f"{found['worth'][k]:.3g}", estimate, error, reliable]
             budget = f"{document['settings']['budgets'][name][k]:,}"
             parts.append(f"|{'|'.join([names[name], budget, names[sampler], *cells])}|")
     return [*parts, ""]
 
 
-def line(row: Row, results: Sequence[Mapping[str, Any]], said: str) -> str:
+def line(row: Row, results: Sequence[Mapping[str, Any]], outcome: str) -> str:
     """Format one claim."""
     told = {each["protocol"]: each["said"] for each in results}
     protocols = [each for each in row.protocols if told]
     here = "; ".join(f"{each}: {told.get(each, NOT_RUN)}" if each else told[each] for each in protocols)
-    cells = (row.claim, row.where, row.printed, here or "-", f"**{said}**" if said == FAILS else said)
+    cells = (row.claim, row.where, row.printed, here or "-", f"**{outcome}**" if outcome == FAILS else outcome)
     return f"|{'|'.join(each.replace('|', chr(92) + '|') for each in cells)}|"
 
 
 def lines_of_group(
-    group: str, rows: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], said: Mapping[str, str]
+    group: str, rows: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], outcome: Mapping[str, str]
 ) -> list[str]:
     """Format a line per table, and one for each entry that does not hold."""
-    states = Counter(said[row.id] for row in rows)
+    states = Counter(outcome[row.id] for row in rows)
     if len(states) == 1:
         return [f"|{group}: {len(rows)} numbers|{rows[0].where}|||{next(iter(states))}|"]
-    others = [line(row, results.get(row.id, []), said[row.id]) for row in rows if said[row.id] != HOLDS]
+    others = [line(row, results.get(row.id, []), outcome[row.id]) for row in rows if outcome[row.id] != HOLDS]
     head = [f"|{group}: {states[HOLDS]} of {len(rows)} numbers|{rows[0].where}|||holds|"] if states[HOLDS] else []
     return head + others
 
@@ -236,7 +237,7 @@ def folded(title: str, texts: Sequence[str]) -> str:
 
 def counted(verdicts: Any) -> str:
     """Count the claims that hold and those that do not."""
-    counts = Counter(f"{HOLDS} under" if said.startswith(f"{HOLDS} under") else said for said in verdicts)
+    counts = Counter(f"{HOLDS} under" if outcome.startswith(f"{HOLDS} under") else outcome for outcome in verdicts)
     words = {
         HOLDS: "hold",
         f"{HOLDS} under": "hold under a protocol",
@@ -244,7 +245,7 @@ def counted(verdicts: Any) -> str:
         OPEN: "open",
         NOT_RUN: "not run",
     }
-    return ", ".join(f"{counts[said]} {text}" for said, text in words.items() if counts[said])
+    return ", ".join(f"{counts[outcome]} {text}" for outcome, text in words.items() if counts[outcome])
 
 
 def picture_name(paper: str) -> str:

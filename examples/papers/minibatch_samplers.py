@@ -1,31 +1,31 @@
-"""Which minibatch sampler is worth its cost? It depends on the budget: the picture shows what draws are worth.
+"""Compare minibatch samplers at equal cost.
 
     python examples/papers/minibatch_samplers.py [--full] [--data FILE] [--jobs N] [-o DIR]
 
 Exact random-walk Metropolis, the austerity test, Barker's minibatch test, the concentration test, stochastic gradient
-Langevin dynamics (SGLD), SGLD with control variates at the mode and SGLD corrected by an austerity test sample four
-posteriors, and are judged at equal cost, in likelihood evaluations (those of gradients, and of finding the mode,
-included) and in seconds: a mixture (10^4 data at temperature 100), MNIST 7 v 9 by logistic regression on 12 and 50
-principal components (12,214 data), and the 53 patients of `nodal`.
+Langevin dynamics (SGLD), SGLD with control variates at the mode, and SGLD corrected by an austerity test sample four
+posteriors: a mixture (10^4 data points at temperature 100), logistic regressions for MNIST 7 v 9 on 12 and 50 principal
+components (12,214 data points), and the 53 patients of `nodal`. Cost is measured in likelihood evaluations, including
+those of gradients and of the search for the mode, and in seconds.
 
-You will see, for each budget, what its draws are worth: the number of independent draws that would be as far off, by
-the kernel Stein discrepancy or by means and squares of the coordinates, whichever is less. Bias lowers it as slow
-mixing does. Either alone is blind to something: 500 exact draws in fifty dimensions, with one coordinate 2.8 times too
-wide, are still worth some 420 by the kernel, and 4 by the moments; moments in turn do not see shapes. A cross says
-that the verdict, which has no other draws to compare with, finds the draws not to be from the posterior. A table holds
-what `bias` says of them from their scores, in posterior standard deviations, beside the true error of their means and
-standard deviations, which neither the samplers nor `bias` see.
+The plot shows the worth of the draws for each budget: the number of independent draws with the same kernel Stein
+discrepancy, or with the same error of the means and squares of the coordinates, whichever is smaller. Bias and slow
+mixing both reduce it. Neither criterion suffices: 500 exact draws in fifty dimensions, with one coordinate 2.8 times
+too wide, are still worth about 420 by the kernel, and 4 by the moments, but moments do not depend on shapes. Crosses
+mark draws that the verdict rejects, which uses no other draws for comparison. A table lists the bias that
+`estimate_bias` reports from the scores, in posterior standard deviations, and the true error of means and standard
+deviations, which is not available to the samplers and to `estimate_bias`.
 
-The concentration test is given its bound: what it takes to find it is in the seconds, not in the evaluations.
+The concentration test requires a bound. The cost of computing it is included in the seconds, not in the evaluations.
 
-Steps are chosen alike for all. Each sampler has six trials a posterior (two in the small run, which leaves out the 50
-components), settings of its step and of its one other option, each at the full budget with seeds of their own. At every
-budget the setting counts whose trials were worth the most draws in the same sense; it is then run again from other
-seeds, and that is what is shown. No sampler knows the scales of single coordinates, all start at draws from the
-posterior, nearly, and the first tenth of a budget is left out.
+Settings are selected in the same way for all samplers. Each sampler has six trials per posterior (two in the small run,
+which omits the 50 components), with different step sizes and values of its other option, at the full budget and with
+separate seeds. For every budget, the setting with the largest worth is run again with other seeds, and these results
+are shown. No sampler uses the scales of single coordinates, all chains start at approximate draws from the posterior,
+and the first tenth of a budget is discarded.
 
---data names an .npz file with X_train (N, 784), bytes, and y_train (N,) of the sevens and nines of MNIST
-(http://yann.lecun.com/exdb/mnist). Without it made-up data of the same shape after the projection are used.
+FILE contains MNIST's training images, or is an .npz file with X_train (N, 784), bytes, and y_train (N,) of the sevens
+and nines. Without it, simulated data of the same shape after the projection are used.
 
 References
 ----------
@@ -104,7 +104,7 @@ def run(
         "controlled": (samplers.sgld, {"step_size": step, "batch_size": batch, "control_variates": True}),
         "corrected": (samplers.corrected_sgld, {"step_size": step, "batch_size": batch}),
     }[sampler]
-    function(found, **moves, **options, **common | {"thin": 1}, draws=1)  # compile before it is timed
+    function(found, **moves, **options, **common | {"thin": 1}, draws=1)  # compile before the time is measured
     begun = time.process_time()
     draws = function(found, **moves, **options, **common, budget=budgets[-1])
     return draws, time.process_time() - begun
@@ -138,9 +138,9 @@ def judged(points: np.ndarray, name: str, data: str | None) -> dict:
     try:
         verdict = sk.verdict(points, target(name, data), level=LEVEL)
         p, enough = verdict.p, verdict.enough_draws
-        said = sk.estimate_bias(points, target(name, data), method="regression")
-        bias, margin, reliable = said.value, said.margin, said.reliable.mean()
-    except InputError:  # a chain that never moved, or hardly
+        estimate = sk.estimate_bias(points, target(name, data), method="regression")
+        bias, margin, reliable = estimate.value, estimate.margin, estimate.reliable.mean()
+    except InputError:  # a chain that rarely or never moved
         pass
     return {
         "kernel": worth_by_kernel(points, name, data),
@@ -163,7 +163,7 @@ def parts(draws: sk.Draws, budgets: list, kept: int) -> list[list[np.ndarray]]:
         chains = []
         for points, cost, there in zip(draws.points, draws.cost, draws.present, strict=True):
             late = there & (cost > BURN_IN * budget)
-            if cost[there].min() > budget:  # finding the mode alone takes more
+            if cost[there].min() > budget:  # the search for the mode exceeds the budget
                 continue
             sample = sk.Sample(points=points[late], cost=cost[late])[np.flatnonzero(cost[late] <= budget)]
             chains.append(evenly_spaced(sample, min(kept, len(sample))).points)
@@ -204,7 +204,7 @@ def main() -> None:
         __file__,
         __doc__,
         shows="Beyond the papers: samplers at equal cost",
-        data="MNIST's training images, train-images-idx3-ubyte or .gz, the other files beside; or an .npz",
+        data="MNIST's training images, train-images-idx3-ubyte or .gz, with the other files next to it, or an .npz",
     )
     data = None if experiment.data is None else str(experiment.data)
     trials, decades, kept, chains = (6, 2, 500, 4) if experiment.full else (2, 1, 200, 2)
@@ -228,7 +228,7 @@ def main() -> None:
     for name, sampler in product(names, NAMES):
         mine = [k for k, each in enumerate(tried) if (each["name"], each["sampler"]) == (name, sampler)]
         values = np.array([worths[k] for k in mine], dtype=np.float64)
-        values += 1e-9 * values.sum(axis=1, keepdims=True)  # a budget without a draw takes the best of the others
+        values += 1e-9 * values.sum(axis=1, keepdims=True)  # budgets without draws use the best setting of the others
         best[name, sampler] = [tried[mine[k]]["setting"] for k in values.argmax(axis=0)]
     sizes = experiment.cells(reference, [{"name": name, "data": data} for name in names])
     wanted = [cell(*key, setting, range(chains)) for key, chosen in best.items() for setting in distinct(chosen)]
@@ -255,12 +255,12 @@ def lines(key: tuple[str, str], chosen: list[int], runs: list, budgets: list[int
         chains = result["judged"][k]
 
         def over(column: str, mean: bool = False, chains: list = chains) -> float:
-            values = np.array([each[column] for each in chains], dtype=float)  # None is none
+            values = np.array([each[column] for each in chains], dtype=float)  # None becomes NaN
             if np.isnan(values).all():
                 return np.nan
             return float(np.nanmean(values) if mean else np.nanmedian(values))
 
-        judged, accused = over("enough", True), [each["enough"] and each["p"] <= LEVEL for each in chains]
+        judged, rejected = over("enough", True), [each["enough"] and each["p"] <= LEVEL for each in chains]
         worths = [min(each["kernel"], worth_by_moments([each["moments"]])) for each in chains] or [np.nan]
         moments = 1.0 / over("moments", True)
         values = {
@@ -269,7 +269,7 @@ def lines(key: tuple[str, str], chosen: list[int], runs: list, budgets: list[int
             "moments": moments,
             "low": min(worths),
             "high": max(worths),
-            "biased": True if sum(accused) >= 0.5 * len(chains) > 0 else (False if judged >= 0.5 else None),
+            "biased": True if sum(rejected) >= 0.5 * len(chains) > 0 else (False if judged >= 0.5 else None),
             "seconds": budget * result["seconds"],
             "read": result["read"],
         } | {each: over(each) for each in ("kernel", "mean", "sd", "bias", "margin", "error", "reliable")}
@@ -284,7 +284,7 @@ def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int
         found = [{"name": NAMES[s], **{column: of[k] for column, of in results[name, s].items()}} for s in NAMES]
         ranked = sorted((each for each in found if each["worth"] > 0.0), key=lambda each: -each["worth"])
         best = next((each for each in ranked if not each["biased"]), ranked[0])
-        made = " (made-up data)" if made_up and name.startswith("logistic") else ""
+        made = " (simulated data)" if made_up and name.startswith("logistic") else ""
         experiment.remark(
             f"{POSTERIORS[name][0]}{made}, {budgets[name][k]:,} evaluations: {best['name']}, worth {best['worth']:.3g}."
         )
@@ -293,25 +293,23 @@ def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int
 def remarks(experiment: Experiment, sizes: dict[str, float], kept: int, made_up: bool) -> None:
     """Report the definition of equivalent draws, the accuracy of the reference moments, and omissions."""
     if made_up:
-        experiment.remark("7 v 9 was replaced by made-up data of the same shape: give --data for MNIST.")
+        experiment.remark("7 v 9 was replaced by simulated data of the same shape; pass MNIST by --data.")
     experiment.remark(
-        "Draws' worth: independent draws that would be as far off, the less of two numbers: by the kernel Stein "
+        "Worth: number of independent draws with the same error, the smaller of two numbers: by the kernel Stein "
         "discrepancy in posterior sds, median of the chains; and by squared errors of the coordinates' means and "
-        "squares, one over their mean over coordinates and chains, which is some 15 % high where two coordinates and "
-        "four chains have few errors to average. It is at most about the number kept, and less by moments that are "
-        "compared with inexact ones. Steps were chosen by it, on other seeds. Bands are the range of the chains, each "
-        "with the less of its own two numbers. Seconds are of a processor that other work shares."
+        "squares, one over their mean over coordinates and chains, which is about 15 % too high if two coordinates "
+        "and four chains provide few errors. It is at most about the number of kept draws, and less by moments that "
+        "are compared with inexact ones. Steps were selected by it, with other seeds. Bands are the range of the "
+        "chains, each with the smaller of its two numbers. Seconds were measured on a processor with other load."
     )
     if not experiment.full:
-        experiment.remark(
-            "The small run leaves out 50 dimensions, and is too short to show what the papers say of risk."
-        )
+        experiment.remark("The small run omits 50 dimensions, and is too short to show the risks of the papers.")
     known = {POSTERIORS[name][0]: size for name, size in sizes.items() if name != "mixture"}
     experiment.remark(
         "Means and standard deviations are compared with those of a grid for the mixture, and of weighted Student's t "
         "draws for the others, of an effective size of "
         + ", ".join(f"{size:,.0f} ({title})" for title, size in known.items())
-        + f": each mean is known to some {1.0 / np.sqrt(min(known.values())):.2g} sd, and {kept} exact draws are worth "
+        + f": each mean has an error of {1.0 / np.sqrt(min(known.values())):.2g} sd, and {kept} exact draws are worth "
         + f"{1.0 / (1.0 / kept + 1.0 / min(known.values())):.0f} by moments, or more where that size is larger."
     )
 
@@ -329,7 +327,7 @@ def picture(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figu
                     shape = {"marker": "X", "ms": 9} if biased else {"marker": "o", "ms": 6}
                     fill = "white" if biased is None else color
                     ax.plot(at, worth_there, color=color, markerfacecolor=fill, ls="", **shape)
-        title = POSTERIORS[name][0].replace("7 v 9", "made-up data" if made_up else "7 v 9")
+        title = POSTERIORS[name][0].replace("7 v 9", "simulated data" if made_up else "7 v 9")
         row[0].set(ylabel="draws' worth", title=title)
         row[1].set(title=title)
         for ax in row:
@@ -337,15 +335,15 @@ def picture(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figu
             ax.xaxis.set_major_formatter(LogFormatterMathtext())
             ax.xaxis.set_minor_formatter(NullFormatter())
     axes[-1, 0].set_xlabel("likelihood evaluations")
-    axes[-1, 1].set_xlabel("seconds of one processor")
+    axes[-1, 1].set_xlabel("CPU seconds")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside upper center", ncols=3)
-    for shape, fill, said in (
+    for shape, fill, label in (
         ("X", "0.3", "not from the posterior"),
         ("o", "0.3", "no bias found"),
         ("o", "white", "too few draws to judge"),
     ):
-        axes[0, 0].plot([], [], ls="", marker=shape, color="0.3", markerfacecolor=fill, label=said)
+        axes[0, 0].plot([], [], ls="", marker=shape, color="0.3", markerfacecolor=fill, label=label)
     marks = axes[0, 0].get_legend_handles_labels()
     fig.legend(marks[0][-3:], marks[1][-3:], loc="outside lower center", ncols=3, columnspacing=0.8, handletextpad=0.1)
     return fig

@@ -28,10 +28,10 @@ from applications.irls import batch_irls, sequential_irls
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-PAPER_LOOKS = {"lad": (464, 8100), "logistic": (500, 8100)}  # a thousandth of the data; and what that was in figure 3
+PAPER_LOOKS = {"lad": (464, 8100), "logistic": (500, 8100)}  # a thousandth of the data here, and in figure 3
 DIM, TESTS, NEAR = 10, 5000, 0.01
-LEAST = 1e-5  # excess that is shown
-RECORDS = 200  # states of gradient descent that are kept, a pass
+LEAST = 1e-5  # smallest excess in the plot
+RECORDS = 200  # stored states of gradient descent per pass
 TITLES = {"lad": "least absolute deviations", "logistic": "logistic regression"}
 METHODS = {"batch": "all data", "published": "as published", "grown": "growing batches", "sgd": "gradient descent"}
 SCHEDULES = [(c_1, c_2, c_3) for c_1 in (0.1, 1.0) for c_2 in (10.0, 100.0) for c_3 in (0.5, 0.7, 1.0)]
@@ -40,7 +40,7 @@ SCHEDULES = [(c_1, c_2, c_3) for c_1 in (0.1, 1.0) for c_2 in (10.0, 100.0) for 
 def solve(loss: str, method: str, size: int, first: int, data: str) -> dict[str, Any]:
     """Excess test loss, relative to that of the solution, after each iteration, and how often the data were read.
 
-    The published test looks first at so many data.
+    The first stage of the published test reads `first` data points.
     """
     X, y, X_test, y_test = _data(loss, size, data)
     best = _loss(loss, X_test, y_test, batch_irls(X, y, loss=loss, tolerance=1e-8).coefficients[None, :])[0]
@@ -115,13 +115,13 @@ def main() -> None:
         for first in looks[loss]:
             test = passes_until_near(found[loss, "published", first])
             numbers = {"test": min(test, 1e9), "batch": read["batch"], "sgd": read["sgd"]}
-            said = f"test {test:.2g} passes" if np.isfinite(test) else "test never near"
+            ours = f"test {test:.2g} passes" if np.isfinite(test) else "test never near"
             protocol = f"N0 = {PAPER_LOOKS[loss][looks[loss].index(first)]:,}"
             for other, words in {"batch": "all data", "sgd": "descent"}.items():
-                here = f"{said}, {words} {read[other]:.2g}"
-                experiment.result(f"{loss}, beside {other}", protocol=protocol, said=here, **numbers)
+                here = f"{ours}, {words} {read[other]:.2g}"
+                experiment.result(f"{loss}, beside {other}", protocol=protocol, text=here, **numbers)
         grown.append(f"{read['grown']:.2g}")
-    experiment.remark(f"Batches carried on and corrected for noise take {' and '.join(grown)} passes.")
+    experiment.remark(f"Batches that are kept and corrected for noise require {' and '.join(grown)} passes.")
     experiment.numbers(**{f"{loss}_{method}_{first}": each for (loss, method, first), each in found.items()})
     experiment.finish(picture(found, losses, looks))
 
@@ -144,10 +144,10 @@ def picture(found: dict[tuple[str, str, int], dict], losses: tuple[str, ...], lo
             each = found[loss, method, first]
             style = f".{line}" if len(each["passes"]) <= RECORDS else line
             excess = np.array(each["excess"], dtype=float)
-            excess[excess <= LEAST] = np.nan  # by chance the test loss is lower than that of the solution
+            excess[excess <= LEAST] = np.nan  # the test loss can be lower than that of the solution by chance
             ax.plot(each["passes"], excess, style, color=color, label=name, alpha=0.8)
         ax.axhline(NEAR, color="0.5", linestyle=":", linewidth=1.0)
-        ax.set(xscale="log", yscale="log", xlabel="times all data read", title=TITLES[loss])
+        ax.set(xscale="log", yscale="log", xlabel="passes over the data", title=TITLES[loss])
     panels[0].set_ylabel("excess test loss")
     fig.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, columnspacing=1.0)
     return fig

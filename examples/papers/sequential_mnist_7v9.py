@@ -79,7 +79,7 @@ def burn_in(data: str, components: int, scale: float, epsilon: float, steps: int
     posterior, _ = problem(data, components)
     options: dict[str, Any] = {"proposal_scale": scale, "epsilon": epsilon, "start": np.zeros(posterior.dim)}
     options |= {"batch_size": BATCH} if epsilon else {}
-    approximate_mh(posterior, **options, chains=10, draws=1)  # load what is compiled, outside the time taken
+    approximate_mh(posterior, **options, chains=10, draws=1)  # compile before the time is measured
     began = time.process_time()
     found = approximate_mh(posterior, **options, seed=range(20, 30), budget=steps * posterior.size)
     seconds = (time.process_time() - began) / 10
@@ -97,7 +97,7 @@ def walks(
     posterior, tests = problem(data, components)
     options: dict[str, Any] = {"proposal_scale": scale, "epsilon": epsilon, "start": np.array(start)}
     options |= {"batch_size": BATCH} if epsilon else {}
-    approximate_mh(posterior, **options, chains=10, draws=1)  # load what is compiled, outside the time taken
+    approximate_mh(posterior, **options, chains=10, draws=1)  # compile before the time is measured
     began, budget = time.process_time(), steps * posterior.size
     found = approximate_mh(posterior, **options, seed=range(10), budget=budget)
     seconds = (time.process_time() - began) / 10
@@ -142,7 +142,7 @@ def main() -> None:
         __file__,
         __doc__,
         shows="Korattikara et al. (2014; 2016), MNIST 7 v 9",
-        data="MNIST's training images, train-images-idx3-ubyte or .gz, the other files beside; or an .npz",
+        data="MNIST's training images, train-images-idx3-ubyte or .gz, with the other files next to it, or an .npz",
     )
     real = experiment.data is not None
     shared = {"data": str(experiment.data) if real else "", "components": 50}
@@ -166,7 +166,7 @@ def main() -> None:
     experiment.numbers(epsilons=EPSILONS, foreseen=foreseen, long_run_acceptance=truth["accepted"], floor=floor)
     experiment.numbers(walks=found, burn_in=burns)
     if not real:
-        experiment.remark("Without --data the data are made up, of fewer dimensions: nothing is judged.")
+        experiment.remark("Without --data the data are simulated with fewer dimensions, and no claim is evaluated.")
     experiment.finish(picture(found, risks, foreseen))
 
 
@@ -175,11 +175,11 @@ def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, bu
     stationary = found["from the posterior"]
     experiment.result("7v9, acceptance", Found.mean(stationary[0]["accepted"]))
     read = [100.0 * float(np.mean(each["read"])) for each in stationary]
-    experiment.result("7v9, data", read=read, said=", ".join(f"{value:.0f}" for value in read))
+    experiment.result("7v9, data", read=read, text=", ".join(f"{value:.0f}" for value in read))
     wrong = foreseen["wrong"]
-    experiment.result("7v9, wrong", wrong=wrong, said=", ".join(f"{value:.1f}" for value in wrong))
+    experiment.result("7v9, wrong", wrong=wrong, text=", ".join(f"{value:.1f}" for value in wrong))
     shares = [float(each.variance[-1] / each.value[-1]) for each in risks["from the posterior"]]
-    experiment.result("7v9, variance", variance=shares, said=", ".join(f"{share:.0%}" for share in shares))
+    experiment.result("7v9, variance", variance=shares, text=", ".join(f"{share:.0%}" for share in shares))
     for protocol, each in found.items():
         seconds = [one["seconds"] for one in each]
         claims = {by: f"7v9, by {by}" for by in ("data", "time")}
@@ -187,9 +187,9 @@ def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, bu
     for by, key in {"data": "read", "time": "seconds"}.items():
         exact, cheap = (Found.mean(each[key]) for each in burns)
         unit = "exact steps' data" if by == "data" else "s"
-        said = f"{cheap.value:.3g} {unit}; exact {exact.value:.3g}"
+        text = f"{cheap.value:.3g} {unit}; exact {exact.value:.3g}"
         bounds = {"exact_low": exact.low, "exact_high": exact.high}
-        experiment.result(f"7v9, burn-in by {by}", cheap, **bounds, said=said)
+        experiment.result(f"7v9, burn-in by {by}", cheap, **bounds, text=text)
 
 
 def picture(found: dict, risks: dict, foreseen: dict) -> Figure:

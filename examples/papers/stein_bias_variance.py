@@ -86,8 +86,8 @@ def scores(epsilon: float, seed: int, sizes: list[int]) -> dict[str, np.ndarray]
 def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: list[float]) -> dict[str, np.ndarray]:
     """Compute errors of single chains within each budget, (seeds, k): predictions, means and products.
 
-    In the paper's form a prediction's error is divided by the 1-norm of the patient's covariates. Their script has the
-    logistic function of the mean, where the paper has the mean of the logistic function.
+    In the paper's form a prediction's error is divided by the 1-norm of the patient's covariates. Their script uses the
+    logistic function of the mean, and the paper the mean of the logistic function.
     """
     features = sk.targets.LogisticRegression.nodal().data[0]
     norms, known = np.abs(features).sum(axis=1), np.array(truth)
@@ -171,8 +171,8 @@ def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], pr
     here = f"at {found.at:,.0f} ({found.interval[0]:,.0f}-{found.interval[1]:,.0f})"
     ahead = "cheap leads throughout" if behind == 1.0 else "exact leads throughout" if behind == 0.0 else "not for good"
     crosses = bool(np.isfinite(found.at))
-    said = f"{here if crosses else ahead}; {found.share:.0%} of repeats"
-    experiment.result(claim, protocol=protocol, share=found.share, crosses=crosses, said=said)
+    text = f"{here if crosses else ahead}; {found.share:.0%} of repeats"
+    experiment.result(claim, protocol=protocol, share=found.share, crosses=crosses, text=text)
 
 
 def closing_remarks(experiment: Experiment, curves: dict) -> None:

@@ -63,28 +63,28 @@ def main() -> None:
 
     pairs = found[..., 0].size // 3
     ordered = ((low[..., 2] <= high[..., 1]) & (low[..., 1] <= high[..., 0])).sum()
-    said = f"in {ordered} of {pairs} samples"
-    experiment.result("order of discrepancies", ordered=int(ordered), pairs=pairs, said=said)
+    text = f"in {ordered} of {pairs} samples"
+    experiment.result("order of discrepancies", ordered=int(ordered), pairs=pairs, text=text)
     for t, target in enumerate(FACTORS):
         excess = (middle[t, ..., 0] / middle[t, ..., 1] - 1.0).ravel()
         protocol = "i.i.d. points" * (target == "uniform")
         close(experiment, f"graph near classical, {target}", excess, protocol)
         follows = correlations(middle[t])
-        said = f"correlation {follows.min():.2f} to {follows.max():.2f}"
-        experiment.result(f"both follow Wasserstein, {target}", least=follows.min(), said=said)
+        text = f"correlation {follows.min():.2f} to {follows.max():.2f}"
+        experiment.result(f"both follow Wasserstein, {target}", least=follows.min(), text=text)
     even = np.array(experiment.cells(of_midpoints, [{"n": n} for n in (10, 100, 1000)]))
     close(experiment, "graph near classical, uniform", even[:, 0] / even[:, 1] - 1.0, "midpoints")
     uniform = list(FACTORS).index("uniform")
     meet = (low[uniform, ..., 1] <= high[uniform, ..., 2]) & (low[uniform, ..., 2] <= high[uniform, ..., 1])
-    said = f"brackets meet in {meet.sum()} of {meet.size}"
-    experiment.result("classical is Wasserstein", meet=int(meet.sum()), pairs=meet.size, said=said)
+    text = f"brackets meet in {meet.sum()} of {meet.size}"
+    experiment.result("classical is Wasserstein", meet=int(meet.sum()), pairs=meet.size, text=text)
     experiment.finish(picture(sizes, middle))
 
 
 def close(experiment: Experiment, claim: str, excess: np.ndarray, protocol: str) -> None:
     """Report the difference of the graph and the classical discrepancy."""
-    said = f"{np.median(excess):.1%} above, at most {excess.max():.1%}"
-    experiment.result(claim, protocol=protocol, median=float(np.median(excess)), said=said)
+    text = f"{np.median(excess):.1%} above, at most {excess.max():.1%}"
+    experiment.result(claim, protocol=protocol, median=float(np.median(excess)), text=text)
 
 
 def correlations(middle: np.ndarray) -> np.ndarray:

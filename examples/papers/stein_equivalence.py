@@ -65,11 +65,11 @@ def main() -> None:
     first = np.array(experiment.cells(over_classical, cells)).reshape(len(ONE), len(sizes), 2)
     slopes = [np.polyfit(np.log(sizes), np.log(each[:, 0]), 1)[0] for each in first]
     numbers = {"least": first[..., 1].min(), "largest": first[..., 1].max(), "slope": max(slopes)}
-    experiment.result("proposition 5", **numbers, said=f"{first[..., 0].min():.3f} to {first[..., 0].max():.3f}")
+    experiment.result("proposition 5", **numbers, text=f"{first[..., 0].min():.3f} to {first[..., 0].max():.3f}")
     cells = [{"sample": sample, "dim": dim, "n": n} for sample in MORE for dim in (2, 3) for n in small]
     second = np.array(experiment.cells(over_complete, cells))
     numbers = {"least": second[:, 1].min(), "largest": second[:, 1].max()}
-    experiment.result("proposition 6", **numbers, said=f"{second[:, 0].min():.3f} to {second[:, 0].max():.3f}")
+    experiment.result("proposition 6", **numbers, text=f"{second[:, 0].min():.3f} to {second[:, 0].max():.3f}")
     experiment.numbers(over_classical=first, over_complete=second)
     experiment.finish(picture(sizes, first))
 
@@ -80,7 +80,7 @@ def picture(sizes: tuple[int, ...], found: np.ndarray) -> Figure:
     for color, sample, each in zip(COLOURS, ONE, found, strict=False):
         ax.plot(sizes, each[:, 0], "o-", color=color, label=sample)
     ax.axhline(1.0, color="0.4", linestyle=":")
-    ax.set(xscale="log", xlabel="n", ylabel="ratio", title="complete graph over classical discrepancy")
+    ax.set(xscale="log", xlabel="n", ylabel="ratio", title="ratio of complete graph to classical discrepancy")
     ax.legend()
     return fig
 

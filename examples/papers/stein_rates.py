@@ -79,7 +79,7 @@ def main() -> None:
             powers = np.isin(band.against, POWERS)
             at_powers = bands(band.replicates[:, powers], band.against[powers])
             experiment.result(
-                "rate, sobol", straight(at_powers), said=f"{straight(at_powers)}; {straight(band)} for all n"
+                "rate, sobol", straight(at_powers), text=f"{straight(at_powers)}; {straight(band)} for all n"
             )
     experiment.finish(picture(found))
 

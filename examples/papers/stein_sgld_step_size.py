@@ -134,8 +134,8 @@ def main() -> None:
     others = [{"data": data, "seeds": seeds[:OTHER_SEEDS]} for data in range(OTHER_DATA)]
     for_others = experiment.cells(chosen_for_other_data, others)
     most = max(STEP_SIZES, key=for_others.count)
-    said = f"{most:g} for {for_others.count(most)} of {OTHER_DATA} sets"
-    experiment.result("step by ESS", most, protocol="data simulated anew", said=said)
+    text = f"{most:g} for {for_others.count(most)} of {OTHER_DATA} sets"
+    experiment.result("step by ESS", most, protocol="data simulated anew", text=text)
     pictures_in_numbers(experiment, values)
     experiment.finish(picture(values))
 
@@ -145,9 +145,9 @@ def choice(experiment: Experiment, claim: str, band: Bands, best: Callable[..., 
     rows = np.random.default_rng(0).integers(len(band.replicates), size=(REPEATS, len(band.replicates)))
     repeats = best(np.median(band.replicates[rows], axis=1), axis=1)  # rows: the same seeds for all steps
     shares = {step: float(np.mean(repeats == k)) for k, step in enumerate(STEP_SIZES) if (repeats == k).any()}
-    said = ", ".join(f"{step:g} ({shares[step]:.0%})" for step in sorted(shares, key=lambda step: -shares[step])[:2])
+    text = ", ".join(f"{step:g} ({shares[step]:.0%})" for step in sorted(shares, key=lambda step: -shares[step])[:2])
     chosen = STEP_SIZES[int(best(band.median))]
-    experiment.result(claim, chosen, protocol=protocol, said=said)
+    experiment.result(claim, chosen, protocol=protocol, text=text)
 
 
 def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> None:
@@ -157,12 +157,12 @@ def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> Non
         return Found.range(values[name].replicates[:, STEP_SIZES.index(step)])
 
     outside, spread = of("outside", TOO_LARGE), of("spread", TOO_SMALL)
-    experiment.result("draws of the largest step", outside, said=f"{outside} outside the 99 % region")
-    experiment.result("draws of the smallest step", spread, said=f"spread {spread}")
+    experiment.result("draws of the largest step", outside, text=f"{outside} outside the 99 % region")
+    experiment.result("draws of the smallest step", spread, text=f"spread {spread}")
     names = {"smallest": TOO_SMALL, "middle": CHOSEN, "largest": TOO_LARGE}
     distances = {name: of("wasserstein", step).value for name, step in names.items()}
-    said = "Wasserstein " + ", ".join(f"{distances[name]:.2f} ({step:g})" for name, step in names.items())
-    experiment.result("draws of the middle step", **distances, said=said)
+    text = "Wasserstein " + ", ".join(f"{distances[name]:.2f} ({step:g})" for name, step in names.items())
+    experiment.result("draws of the middle step", **distances, text=text)
     experiment.remark(
         f"At step {CHOSEN:g} a share {of('outside', CHOSEN)} lies outside the 99 % region, and the spread is "
         f"{of('spread', CHOSEN)} of the posterior's: a thousand steps stay in one of two modes."

@@ -82,10 +82,10 @@ def main() -> None:
     ends, floor = Found.range(student.replicates[:, -1]), limit()
     tail = student.rate(tail_from=3000.0)
     experiment.result(
-        "student level", low=ends.low, floor=floor, rate_low=tail.rate_interval[0], said=f"{ends} at n = {largest:,}"
+        "student level", low=ends.low, floor=floor, rate_low=tail.rate_interval[0], text=f"{ends} at n = {largest:,}"
     )
     ratio = {sample: shapes[lengths[-1], sample]["tail"] / shapes[lengths[-1], sample]["centre"] for sample in SAMPLES}
-    experiment.result("student tails", **ratio, said=f"{ratio['student']:.1f} times the centre")
+    experiment.result("student tails", **ratio, text=f"{ratio['student']:.1f} times the centre")
     experiment.numbers(sizes=sizes, gaussian=gaussian.median, student=student.median, limit=floor)
     experiment.finish(picture(curves, shapes, lengths))
 

@@ -63,7 +63,7 @@ def main() -> None:
         for part in parts:
             claim = f"seconds, {part}, {problem}, n = {sizes[problem]}"
             claims[problem, part] = experiment.ledger[claim].number
-            experiment.result(claim, here[part], said=f"{here[part]:.2g}")
+            experiment.result(claim, here[part], text=f"{here[part]:.2g}")
     experiment.numbers(found=found)
     experiment.finish(picture(found, claims))
 

@@ -511,4 +511,4 @@ def in_some_unit(rng):
 
 
 SAME = {"permuted": permuted, "split": split, "scaled": scaled, "units": in_units}
-"""What leaves the optimum as it is."""
+"""Transformations that do not change the optimum."""

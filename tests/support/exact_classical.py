@@ -1,7 +1,7 @@
 """The classical program of one dimension in rational arithmetic.
 
-Points, weights, scores, bounds and Stein factors are the doubles that they are, and what an answer or a trajectory
-holds the numbers that it holds, extended precision or not, all of them taken as rational numbers.
+Points, weights, scores, bounds and Stein factors are doubles, and the numbers of an answer or a trajectory may have
+extended precision. All of them are taken as exact rational numbers.
 """
 
 from fractions import Fraction
@@ -13,7 +13,7 @@ from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 CLOSE = Fraction(1, 2**42)
-"""Relative accuracy of what is computed in double precision to start from."""
+"""Relative accuracy of initial values computed in double precision."""
 
 SUPPORTS = ("line", "left", "right", "both")
 
@@ -141,8 +141,8 @@ def most_at_point(program, alpha, beta):
 def most_in_gap(a, b, cuts):
     """Two numbers that enclose the largest a u + b v + c_+ t_+ + c_- t_- over v^2 + 4 t_+-^2 +- 2 u <= 1.
 
-    For multipliers m_+ and m_- of the two cones, with m_+ - m_- = a/2, the Lagrangian's largest value is the upper
-    number; v and t where it is attained, with the u that they leave room for, are worth the lower one.
+    For multipliers m_+ and m_- of the two cones, with m_+ - m_- = a/2, the largest value of the Lagrangian is the upper
+    number. The lower number is the objective at its maximizers v and t, with the best feasible u.
     """
     if not b and not any(cuts):
         return abs(a) / 2, abs(a) / 2

@@ -1,8 +1,7 @@
 """The Stein programs in rational arithmetic, by their definition, without rounding.
 
-Points, scores, bounds and Stein factors are the doubles that they are, taken as rational numbers, and weights the
-double-doubles that they are. Most instances have scores of few bits and weights that are multiples of a power of two,
-so that the products of the two are doubles as well.
+Points, scores, bounds and Stein factors are doubles, and weights double-doubles, taken as exact rational numbers. Most
+instances have scores with few bits and weights that are multiples of a power of two. Their products are then doubles.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """Verification of brackets of the classical Stein discrepancy in rational arithmetic.
 
 For the uniform distribution on [0, w] and factors (w/2, 1/2, 1/w) the optimum is the Wasserstein distance over w, an
-integral of |F_n - F| that is rational. For others two programs on a grid that the sample is part of enclose it, without
-its certificate: functions whose second derivative is constant from node to node are some of those allowed, and the
-graph's program on the grid, of which nodes without draws carry no weight, asks less of them.
+integral of |F_n - F| that is rational. For others it is enclosed, independently of the certificate, by two programs on
+a grid that contains the sample: functions with a piecewise constant second derivative between nodes are a subset of the
+feasible ones, and the graph program on the grid, where nodes without draws have no weight, has fewer constraints.
 """
 
 from fractions import Fraction

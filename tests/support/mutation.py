@@ -50,7 +50,7 @@ FURTHER = {
         "tests/discrepancy/classical/test_upper_bound.py",
     ],
 }
-"""The modules, and what tests each besides the file that mirrors it."""
+"""The modules, and their tests in addition to the file that mirrors each."""
 
 
 def changed() -> list[str]:

@@ -23,7 +23,7 @@ class NutsSample(NamedTuple):
         As ``"pymc, normal_20, four, 0"``: package, model, number of chains, number of the sample.
     draws : ndarray, shape (chains, draws, d)
     scores : ndarray, shape (chains * draws, d)
-        Chain after chain, as `steinkit.verdict` takes them.
+        Chain after chain, as for `steinkit.verdict`.
     """
 
     name: str

@@ -24,7 +24,7 @@ ALL = {
     **FAMILIES, "subnormal gaps": subnormal_gaps, "classical": classical, "wasserstein": wasserstein,
     "larger": larger, "hurried": hurried, **dict.fromkeys(SAME, larger), "units": in_some_unit, "solvers agree": larger,
 }  # fmt: skip
-"""How an instance of each family is made. Of the last ones two answers are compared."""
+"""Functions that create an instance of each family. For the last ones two answers are compared."""
 
 WHOLE = {"classical": classical_claims, "wasserstein": wasserstein_claims}
 """Measures that claim one number."""

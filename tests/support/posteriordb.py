@@ -23,7 +23,7 @@ class Posterior:
     shift : Sample
         A quarter of a standard deviation added to `shifted`.
     mean_field : Sample
-        Every coordinate permuted for itself: the dependence is lost.
+        Every coordinate permuted separately, which removes the dependence.
     langevin : Sample
         Stationary draws of unadjusted Langevin: 15 % too wide along the widest principal axis.
     shifted : str

@@ -7,7 +7,7 @@ from steinkit.samplers.acceptance.interface import Stage
 
 
 def shares(first, epsilon, alpha):
-    """Return all fractions pi_j, of which the last is 1, and the thresholds of all but the last stage."""
+    """Return all fractions pi_j, with 1 at the end, and the thresholds of all but the last stage."""
     stages = int(np.ceil(1.0 / first - 1e-9))
     pi = np.minimum(first * np.arange(1, stages + 1), 1.0)
     pi[-1] = 1.0

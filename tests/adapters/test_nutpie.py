@@ -112,7 +112,7 @@ def test_unknown_names_of_nutpie_are_kept():
 
 
 @pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
-def test_with_the_model_its_own_order_and_score():
+def test_with_the_model_its_order_and_score_are_used():
     pm = pytest.importorskip("pymc")
 
     def model(effects):

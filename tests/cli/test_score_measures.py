@@ -24,7 +24,7 @@ def line_file(write_csv, line):
 
 
 class TestJson:
-    def test_one_entry_a_measure_in_the_order_asked(self, steinkit, line_file):
+    def test_one_entry_per_measure_in_the_requested_order(self, steinkit, line_file):
         outcome = steinkit("score", line_file, *_NORMAL, *_ALL, "--json")
         assert outcome.code == 0
         document = outcome.document
@@ -49,7 +49,7 @@ class TestJson:
         assert results["ksd"] == sk.kernel_stein_discrepancy(line, target, units="own").value
         assert results["ess"] == sk.chain_diagnostics(line).min_ess
 
-    def test_ksd_says_which_number_it_is(self, steinkit, line_file, line):
+    def test_ksd_names_its_number(self, steinkit, line_file, line):
         arguments = ("--measure", "ksd", "--statistic", "u", "--kernel", "gaussian")
         (entry,) = steinkit("score", line_file, *_NORMAL, *arguments, "--json").document["results"]
         expected = sk.kernel_stein_discrepancy(

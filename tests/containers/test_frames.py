@@ -10,7 +10,7 @@ import steinkit as sk
 pandas = pytest.importorskip("pandas")
 
 
-def test_columns_mean_what_they_mean_in_a_file(tmp_path):
+def test_columns_are_interpreted_as_in_a_file(tmp_path):
     frame = pandas.DataFrame(
         {
             "b": [1.0, 2.0, 4.0],

@@ -27,14 +27,14 @@ def test_a_name_and_an_index(column, parts):
     assert split(column) == parts
 
 
-def test_numbered_axes_come_in_the_order_of_their_numbers():
+def test_numbered_axes_are_sorted_by_number():
     columns = [f"theta.{k}" for k in (10, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
     (found,) = gather(columns)
     assert found.labels == (tuple(map(str, range(1, 11))),)
     assert found.columns == (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
 
 
-def test_matrices_come_in_the_order_of_their_indices_whatever_the_order_of_the_columns():
+def test_matrices_are_ordered_by_index_for_any_order_of_the_columns():
     sample = sk.Sample(
         [[11.0, 21.0, 12.0, 22.0]], names=("S[1,1]", "S[2,1]", "S[1,2]", "S[2,2]")
     )  # as Stan writes them
@@ -81,7 +81,7 @@ def test_chains_and_weights_of_a_sample_stay_with_its_variables():
     assert read_draws(ragged).variable("mu").values.shape == (1, 3)
 
 
-def test_the_name_of_a_parameter_stands_for_its_columns():
+def test_the_name_of_a_parameter_selects_its_columns():
     names = ["mu", "theta[b]", "theta[a]", "thetas[0]", "v.1", "v.2"]
     assert entries_of("theta", names) == ["theta[b]", "theta[a]"]
     assert entries_of("v", names) == ["v.1", "v.2"]

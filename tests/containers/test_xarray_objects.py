@@ -82,7 +82,7 @@ def test_every_public_function_takes_them(posterior):
         sk.compare(posterior, target)  # whose variables are no samples
 
 
-def test_an_array_goes_by_the_names_of_its_dimensions(posterior):
+def test_an_array_is_read_by_the_names_of_its_dimensions(posterior):
     for dims in (("school", "draw", "chain"), ("draw", "school", "chain"), (*BOTH, "school")):
         sample = sk.as_sample(posterior["theta"].transpose(*dims))
         assert sample.names == ("theta[b]", "theta[a]", "theta[c]")

@@ -75,7 +75,7 @@ LINES = [seed for seed in range(12) if make("plain", seed).dim == 1]
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_a_bracket_a_hair_off_the_optimum_is_refuted(family):
+def test_a_bracket_slightly_outside_the_optimum_is_refuted(family):
     """By one part in 10^9 from above or below, and with its ends exchanged."""
     instance = next(each for each in (make(family, seed).by("auto") for seed in range(9)) if judged(each))
     claim = judged(instance)[0]

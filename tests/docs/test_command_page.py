@@ -26,7 +26,7 @@ def sources(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_options_stand_in_the_groups_of_the_help(sources):
+def test_options_are_in_the_groups_of_the_help(sources):
     page = "\n".join(sources.command_line())
     sections = dict(re.findall(r"^## `steinkit (\S+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
     assert sections.keys() == set(commands.list_commands(click.Context(commands)))

@@ -36,7 +36,7 @@ def test_every_public_name_is_listed_once(names):
     assert listed == Counter(set(names.public_names().values()))
 
 
-def test_a_name_of_no_list_stands_where_the_longest_pattern_has_it(names, monkeypatch):
+def test_an_unlisted_name_is_listed_by_the_longest_pattern(names, monkeypatch):
     known = names.public_names() | {name: f"steinkit.samplers.{name}" for name in ("new", "NewTest")}
     monkeypatch.setattr(names, "public_names", lambda: known)
     folder = EXTENSIONS.parent / "reference" / "api"

@@ -36,7 +36,7 @@ def test_a_pattern_and_a_list_give_the_chains_in_the_order_of_their_numbers(fits
     ]
 
 
-def test_a_file_whose_name_is_like_a_pattern_is_that_file(fits):
+def test_a_file_with_a_name_like_a_pattern_is_read(fits):
     (fits / "fit-*.csv").write_text("x\n1\n")
     assert matching_files(fits / "fit-*.csv") == []
     assert sk.read_sample(fits / "fit-*.csv").names == ("x",)

@@ -123,7 +123,7 @@ def test_columns_of_samplers_are_labels_or_ignored() -> None:
         ("energy__,other,other2,a", None, None),
     ],
 )
-def test_which_column_becomes_which_label(header: str, chain: int | None, draw: int | None) -> None:
+def test_labels_of_the_columns(header: str, chain: int | None, draw: int | None) -> None:
     sample = read(f"{header}\n1,2,3,4\n")
     assert sample.names[-1] == "a"
     assert len(sample.names) == 1 + header.count("other")
@@ -141,7 +141,7 @@ def test_greek_letters_are_distinct_from_latin_ones() -> None:
     assert read("a,\u03b1,v,\u03bd,\u0430\u0431\n1,2,3,4,5\n").names[1] == "\u03b1"
 
 
-def test_quoted_names_may_hold_commas() -> None:
+def test_quoted_names_may_contain_commas() -> None:
     assert read('"theta[0,1]","theta[0,2]"\n1,2\n').names == ("theta[0,1]", "theta[0,2]")
 
 
@@ -209,7 +209,7 @@ def test_bytes_that_are_not_utf8_are_refused() -> None:
             read_csv(data, "draws.csv")
 
 
-def test_a_comment_may_hold_the_header() -> None:
+def test_a_comment_may_contain_the_header() -> None:
     assert read("# a long run\n# a,b\n1.5,2\n3,4\n").names == ("a", "b")
 
 
@@ -264,7 +264,7 @@ def test_log_weights_of_several_files_are_refused(tmp_path: Path) -> None:
         read_sample(tmp_path / "f*.csv", weights="logw")
 
 
-def test_columns_chooses_in_the_order_asked_with_the_scores() -> None:
+def test_columns_are_selected_in_the_requested_order_with_their_scores() -> None:
     sample = read("a,b,c,score:a,score:b,score:c\n1,2,3,4,5,6\n", ["c", "a"])
     assert sample.names == ("c", "a")
     assert sample.points.tolist() == [[3, 1]]

@@ -206,7 +206,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     [(OSError(errno.ENOSPC, "No space left on device"), OutputError), (KeyboardInterrupt(), KeyboardInterrupt)],
     ids=["full", "interrupted"],
 )
-def test_a_failed_write_loses_nothing(
+def test_a_failed_write_keeps_existing_files(
     step: str, raised: BaseException, seen: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "s.csv"
@@ -222,7 +222,7 @@ def test_a_failed_write_loses_nothing(
     assert os.listdir(tmp_path) == ["s.csv"]
 
 
-def test_a_refused_sample_loses_nothing(tmp_path: Path) -> None:
+def test_a_refused_sample_keeps_existing_files(tmp_path: Path) -> None:
     path = tmp_path / "s.npy"
     path.write_text("old")
     with pytest.raises(UsageError, match="weights"):

@@ -245,7 +245,7 @@ class TestZarr:
         with pytest.raises(sk.InputError, match=r"fit\.zarr"):
             sk.read_sample(folder)
 
-    def test_what_is_not_a_zarr_folder(self, tmp_path: Path) -> None:
+    def test_folders_that_are_not_zarr(self, tmp_path: Path) -> None:
         pytest.importorskip("zarr")
         (tmp_path / "empty.zarr").mkdir()
         for name in ("empty.zarr", "none.zarr"):

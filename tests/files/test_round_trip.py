@@ -46,7 +46,7 @@ def samples(draw: st.DrawFn) -> Sample:
 @pytest.mark.parametrize("form", ["csv", "npz"])
 @given(sample=samples())
 @settings(max_examples=60, deadline=None)
-def test_nothing_is_lost(form: str, sample: Sample, assert_same: Any) -> None:
+def test_all_parts_are_preserved(form: str, sample: Sample, assert_same: Any) -> None:
     stream = io.BytesIO()
     write_sample(sample, stream, format=form)
     assert_same(read_sample(io.BytesIO(stream.getvalue()), format=form), sample)
@@ -54,7 +54,7 @@ def test_nothing_is_lost(form: str, sample: Sample, assert_same: Any) -> None:
 
 @given(sample=samples())
 @settings(max_examples=12, deadline=None)
-def test_nothing_is_lost_in_netcdf(sample: Sample, assert_same: Any) -> None:
+def test_netcdf_preserves_all_parts(sample: Sample, assert_same: Any) -> None:
     pytest.importorskip("h5netcdf")
     stream = io.BytesIO()
     write_sample(sample, stream, format="netcdf")
@@ -63,7 +63,7 @@ def test_nothing_is_lost_in_netcdf(sample: Sample, assert_same: Any) -> None:
 
 @given(values=hnp.arrays(float, (5, 2), elements=FINITE))
 @settings(max_examples=50, deadline=None)
-def test_nothing_is_lost_in_npy(values: np.ndarray[Any, Any], assert_same: Any) -> None:
+def test_npy_preserves_all_values(values: np.ndarray[Any, Any], assert_same: Any) -> None:
     stream = io.BytesIO()
     write_sample(Sample(points=values), stream, format="npy")
     assert_same(read_sample(io.BytesIO(stream.getvalue()), format="npy"), Sample(points=values))

@@ -69,7 +69,7 @@ class TestThreshold:
         assert threshold(h, weights, 1.0) == math.inf
         assert threshold(-h, weights, 0.0) == math.inf
 
-    def test_exact_samples_rarely_have_marks_and_wrong_ones_always(self):
+    def test_exact_samples_rarely_have_marks_and_biased_ones_always(self):
         target = Normal(dim=1)
         reference = sk.reference_discrepancy(target, 100, 5)
         marked = {}

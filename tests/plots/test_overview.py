@@ -27,7 +27,7 @@ def _graph(points, names=None):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 7])
-def test_a_picture_has_the_headline_and_is_not_registered_with_pyplot(dim):
+def test_a_figure_has_the_headline_and_is_not_registered_with_pyplot(dim):
     import matplotlib.pyplot as plt
 
     plt.close("all")
@@ -45,7 +45,7 @@ def test_names_are_not_formulas(dim):
         assert _png(figure.draw()).startswith(b"\x89PNG")
 
 
-def test_extreme_draws_have_a_picture():
+def test_extreme_draws_have_a_figure():
     points = np.vstack([np.random.default_rng(0).standard_normal((10, 2)), [[1e80, -1e50]]])
     assert _png(plots.picture(_graph(points))).startswith(b"\x89PNG")
 

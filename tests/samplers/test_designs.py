@@ -51,7 +51,7 @@ def test_the_average_design_is_optimal():
                 assert enough or found.data_use.mean() >= design.data_use - 1e-3
 
 
-def test_the_average_design_holds_on_new_moves_and_reads_less_than_the_worst_case():
+def test_the_average_design_is_valid_on_new_moves_and_reads_less_than_the_worst_case():
     target = 0.02
     average = average_design(trial(), target, batch_sizes=[150, 400], alphas=[0.5])
     worst = worst_case_design(target, first_fractions=[150 / SIZE, 400 / SIZE], alphas=[0.5])

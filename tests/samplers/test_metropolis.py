@@ -38,7 +38,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_exact_samplers_have_the_right_moments_and_quantiles(case, seed):
+def test_exact_samplers_have_the_exact_moments_and_quantiles(case, seed):
     function, target, marginals, options = CASES[case]
     draws = function(target, seed=seed, **RUN, **options)
     assert worst(draws, marginals) < LIMIT
@@ -51,7 +51,7 @@ def test_exact_samplers_have_the_right_moments_and_quantiles(case, seed):
         assert (draws.cost <= size * steps).all()
 
 
-def test_a_proposal_of_ones_own_with_its_ratio():
+def test_a_user_defined_proposal_with_its_ratio():
     def move(states, noise):
         return states * np.exp(noise)
 
@@ -66,7 +66,7 @@ def test_a_proposal_of_ones_own_with_its_ratio():
     assert worst(run(samplers.CustomProposal(move)), [stats.gamma(2.0)]) > 2 * LIMIT
 
 
-def test_a_symmetric_proposal_of_ones_own():
+def test_a_user_defined_symmetric_proposal():
     proposal = samplers.CustomProposal(lambda states, noise: states + 0.5 * (noise[:, :2] + noise[:, 2:]), width=4)
     test = samplers.BarkerTest()
     draws = samplers.metropolis_hastings(CORRELATED, proposal=proposal, test=test, **RUN | {"burn_in": 150})
@@ -111,7 +111,7 @@ def test_mala_on_nodal_agrees_with_a_long_run():
         np.testing.assert_array_less(np.abs(values.mean(axis=0) - reference), LIMIT * error + 0.005)
 
 
-def test_the_gradients_that_functions_return_are_theirs_to_keep():
+def test_gradients_returned_by_functions_are_not_modified():
     """Read-only, or kept by the function that returned them: chains write into copies."""
     y = np.random.default_rng(0).standard_normal(50)
     kept = []

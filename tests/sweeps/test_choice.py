@@ -59,7 +59,7 @@ class TestBest:
         rows = _choose(table, "ess").rows
         assert [(row.lower, row.median, row.upper) for row in rows] == [(m, m, m) for m in (3.1, 2.1, 4.0)]
 
-    def test_rows_stand_in_grid_order_with_medians_of_both_bounds(self):
+    def test_rows_are_in_grid_order_with_medians_of_both_bounds(self):
         table = [[3.0, 1.0, 2.0], [5.0, 9.0, 6.0]]
         choice = _choose(table, slack=0.5)
         assert [row.settings for row in choice.rows] == [{"step": 0}, {"step": 1}]
@@ -311,7 +311,7 @@ class TestUnranked:
         assert found.lower == found.value == found.upper
 
     @pytest.mark.parametrize(("wanted", "chosen"), [(None, "sliced"), (1, "bias"), (2, "sliced")])
-    def test_ranking_uses_the_first_measure_that_orders_the_wanted_number_of_settings(self, wanted, chosen):
+    def test_ranking_uses_the_first_measure_that_orders_enough_settings(self, wanted, chosen):
         """Biases of the second setting are not known: they find the best setting, but do not order two."""
         biases = self._records([(1, 0), (1, 1)], measure="bias")
         sliced = _records(((3.0, 3.1, 3.2), (2.0, 2.1, 2.2)), "sliced")

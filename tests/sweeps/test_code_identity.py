@@ -90,7 +90,7 @@ def test_similar_values_are_distinguished(module):
 @pytest.mark.parametrize(
     "held", [threading.Lock(), np.random.default_rng(0), {1, 2}, object(), np.ones(1), [[sys.stdin]], len, math.nan]
 )
-def test_functions_that_hold_objects_cannot_be_identified(module, held):
+def test_functions_that_contain_objects_cannot_be_identified(module, held):
     assert code_identity(module().holding(held)) is None
 
 

@@ -79,7 +79,7 @@ class TestDropping:
         _run(5, range(50), lambda i, seed: (0.0, 1.0))
         assert given == [pytest.approx(0.05 / (3 * 4))] * 12
 
-    def test_a_loose_bracket_drops_nothing(self):
+    def test_a_loose_bracket_drops_no_setting(self):
         values = np.array([[1.0], [2.0]]) + 0.1 * np.random.default_rng(0).random((2, 50))
         assert _run(2, range(50), _table(values, slack=0.6))[1] == {}
         assert set(_run(2, range(50), _table(values, slack=0.4))[1]) == {1}

@@ -43,7 +43,7 @@ def file(tmp_path):
     return tmp_path / "out.sqlite"
 
 
-def test_a_second_run_computes_nothing(file):
+def test_a_second_run_computes_no_cells(file):
     first = small(file)
     before = rows(file)
     second = small(file)

@@ -68,7 +68,7 @@ def test_the_accuracy_is_that_of_the_worst_quantity():
     assert estimate(quantity("a"), FAR).accuracy_sentence == ""
 
 
-def test_what_is_not_known_has_its_reason():
+def test_unknown_biases_have_a_reason():
     found = estimate(quantity("near"), quantity("by"), FAR, FAR | {"name": "farther"})
     assert "All reliable quantities: mean within 0.02 sd" in found.sentence
     assert "far and farther could not be estimated: the margin of error is too wide." in found.sentence
@@ -77,7 +77,7 @@ def test_what_is_not_known_has_its_reason():
     assert none.tables() == ()
 
 
-def test_a_run_that_was_too_short_says_how_far_it_moved_the_means():
+def test_a_run_that_was_too_short_reports_the_change_of_the_means():
     found = estimate(FAR | {"at_least": 0.4}, quantity("near"), FAR | {"name": "farther", "at_least": 3.0})
     assert "farther by 3 sd and far by 0.4 sd" in found.sentence
     assert "moved them" not in estimate(FAR, quantity("near")).sentence
@@ -159,7 +159,7 @@ def test_whether_a_bias_matters_has_its_margin(given, said):
     assert estimate(quantity(**given, reason="too few draws")).matters_sentence(0.1) == ""
 
 
-def test_a_rejection_says_what_corrects_the_draws_or_that_nothing_shows():
+def test_a_rejection_reports_how_to_correct_the_draws_or_that_no_bias_shows():
     off, right = quantity("tau", mean_bias=-0.9), quantity("mu")
     assert "`steinkit repair` corrects them" in estimate(off, right).rejected_sentence
     assert "`steinkit repair` may correct them" in estimate(off, right, worth=150).rejected_sentence

@@ -89,7 +89,7 @@ def test_direction_where_there_are_two_modes(spread, said):
     assert f"In x1, the draws {said}" in " ".join(result.summary().split())
 
 
-def test_one_coordinate_without_findings_leaves_nothing_to_findings():
+def test_one_coordinate_without_findings():
     result = sk.graph_stein_discrepancy(np.linspace(-2.0, 2.0, 30), sk.targets.Normal(0.0))
     inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30)
     assert result._where(inside, False, [""]) == ""
@@ -124,7 +124,7 @@ def test_only_the_coordinate_that_was_widened_is_flagged_under_correlation():
     assert "In x1" not in said
 
 
-def test_what_lost_a_correlation_does_not_stray():
+def test_lost_correlation_is_not_reported_as_a_shift():
     """The mean-field approximation, .44 times as wide as the target: what is wrong is no single coordinate's."""
     result = correlated(lambda draws, covariance: draws / np.sqrt(np.diag(np.linalg.inv(covariance))))
     assert {result._direction(j) for j in range(2)} == {"strays"}
@@ -133,7 +133,7 @@ def test_what_lost_a_correlation_does_not_stray():
     assert "No shift or rescaling of a single coordinate" in said
 
 
-def test_what_lost_a_correlation_but_has_the_right_spread_is_not_too_wide():
+def test_lost_correlation_with_the_correct_spread_is_not_reported_as_too_wide():
     """Each coordinate is too wide given the other, and right by itself."""
     result = correlated(lambda draws, covariance: draws)
     assert {result._direction(j) for j in range(2)} <= {"wide", "strays"}
@@ -141,14 +141,14 @@ def test_what_lost_a_correlation_but_has_the_right_spread_is_not_too_wide():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_right_draws_of_a_target_of_one_s_own_are_not_accused(seed):
+def test_exact_draws_of_a_user_defined_target_are_not_rejected(seed):
     draws = np.random.default_rng(seed).standard_normal((300, 2))
     said = " ".join(sk.graph_stein_discrepancy(draws, sk.Target(lambda x: -x, dim=2)).summary().split())
     assert "the following may be sampling noise." in said
     assert "In x" not in said
 
 
-def test_coordinates_stand_beside_those_of_independent_samples():
+def test_coordinates_are_compared_with_independent_samples():
     """A stiff coordinate carries most of a right sample as well: the other one, which is off, comes first."""
     target = sk.targets.Normal([0.0, 0.0], covariance=np.diag([0.01, 1.0]))
     draws = target.sample(300, np.random.default_rng(0)) + np.array([0.0, 0.5])

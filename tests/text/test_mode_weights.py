@@ -49,7 +49,7 @@ def test_shares_are_percentages_with_their_margin(had, right, margin, said):
     assert found(had, right, margin).clause == said
 
 
-def test_the_probability_follows_or_why_there_is_none():
+def test_the_probability_or_the_reason_why_it_is_missing():
     shares = [0.72, 0.28], [0.5, 0.5]
     assert found(*shares).sentence.endswith("± 0.7 % in the target (p = 2e-09).")
     assert "too rarely for a test" in found(*shares, p=None).sentence

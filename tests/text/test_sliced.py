@@ -28,7 +28,7 @@ def said(result, reference=None):
         ([-2.0, 1.0, 4.0], "in the middle and at the high end and too few at the low end"),
     ],
 )
-def test_where_h_is_large_there_are_too_many(regions, words):
+def test_large_h_means_too_many_draws(regions, words):
     term = Term("b", 1.0, 1.0, 1.0)
     assert _too_many(np.array(regions), term) == f"there are probably too many draws {words}"
     assert _too_many(np.full(3, 0.2), term) == ""
@@ -48,7 +48,7 @@ def test_below_or_within_the_references_it_may_be_noise(result):
     assert "are not known, so the following" in said(result)
 
 
-def test_coordinates_stand_beside_those_of_right_samples(result):
+def test_coordinates_are_compared_with_exact_samples(result):
     """The heaviest one has as much in a right sample; another has three times what it should."""
     values = np.array([each.value for each in result.terms])
     beside = reference(result.value / 3.0, coordinates=(values / [1.5, 1.0, 3.0])[None])

@@ -55,5 +55,5 @@ def test_claims(claim, message, heading):
         ((1.5, 2.0), "within"),
     ],
 )
-def test_places_hold_for_certain(bracket, found):
+def test_positions_are_certain(bracket, found):
     assert reference(1.0, 3.0).place(*bracket) == found

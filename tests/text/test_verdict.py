@@ -57,7 +57,7 @@ def test_draws_are_rejected_from_the_level_on(p, label):
 
 
 @pytest.mark.parametrize("p", [0.5, 1e-12])
-def test_too_few_effective_draws_reject_nothing(p):
+def test_too_few_effective_draws_reject_no_sample(p):
     found = verdict(p, enough_draws=False, effective_draws=99.7, draws=900, matters=0.1, p_matters=p)
     assert (found.is_biased, found.decided_by, found.label) == (False, None, "too few draws")
     assert "99 in 900 draws" in found.headline()
@@ -118,7 +118,7 @@ def test_without_findings_the_test_that_rejects_is_named():
     assert verdict(WRONG).headline().endswith(": no single coordinate or pair stands out")
 
 
-def test_what_was_not_tested_is_always_reported():
+def test_untested_properties_are_always_reported():
     for found in (verdict(), verdict(WRONG, [LOCATION]), verdict(enough_draws=False)):
         assert len(found.not_tested) == 3
         assert all(each in text(found) for each in found.not_tested)
@@ -141,7 +141,7 @@ def test_sizes_follow_the_verdict():
     assert (few.known_bias, few.tables()) == (None, ())
 
 
-def test_verdicts_stand_side_by_side():
+def test_verdicts_are_shown_in_one_table():
     found = {"a": verdict(1e-9, [LOCATION]), "b": None, "c": verdict(), "d": verdict(1e-9)}
     assert verdicts_table(found).rows == (
         ("a", "biased", "1e-09", "100", "mu is too high"),
@@ -157,7 +157,7 @@ def test_verdicts_stand_side_by_side():
     assert table.rows[1][-3:] == ("-", "-", "not known")
 
 
-def test_in_json_the_tests_and_the_decision_stand():
+def test_json_contains_the_tests_and_the_decision():
     document = decided("ksd").to_dict()
     assert (document["p_ksd"], document["p_critic"], document["decided_by"]) == (1e-4, None, "ksd")
     assert document["sentence"] == decided("ksd").sentence

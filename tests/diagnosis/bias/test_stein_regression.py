@@ -47,7 +47,7 @@ def test_fit_on_one_fold_is_applied_to_the_other(kind):
 
 
 @pytest.mark.parametrize("kind", ["own2", "own4"])
-def test_own_features_explain_one_coordinate(kind):
+def test_the_features_of_a_coordinate_explain_only_that_coordinate(kind):
     of = operand(POINTS, SCORES)
     values = np.hstack([of.points, of.points**2])
     expected = values.copy()

@@ -191,7 +191,7 @@ def bimodal(rng):
         (bimodal, {"peak", "asymmetry"}, (2,)),
     ],
 )
-def test_power_where_moments_have_none(make, kinds, coordinates):
+def test_power_without_differences_of_moments(make, kinds, coordinates):
     found = [(judged(x, -x), x) for x in (make(np.random.default_rng([6, k])) for k in range(10))]
     assert sum(each.p_value <= 0.01 for each, _ in found) >= 7
     named = [each.largest[0] for each, _ in found if each.p_value <= 0.01]

@@ -147,7 +147,7 @@ class SternTest(samplers.AusterityTest):
         (samplers.CustomProposal(lambda states, noise: states + noise), samplers.MetropolisTest(), False),
     ],
 )
-def test_what_compiled_chains_do_not_know_runs_on_the_vectorised_path(proposal, test, known):
+def test_unsupported_proposals_and_tests_run_on_the_vectorized_path(proposal, test, known):
     assert run.runs_compiled(NODAL, proposal, test) == known
     assert not run.runs_compiled(vectorised(NODAL), proposal, test)
     draws = metropolis_hastings(proposal, test)(NODAL, draws=20)

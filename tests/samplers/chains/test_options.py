@@ -23,6 +23,6 @@ def test_seeds_are_no_argument():
 
 
 @pytest.mark.parametrize("name", ["chains", "burn_in", "thin"])
-def test_none_is_no_number(name):
+def test_none_is_not_a_number(name):
     with pytest.raises(sk.UsageError, match=f"{name} must be a whole number"):
         RunOptions(draws=1, **{name: None})

@@ -139,7 +139,7 @@ def share_of_ones(field, test, state, number):
     return share, np.sqrt(share * (1.0 - share) / number)
 
 
-def test_an_austerity_update_does_what_its_definition_says():
+def test_an_austerity_update_agrees_with_its_definition():
     field, test = MarkovField.simulate(12, scale=0.2, rng=3), AusterityTest(0.2, 11)
     states = np.random.default_rng(0).integers(0, 2, (200, 12)).astype(np.uint8)
     exact = field.conditional(0, states)
@@ -212,7 +212,7 @@ def test_terms_are_read_once_each_in_an_order_that_is_random(size, length):
     [(MinibatchBarkerTest(200), 0.005), (ConcentrationTest(0.01, 100, bound=0.5), 0.01)],
     ids=["barker", "concentration"],
 )
-def test_other_tests_give_conditionals_to_their_own_errors(test, allowed):
+def test_conditionals_by_other_tests_are_within_their_errors(test, allowed):
     field = MarkovField.simulate(40, scale=0.02, rng=4)
     state = np.random.default_rng(1).integers(0, 2, 40)
     exact = field.conditional(0, state[None])[0]
@@ -240,7 +240,7 @@ def test_terms_that_are_all_equal_end_no_test_early():
     assert abs(share - expit(1.5)) < 4.5 * error
 
 
-def test_compiled_sweeps_are_those_of_the_tests_own_code():
+def test_compiled_sweeps_agree_with_the_python_code_of_the_test():
     field, chains = MarkovField.simulate(25, scale=0.05, rng=6), np.arange(5)
     states = [np.zeros((5, 25), dtype=np.uint8) for _ in range(2)]
     sweeps = [Sweeps(field, kind(0.1, 30, 0.75), range(5)) for kind in (AusterityTest, OwnTest)]
@@ -253,7 +253,7 @@ def test_compiled_sweeps_are_those_of_the_tests_own_code():
 
 
 @pytest.mark.parametrize("test", [AusterityTest(0.1, 5), MinibatchBarkerTest(5), OwnTest(0.1, 5)], ids=repr)
-def test_a_chain_depends_on_its_own_seed_only(test):
+def test_a_chain_depends_only_on_its_seed(test):
     together = approximate_gibbs(FIELD, test=test, chains=5, draws=30, seed=9)
     alone = approximate_gibbs(FIELD, test=test, draws=30, seed=together.seeds[3:4])
     np.testing.assert_array_equal(alone.points[0], together.points[3])
@@ -290,6 +290,6 @@ def test_budget_burn_in_and_thinning():
         ({"start": np.full(8, 2)}, InputError, "is 2; variables are 0 or 1"),
     ],
 )
-def test_what_gibbs_sampling_cannot_do_is_refused(options, error, message):
+def test_unsupported_options_of_gibbs_sampling_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         approximate_gibbs(**{"field": FIELD, "test": BarkerTest(), "draws": 1} | options)

@@ -80,7 +80,7 @@ def test_the_sandwich_reads_less_for_least_absolute_deviations():
     assert passes_to(sandwich, reference, 5e-3) < 0.8 * passes_to(as_printed, reference, 5e-3)
 
 
-def test_batches_drawn_anew_wander_where_those_carried_forward_converge():
+def test_new_batches_do_not_converge_and_kept_batches_do():
     X, y = simulated("logistic", dim=10)
     reference = batch_irls(X, y, loss="logistic").coefficients
     options = {"loss": "logistic", "max_iterations": 60}
@@ -134,7 +134,7 @@ def test_a_perfect_fit_is_found():
     np.testing.assert_allclose(found.coefficients, [1.0, 2.0, 3.0], rtol=1e-6)
 
 
-def test_a_run_that_is_cut_short_says_so():
+def test_a_truncated_run_is_reported():
     X, y = simulated("lad", 5000)
     few = sequential_irls(X, y, max_iterations=3)
     assert len(few.path) == 3
@@ -281,7 +281,7 @@ def nearly_separable(seed):
 
 @pytest.mark.parametrize("options", [{}, {"debias": False}, {"covariance": "sandwich"}], ids=str)
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_first_batches_that_are_separable_lead_nobody_astray(options, seed):
+def test_separable_first_batches_do_not_prevent_convergence(options, seed):
     X, y, order = nearly_separable(seed)
     expected = batch_irls(X, y, loss="logistic")
     found = sequential_irls(X, y, loss="logistic", rng=seed, max_iterations=60, **options)

@@ -61,7 +61,7 @@ def test_potentials_of_no_field_are_refused(potentials, message):
         MarkovField(potentials)
 
 
-def test_wrong_questions_to_a_field_are_refused():
+def test_invalid_arguments_of_a_field_are_refused():
     with pytest.raises(UsageError, match="dim must be a whole number of at least 3"):
         MarkovField.simulate(2)
     with pytest.raises(UsageError, match="less than the number of variables, 8"):

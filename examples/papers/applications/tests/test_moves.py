@@ -45,7 +45,7 @@ def test_ratios_are_those_of_the_densities_of_the_moves():
         assert set(changes.tolist()) == {-1, 0, 1}
 
 
-def test_moves_are_chosen_as_often_as_they_say():
+def test_moves_are_chosen_with_their_probabilities():
     moves = JumpMoves(0.4, 0.7, 0.3)
     noise = np.random.default_rng(1).standard_normal((40_000, 3))
     for k, births, deaths in ((1, 0.7, 0.0), (2, 0.35, 0.35), (4, 0.0, 0.7)):

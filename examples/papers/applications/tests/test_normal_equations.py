@@ -31,7 +31,7 @@ def in_standard_errors(hits, probability):
 
 @pytest.mark.parametrize("dim", [1, 2, 10])
 @pytest.mark.parametrize("length", [0.3, 1.0, 2.0])
-def test_at_the_true_step_it_is_the_share_of_wrong_directions(dim, length):
+def test_at_the_true_step_it_equals_the_frequency_of_wrong_directions(dim, length):
     covariance, true = random_covariance(dim, 1), np.zeros(dim)
     true[0] = length
     wrong = (true + noise_with(covariance, 40_000, 2)) @ true < 0.0
@@ -40,7 +40,7 @@ def test_at_the_true_step_it_is_the_share_of_wrong_directions(dim, length):
     assert abs(in_standard_errors(~wrong, delta)) > 2 * LIMIT  # the inequality as equation 4 prints it
 
 
-def test_debiasing_takes_the_noise_off_the_length():
+def test_debiasing_subtracts_the_noise_from_the_length():
     covariance, true = random_covariance(4, 3), np.array([5.0, 0.0, 2.0, 0.0])
     steps = true + noise_with(covariance, 4000, 4)
     found = np.array([wrong_direction_probability(step, covariance) for step in steps])
@@ -62,7 +62,7 @@ def test_how_much_pure_noise_passes(dim, paper, debiased):
         assert abs(passed.mean() - share) < LIMIT * np.sqrt(share * (1.0 - share) / len(steps)) + 1e-3
 
 
-def test_nothing_left_of_a_step_is_even_odds_and_no_noise_is_certainty():
+def test_probability_is_one_half_for_a_zero_step_and_zero_without_noise():
     assert wrong_direction_probability([0.0, 0.0], np.eye(2), debias=False) == 0.5
     assert wrong_direction_probability([1.0, 0.9], np.eye(2)) == 0.5
     assert wrong_direction_probability([1.0, 0.0], np.zeros((2, 2))) == 0.0

@@ -123,7 +123,7 @@ class EdgesForgotten(JumpMoves):
 
 
 @pytest.mark.parametrize("moves", [DeathByName, EdgesForgotten])
-def test_wrong_probabilities_of_the_moves_are_found_out(moves, probabilities):
+def test_wrong_probabilities_of_the_moves_are_detected(moves, probabilities):
     proposal = moves(**SCALES)
     start = [0.3, 0.0, 0.0]
     draws = metropolis_hastings(SPARSE_POSTERIOR, proposal=proposal, test=MetropolisTest(), start=start, seed=3, **RUN)

@@ -57,7 +57,7 @@ def test_long_walks_stay_on_the_manifold():
     assert excess(states) < 1e-14
 
 
-def test_a_start_a_little_off_the_manifold_comes_back():
+def test_a_start_near_the_manifold_returns_to_it():
     states = orthogonal_matrices(1, 4) * (1.0 + 1e-9)
     assert excess(states) > 1e-10
     proposals, _ = StiefelWalk(0.3).propose(states, np.ones((1, 6)), None)

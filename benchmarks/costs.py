@@ -91,10 +91,10 @@ def cost_of_command(command: Sequence[str], environment: Mapping[str, str] | Non
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
-        said = process.stderr.read().decode(errors="replace")
+        text = process.stderr.read().decode(errors="replace")
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, [*command, said])
+        raise subprocess.CalledProcessError(process.returncode, [*command, text])
     wall = time.perf_counter() - started
     return Process(usage.ru_utime + usage.ru_stime, wall)

@@ -56,8 +56,8 @@ def findings_of(found: sk.Verdict, fault: Fault) -> Row:
     named = set() if first is None else names_of(first.parameters, found.names)
     right = None if fault.culprits is None else bool(named) and named <= fault.culprits
     kind = None if fault.kinds is None else first is not None and first.kind in fault.kinds and right is not False
-    said = {} if first is None else {"kind": first.kind, "parameters": " ".join(first.parameters)}
-    return {"empty": first is None, "right": right, "kind_right": kind, **said}
+    text = {} if first is None else {"kind": first.kind, "parameters": " ".join(first.parameters)}
+    return {"empty": first is None, "right": right, "kind_right": kind, **text}
 
 
 def samples(name: str, entry: Entry, repeats: int, right: bool) -> Iterator[Row]:

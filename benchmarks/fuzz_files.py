@@ -59,12 +59,12 @@ class Tally:
     slowest: float = 0.0
     shown: list[str] = field(default_factory=list)
 
-    def add(self, outcome: str, seconds: float, said: str) -> None:
+    def add(self, outcome: str, seconds: float, text: str) -> None:
         """Count a file."""
         self.outcomes[outcome] += 1
         self.slowest = max(self.slowest, seconds)
         if outcome in FAULTS:
-            self.shown.append(said)
+            self.shown.append(text)
 
 
 class Worker:
@@ -99,8 +99,8 @@ class Worker:
         seconds = time.perf_counter() - begin
         line = process.stdout.readline() if answered else ""
         if line:
-            outcome, _, said = line.rstrip("\n").partition("\t")
-            return outcome, seconds, said
+            outcome, _, text = line.rstrip("\n").partition("\t")
+            return outcome, seconds, text
         self.end()
         return ("traceback" if answered else "hung"), seconds, "the process that read it died" if answered else "hung"
 
@@ -117,9 +117,9 @@ class Worker:
             if self.process.stdout.readline() != "ready\n":
                 self.end()
                 self.complaints.seek(0)
-                said = self.complaints.read().decode(errors="replace")
+                text = self.complaints.read().decode(errors="replace")
                 raise RuntimeError(
-                    f"the process that reads files could not be started; its output was:\n{said[-5000:]}"
+                    f"the process that reads files could not be started; its output was:\n{text[-5000:]}"
                 )
         return self.process
 
@@ -151,8 +151,8 @@ def work(memory: int) -> None:
         print("ready", file=answers, flush=True)
         for line in sys.stdin:
             reader, seed = line.split()
-            outcome, said = readers.outcome(reader, corpora.mutated(reader, int(seed)))
-            print(f"{outcome}\t{' '.join(said.split())[:300]}", file=answers, flush=True)
+            outcome, text = readers.outcome(reader, corpora.mutated(reader, int(seed)))
+            print(f"{outcome}\t{' '.join(text.split())[:300]}", file=answers, flush=True)
 
 
 def run(names: list[str], files: dict[str, int], seed: int, save: Path | None) -> dict[str, Tally]:
@@ -162,8 +162,8 @@ def run(names: list[str], files: dict[str, int], seed: int, save: Path | None) -
         for name, tally in tallies.items():
             seeds = np.random.SeedSequence([seed, corpora.NAMES.index(name)]).generate_state(files[name], np.uint64)
             for each in map(int, seeds):
-                outcome, seconds, said = worker.try_file(name, each)
-                tally.add(outcome, seconds, f"{name} {each}: {outcome}: {said}")
+                outcome, seconds, text = worker.try_file(name, each)
+                tally.add(outcome, seconds, f"{name} {each}: {outcome}: {text}")
                 if outcome in FAULTS and save is not None:
                     (save / f"{name}-{each}{corpora.ENDINGS[name]}").write_bytes(corpora.mutated(name, each))
             print(f"{name}: {dict(tally.outcomes)}", file=sys.stderr, flush=True)
@@ -194,7 +194,7 @@ def main() -> int:
         counts = "".join(f"{tally.outcomes[outcome]:13}" for outcome in OUTCOMES)
         print(f"{name:10}{tally.outcomes.total():8}{counts}{tally.slowest:13.2f}")
     print(f"seed {asked.seed}, {time.perf_counter() - begin:.0f} s")
-    faults = [said for tally in tallies.values() for said in tally.shown]
+    faults = [text for tally in tallies.values() for text in tally.shown]
     print("\n".join(faults[:50]), file=sys.stderr)
     return int(bool(faults))
 

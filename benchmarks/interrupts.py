@@ -84,13 +84,13 @@ def main() -> None:
         found: dict[str, Counter[str]] = {name: Counter() for name in names}
         for k in range(3 if options.quick else options.interrupts):
             name = names[k % len(names)]
-            said = interrupted(Path(folder) / str(k), name, seconds[name], rng)
-            found[name][said or "right"] += 1
-            print(f"interrupt {k + 1}, {name}: {said or 'right'}", file=sys.stderr)
+            text = interrupted(Path(folder) / str(k), name, seconds[name], rng)
+            found[name][text or "right"] += 1
+            print(f"interrupt {k + 1}, {name}: {text or 'right'}", file=sys.stderr)
     wrong = sum(counts.total() - counts["right"] for counts in found.values())
     print(f"{'command':16}{'runs, s':>9}{'interrupts':>12}{'right':>7}  otherwise")
     for name, counts in found.items():
-        others = "; ".join(f"{said} ({count})" for said, count in counts.items() if said != "right")
+        others = "; ".join(f"{text} ({count})" for text, count in counts.items() if text != "right")
         print(f"{name:16}{seconds[name]:9.1f}{counts.total():12}{counts['right']:7}  {others}".rstrip())
     print(f"\n{wrong} wrong; {time.monotonic() - began:.0f} s")
     if wrong:
@@ -156,9 +156,9 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
             continue  # it had almost finished
         if process.returncode not in (INTERRUPTED, -signal.SIGINT):  # the latter before its start: shells report 130
             return f"exit code {process.returncode}: {errors.strip().splitlines()[-1:]}"
-        for said in ("Exception ignored", "Traceback"):
-            if said in errors:
-                return f"said {errors!r}"
+        for text in ("Exception ignored", "Traceback"):
+            if text in errors:
+                return f"printed {errors!r}"
         if took > SOON and worked > min(SOON, 0.5 * took):
             return f"took {took:.1f} s, {worked:.1f} CPU s"
         return half_written(folder / str(attempt))

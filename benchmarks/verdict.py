@@ -286,8 +286,8 @@ def print_posteriors(folder: Path) -> list[dict[str, Any]]:
     rows = []
     for row in each_posterior(folder):
         cells = "".join(f"{row[key]:12.2g}" for key in WRONG)
-        said = (row["named"] or "nothing") + (", which was moved" if row["named"] == row["moved"] else "")
-        print(f"{row['posterior']:40}{row['dim']:3}{min(row['right']):9.2g}{cells}  {said}", flush=True)
+        text = (row["named"] or "nothing") + (", which was moved" if row["named"] == row["moved"] else "")
+        print(f"{row['posterior']:40}{row['dim']:3}{min(row['right']):9.2g}{cells}  {text}", flush=True)
         rows.append(row)
     return rows
 

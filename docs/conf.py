@@ -1,4 +1,4 @@
-"""Settings of the documentation: ``python -m sphinx docs docs/_build``; docs/README.md says how pages are written."""
+"""Settings of the documentation: ``python -m sphinx docs docs/_build``; see docs/README.md."""
 
 import os
 import sys
@@ -47,7 +47,7 @@ exclude_patterns = ["_build", "_gallery_sources", "_ipython", "README.md", "refe
 templates_path = ["_templates"]
 nitpicky = True
 default_role = "name"
-smartquotes_action = "qe"  # quotes and dots, and no dashes: --option is not meant to have one
+smartquotes_action = "qe"  # quotes and dots, but not dashes, which occur in --option
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes", "substitution"]
 myst_heading_anchors = 3
@@ -62,21 +62,21 @@ myst_substitutions = {"version": release}
 
 autosummary_generate = write_names(HERE)
 autosummary_filename_map = file_names()
-autodoc_typehints = "none"  # numpydoc's sections say types and shapes
+autodoc_typehints = "none"  # numpydoc's sections contain types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
-# Of types of parameters and results, steinkit's classes are links; those that numpydoc would seek elsewhere are not.
+# In types of parameters and results, only steinkit's classes are links.
 numpydoc_xref_param_type, numpydoc_xref_ignore = True, "all"
 numpydoc_xref_aliases = {name: name for name in DEFAULT_LINKS} | {
     name: full for name, full in public_names().items() if name[0].isupper()
 }
-# What is on a page says of every parameter and of every result what it is, in numpydoc's sections and their order.
+# Public docstrings describe every parameter and result, in numpydoc's sections and their order.
 numpydoc_validation_checks = {
     *("GL06", "GL07", "PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR09", "PR10"),
     *("RT01", "RT02", "RT03", "RT05", "SS06", "YD01"),
 }
-numpydoc_validation_exclude = {r"\.(headline|statements|tables|facts)$"}  # which `Result` documents for all results
-numpydoc_validation_overrides = {"PR01": [r"\nAttributes\n"]}  # of a class that results are of, fields are attributes
+numpydoc_validation_exclude = {r"\.(headline|statements|tables|facts)$"}  # documented by `Result` for all results
+numpydoc_validation_overrides = {"PR01": [r"\nAttributes\n"]}  # fields of result classes are documented as attributes
 
 prepare_sources(HERE / "gallery")
 sphinx_gallery_conf = {

@@ -78,8 +78,8 @@ def main() -> None:
         risks[name] = risk(running_means(draws.to_sample(), distance, budget=budgets), truth)
         shown = np.interp([0.25 * budgets[-1], 0.5 * budgets[-1], budgets[-1]], budgets, risks[name].value)
         accepted, read = np.mean(draws.acceptance), np.nanmean(draws.mean_batch_size)
-        said = "  ".join(f"{value:.1e}" for value in shown)
-        print(f"{name:14}{accepted:9.0%}{read:13,.0f}{seconds[name]:9.2f}   {said}")
+        text = "  ".join(f"{value:.1e}" for value in shown)
+        print(f"{name:14}{accepted:9.0%}{read:13,.0f}{seconds[name]:9.2f}   {text}")
     best = min(risks, key=lambda name: risks[name].value[-1])
     print(f"Lowest risk at {budgets[-1]:,.0f} evaluations: {best}")
 

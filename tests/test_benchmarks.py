@@ -117,11 +117,11 @@ def test_tables_of_the_documentation_agree_with_the_records(tables):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "expected"),
     [(0.00523, "0.0052"), (1.06, "1.1"), (12.34, "12"), (1234.0, "1,200"), (0.0996, "0.10"), (9.96, "10"), (0, "0")],
 )
-def test_numbers_are_rounded_to_two_digits_without_an_exponent(tables, value, said):
-    assert tables.rounded(value) == said
+def test_numbers_are_rounded_to_two_digits_without_an_exponent(tables, value, expected):
+    assert tables.rounded(value) == expected
 
 
 def test_a_record_contains_its_command_without_paths_of_the_machine(tables, tmp_path, monkeypatch):

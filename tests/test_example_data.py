@@ -46,10 +46,8 @@ def test_names_and_dimension_match_the_target(target, name):
 
 
 def test_the_exact_moments_agree_with_quadrature(target):
-    first, second = (
-        np.linspace(-4.0, 5.0, 121),
-        np.linspace(-6.0, 6.0, 161),
-    )  # nine times as many points do not change nine digits
+    # nine times as many points do not change nine digits
+    first, second = np.linspace(-4.0, 5.0, 121), np.linspace(-6.0, 6.0, 161)
     grid = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
     log_density = target.log_density(grid)
     mass = np.exp(log_density - log_density.max())

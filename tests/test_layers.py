@@ -19,8 +19,8 @@ PACKAGES = {
 }
 
 # errors, text, result < runtime, sample < containers, target, posterior < files, datasets, chains, adapters < targets
-# < discrepancy < diagnosis < measures
-# < samplers < comparison, curves, sweeps < plots < saved_results < report < cli. The text of a result is in the same folder.
+# < discrepancy < diagnosis < measures < samplers < comparison, curves, sweeps < plots < saved_results < report < cli.
+# The text of a result is in the same folder.
 BASE = {
     "errors",
     "text",

@@ -141,7 +141,7 @@ def test_gibbs_updates_are_biased_towards_a_half():
 
 
 def toy():
-    """Return the regression of section 6.4: responses, features, and the posterior's distribution function on a grid."""
+    """Return the regression of section 6.4: responses, features, and the posterior's cdf on a grid."""
     target = sk.targets.LassoRegression.toy()
     x, y = (np.asarray(each, dtype=float).ravel() for each in target.data)
     grid = np.linspace(-0.05, 0.15, 20_001)

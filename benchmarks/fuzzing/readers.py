@@ -38,9 +38,9 @@ def load() -> None:
 
     _draw_quickly()
     for name in corpora.available():
-        found, said = outcome(name, corpora.sound(name))
+        found, text = outcome(name, corpora.sound(name))
         if found != "read":
-            raise AssertionError(f"a valid file of {name} is {found}: {said}")
+            raise AssertionError(f"a valid file of {name} is {found}: {text}")
 
 
 def outcome(reader: str, data: bytes) -> Outcome:
@@ -50,8 +50,8 @@ def outcome(reader: str, data: bytes) -> Outcome:
             warnings.simplefilter("ignore")
             _READERS[reader](data)
     except sk.SteinkitError as error:
-        said = str(error)
-        return ("refused", said) if said else ("traceback", "an error without a message")
+        text = str(error)
+        return ("refused", text) if text else ("traceback", "an error without a message")
     except MisreadError as error:
         return "misread", str(error)
     except MemoryError:

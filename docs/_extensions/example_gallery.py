@@ -1,8 +1,8 @@
-"""The gallery: scripts of ``examples`` as sphinx-gallery wants them, run at small size, with the pictures they save.
+"""Gallery of the scripts in ``examples``: conversion for sphinx-gallery, run at small size, with the saved figures.
 
-sphinx-gallery reads titles as reStructuredText and pictures from matplotlib's open figures; our scripts begin with a
-plain question, and save the pictures that they draw. The scripts are therefore copied with their question underlined,
-into a folder beside the documentation, and what they saved is gathered from the folder that they were told.
+sphinx-gallery reads titles as reStructuredText and figures from matplotlib's open figures. Our scripts begin with a
+plain title and save their figures. The scripts are therefore copied to a folder in the documentation, with underlined
+titles, and the figures are collected from the output folder that is passed to the scripts.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from sphinx_gallery.scrapers import figure_rst
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 SOURCES = ROOT / "docs" / "_gallery_sources"
-SAVED = "pictures"  # in that folder, where scripts are run; they print the path
+SAVED = "pictures"  # in that folder, where the scripts run; they print the path
 FIRST = ["good_and_biased", "your_own_sampler", "your_own_target", "bounded_target", "sgld_step_size", "choose_epsilon"]
 HEADER = """\
 Gallery
 =======
 
-Questions, each answered by a script of the repository's folder ``examples``. Here they were run at small size
-(``--small``); without that option they take up to some minutes.
+Scripts in the folder ``examples`` of the repository. The results shown here are from runs at small size (``--small``);
+without this option the scripts take up to a few minutes.
 """
 
 
 def prepare_sources(pages: Path) -> None:
-    """Copy the examples to the folder that the gallery reads; remove its pages, which would be out of date."""
+    """Copy the examples to the folder that the gallery reads; remove outdated pages."""
     for digest in pages.glob("*.md5"):
         digest.unlink()
     SOURCES.mkdir(exist_ok=True)
@@ -42,33 +42,33 @@ def prepare_sources(pages: Path) -> None:
 
 
 def order(script: str) -> tuple[int, str]:
-    """Where a script stands in the gallery: the first questions first, the others by name."""
+    """Return the position of a script in the gallery: the scripts of `FIRST`, then the others by name."""
     name = Path(script).stem
     return (FIRST.index(name) if name in FIRST else len(FIRST), name)
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file, unless it says that already."""
+    """Write a file if its content has changed."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def titled(name: str, source: str) -> str:
-    """A script whose docstring begins with a title of reStructuredText, and then says what the reader sees.
+    """Return a script with a reStructuredText title at the beginning of its docstring, followed by the explanation.
 
-    The command stands after the explanation, so that the gallery's tooltips show the latter.
+    The command follows the explanation, because the tooltips of the gallery show the first paragraph.
     """
     small = re.search(r'"--small", action="store_true", help="(.+?)"', source)
-    assert small is not None, "every example has a small size, and says what that is"
+    assert small is not None, "every example must have an option --small with help"
     docstring = ast.get_docstring(ast.parse(source), clean=False)
-    assert docstring is not None, "every example says what it shows"
+    assert docstring is not None, "every example must have a docstring"
     title, command, *rest = docstring.strip().split("\n\n")
     body, _, references = "\n\n".join(rest).partition("References\n----------\n")
     paragraphs = [as_code(each) if each.startswith("    ") else escaped(each) for each in body.strip().split("\n\n")]
     parts = [f"{title}\n{'=' * len(title)}", *paragraphs, as_code(command)]
     parts.append(
-        f".. note::\n\n   What is printed and drawn on this page was run at small size (``--small``: {small[1]}); "
-        f"``python examples/{name}.py`` is the whole."
+        f".. note::\n\n   The output and figures of this page are from a run at small size (``--small``: {small[1]}); "
+        f"``python examples/{name}.py`` runs the full size."
     )
     if references:
         entries = re.split(r"\n(?=[A-Z]\. )", references.strip())
@@ -80,12 +80,12 @@ def titled(name: str, source: str) -> str:
 
 
 def as_code(indented: str) -> str:
-    """An indented paragraph as it stands."""
+    """Return an indented paragraph as a code block."""
     return f".. code-block:: text\n\n{indented}"
 
 
 def arguments(gallery: dict[str, Any], script: dict[str, Any]) -> list[str]:
-    """Arguments of a script: small, pictures where they are gathered. It is told its own place and docstring, too."""
+    """Set the arguments of a script: small size, and the folder of the figures; also its path and docstring."""
     original = EXAMPLES / Path(script["src_file"]).name
     docstring = ast.get_docstring(ast.parse(original.read_text(encoding="utf-8")), clean=False)
     script["example_globals"].update({"__file__": str(original), "__doc__": docstring})

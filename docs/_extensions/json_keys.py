@@ -1,4 +1,4 @@
-"""The keys of the commands' JSON documents: what each means, held against documents that commands have just printed."""
+"""Descriptions of the keys of the commands' JSON documents, checked against documents printed by the commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = {
     type(None): "null",
 }
 
-# One process prints all of them, of a sample small enough to be quick.
+# One process prints all of them for a small sample.
 DOCUMENTS = """
 import contextlib, io, json
 from pathlib import Path
@@ -69,7 +69,7 @@ print(json.dumps(documents))
 
 
 def key_tables(folder: Path) -> str:
-    """Tables of all keys, by part; a warning for each that has no meaning, and for each meaning without a key."""
+    """Return tables of all keys, by part; warn of keys without description, and of descriptions without key."""
     parts: dict[str, dict[str, Any]] = tomllib.loads((folder / "json_keys.toml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "examples").symlink_to(folder.parents[1] / "examples")
@@ -91,7 +91,7 @@ def key_tables(folder: Path) -> str:
         rows = []
         for key, meaning in described["keys"].items():
             if (part, key) not in types:
-                logger.warning("json_keys.toml explains %s of %s, which no document holds", key, part)
+                logger.warning("json_keys.toml explains %s of %s, which is in no document", key, part)
             known = types.get((part, key), set()) | set(described.get("otherwise", {}).get(key, ()))
             kinds = ", ".join(sorted(known, key=lambda kind: (kind == "null", kind)))
             rows.append(f"| `{key.removesuffix('{}')}` | {kinds} | {meaning} |")
@@ -100,7 +100,7 @@ def key_tables(folder: Path) -> str:
 
 
 def walk(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every key of a document by its path, ``samples[].verdict.p``, and the type of its value."""
+    """Yield every key of a document by its path, ``samples[].verdict.p``, and the type of its value."""
     if isinstance(value, dict):
         for key, each in value.items():
             below = f"{path}.{key}".lstrip(".")
@@ -112,7 +112,7 @@ def walk(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def explained(document: str, path: str, parts: dict[str, dict[str, Any]]) -> tuple[str, str | None]:
-    """The part and the key that explain a path; `BELOW` at the key's end for what bears a name of the user's."""
+    """Return the part and the key that explain a path; the key ends in `BELOW` for names chosen by the user."""
     if path in parts["common"]["keys"]:
         return "common", path
     part, key = document, path

@@ -1,4 +1,4 @@
-"""Formulas as MathML, written when the site is built: browsers draw it without a network and without a script."""
+"""Formulas as MathML, which browsers display without network access or scripts."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 logger = logging.getLogger(__name__)
-# In MathML: a command that was not known, or a brace without its other.
+# In MathML: an unknown command, or an unbalanced brace.
 UNREAD = re.compile(r"\\\w+|(?<=<mi>)[{}](?=</mi>)")
 
 
 def mathml(node: nodes.Element, display: str) -> str:
-    """The formula of a node; a warning where it holds what was not read."""
+    """Convert the formula of a node; warn of parts that could not be read."""
     written = convert(node.astext(), display=display)
     if left := UNREAD.findall(written):
-        logger.warning("no MathML is known for %s in this formula: %s", ", ".join(left), node.astext(), location=node)
+        logger.warning("no MathML for %s in this formula: %s", ", ".join(left), node.astext(), location=node)
     return written
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.Element) -> None:
-    """A formula within a line."""
+    """Write an inline formula."""
     translator.body.append(mathml(node, "inline"))
     raise nodes.SkipNode
 
 
 def visit_block(translator: HTML5Translator, node: nodes.Element) -> None:
-    """A formula on a line of its own."""
+    """Write a displayed formula."""
     translator.body.append(f'<div class="formula">{mathml(node, "block")}</div>\n')
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the renderer, which conf.py chooses."""
+    """Register the renderer, which conf.py selects."""
     app.add_html_math_renderer("native", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,7 @@
-"""Docstrings on pages: single backticks are links, and mathematics in plain text stays what it is.
+"""Conversion of docstrings for pages: single backticks become links, and mathematics in plain text is escaped.
 
-And lists on the reference's pages: a pattern among their names, such as `*Test`, stands for the public names that fit
-it and are on no list.
+Lists on the reference pages can contain patterns, such as `*Test`, which are replaced by all matching public names that
+are not on any list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODULES = ("steinkit", "steinkit.samplers", "steinkit.targets", "steinkit.plots"
 
 @functools.cache
 def public_names() -> dict[str, str]:
-    """Full names by the names that docstrings use; where two modules share one, the first of `MODULES` has it."""
+    """Return full names by the names used in docstrings; the first module of `MODULES` takes precedence."""
     found: dict[str, str] = {}
     for module in MODULES:
         for name in importlib.import_module(module).__all__:
@@ -43,14 +43,14 @@ def public_names() -> dict[str, str]:
 
 @functools.cache
 def public_objects() -> list[object]:
-    """The objects themselves, in the order of their names."""
+    """Return the objects in the order of their names."""
     return [getattr(sys.modules[full.rpartition(".")[0]], full.rpartition(".")[2]) for full in public_names().values()]
 
 
 def file_names() -> dict[str, str]:
-    """Names of pages for classes whose own names differ from a function's only in case, `Verdict` and `verdict`.
+    """Return page names for classes with names that differ from a function only in case, `Verdict` and `verdict`.
 
-    On macOS and Windows one page would be written over the other.
+    On macOS and Windows one page would overwrite the other.
     """
     classes = {
         full: isinstance(found, type) for full, found in zip(public_names().values(), public_objects(), strict=True)
@@ -60,7 +60,7 @@ def file_names() -> dict[str, str]:
 
 
 def write_names(docs: Path) -> list[str]:
-    """Write the list of all public names, for autosummary to make their pages, and give its place."""
+    """Write the list of all public names, from which autosummary makes pages, and return its path."""
     path = docs / "reference" / "_generated" / "names.rst"
     path.parent.mkdir(exist_ok=True)
     names = "".join(f"   {full}\n" for full in sorted(set(public_names().values())))
@@ -69,7 +69,7 @@ def write_names(docs: Path) -> list[str]:
 
 
 def entries(text: str) -> Iterator[tuple[str, str]]:
-    """Lines of a page's lists, each with the full name, or the pattern of full names, that it stands for."""
+    """Yield the lines of a page's lists, each with its full name or its pattern of full names."""
     module = ""
     for line in text.splitlines():
         module = line.removeprefix(".. currentmodule:: ") if line.startswith(".. currentmodule::") else module
@@ -78,7 +78,7 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def filled(text: str, folder: Path) -> str:
-    """A page of the folder with names in place of its patterns; a name that fits several is for the longest."""
+    """Return a page with its patterns replaced by names; a name that matches several belongs to the longest."""
     known = {full for page in folder.glob("*.rst") for _, full in entries(page.read_text(encoding="utf-8"))}
     patterns = sorted((each for each in known if "*" in each), key=len, reverse=True)
     for line, full in entries(text):
@@ -96,10 +96,10 @@ def fill_lists(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 class NameRole(SphinxRole):
-    """What single backticks mean in docstrings: a public name, or `Class.method` of one, as a link; else code."""
+    """Role of single backticks in docstrings: a link for a public name or `Class.method`, otherwise code."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Make a reference where there is something to refer to."""
+        """Create a reference if its target exists."""
         text = self.text.removeprefix("sk.")
         target = public_names().get(text) or public_names().get(text.partition(".")[0])
         shown = nodes.literal(self.rawtext, self.text, classes=["py"])
@@ -113,30 +113,30 @@ class NameRole(SphinxRole):
 
 
 def escape_mathematics(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Escape a docstring but its examples, directives and parameters whose names begin with asterisks."""
+    """Escape a docstring, except for examples, directives and parameters with names that begin with asterisks."""
     for number, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...", ".. ", "*")):
             lines[number] = escaped(line)
 
 
 def escaped(text: str) -> str:
-    """Keep |x|, x_-i and (theta, *data) from being read as markup: docstrings are written to be read as they are."""
+    """Escape |x|, x_-i and (theta, *data), which are not markup in our docstrings."""
     parts = re.split(r"(`+.*?`+)", text, flags=re.DOTALL)
     return "".join(part if part.startswith("`") else MARKUP.sub(r"\\\g<0>", part) for part in parts)
 
 
 def public_bases(app: Sphinx, name: str, obj: object, options: object, bases: list[type]) -> None:
-    """Name the bases that the reference documents, and not those that only share code."""
+    """List only the base classes that the reference documents."""
     bases[:] = [base for base in bases if base in public_objects() or base.__module__ == "builtins"] or [object]
 
 
 def is_alias(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
-    """Leave out what named tuples say of their fields, "Alias for field number 0": their classes say what these are."""
+    """Skip the generated docstrings of named tuple fields, "Alias for field number 0"."""
     return True if str(obj.__doc__).startswith("Alias for field number") else None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the role, and what fills lists."""
+    """Register the role and the conversions."""
     app.add_role("name", NameRole())
     app.connect("autodoc-process-docstring", escape_mathematics, priority=400)  # before numpydoc
     app.connect("autodoc-process-bases", public_bases)

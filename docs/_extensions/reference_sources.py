@@ -1,6 +1,7 @@
-"""What pages have from the code: the command line, formats of files, the keys of JSON, the solvers.
+"""Generated parts of the reference: the command line, file formats, JSON keys and solvers.
 
-They are MyST files in ``docs/reference/_generated``, made before any page is read, which the pages include.
+They are MyST files in ``docs/reference/_generated``, which are written before pages are read, and included by the
+pages.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ COMMANDS = "reference/cli"
 
 
 def write_sources(app: Sphinx) -> None:
-    """Write what the pages of the reference include."""
+    """Write the files that the pages of the reference include."""
     folder = Path(app.srcdir) / "reference" / "_generated"
     folder.mkdir(parents=True, exist_ok=True)
     written = {
@@ -45,7 +46,7 @@ def write_sources(app: Sphinx) -> None:
 
 
 def command_line() -> Iterator[str]:
-    """A section for each command: what it does, its usage, and its options by group."""
+    """Return a section for each command: its description, its usage, and its options by group."""
     for name in commands.list_commands(click.Context(commands)):
         command = commands.get_command(None, name)
         assert isinstance(command, cloup.Command)
@@ -56,12 +57,12 @@ def command_line() -> Iterator[str]:
         yield f"```text\n{usage}\n```\n"
         for group in [*command.option_groups, command.get_default_option_group(context, not command.option_groups)]:
             yield f"**{group.title}**\n"
-            for term, said in group.get_help_records(context):
-                yield f"`` {term} ``\n: {escaped(said)}\n"
+            for term, text in group.get_help_records(context):
+                yield f"`` {term} ``\n: {escaped(text)}\n"
 
 
 def help_text(text: str) -> Iterator[str]:
-    """A command's help: sentences as paragraphs, and lines that click is told not to wrap as they stand."""
+    """Return the help of a command: sentences as paragraphs, and lines that click does not wrap as code."""
     for paragraph in text.replace("\f", "\n").strip().split("\n\n"):
         lines = paragraph.strip("\n").splitlines()
         if lines and lines[0].strip() == "\b":
@@ -72,38 +73,38 @@ def help_text(text: str) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Plain text whose signs MyST would read as markup."""
+    """Escape characters of plain text that are markup in MyST."""
     return re.sub(r"([\\`*_\[\]<>$|{}#'\"])", r"\\\1", text)
 
 
 def exit_codes() -> str:
-    """The exit codes, one a row."""
-    rows = "\n".join(f"| {code} | {escaped(said)} |" for code, said in EXIT_CODES.items())
-    return f"| code | it says |\n| --- | --- |\n{rows}\n"
+    """Return the table of exit codes."""
+    rows = "\n".join(f"| {code} | {escaped(text)} |" for code, text in EXIT_CODES.items())
+    return f"| code | meaning |\n| --- | --- |\n{rows}\n"
 
 
 def solvers() -> str:
-    """The solvers that a user may choose, one a row, with the first lines of their docstrings."""
+    """Return the table of solvers with their purpose."""
     rows = "\n".join(f"| `{name}` | {solver.purpose} |" for name, solver in SOLVERS.items() if name != "auto")
-    return f"| solver | made for |\n| --- | --- |\n{rows}\n"
+    return f"| solver | purpose |\n| --- | --- |\n{rows}\n"
 
 
 def formats() -> str:
-    """The formats of files, one a row, with the first lines of their readers' docstrings."""
+    """Return the table of file formats, with the first lines of their readers' docstrings."""
     rows = "\n".join(
         f"| `{name}` | {' '.join(map('`{}`'.format, form.endings))} | {first_line(form.function(f'read_{name}'))} |"
         for name, form in FORMATS.items()
     )
-    return f"| format | endings | what is read |\n| --- | --- | --- |\n{rows}\n"
+    return f"| format | endings | content |\n| --- | --- | --- |\n{rows}\n"
 
 
 def first_line(described: object) -> str:
-    """The first line of a docstring."""
+    """Return the first line of a docstring."""
     return escaped((inspect.getdoc(described) or "").partition("\n")[0])
 
 
 def papers() -> str:
-    """The page of the papers' experiments, its pictures and links by paths that Sphinx knows."""
+    """Return the page of the papers' experiments, with paths of figures and links that Sphinx resolves."""
     folder = ROOT / "examples" / "papers"
     text = "\n".join((folder / name).read_text(encoding="utf-8") for name in ("README.md", "samplers_at_equal_cost.md"))
     text = text.replace("](results/", f"]({PAPERS}/results/")
@@ -112,7 +113,7 @@ def papers() -> str:
 
 
 class StraightQuotes(SphinxTransform):
-    """Leave quotes and dots on the page of commands as they are typed: half of what they enclose is code."""
+    """Keep straight quotes and dots on the page of commands, because they often enclose code."""
 
     default_priority = 700  # before Sphinx curls them
 

@@ -89,8 +89,8 @@ class Table:
         good = (verdict.p >= LEVEL) == right
         if not good:
             self.wrong.append(case)
-        draws = "right draws" if right else "wrong draws"
-        remark = "" if good else "  NOT AS IT MUST BE"
+        draws = "exact draws" if right else "biased draws"
+        remark = "" if good else "  UNEXPECTED"
         print(f"{case}, {draws} ({len(sample)} x {sample.dim}): p = {verdict.p:.2g}{remark}")
         print(f"    {verdict.sentence}")
         return verdict

@@ -2,8 +2,8 @@
 
     python examples/papers/sequential_sgld_pitfall.py [--full] [--jobs N] [-o DIR]
 
-The posterior of a regression coefficient under a Laplace prior has its mode next to a kink, left of which the density
-decreases steeply. There the gradient moves uncorrected Langevin chains far to the right, from where they return slowly.
+The posterior of a regression coefficient under a Laplace prior has its mode next to a kink. To the left of the kink the
+density decreases steeply, and the gradient moves uncorrected Langevin chains far to the right. They return slowly.
 A Metropolis-Hastings test rejects these moves: the exact one, or the austerity test with epsilon 1/2, which decides
 after the first 500 of 10,000 data points.
 

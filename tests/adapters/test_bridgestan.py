@@ -1,7 +1,7 @@
-"""A stand-in with BridgeStan's methods, its transforms and densities written from Stan's reference manual.
+"""A substitute with BridgeStan's methods, with transforms and densities from Stan's reference manual.
 
-BridgeStan itself compiles Stan from sources that it downloads; where it is there, scripts of one's own can be held to
-it. The order of unconstrained coordinates is that of a compiled Stan program: array after array, matrices by columns.
+BridgeStan downloads sources to compile Stan and is therefore not used here. The order of unconstrained coordinates is
+that of a compiled Stan program: array after array, matrices by columns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class StandIn:
 
     def _values(self, u):
         """Parameters by name, and log |J|, from Stan's vector of 16 unconstrained coordinates."""
-        tau, x = np.exp(u[0]), np.exp(u[1:7]).reshape(2, 3)  # vector after vector, whatever the names say
+        tau, x = np.exp(u[0]), np.exp(u[1:7]).reshape(2, 3)  # vector after vector, independent of the names
         A = u[7:11].reshape(2, 2, order="F")
         z = special.expit(u[11:13] - np.log([2.0, 1.0]))
         w = np.array([z[0], (1 - z[0]) * z[1], (1 - z[0]) * (1 - z[1])])

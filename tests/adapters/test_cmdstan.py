@@ -1,4 +1,4 @@
-"""Files as CmdStan writes them, of a model whose score is known: mu ~ N(1, 2^2), tau ~ Exponential(1), u = log tau."""
+"""Files in CmdStan's format for a model with known score: mu ~ N(1, 2^2), tau ~ Exponential(1), u = log tau."""
 
 from __future__ import annotations
 

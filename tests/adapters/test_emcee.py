@@ -1,4 +1,4 @@
-"""A stand-in lays its chain out as emcee's documentation says; with emcee installed the same is held to the package."""
+"""A substitute with the chain layout documented by emcee; if emcee is installed, it is tested as well."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def gaussian(x, shift=0.0, *, scale=1.0):
 
 
 class StandIn:
-    """The part of an EnsembleSampler that is read, with exact draws."""
+    """Substitute for an EnsembleSampler, with exact draws."""
 
     def __init__(self, function, chain, *, vectorize=False, parameter_names=None):
         self._chain, self.vectorize = chain, vectorize

@@ -43,7 +43,7 @@ def test_rounded_draws_are_accepted_and_draws_outside_the_support_refused():
     make = np.random.default_rng(8)
     w = np.array([[float(f"{each:.6g}") for each in row] for row in make.dirichlet(np.full(30, 500.0), size=50)])
     a = make.normal(size=50)
-    a[7] = 1.5e-7  # of which its distance from the bounds keeps no digit
+    a[7] = 1.5e-7  # too small for its distance from the bounds to have a correct digit
     assert 1e-7 < np.abs(w.sum(axis=1) - 1.0).max() < 1e-5
     assert shares_and_interval().sample({"w": w, "a": a}).points.shape == (50, 30)
     w[4] *= 1.001
@@ -52,7 +52,7 @@ def test_rounded_draws_are_accepted_and_draws_outside_the_support_refused():
 
 
 def test_tolerance_for_gradients_of_another_compiler():
-    """Terms of 1e6 that cancel leave errors of 1e-10, whatever the size of the score."""
+    """Cancelling terms of 1e6 leave errors of 1e-10, independent of the size of the score."""
     sample = Sample(points=np.append(np.linspace(-1.0, 1.0, 99), 1e6)[:, None])
     target = Target(lambda x: -x, label="a model")
     stored = -sample.points

@@ -21,7 +21,7 @@ def test_without_numpyro_the_error_names_the_command(monkeypatch):
 
 
 class Run:
-    """The part of an MCMC object of NumPyro that is read, with arrays (chains, draws, ...)."""
+    """Substitute for NumPyro's MCMC object, with arrays (chains, draws, ...)."""
 
     def __init__(self, samples, last, **fields):
         self.samples, self.fields = samples, fields

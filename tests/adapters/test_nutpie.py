@@ -1,4 +1,4 @@
-"""Traces as nutpie writes them, made by hand from a Gaussian, whose score is known; with PyMC also its model's."""
+"""Traces in nutpie's format for a Gaussian with known score; if PyMC is installed, also for a model."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ EFFECTS = np.array([28.0, 8.0, -3.0])
 
 
 def log_density(u):
-    """Of tau ~ Exponential(1) on its log scale and theta ~ N(0, 4) with data of unit variance, up to a constant."""
+    """Compute the log density of log tau, tau ~ Exponential(1), and theta ~ N(0, 4) with data, up to a constant."""
     theta = u[..., [0, 2, 3]]
     return u[..., 1] - np.exp(u[..., 1]) - (theta**2).sum(axis=-1) / 8.0 - 0.5 * ((EFFECTS - theta) ** 2).sum(axis=-1)
 
@@ -33,7 +33,7 @@ def draws(n=300, seed=1):
 
 
 def trace(u, scores=None, *, logp=True, points=True, apart=False):
-    """A tree as nutpie returns it; the unconstrained variables in a group of their own, as newer ones have it."""
+    """Return a tree in nutpie's format, with unconstrained variables in a separate group as in newer versions."""
     over = ("chain", "draw")
     stats = {"diverging": (over, u[..., 1] < -3.0), "energy": (over, -u[..., 1])}
     if points:

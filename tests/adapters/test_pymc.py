@@ -1,4 +1,4 @@
-"""PyMC models against closed forms and JAX's automatic differentiation of the inverse transforms, written anew here."""
+"""PyMC models compared with closed forms, and with JAX derivatives of independent inverse transforms."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def schools_score(mu, log_tau, theta):
 
 
 def gradient(log_density, points):
-    """JAX's gradient at each point, in double precision."""
+    """Compute the gradient at each point by JAX, in double precision."""
     return np.asarray(sk.Target.from_jax(log_density).score(points))
 
 
@@ -121,13 +121,13 @@ def _sorted(u):
 
 
 def _shares(u):
-    """PyMC's simplex transform: u are logs of all but the last share less the mean of all logs."""
+    """Invert PyMC's simplex transform: u are the logs of all but the last proportion minus the mean of all logs."""
     logits = jnp.concatenate([u, -u.sum(keepdims=True)])
     return jax.nn.softmax(logits), None
 
 
 def _by_determinant(inverse):
-    """An inverse's log |J| where its image has as many free entries as u: the determinant of the first of them."""
+    """Compute log |J| of an inverse transform from its first len(u) entries."""
 
     def with_jacobian(u):
         jacobian = jax.jacfwd(lambda v: inverse(v)[0][: len(v)])(u)
@@ -469,7 +469,7 @@ def test_a_simplex_sums_to_one():
         pm.Dirichlet("w", np.ones(3))
     w = np.random.default_rng(8).dirichlet(np.ones(3), size=30)
     sk.from_pymc(model, {"w": w.astype(np.float32)})
-    w[4] *= 1.3  # whose ratios are those of a simplex
+    w[4] *= 1.3  # the ratios are those of a simplex
     with pytest.raises(InputError, match=r"draw 5 of w, .*inverse give .* \(1 such draws\)"):
         sk.from_pymc(model, {"w": w})
 

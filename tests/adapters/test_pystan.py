@@ -1,4 +1,4 @@
-"""A stand-in holds what PyStan 3 keeps of Stan's output, line by line, of a model whose score is known.
+"""A substitute with Stan's output as PyStan 3 stores it, line by line, for a model with known score.
 
 The lines follow httpstan's writers; tau > 0 and an array of two vectors of two positive numbers, tau and all entries
 exponential, so that the score in logarithms is 1 - exp(x).
@@ -23,7 +23,7 @@ def line(topic, values):
 
 
 def output(free, *, sign=1.0, shift=0.0, header=NAMES):
-    """One chain's messages: free, (n, 5), in the order in which Stan stores them, vector after vector."""
+    """Return the messages of one chain; free, (n, 5), has Stan's order, vector after vector."""
     lines = [line("logger", ["info:"]), line("initialization", [0.0] * 5), line("sample", ["Adaptation terminated"])]
     lines.append(line("diagnostic", ["Step size = 0.8"]))
     for u in free:
@@ -38,7 +38,7 @@ def output(free, *, sign=1.0, shift=0.0, header=NAMES):
 
 
 def fit(free, **changes):
-    """A fit of chains, (chains, n, 5), of which the first three draws are warm-up."""
+    """Return a fit of chains, (chains, n, 5); the first three draws are warm-up."""
     fields = {"num_warmup": 3, "num_samples": len(free[0]) - 3, "num_thin": 1, "save_warmup": True}
     return SimpleNamespace(stan_outputs=tuple(output(chain, **changes) for chain in free), **fields)
 
@@ -84,7 +84,7 @@ def test_fits_without_gradients(free):
 
 @pytest.fixture(name="compiled")
 def compiled_module(monkeypatch):
-    """The functions of a compiled program, in the place where PyStan keeps them."""
+    """Functions of a compiled program, with PyStan's module name."""
 
     def log_prob_grad(data, u, adjust_transform):
         assert adjust_transform

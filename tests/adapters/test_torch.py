@@ -155,7 +155,7 @@ def test_chains_must_be_stated(torch):
     np.testing.assert_array_equal(again.points, sample.points)
     _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), {"x": values})
     assert (len(sample), sample.dim, sample.names[3]) == (4, 75, "x[1,0]")
-    many = {"x": values.reshape(25, 4, 3)}  # more chains than draws, which nobody need tell twice
+    many = {"x": values.reshape(25, 4, 3)}  # more chains than draws, with explicit dimensions
     _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), many, dims=("chain", "draw"))
     assert (len(sample), sample.dim, sample.chain.max()) == (100, 3, 24)
     _, sample = sk.from_torch(lambda x: -0.5 * x**2, values[..., 0], dims=("chain", "draw"))

@@ -11,7 +11,7 @@ import steinkit as sk
 from steinkit import __version__
 
 _NORMAL = ("--target", "normal", "--reference", "0")
-_ASKED = ("files", "target", "command")  # what documents say of their making
+_ASKED = ("files", "target", "command")  # keys that describe the call
 
 
 @pytest.fixture

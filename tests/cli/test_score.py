@@ -368,7 +368,7 @@ class TestThreshold:
         above = steinkit("score", sample_file, *_NORMAL, "--fail-above", repr(0.99 * value), "--json")
         below = steinkit("score", sample_file, *_NORMAL, "--fail-above", repr(1.01 * value), "--json")
         assert (above.code, below.code) == (1, 0)
-        assert above.document["results"][0]["value"] == value  # the number is printed all the same
+        assert above.document["results"][0]["value"] == value  # the number is printed nevertheless
         assert above.document["warnings"] == below.document["warnings"] == []
 
     @pytest.mark.parametrize(("threshold", "code"), [("0.99", 1), ("1.0", 4), ("1.03", 4), ("1.05", 0)])
@@ -426,7 +426,7 @@ class TestInterrupts:
 
 
 class TestProcesses:
-    """The installed command in a process of its own."""
+    """Run the installed command in a separate process."""
 
     def _run(self, *arguments, **settings):
         return subprocess.run([_COMMAND, *arguments], capture_output=True, timeout=120, **settings)

@@ -1,4 +1,4 @@
-"""Options of the command line follow from what the measures declare, here and in a sweep's table [run]."""
+"""Options of the command line and of a sweep's table [run] follow from the options of the measures."""
 
 import re
 import warnings

@@ -23,12 +23,12 @@ def test_selected_draws(steinkit, folder, burnt_in):
     thinned = sk.read_sample("thinned.csv")
     expected = sk.thin(sk.Sample(points=draws, names=("a", "b")), sk.targets.Normal(dim=2), m=30)
     assert np.array_equal(thinned.points, expected.points)
-    assert np.abs(thinned.points).max() < 6.0  # nothing of the burn-in
+    assert np.abs(thinned.points).max() < 6.0  # no draws from the burn-in
     document = outcome.document
     assert document["draws"] == 30
     assert document["distinct"] == len(np.unique(thinned.points, axis=0))
     assert document["ksd"]["before"] == sk.kernel_stein_discrepancy(draws, sk.targets.Normal(dim=2), units="own").value
-    units = draws.std(axis=0)  # of what it was chosen from
+    units = draws.std(axis=0)  # of the given draws
     after = sk.kernel_stein_discrepancy(thinned, sk.targets.Normal(dim=2), units=units).value
     assert document["ksd"]["after"] == pytest.approx(after, rel=1e-9)
     assert document["ksd"]["after"] < document["ksd"]["before"]

@@ -8,7 +8,7 @@ from steinkit.containers.reading import read_draws
 
 
 class Ensemble:
-    """The part of an EnsembleSampler that is read: a chain of shape (steps, walkers, d)."""
+    """Substitute for an EnsembleSampler with a chain of shape (steps, walkers, d)."""
 
     def __init__(self, chain, parameter_names=None):
         self.chain, self.parameter_names = chain, parameter_names
@@ -54,7 +54,7 @@ def test_the_sampler_of_emcee_itself():
 
 
 class StanFit(dict):
-    """The part of a PyStan fit that is read: arrays (*shape, draws * chains) with interleaved chains."""
+    """Substitute for a PyStan fit: arrays (*shape, draws * chains) with interleaved chains."""
 
     param_names = ("mu", "theta")
     constrained_param_names = ("mu", "theta.1", "theta.2")
@@ -80,7 +80,7 @@ def test_draws_of_steinkits_own_samplers():
 
 
 class CmdStanFit:
-    """The method of a CmdStanPy fit that returns a data frame."""
+    """Substitute for a CmdStanPy fit, with the method that returns a data frame."""
 
     def draws_pd(self):
         pandas = pytest.importorskip("pandas")

@@ -27,7 +27,7 @@ def posterior():
 
 
 class Groups(dict):
-    """The part of an InferenceData that is read: groups by name, listed by a method."""
+    """Substitute for InferenceData: groups by name, listed by a method."""
 
     def groups(self):
         return list(self)

@@ -1,4 +1,4 @@
-"""The bundled data are the published ones, and say where they come from."""
+"""The bundled data agree with the published ones and state their source."""
 
 from importlib import resources
 

@@ -25,10 +25,10 @@ def dense(program):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_exact_optimum_is_what_a_solver_finds(seed):
-    """Its own proof, y feasible and p of the same cost, is checked wherever it is asked for."""
+    """The proof of an exact optimum, feasible y and p with equal cost, is always verified."""
     program = line_program(seed) if seed % 2 else clustered_program(100 + seed, dim=2)
     exact = exact_program(program, 0)
-    exact = replace(exact, rows=[row for row in exact.rows if row[1] > Fraction(1, 2**20)])  # what a solver can tell
+    exact = replace(exact, rows=[row for row in exact.rows if row[1] > Fraction(1, 2**20)])  # what a solver can resolve
     matrix, box = dense(exact), np.array([float(limit) for limit in exact.box])
     found = linprog(
         -np.array([float(b) for b in exact.objective]), np.vstack([matrix, -matrix]), np.ones(2 * len(matrix)),
@@ -39,7 +39,7 @@ def test_the_exact_optimum_is_what_a_solver_finds(seed):
 
 @pytest.mark.parametrize("family", ["plain", "weights", "wide"])
 def test_a_solvers_answer_encloses_the_exact_optimum(family):
-    """Otherwise what is too large for an exact optimum would be judged by something that is no bound."""
+    """Instances too large for an exact optimum are verified with these bounds."""
     instance = make(family, 3)
     for claim in claims(instance, instance.by("auto").result()):
         least, most = answered(claim.program)
@@ -49,7 +49,7 @@ def test_a_solvers_answer_encloses_the_exact_optimum(family):
 
 @pytest.mark.parametrize("family", [name for name in ALL if name != "hurried"])
 def test_brackets_hold(family):
-    """What is certified and what is refused; anything else is a fault. The benchmark `torture.py` puts many more."""
+    """Every outcome is a certified bracket or a refusal. The benchmark `torture.py` runs many more instances."""
     seeds = range(10) if family in FAMILIES else range(4)
     found = {seed: put(make(family, seed), family, seed) for seed in seeds}
     assert not {seed: each.why for seed, each in found.items() if each.verdict not in ("certified", "refused")}
@@ -59,7 +59,7 @@ def test_brackets_hold(family):
 @pytest.mark.parametrize(
     ("module", "name", "solver"), [(matrix_form, "OUTWARD", "block"), (chain_form, "_OUTWARD", "chain")]
 )
-@pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")  # of brackets wider than asked for
+@pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")  # brackets wider than requested
 def test_an_allowance_that_is_too_small_is_found_out(module, name, solver, monkeypatch, tmp_path):
     """A proof that loses 1e-13 is refuted wherever the bracket is narrower than that."""
     instances = [replace(make("plain", seed), tolerance=1e-14).by(solver) for seed in LINES]
@@ -76,7 +76,7 @@ LINES = [seed for seed in range(12) if make("plain", seed).dim == 1]
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_a_bracket_slightly_outside_the_optimum_is_refuted(family):
-    """By one part in 10^9 from above or below, and with its ends exchanged."""
+    """Brackets are moved by one part in 10^9 to either side, or have their ends exchanged."""
     instance = next(each for each in (make(family, seed).by("auto") for seed in range(9)) if judged(each))
     claim = judged(instance)[0]
     optimum = solved(claim.program).value

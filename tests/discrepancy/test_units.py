@@ -233,7 +233,7 @@ def test_units_round_trip_through_documents():
 
 
 @pytest.mark.parametrize(
-    ("units", "error", "said"),
+    ("units", "error", "fragment"),
     [
         ("onw", sk.UsageError, "got 'onw' (did you mean \"own\""),
         ([1.0], sk.UsageError, "2 positive numbers"),
@@ -244,11 +244,11 @@ def test_units_round_trip_through_documents():
         ({"scale": {"mu": 1.0, "rho": 2.0}}, sk.InputError, "got units of mu, rho"),
     ],
 )
-def test_invalid_units_are_refused(units, error, said):
+def test_invalid_units_are_refused(units, error, fragment):
     x = sk.Sample(normal(0, (20, 2)), names=("mu", "tau"))
     with pytest.raises(error) as caught:
         sk.kernel_stein_discrepancy(x, scores=-x.points, units=units)
-    assert said in str(caught.value)
+    assert fragment in str(caught.value)
 
 
 def test_unknown_names_are_refused():

@@ -1,4 +1,4 @@
-"""The page of commands: what their help says, in the same groups, and with the quotes and dots that are typed."""
+"""The page of commands has the help texts, in the same groups, with straight quotes and dots."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ EXTENSIONS = Path(__file__).parents[2] / "docs" / "_extensions"
 
 @pytest.fixture
 def sources(monkeypatch):
-    """The module that writes the page, and leaves the other pages alone."""
+    """Return the module that writes the page, without writing other pages."""
     monkeypatch.syspath_prepend(EXTENSIONS)
     import reference_sources
 

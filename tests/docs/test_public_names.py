@@ -1,4 +1,4 @@
-"""Pages of public names: a file each, on every system."""
+"""Pages of public names have distinct files on every system."""
 
 import re
 import sys

@@ -98,7 +98,7 @@ def test_tables_as_r_and_spreadsheets_write_them(text: str) -> None:
 
 def test_columns_of_samplers_are_labels_or_ignored() -> None:
     text = "alpha,lp__,divergent__,.chain,.iteration,.draw\n1,-2,0,1,1,1\n3,NA,1,2,1,2\n"
-    with pytest.warns(ReadingWarning) as said:
+    with pytest.warns(ReadingWarning) as caught:
         sample = read(text)
     assert sample.names == ("alpha",)
     assert sample.chain is not None
@@ -107,7 +107,7 @@ def test_columns_of_samplers_are_labels_or_ignored() -> None:
     assert sample.draw.tolist() == [1, 1]
     assert sample.divergent is not None
     assert sample.divergent.tolist() == [False, True]
-    (only,) = said
+    (only,) = caught
     for words in ('".chain" as chain', '".iteration" as draw', '"lp__", ".draw" ignored'):
         assert words in str(only.message)
 

@@ -27,8 +27,8 @@ def test_every_file_is_read_correctly_or_rejected(reader):
     @settings(max_examples=40, deadline=None, database=None)
     @given(st.integers(0, 2**63))
     def try_file(seed):
-        found, said = readers.outcome(reader, corpora.mutated(reader, seed))
-        assert found in ("read", "refused"), said
+        found, message = readers.outcome(reader, corpora.mutated(reader, seed))
+        assert found in ("read", "refused"), message
 
     assert readers.outcome(reader, corpora.sound(reader)) == ("read", "")
     try_file()

@@ -1,4 +1,4 @@
-"""Pictures of what each criterion says of the settings of a sweep, and picks."""
+"""Figures of the settings of a sweep by each criterion, with the selected ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _saved(figure):
 
 
 def _marked(ax, marker, size):
-    """Where lone marks of a kind and size stand."""
+    """Return the positions of single marks with a given shape and size."""
     return [
         (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
         for line in ax.lines

@@ -1,4 +1,4 @@
-"""Figures and pictures of whole results."""
+"""Overview figures of results."""
 
 import io
 

@@ -41,13 +41,13 @@ def visit(browser, addresses):
     def open_page(name, width, scheme="light"):
         context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
         contexts.append(context)
-        page, said, asked = context.new_page(), [], []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page, messages, asked = context.new_page(), [], []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(addresses[name])
         page.evaluate("Promise.all([...document.images].map(image => image.decode()))")
-        return page, said, [url for url in asked if not url.startswith("data:")]
+        return page, messages, [url for url in asked if not url.startswith("data:")]
 
     yield open_page
     for context in contexts:
@@ -58,8 +58,8 @@ def visit(browser, addresses):
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])
 def test_fits_the_window_without_messages(visit, addresses, name, width, scheme):
-    page, said, asked = visit(name, width, scheme)
-    assert said == []
+    page, messages, asked = visit(name, width, scheme)
+    assert messages == []
     assert asked == [addresses[name]]
     assert page.evaluate(_FITS)
     assert page.evaluate(_CAPTIONS_FIT)

@@ -59,8 +59,8 @@ def test_the_checks_detect_errors(html, fault):
 def test_the_first_heading_is_the_headline(pages, swept):
     best = read_sweep(swept).criteria["graph"].best["proposal_scale"]
     (heading,) = Page(pages["sweep"]).text("h1")
-    said = f"Proposal scale {best:g} is the best of 3 settings by graph Stein discrepancy"
-    assert heading.startswith(f"rwmh on target normal (mean=(0, 0)): {said}")
+    headline = f"Proposal scale {best:g} is the best of 3 settings by graph Stein discrepancy"
+    assert heading.startswith(f"rwmh on target normal (mean=(0, 0)): {headline}")
     assert Page(pages["sweep"]).text("title") == [heading]
 
 
@@ -156,7 +156,7 @@ def test_the_same_result_gives_the_same_bytes(comparison, comparison_page, tmp_p
 
 
 def test_colors_have_contrast():
-    """WCAG 2 AA: 4.5 for text, 3 for what marks something, in both schemes."""
+    """WCAG 2 AA: 4.5 for text, 3 for graphical marks, in both schemes."""
     style = resources.files("steinkit.report").joinpath("style.css").read_text(encoding="utf-8")
     schemes = [
         dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", style, re.S)

@@ -1,4 +1,4 @@
-"""The pictures of a score on its page: of the result that was kept, and nothing is read or measured again."""
+"""Figures of a score on its page are drawn from the stored result, without new computations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _score(*words):
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
-    """A folder with draws that are too wide, in two dimensions and in three, and their scores."""
+    """Return a folder with draws that are too wide, in two and three dimensions, and their scores."""
     folder = tmp_path_factory.mktemp("scored")
     rng = np.random.default_rng(0)
     with pytest.MonkeyPatch.context() as patched:
@@ -37,7 +37,7 @@ def scored(tmp_path_factory):
 
 @pytest.fixture
 def folder(scored, tmp_path, monkeypatch):
-    """A copy of it, as the working folder."""
+    """Return a copy of this folder as the working folder."""
     shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -1,4 +1,4 @@
-"""The bias of acceptance probabilities, and what it does to a stationary law."""
+"""Bias of acceptance probabilities, and its effect on a stationary distribution."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_theorem_1_on_a_chain_of_known_contraction(epsilon):
 
 
 def test_quadrature_by_an_adaptive_rule_agrees_once():
-    """The fixed rule of the other test against scipy's, for one move."""
+    """The quadrature rule of the other test agrees with SciPy's for one move."""
     move = TrialRun(1000, [-0.4 / 1000], [np.sqrt(999) / 1000])
     found = acceptance_bias(move, first_fraction=0.1, epsilon=0.1)
 

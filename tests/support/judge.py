@@ -1,8 +1,8 @@
 """Verification of brackets in rational arithmetic, by the optimum if possible, else by feasible points.
 
-Nothing of the package's certificate is used. The problem is stated from what the user gave: points, scores, factors and
-bounds are the doubles that they are, q_i = w_i / sum w, and equal rows are one point with the weight of all. Only the
-graph is taken from the result, or, where there is none, from the spanner's own function.
+The certificate of the package is not used. The problem is defined by the user's input: points, scores, factors and
+bounds as doubles, q_i = w_i / sum w, and equal rows merged into one point with the total weight. Only the graph is
+taken from the result, or, without a result, from the function that computes the spanner.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from support.exact_optimum import cost, solved
 from support.exact_programs import exact_program
 
 MOST_EXACT = {1: 20, 2: 9, 3: 6}
-"""Points up to which the optimum is found exactly, by dimension; 3 in more of them."""
+"""Largest number of points with an exact optimum, by dimension; 3 in more dimensions."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How biases are reported, by estimates whose every number is known."""
+"""Text of bias estimates with given numbers."""
 
 import math
 
@@ -17,7 +17,7 @@ def clause(**given):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"mean_bias": -0.9, "mean_margin": 0.1}, "mean 0.90 ± 0.10 sd too low"),
         ({"mean_bias": 0.054, "mean_margin": 0.0042}, "mean 0.054 ± 0.004 sd too high"),
@@ -30,8 +30,8 @@ def clause(**given):
         ({"mean_bias": 0.3, "mean_margin": 0.0}, "mean 0.300 ± 0.001 sd too high"),
     ],
 )
-def test_a_bias_has_its_sign_and_its_margin(given, said):
-    assert clause(**given) == (True, said)
+def test_a_bias_has_its_sign_and_its_margin(given, expected):
+    assert clause(**given) == (True, expected)
 
 
 @pytest.mark.parametrize(
@@ -145,16 +145,16 @@ def test_samples_compared_have_a_row_per_quantity_and_sample_the_worst_of_any_fi
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"mean_bias": 0.3}, "by 0.30 ± 0.02 sd, more than 0.1."),
         ({"mean_bias": -0.05}, "by 0.05 ± 0.02 sd."),
         ({"mean_bias": 0.09}, "by 0.09 ± 0.02 sd."),
     ],
 )
-def test_whether_a_bias_matters_has_its_margin(given, said):
+def test_whether_a_bias_matters_has_its_margin(given, expected):
     found = estimate(quantity(**given))
-    assert found.matters_sentence(0.1).endswith(said)
+    assert found.matters_sentence(0.1).endswith(expected)
     assert found.is_off_by(0.1) == (given["mean_bias"] == 0.3)
     assert estimate(quantity(**given, reason="too few draws")).matters_sentence(0.1) == ""
 

@@ -1,4 +1,4 @@
-"""The summary says what is so: direction, draws, comparison, limits."""
+"""Text of graph results: direction of the error, worst draws, comparison, limits."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def wrong(change, n=150):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (lambda x: x + 1.0, "In beta, the draws are too high"),
         (lambda x: x - 1.0, "In beta, the draws are too low"),
@@ -24,8 +24,8 @@ def wrong(change, n=150):
         (lambda x: 0.3 * x, "In beta, the draws are too concentrated"),
     ],
 )
-def test_direction_of_the_error(change, said):
-    assert said in " ".join(wrong(change).summary().split())
+def test_direction_of_the_error(change, expected):
+    assert expected in " ".join(wrong(change).summary().split())
 
 
 def test_the_worst_coordinate_comes_first_and_the_worst_draw_is_named():
@@ -80,13 +80,15 @@ def test_comparison_with_independent_draws():
     assert "The value of this sample is" not in single
 
 
-@pytest.mark.parametrize(("spread", "said"), [(2.0, "are too far from the modes"), (0.4, "are too close to the modes")])
-def test_direction_where_there_are_two_modes(spread, said):
-    """Each mode too wide or too narrow, the modes themselves in place: no shift and no stretch of the whole."""
+@pytest.mark.parametrize(
+    ("spread", "expected"), [(2.0, "are too far from the modes"), (0.4, "are too close to the modes")]
+)
+def test_direction_where_there_are_two_modes(spread, expected):
+    """Each mode is too wide or too narrow at its correct position, which is not a shift or scale error of the whole."""
     means = np.array([[-6.0, 0.0], [6.0, 0.0]])
     draws = np.tile(means, (400, 1)) + spread * np.random.default_rng(1).standard_normal((800, 2))
     result = sk.graph_stein_discrepancy(draws, sk.targets.GaussianMixture(means, 1.0), tolerance=1e-3)
-    assert f"In x1, the draws {said}" in " ".join(result.summary().split())
+    assert f"In x1, the draws {expected}" in " ".join(result.summary().split())
 
 
 def test_one_coordinate_without_findings():
@@ -96,7 +98,7 @@ def test_one_coordinate_without_findings():
 
 
 def correlated(change):
-    """A thousand draws under a correlation of .9, of which some have been changed."""
+    """Return the result for a thousand draws with correlation .9 after a change."""
     covariance = np.array([[1.0, 0.9], [0.9, 1.0]])
     draws = np.random.default_rng(0).standard_normal((1000, 2))
     target = sk.targets.Normal([0.0, 0.0], covariance=covariance)
@@ -108,24 +110,24 @@ def right(draws, covariance):
 
 
 def test_only_the_coordinate_that_was_shifted_is_flagged_under_correlation():
-    """Given x1, which is too high, x2 is too low: so has it g, which would move it up."""
+    """Given x1, which is too high, x2 is too low, and g would move it up."""
     result = correlated(lambda *given: right(*given) + np.array([0.25, 0.0]))
     assert result._direction(1) == "low"
-    said = " ".join(result.summary().split())
-    assert "In x1, the draws are too high" in said
-    assert "In x2" not in said
+    text = " ".join(result.summary().split())
+    assert "In x1, the draws are too high" in text
+    assert "In x2" not in text
 
 
 def test_only_the_coordinate_that_was_widened_is_flagged_under_correlation():
     result = correlated(lambda *given: right(*given) * [1.0, 1.2])
     assert result._direction(0) == "narrow"
-    said = " ".join(result.summary().split())
-    assert "In x2, the draws are too wide" in said
-    assert "In x1" not in said
+    text = " ".join(result.summary().split())
+    assert "In x2, the draws are too wide" in text
+    assert "In x1" not in text
 
 
 def test_lost_correlation_is_not_reported_as_a_shift():
-    """The mean-field approximation, .44 times as wide as the target: what is wrong is no single coordinate's."""
+    """The mean-field approximation is .44 times as wide as the target; the error is not of a single coordinate."""
     result = correlated(lambda draws, covariance: draws / np.sqrt(np.diag(np.linalg.inv(covariance))))
     assert {result._direction(j) for j in range(2)} == {"strays"}
     said = " ".join(result.summary().split())
@@ -134,7 +136,7 @@ def test_lost_correlation_is_not_reported_as_a_shift():
 
 
 def test_lost_correlation_with_the_correct_spread_is_not_reported_as_too_wide():
-    """Each coordinate is too wide given the other, and right by itself."""
+    """Each coordinate is too wide given the other, but has the correct marginal distribution."""
     result = correlated(lambda draws, covariance: draws)
     assert {result._direction(j) for j in range(2)} <= {"wide", "strays"}
     assert "In x" not in " ".join(result.summary().split())
@@ -143,13 +145,13 @@ def test_lost_correlation_with_the_correct_spread_is_not_reported_as_too_wide():
 @pytest.mark.parametrize("seed", range(6))
 def test_exact_draws_of_a_user_defined_target_are_not_rejected(seed):
     draws = np.random.default_rng(seed).standard_normal((300, 2))
-    said = " ".join(sk.graph_stein_discrepancy(draws, sk.Target(lambda x: -x, dim=2)).summary().split())
-    assert "the following may be sampling noise." in said
-    assert "In x" not in said
+    text = " ".join(sk.graph_stein_discrepancy(draws, sk.Target(lambda x: -x, dim=2)).summary().split())
+    assert "the following may be sampling noise." in text
+    assert "In x" not in text
 
 
 def test_coordinates_are_compared_with_independent_samples():
-    """A stiff coordinate carries most of a right sample as well: the other one, which is off, comes first."""
+    """A narrow coordinate also dominates exact samples; the biased coordinate is reported first."""
     target = sk.targets.Normal([0.0, 0.0], covariance=np.diag([0.01, 1.0]))
     draws = target.sample(300, np.random.default_rng(0)) + np.array([0.0, 0.5])
     result = sk.graph_stein_discrepancy(draws, target, tolerance=1e-3)

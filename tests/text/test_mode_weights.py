@@ -1,4 +1,4 @@
-"""Mode weights in words."""
+"""Text of mode weights."""
 
 from dataclasses import replace
 from functools import cache
@@ -22,7 +22,7 @@ def found(had, right, margin=0.007, p=2e-9):
 
 
 @pytest.mark.parametrize(
-    ("had", "right", "margin", "said"),
+    ("had", "right", "margin", "expected"),
     [
         ([0.72, 0.28], [0.5, 0.5], 0.007, "mode weights 72.0:28.0 % in the draws, 50.0:50.0 ± 0.7 % in the target"),
         (
@@ -45,8 +45,8 @@ def found(had, right, margin=0.007, p=2e-9):
         ),
     ],
 )
-def test_shares_are_percentages_with_their_margin(had, right, margin, said):
-    assert found(had, right, margin).clause == said
+def test_shares_are_percentages_with_their_margin(had, right, margin, expected):
+    assert found(had, right, margin).clause == expected
 
 
 def test_the_probability_or_the_reason_why_it_is_missing():

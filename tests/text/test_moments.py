@@ -15,12 +15,12 @@ def found(*features, **more):
     return MomentSteinDiscrepancy(kinds, 0.1 * z, z, np.ones(len(z)), **(given | more), names=("a", "b"))
 
 
-def said(result):
+def summary_of(result):
     return " ".join(each.text for each in result.statements())
 
 
 def test_largest_moments_come_first():
-    text = said(found(("location", (0,), 4.0), ("spread", (1,), -9.0), ("dependence", (0, 1), 5.0)))
+    text = summary_of(found(("location", (0,), 4.0), ("spread", (1,), -9.0), ("dependence", (0, 1), 5.0)))
     assert "b too wide (9.0); the correlation of a and b below the target's (5.0); a too low (4.0)." in text
     assert "100 effective draws" in text
 
@@ -54,5 +54,5 @@ def test_small_z_scores_are_not_listed():
 
 def test_chains_are_listed_by_label_and_tails_are_not_listed():
     result = found(("location", (0,), 0.0), chains=(ChainMoments(4, 0.02, 0.1),))
-    assert "chain 4 0.02" in said(result)
+    assert "chain 4 0.02" in summary_of(result)
     assert all("tails" not in row[0] for row in result.tables()[0].rows)

@@ -1,4 +1,4 @@
-"""Words about slices: the comparison, and where along a coordinate there are too many draws."""
+"""Text of sliced results: the comparison, and the regions with too many draws."""
 
 import numpy as np
 import pytest
@@ -17,18 +17,18 @@ def result():
     return sk.sliced_stein_discrepancy(sk.Sample(draws, names=("a", "b", "c")), TARGET, units="raw")
 
 
-def said(result, reference=None):
+def summary_of(result, reference=None):
     return " ".join(each.text for each in result.statements(reference))
 
 
 @pytest.mark.parametrize(
-    ("regions", "words"),
+    ("regions", "where"),
     [
         ([2.0, -1.0, 4.0], "at the low end and at the high end and too few in the middle"),
         ([-2.0, 1.0, 4.0], "in the middle and at the high end and too few at the low end"),
     ],
 )
-def test_large_h_means_too_many_draws(regions, words):
+def test_large_h_means_too_many_draws(regions, where):
     term = Term("b", 1.0, 1.0, 1.0)
     assert _too_many(np.array(regions), term) == f"there are probably too many draws {words}"
     assert _too_many(np.full(3, 0.2), term) == ""
@@ -39,7 +39,7 @@ def test_regions_hold_a_quarter_a_half_and_a_quarter_of_the_draws(result):
     assert means == pytest.approx([each.lower for each in result.slices], rel=1e-6)
 
 
-def test_below_or_within_the_references_it_may_be_noise(result):
+def test_values_below_or_within_the_references_may_be_noise(result):
     low, high = (reference(*(share * result.value * np.array([0.9, 1.0, 1.1]))) for share in (0.3, 3.0))
     assert "may be sampling noise" not in said(result, low)
     assert "3.33 times the median" in said(result, low)
@@ -49,9 +49,9 @@ def test_below_or_within_the_references_it_may_be_noise(result):
 
 
 def test_coordinates_are_compared_with_exact_samples(result):
-    """The heaviest one has as much in a right sample; another has three times what it should."""
+    """The coordinate with the largest value is normal; another one has three times its expected value."""
     values = np.array([each.value for each in result.terms])
-    beside = reference(result.value / 3.0, coordinates=(values / [1.5, 1.0, 3.0])[None])
-    (table,) = result.tables(beside)
+    expected = reference(result.value / 3.0, coordinates=(values / [1.5, 1.0, 3.0])[None])
+    (table,) = result.tables(expected)
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [(row[0], row[2]) for row in table.rows] == [("total", "3.00"), ("c", "3.00"), ("a", "1.50"), ("b", "1.00")]

@@ -1,4 +1,4 @@
-"""A verdict's decisions and how they are reported, by verdicts whose every number is known."""
+"""Decisions and text of verdicts with given numbers."""
 
 from dataclasses import replace
 
@@ -83,7 +83,7 @@ def test_slow_mixing_may_explain_a_rejection_of_chains():
 
 
 def test_ties_are_reported_as_ties():
-    """Within a tenth of the worst; the third is not."""
+    """The first two are within a tenth of the worst; the third is not."""
     found = verdict(WRONG, [LOCATION, SCALE, PAIR])
     assert f"{LOCATION.evidence} and {SCALE.evidence}." in found.sentence
     assert f"{LOCATION.evidence}; {SCALE.evidence}; {PAIR.evidence}." in text(found)

@@ -40,7 +40,7 @@ def test_a_verdict_in_full(name, snapshot):
 
 
 def sample(n, dim):
-    """Draws on a grid, whose numbers are the same on every machine."""
+    """Return draws on a grid, with the same results on every machine."""
     return np.sin(np.arange(1.0, n * dim + 1.0)).reshape(n, dim) * 1.5
 
 

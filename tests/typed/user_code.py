@@ -1,7 +1,7 @@
-"""What a user writes, checked by Pyright against the installed wheel: names, arguments and results have the types said.
+"""User code that Pyright checks against the installed wheel: types of names, arguments and results.
 
-It is never run. `.ci/run` puts it to Pyright: every `assert_type` is a claim, and a wrong call is marked, so that
-Pyright objects when it takes it for a right one.
+It is never run. `.ci/run` checks it with Pyright: every `assert_type` is an assertion, and invalid calls are marked,
+which makes Pyright report an error if it accepts one.
 """
 
 # pyright: strict, reportUnnecessaryTypeIgnoreComment=true

@@ -5,14 +5,14 @@ is, with the N terms l of its log odds (see `MarkovField`), if
 
     mean of l > mu_0 = (1 / N) log(u / (1 - u)).
 
-This is Barker's test, and any acceptance test can take its place, with log(u / (1 - u)) for the level: an exact one
-reads all N terms, the austerity test only as many as it takes to tell the mean from mu_0. (The paper prints
-log u / log(1 - u), which is not the same: u < P1 / (P1 + P0) if and only if u / (1 - u) < P1 / P0.)
+This is Barker's test. It can be replaced by any acceptance test with level log(u / (1 - u)): an exact one reads all N
+terms, the austerity test reads terms until it can distinguish the mean from mu_0. (The paper prints log u / log(1 - u),
+which is incorrect: u < P1 / (P1 + P0) if and only if u / (1 - u) < P1 / P0.)
 
-The terms of each variable stand in an order that is random and always the same. Each update reads them in strides of
-its own, in blocks of 1 to 32 that come in a random order; a permutation of all terms would cost more than reading them.
+The terms of each variable are stored in a fixed random order. Each update reads them with a random stride, in blocks of
+1 to 32 terms in random order. A permutation of all terms would cost more than reading them.
 
-The field is dense, of binary variables with a potential for every three of them,
+The field is dense, with binary variables and a potential for each triple of variables,
 
     P(x) = (1 / Z) prod over i < j < k of psi_ijk(x_i, x_j, x_k),        x in {0, 1}^D.
 
@@ -21,7 +21,7 @@ Given all others, variable i has the log odds
     log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) = sum over j < k of l_jk,        j, k != i,
     l_jk = log psi_ijk(1, x_j, x_k) - log psi_ijk(0, x_j, x_k),
 
-a sum of N = (D - 1)(D - 2) / 2 terms: what a Gibbs sampler has to read for one update, or, approximately, a share of.
+a sum of N = (D - 1)(D - 2) / 2 terms. An exact Gibbs update reads all of them, an approximate one a fraction.
 """
 
 from __future__ import annotations
@@ -68,41 +68,41 @@ def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack
     Parameters
     ----------
     field : MarkovField
-        Of D variables, whose log odds have N terms.
+        Field of D variables; their log odds have N terms.
     test : AcceptanceTest
-        `BarkerTest` or `MetropolisTest` for exact Gibbs sampling, which here is the same with both; `AusterityTest`;
-        `MinibatchBarkerTest`; `ConcentrationTest` with a number for bound.
+        `BarkerTest` or `MetropolisTest` for exact Gibbs sampling, with equal results; `AusterityTest`;
+        `MinibatchBarkerTest`; or `ConcentrationTest` with a number as bound.
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Draws to keep of each chain, and terms l that it may read, burn-in included. One of the two is needed; with
-        both, what is reached first ends a chain.
+        Number of draws per chain, and number of terms l that a chain may read, including burn-in. At least one is
+        required; if both are given, a chain ends when it reaches either.
     burn_in, thin : int
-        Sweeps over all D variables left out at the beginning, and of how many sweeps one is kept.
+        Number of sweeps over all D variables to discard at the beginning, and number of sweeps per kept draw.
     seed : int, or sequence of int
-        Of the run, or of each chain: see `RunOptions`.
+        Seed of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (D,) or (chains, D), optional
-        First state of all chains, or of each, of zeros and ones; zeros if not given.
+        Initial state of all chains, or of each chain, with zeros and ones; zeros by default.
     progress : bool
-        Show a bar on standard error if the run takes more than a second.
+        If True, show a progress bar on standard error for runs of more than a second.
 
     Returns
     -------
     Draws
-        The states after each sweep, of zeros and ones. The cost counts terms l, pairs of potentials; an exact sweep
-        costs D N = D (D - 1) (D - 2) / 2. Biased with a test that is not exact.
+        The states after each sweep, of zeros and ones. The cost is the number of terms l; an exact sweep costs
+        D N = D (D - 1) (D - 2) / 2. The draws are biased if the test is not exact.
 
     Raises
     ------
     UsageError
         If an option is out of range, the budget is too small for one sweep, or the test needs a scan of all terms.
     InputError
-        If start is not of zeros and ones.
+        If start has values other than zero and one.
 
     Notes
     -----
-    A sweep is one compiled loop; by a test of your own it is the same loop in Python, some tens of microseconds an
-    update.
+    A sweep is one compiled loop. With a user-defined test it is the same loop in Python, with some tens of microseconds
+    per update.
 
     References
     ----------
@@ -155,7 +155,7 @@ class Sweeps:
         from steinkit.samplers.acceptance.rules import rule_of
 
         self.field = field
-        # a test that adds noise of its own brings the level that goes with it
+        # a test that adds noise provides the corresponding level
         level = test.level if test.needs_normal else BarkerTest().level
         self._levels = Noise(seeds, Kind.UNIFORM, field.dim, lambda rng, shape: level(uniforms(rng, shape)))
         self._normals = Noise(seeds, Kind.TEST, field.dim if test.needs_normal else 0, normals)
@@ -167,7 +167,7 @@ class Sweeps:
     def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
         """Update all variables of these chains, (n, D), in place; return the number of terms read, (n,)."""
         levels, noise = (each.take(chains, steps) for each in (self._levels, self._normals))
-        seeds = np.zeros(levels.shape)  # of the orders in which terms are read: where all are, it does not matter
+        seeds = np.zeros(levels.shape)  # seeds of the reading orders, which are irrelevant if all terms are read
         if self._orders is not None:
             seeds = np.asarray(self._orders.take(chains, steps) * 2.0**53)
         read = np.empty(len(states), dtype=np.int64)
@@ -222,14 +222,15 @@ class MarkovField(Brief):
     ----------
     log_potentials : array_like, shape (D (D - 1) (D - 2) / 6, 2, 2, 2)
         log psi_ijk(x_i, x_j, x_k), an array for each triple i < j < k in the order of ``itertools.combinations``: that
-        is (0, 1, 2), (0, 1, 3), ..., (D - 3, D - 2, D - 1). All finite: give impossible states a very low one.
+        is (0, 1, 2), (0, 1, 3), ..., (D - 3, D - 2, D - 1). All must be finite; use a very low value for impossible
+        states.
 
     Raises
     ------
     UsageError
-        If the values are no real numbers, or one is not finite.
+        If a value is not a finite real number.
     InputError
-        If the shape is that of no field.
+        If the shape is not that of a field.
 
     References
     ----------
@@ -259,12 +260,12 @@ class MarkovField(Brief):
         scale : float
             Standard deviation of the log potentials; the paper's field has D = 100 and scale 0.02.
         rng : int, numpy.random.Generator or None
-            Seed of the log potentials; None for another field each time.
+            Seed of the log potentials; None for a different field in each call.
 
         Returns
         -------
         MarkovField
-            Of D variables, with a potential for every three of them.
+            Field of D variables, with a potential for each triple.
 
         Raises
         ------
@@ -314,7 +315,7 @@ class MarkovField(Brief):
         variable : int
             Number i of the variable, from 0.
         states : array_like, shape (n, D)
-            Zeros and ones; what column i holds does not matter.
+            Zeros and ones; column i is ignored.
 
         Returns
         -------
@@ -346,7 +347,7 @@ class MarkovField(Brief):
         variable : int
             Number i of the variable, from 0.
         states : array_like, shape (n, D)
-            Zeros and ones; what column i holds does not matter.
+            Zeros and ones; column i is ignored.
 
         Returns
         -------
@@ -356,7 +357,7 @@ class MarkovField(Brief):
         Raises
         ------
         UsageError, InputError
-            As `log_odds` does.
+            As for `log_odds`.
         """
         from scipy.special import expit
 
@@ -378,8 +379,8 @@ class MarkovField(Brief):
         D = self.dim
         if D > _LARGEST_ENUMERATED:
             raise UsageError(
-                f"2^{D} states are too many to enumerate; the largest field that can be has {_LARGEST_ENUMERATED} "
-                "variables. Estimate probabilities of larger ones from draws"
+                f"2^{D} states are too many to enumerate; the largest field has {_LARGEST_ENUMERATED} "
+                "variables. Estimate probabilities of larger fields from draws"
             )
         log_p = np.zeros((2,) * D)
         for triple, table in zip(self._triples, self._tables, strict=True):
@@ -423,7 +424,7 @@ def as_states(states: ArrayLike, dim: int) -> States:
     Raises
     ------
     InputError
-        If the shape or a value is another.
+        If the shape or a value is not valid.
     """
     values = np.asarray(states)
     if values.ndim != 2 or values.shape[1] != dim:

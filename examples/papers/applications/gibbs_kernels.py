@@ -1,13 +1,12 @@
 """Compiled kernels of Gibbs sampling in a Markov random field.
 
-A test reads the N terms of a variable in strides: place k is that of term (origin + stride k) mod N, with a random
-origin and a random stride that has no divisor in common with N. The places are read in blocks of B, block m being
-places B m to B m + B - 1, and the blocks come in a random order; the rest, fewer than B, comes last. Below 256 terms B
-is 1, and the order a random permutation; above, it costs much less than one. The stride takes other terms together in
-each test: where blocks are always the same, minibatches vary as these blocks do, by some 8 % more or less.
+A test reads the N terms of a variable with a stride: position k is term (origin + stride k) mod N, with a random origin
+and a random stride that is coprime to N. Positions are read in blocks of B, where block m consists of positions B m to
+B m + B - 1. The blocks are in random order, and the remaining positions, fewer than B, are last. Below 256 terms B is
+1, and the order is a random permutation; for more terms it costs much less than a permutation. The random stride
+combines different terms in each test. With fixed blocks the variance of minibatches would differ by about 8 %.
 
-Mean and variance are formed from sums over the terms less the first one of them: terms that are all equal have
-variance zero exactly.
+Mean and variance are computed from sums of differences to the first term: the variance of equal terms is exactly zero.
 """
 
 from __future__ import annotations
@@ -138,18 +137,18 @@ def sweep_in_python(
     ----------
     terms : FieldTerms
     states : ndarray of uint8, shape (n, D)
-        Changed in place.
+        States, changed in place.
     levels : ndarray, shape (n, D)
         log(u / (1 - u)) of each update.
     normals : ndarray, shape (n, D) or (n, 0)
-        Normal numbers of the updates, where the test wants them.
+        Normal numbers of the updates, if the test requires them.
     seeds : ndarray of uint64, shape (n, D)
-        Of the order in which each update reads.
+        Seeds of the reading order of each update.
     judge : AcceptanceTest, or Rule where compiled
     batch : int
-        Terms of the first look.
+        Number of terms of the first stage.
     bound : float
-        Of all |l|, where the test wants it.
+        Bound of all |l|, if the test requires it.
     read : ndarray of int, shape (n,)
         Terms read by all updates of each chain.
     """
@@ -168,7 +167,7 @@ def sweep_in_python(
             count, end, number, total, squares = 0, batch, 0, 0.0, 0.0
             decided = accepted = False
             while not decided:
-                if end < size:  # else all are read, in whatever order
+                if end < size:  # otherwise all terms are read, in any order
                     needed = min((end - 1) // length + 1, len(order))
                     seed = shuffle_on(order, np.uint64(seed), shuffled, needed)
                     shuffled = needed

@@ -6,25 +6,26 @@ is orthogonal up to the sampling error of the covariance. With its rows w_j,
     p(x | W) = |det W| prod_j [4 cosh^2(w_j'x / 2)]^-1,        |det W| = 1,
 
 and the prior is uniform on the orthogonal matrices, in Haar's measure, and zero elsewhere. The logistic density in the
-product suits sources with heavier tails than the normal's. The order and the signs of the rows of W are free, and at
-most one source may be normal: of several, only the space that they span is known.
+product is suitable for sources with heavier tails than the normal distribution. The order and the signs of the rows of
+W are not determined, and at most one source may be normal: for several, only their span is determined.
 
-Chains walk at random on the orthogonal matrices, the square case of the Stiefel manifold:
+Chains are random walks on the orthogonal matrices, the square case of the Stiefel manifold:
 
     W' = Q W,        Q = (I - A/2)^-1 (I + A/2),        A = -A',   a_ij = scale xi_ij above the diagonal
 
-Cayley's transform makes Q orthogonal, and Q' where A is -A. A and -A have the same law, so Q and Q^-1 have:
-the density of W' given W, in Haar's measure, is a function f of W' W^-1 with f(Q) = f(Q^-1). So the walk is symmetric,
+Cayley's transform makes Q orthogonal, and maps -A to Q'. A and -A have the same distribution, and therefore Q and Q^-1
+do. The density of W' given W, in Haar's measure, is a function f of W' W^-1 with f(Q) = f(Q^-1). The walk is symmetric,
 
     q(W' | W) = f(W' W^-1) = f(W W'^-1) = q(W | W'),
 
-and Metropolis-Hastings with it is in detailed balance with any density in that measure, with no ratio in its test. Q
-is a rotation, by an angle of about scale in each plane: the walk keeps the sign of det W. Where the density does not
-change with the signs of the rows of W, as in independent component analysis, either half of the group tells all.
+and Metropolis-Hastings with this proposal satisfies detailed balance for any density in that measure, without a
+proposal ratio. Q is a rotation by an angle of about `scale` in each plane, so that the walk preserves the sign of det
+W. If the density does not depend on the signs of the rows of W, as in independent component analysis, one half of the
+group suffices.
 
-Products of orthogonal matrices drift from the manifold by rounding, slowly. Each W' takes one step of Newton and
-Schulz's iteration towards the nearest orthogonal matrix, W (3 I - W' W) / 2, which turns a small distance e into about
-e^2: what is left is the rounding of one step, however long the chain.
+Rounding errors slowly move products of orthogonal matrices away from the manifold. Each W' is corrected by one step of
+the Newton-Schulz iteration towards the nearest orthogonal matrix, W (3 I - W' W) / 2, which reduces a small distance e
+to about e^2. The remaining error is the rounding error of one step, for chains of any length.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.chains.run import run_chains
 from steinkit.targets.family import as_finite
 
-# Largest entry of W W' - I in a matrix that counts as orthogonal.
+# Largest entry of W W' - I for a matrix that is considered orthogonal.
 _ORTHOGONAL = 1e-8
-# Smallest eigenvalue of the data's covariance, relative to the largest, that whitening can divide by.
+# Smallest eigenvalue of the covariance of the data, relative to the largest, for which whitening is possible.
 _RANK = 1e-12
-# Factors, of at most 2 each, multiplied before a logarithm is taken: far from overflow.
+# Number of factors, at most 2 each, multiplied before a logarithm is taken, without overflow.
 _FACTORS = 500
 
 
@@ -61,24 +62,22 @@ class IndependentComponents(Posterior):
     Parameters
     ----------
     data : array_like, shape (N, D)
-        One row a datum, of mean 0 and unit covariance: `from_mixtures` makes them so.
+        One row per data point, with mean 0 and unit covariance, as computed by `from_mixtures`.
 
     Attributes
     ----------
     centre : ndarray, shape (D,)
-        Mean of the mixtures; zeros where the data were given as they are.
+        Mean of the mixtures; zeros if whitened data were given.
     whitening : ndarray, shape (D, D)
-        The data are whitening @ (mixture - centre), datum by datum; the identity where they were given as they are.
+        The data points are whitening @ (mixture - centre); the identity if whitened data were given.
 
     Raises
     ------
     UsageError
         If the data are not an (N, D) array of finite numbers with D at least 2.
 
-    Notes
-    -----
-    The distribution lives on a manifold and has no density on R^(D^2): samplers for that space do not suit it, and
-    Stein discrepancies do not apply. Its draws come from `orthogonal_mh`.
+    Notes ----- The support is a manifold, and there is no density on R^(D^2): samplers for that space and Stein
+    discrepancies are not applicable. `orthogonal_mh` draws from it.
 
     References
     ----------
@@ -114,12 +113,12 @@ class IndependentComponents(Posterior):
         Parameters
         ----------
         mixtures : array_like, shape (N, D)
-            One row a datum.
+            One row per data point.
 
         Returns
         -------
         IndependentComponents
-            Of the whitened mixtures, with what whitened them as `centre` and `whitening`.
+            Posterior for the whitened mixtures, with `centre` and `whitening`.
 
         Raises
         ------
@@ -128,7 +127,7 @@ class IndependentComponents(Posterior):
         """
         x = _as_rows(mixtures)
         centre = x.mean(axis=0)
-        scale = float(np.abs(x - centre).max()) or 1.0  # squares of very large or small numbers are none
+        scale = float(np.abs(x - centre).max()) or 1.0  # squares of very large or small numbers overflow or underflow
         x = (x - centre) / scale
         values, vectors = np.linalg.eigh(x.T @ x / len(x))
         if values[0] <= _RANK * values[-1]:
@@ -153,7 +152,7 @@ class IndependentComponents(Posterior):
         Returns
         -------
         ndarray, shape (..., D, D)
-            Times a mixture, less its mean, each gives D sources of variance 1.
+            Each matrix maps a centered mixture to D sources with variance 1.
 
         Raises
         ------
@@ -185,7 +184,7 @@ class IndependentComponents(Posterior):
         return np.asarray((-np.tanh(0.5 * (data @ _as_matrices(theta).T)).T @ data).ravel(), dtype=np.float64)
 
     def _score_over_data(self, points: Floats) -> NoReturn:
-        raise UsageError(f"{self.label} has no score in R^{self.dim}: it lives on the orthogonal matrices")
+        raise UsageError(f"{self.label} has no score in R^{self.dim}: its support is the orthogonal matrices")
 
 
 def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
@@ -200,13 +199,13 @@ def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
     first : array_like, shape (..., D, D)
         Unmixing matrices.
     second : array_like, shape (D, D)
-        The matrix to compare them with: the true one, say.
+        Matrix for comparison, such as the true one.
 
     Returns
     -------
     ndarray, shape (...)
-        In [0, 1]: 0 where P is a permutation with scales, 1 where all its entries are equally large. Not a metric.
-        Other authors leave out the first factor, or divide by 2 D only.
+        Distance in [0, 1]: 0 if P is a scaled permutation, 1 if all its entries have equal magnitude. It is not a
+        metric. Other authors omit the first factor, or divide only by 2 D.
 
     Raises
     ------
@@ -239,7 +238,7 @@ def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
 def _log_densities(sources: Floats) -> Floats:
     """Compute minus the sum over sources of 2 log(2 cosh(z / 2)), (..., D, b) -> (..., b).
 
-    2 log(2 cosh(z / 2)) = |z| + 2 log(1 + exp(-|z|)); one logarithm serves the product of many such factors.
+    2 log(2 cosh(z / 2)) = |z| + 2 log(1 + exp(-|z|)); one logarithm is computed for a product of many such factors.
     """
     sizes = np.abs(sources)
     factors = np.exp(-sizes)
@@ -280,26 +279,27 @@ def orthogonal_mh(
     Parameters
     ----------
     posterior : Posterior
-        Of an orthogonal matrix W, row after row, its prior in Haar's measure: `IndependentComponents`, say.
+        Posterior of an orthogonal matrix W, row after row, with a prior in Haar's measure, such as
+        `IndependentComponents`.
     proposal_scale : float
         Standard deviation, in radians, of the rotation in each plane.
     test : AcceptanceTest, optional
-        `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
+        `MetropolisTest()` by default, which is exact and reads all data. `AusterityTest` reads a part of the data.
     temperature : float
-        T, which divides the log likelihood.
+        T, divisor of the log likelihood.
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
-        needed; with both, what is reached first ends a chain.
+        Number of draws per chain, and number of likelihood evaluations of a chain, including burn-in. At least one is
+        required; if both are given, a chain ends when it reaches either.
     burn_in, thin : int
-        Steps left out at the beginning, and of how many steps one is kept.
+        Number of steps to discard at the beginning, and number of steps per kept draw.
     seed : int, or sequence of int
-        Of the run, or of each chain: see `RunOptions`.
+        Seed of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (D^2,) or (chains, D^2), optional
-        First matrices, orthogonal; the identity if not given. The sign of the determinant stays what it is.
+        Initial orthogonal matrices; the identity by default. The chain preserves the sign of the determinant.
     progress : bool
-        Show a bar on standard error if the run takes more than a second.
+        If True, show a progress bar on standard error for runs of more than a second.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def orthogonal_mh(
     Raises
     ------
     UsageError
-        If an option is out of range, the dimension is not a square, or budget does not pay one step.
+        If an option is out of range, the dimension is not a square, or the budget is too small for one step.
     InputError
         If start is not orthogonal, or a function of the posterior returns a wrong shape or NaN.
 

@@ -1,22 +1,22 @@
 """Iteratively reweighted least squares (IRLS) on batches that grow until their direction is reliable.
 
-IRLS moves from theta_t to theta_{t+1} = theta_t + d_N, the solution of a least squares problem whose rows depend on
-theta_t (see below). Far from the solution a rough step will do. So the step d_n of n of the N data, drawn without
-replacement, is taken if the probability that it points more than 90 degrees away from d_N is small:
+IRLS moves from theta_t to theta_{t+1} = theta_t + d_N, the solution of a least squares problem with rows that depend on
+theta_t (see below). Far from the solution an approximate step suffices. The step d_n of n of the N data points, drawn
+without replacement, is taken if the probability that it points more than 90 degrees away from d_N is small:
 
     repeat    A_n, g_n <- normal equations at theta_t of the n data;   d_n = A_n^-1 g_n
               if n = N or delta(d_n) < epsilon:  theta_{t+1} = theta_t + s d_n;  next t
               n <- min(N, max(n + first batch, growth n))
 
-At n = N the step is that of IRLS on all the data. The share s is 1, or for a logistic regression less where the loss of
-the n data would rise (see below). Nor is a step taken that leads to where a hyperplane separates the classes of the
-n data, as the first few data often can be: they know its direction at best, and the coefficients would run away. Such a
-batch grows.
+At n = N the step is that of IRLS on all data. The fraction s is 1, or less for a logistic regression if the loss of the
+n data would increase (see below). The batch also grows if the step leads to coefficients that separate the classes of
+the n data, which is common for small batches: such data do not determine the size of the coefficients, which would
+diverge.
 
-In the paper each iteration begins anew, with a small batch of other data. Then theta_t carries the noise of the last
-batch, which is as long as that of the next. In six dimensions and more the step that mends the one and brings in the
-other passes the test time and again, and leads nowhere. Here the next iteration continues with the data of the last.
-Once theta_t fits them no step is left that would pass, and the batch grows.
+In the paper each iteration starts with a small batch of new data. Then theta_t contains the noise of the last batch,
+which is as large as that of the next. In six or more dimensions, the step that removes the former and adds the latter
+passes the test repeatedly, without progress. Here the next iteration continues with the data of the last one. When
+theta_t fits them, no further step passes, and the batch grows.
 
 **Losses** lead to least squares. At coefficients theta, IRLS solves min_u sum_i (b_i - a_i'u)^2. Written for the step
 d = u - theta, whose least squares have the same rows a_i and the working residuals rho_i = b_i - a_i'theta:
@@ -27,37 +27,38 @@ d = u - theta, whose least squares have the same rows a_i and the working residu
         w_i = sqrt(p_i (1 - p_i)),  a_i = w_i x_i,  b_i = w_i x_i'theta + (y_i - p_i) / w_i,
                                                                            so  rho_i = (y_i - p_i) / w_i
 
-Without the floor c a datum that is fitted exactly would weigh infinitely much; with it IRLS minimises Huber's function,
-quadratic for |r_i| < c and |r_i| otherwise, up to constants.
+Without the lower limit c, a data point that is fitted exactly would have infinite weight. With it IRLS minimizes
+Huber's function, quadratic for |r_i| < c and |r_i| otherwise, up to constants.
 
-Steps of least absolute deviations never let the loss rise: each minimises a function that lies above it and touches it.
-Those of logistic regression are Newton's, and go far too far where the p_i are near 0 and 1. So a share s = 1, 1/2,
-1/4, ... of a step d is taken, the first for which the loss of the data that d was made of, f(s) at theta + s d, has
+Steps of least absolute deviations never increase the loss, because each minimizes a majorizing function. Those of
+logistic regression are Newton's, and are much too long if the p_i are near 0 and 1. Therefore a fraction s = 1, 1/2,
+1/4, ... of a step d is taken, the first for which the loss of the data of this step, f(s) at theta + s d, satisfies
 
     f(s) <= f(0) - 1e-4 s |f'(0)|,    or  s max_i |x_i'd| <= 1,  which implies it:
 
-along d the third derivative is at most max_i |x_i'd| times the second, so that f falls by .28 s |f'(0)| at the least
-(Bach 2010, proposition 1).
+along d the third derivative is at most max_i |x_i'd| times the second, and f decreases by at least .28 s |f'(0)| (Bach
+2010, proposition 1).
 
-**The 90-degree test** needs the covariance of the solution. For n of N data, drawn without replacement, with rows a_i
-and working residuals rho_i,
+**The 90-degree test** requires the covariance of the solution. For n of N data, drawn without replacement, with rows
+a_i and working residuals rho_i,
 
     A_n = sum_i a_i a_i',  g_n = sum_i a_i rho_i,  d_n = A_n^-1 g_n,  zeta_i = rho_i - a_i'd_n,  e_n = sum_i zeta_i^2,
 
-the step d_n is about normal, with mean d_N and covariance
+the step d_n is approximately normal, with mean d_N and covariance
 
     Sigma = A_n^-1 e_n / (n - D) (1 - (n - 1) / (N - 1))                                          homoscedastic
     Sigma = A_n^-1 (sum_i zeta_i^2 a_i a_i') A_n^-1 n / (n - D) (1 - (n - 1) / (N - 1))           sandwich
 
-The first is equation 7d with the divisor n - D for n: it takes the variance of zeta for the same whatever the row. The
-second does not, and needs the rows again at each look.
+The first is equation 7d with the divisor n - D in place of n: it assumes that the variance of zeta is equal for all
+rows. The second does not, and requires the rows again at each stage.
 
-The 90-degree test: does the step point the wrong way? It points more than 90 degrees away from d_N with probability
+The step points more than 90 degrees away from d_N with probability
 
     delta = P(<d_n, d_N> < 0) = Phi(-mu / sigma),    mu = |d_N|,    sigma^2 = d_N' Sigma d_N / |d_N|^2.
 
-(The paper's equation 4 integrates over >= 0; its equation 6 is this.) Both are estimated by putting d_n for d_N. But
-E |d_n|^2 = |d_N|^2 + tr Sigma: the noise itself is taken for a long step, in many dimensions nearly always. Hence
+(Equation 4 of the paper integrates over >= 0; its equation 6 agrees with this formula.) Both mu and sigma are estimated
+by replacing d_N by d_n. However, E |d_n|^2 = |d_N|^2 + tr Sigma: noise appears as a long step, in many dimensions
+almost always. The two forms are
 
     mu^2 = |d_n|^2                           the paper's form,
     mu^2 = max(|d_n|^2 - tr Sigma, 0)        debiased.
@@ -87,11 +88,11 @@ from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.result import Brief
 from steinkit.sample import Floats, Integers
 
-# p (1 - p) below which a datum of a logistic regression is given this weight: its working residual stays finite.
+# Smallest weight p (1 - p) of a data point of a logistic regression, which keeps its working residual finite.
 _LEAST_VARIANCE = 1e-8
-# Least fall of the loss, as a share of what its slope promises.
+# Smallest decrease of the loss, relative to its linear prediction.
 _SUFFICIENT_FALL = 1e-4
-# Distance from the hyperplane between the classes, relative to the farthest datum's, that counts as none.
+# Distance from the hyperplane between the classes that counts as zero, relative to the largest distance.
 _ROUNDING = 1e-12
 # Magnitude beyond which sums of squares overflow.
 _LARGEST = 1e100
@@ -107,8 +108,8 @@ class WorkingRows(NamedTuple):
     residuals : ndarray, shape (n,)
         rho_i.
     separated : bool
-        Whether theta puts every datum of the batch on the side of its class, or on the hyperplane between; always
-        false where there are no classes.
+        True if theta separates the classes of the batch, with data points on the hyperplane allowed; False without
+        classes.
     """
 
     rows: Floats
@@ -122,10 +123,10 @@ class Advance(NamedTuple):
     Attributes
     ----------
     share : float
-        How much of the step may be taken, in (0, 1].
+        Fraction of the step to take, in (0, 1].
     separated : bool
-        Whether the coefficients there put every datum of the batch on the side of its class, or on the hyperplane
-        between: nothing in such a batch says how long they should be.
+        True if the new coefficients separate the classes of the batch, with data points on the hyperplane allowed. Such
+        a batch does not determine their size.
     """
 
     share: float
@@ -139,13 +140,13 @@ class Loss:
     Attributes
     ----------
     responses : ndarray, shape (N,)
-        y: as given, or 0 and 1.
+        y as given, or 0 and 1.
     working_rows : callable, (D,), (n, D), (n,) -> WorkingRows
         Rows at theta of a batch of features and responses.
     mean : callable, (D,), (n, D), (n,) -> float
         Mean of the loss over a batch.
     advance : callable, (D,), (D,), (n, D), (n,) -> Advance
-        How far to go from theta along a step that was made of this batch.
+        Fraction of the step from theta, for a step of this batch.
     """
 
     responses: Floats
@@ -163,14 +164,14 @@ def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
         "lad" or "logistic".
     responses : ndarray, shape (N,)
     smallest_residual : float
-        Floor c of least absolute deviations, in mean absolute deviations of the responses about their median.
+        Lower limit c of least absolute deviations, in mean absolute deviations of the responses about their median.
 
     Raises
     ------
     UsageError
-        If no loss has the name.
+        If there is no loss with this name.
     InputError
-        If the responses do not fit it.
+        If the responses are not valid for the loss.
     """
     _one_of(name, "loss", "lad", "logistic")
     if name == "lad":
@@ -181,7 +182,9 @@ def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
 def _least_absolute_deviations(responses: Floats, smallest_residual: float) -> Loss:
     spread = float(np.abs(responses - np.median(responses)).mean())
     if spread == 0.0:
-        raise InputError(f"y is {responses[0]:g} for all {len(responses)} data: there is nothing to fit")
+        raise InputError(
+            f"y is {responses[0]:g} for all {len(responses)} data points, which determines no coefficients"
+        )
     floor = smallest_residual * spread
 
     def working_rows(theta: Floats, X: Floats, y: Floats) -> WorkingRows:
@@ -276,7 +279,7 @@ def start_vector(start: ArrayLike | None, dim: int) -> Floats:
     Raises
     ------
     InputError
-        If the shape is another, or a value is not finite.
+        If the shape is not (D,), or a value is not finite.
     """
     theta = np.zeros(dim) if start is None else as_reals(start, "start").copy()
     if theta.shape != (dim,):
@@ -291,7 +294,7 @@ def as_reals(values: ArrayLike, name: str) -> Floats:
     Raises
     ------
     InputError
-        If they are no real numbers.
+        If they are not real numbers.
     """
     try:
         if np.iscomplexobj(values):
@@ -314,7 +317,7 @@ def _require_finite(values: Floats, name: str) -> None:
 
 # Least eigenvalue of the Gram matrix of unit columns, in rounding errors and columns: below, they count as dependent.
 _ROUNDING_ERRORS = 64.0
-# Share of the largest covariance below which a negative variance is rounding.
+# Fraction of the largest covariance below which a negative variance is a rounding error.
 
 
 class NormalEquations:
@@ -327,7 +330,7 @@ class NormalEquations:
     dim : int
         D.
     keep_rows : bool
-        Keep the rows, for the sandwich.
+        If True, keep the rows for the sandwich formula.
     """
 
     def __init__(self, size: int, dim: int, *, keep_rows: bool) -> None:
@@ -396,14 +399,14 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     covariance : array_like, shape (D, D)
         Sigma, of d_n about d_N.
     debias : bool
-        Take tr Sigma off |d_n|^2, as far as that leaves something.
+        If True, subtract tr Sigma from |d_n|^2, down to 0.
 
     Returns
     -------
     float
-        delta, in [0, 1/2]; 1/2 if nothing of the step is left. It is an estimate: where the true step is short, noise
-        makes it small by chance. Of steps that are nothing but isotropic noise, delta < 0.01 lets pass 86 % in ten
-        dimensions in the paper's form, 12 % debiased; in fifty dimensions practically all, and 28 %.
+        delta, in [0, 1/2]; 1/2 if the debiased step is zero. It is an estimate: if the true step is short, noise makes
+        it small by chance. Of steps that consist only of isotropic noise, 86 % pass delta < 0.01 in ten dimensions in
+        the paper's form, and 12 % debiased; in fifty dimensions practically all, and 28 %.
 
     Raises
     ------
@@ -424,7 +427,7 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     scale = float(np.abs(d).max(initial=0.0))
     if scale == 0.0:
         return 0.5
-    length = scale * float(np.linalg.norm(d / scale))  # so that no square overflows
+    length = scale * float(np.linalg.norm(d / scale))  # avoids overflow of squares
     direction = d / length
     sigma_squared = float(direction @ Sigma @ direction)
     if sigma_squared < -_ROUNDING * float(np.abs(Sigma).max()):
@@ -435,7 +438,7 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     return float(ndtr(-length * math.sqrt(left / sigma_squared))) if sigma_squared > 0.0 else 0.0
 
 
-# Rows weighted at once: bounds the memory of a step on all the data.
+# Rows weighted at once, which limits the memory of a step on all data.
 _BLOCK = 65536
 
 
@@ -446,22 +449,22 @@ class IRLSResult(Brief):
     Attributes
     ----------
     coefficients : ndarray, shape (D,)
-        Where it ended.
+        Final coefficients.
     path : ndarray, shape (T, D)
         Coefficients after each of T iterations.
     batch_sizes : ndarray, shape (T,)
-        Data n that the step of each iteration was computed from.
+        Number of data points n of the step of each iteration.
     wrong_direction : ndarray, shape (T,)
-        delta, estimated, of each step; 0 where it was computed from all the data.
+        Estimated delta of each step; 0 for steps on all data.
     data_passes : ndarray, shape (T,)
-        Data read so far, in multiples of N. A datum counts once an iteration.
+        Data read so far, in multiples of N. A data point counts once per iteration.
     seconds : ndarray, shape (T,)
         Time used so far.
     converged : bool
-        Whether the last step, on all the data, was shorter than tolerance times the coefficients. The distance to the
-        minimum can be longer: where each step is q times the one before, it is q / (1 - q) steps.
+        True if the last step, on all data, was shorter than tolerance times the coefficients. The distance to the
+        minimum can be larger: if each step is q times the previous one, it is q / (1 - q) steps.
     warnings : tuple of str
-        Reservations about the answer.
+        Warnings about the result.
     """
 
     coefficients: Floats
@@ -503,39 +506,39 @@ def sequential_irls(
     loss : str
         "lad" or "logistic".
     epsilon : float
-        Probability, in [0, 1/2], to be more than 90 degrees off that a step is allowed at *one* look. 0 reads all the
-        data in each iteration.
+        Largest probability, in [0, 1/2], of an error of more than 90 degrees for a step at *one* stage. With 0 all data
+        are read in each iteration.
     debias : bool
-        Whether delta is debiased: see `wrong_direction_probability`. False is the paper's form.
+        If True, delta is debiased: see `wrong_direction_probability`. False is the paper's form.
     covariance : str
-        Covariance of the steps: "homoscedastic" as in the paper, or "sandwich". For least absolute deviations the
-        first is too large, several times so, as a datum that is fitted well weighs more and errs less: the test reads
-        more data than it would have to.
+        Covariance of the steps: "homoscedastic" as in the paper, or "sandwich". For least absolute deviations the first
+        is several times too large, because well-fitted data points have larger weights and smaller errors: the test
+        reads more data than necessary.
     carry : str
-        What an iteration begins with: "data", those that the one before ended with; "size", as many data drawn anew;
-        "nothing", batch_size data drawn anew, as in the paper. The last two can fail to converge.
+        Initial batch of an iteration: "data", the data of the last batch; "size", the same number of new data points;
+        or "nothing", batch_size new data points, as in the paper. The last two can fail to converge.
     batch_size : int, optional
-        Data of the first look, more than D, and the least added at each; N / 1000, but at least 10 D, if not given.
+        Size of the first batch, more than D, and smallest increase; by default N / 1000, but at least 10 D.
     growth : float
-        Factor by which a batch grows at the least, 1 or more.
+        Smallest factor by which a batch grows, at least 1.
     smallest_residual : float
-        Floor c of the residuals of least absolute deviations, in mean absolute deviations of y about its median. A
-        smaller floor takes more iterations, about in proportion to its logarithm.
+        Lower limit c of the residuals of least absolute deviations, in mean absolute deviations of y about its median.
+        The number of iterations increases about proportionally to -log c.
     tolerance : float
         Stop after a step on all the data whose length is at most this times that of the coefficients.
     max_iterations : int
-        Steps to take at most.
+        Largest number of steps.
     max_passes : float, optional
-        Begin no iteration once that many times N data have been read.
+        No iteration starts after max_passes N data points have been read.
     start : array_like, shape (D,), optional
-        First coefficients; zeros if not given.
+        Initial coefficients; zeros by default.
     rng : int, numpy.random.Generator or None
-        Which data are drawn.
+        Seed of the order of the data.
 
     Returns
     -------
     IRLSResult
-        The coefficients, whether they converged, and the way there.
+        The coefficients, their convergence, and the path.
 
     Raises
     ------
@@ -543,24 +546,22 @@ def sequential_irls(
         If an option is out of range.
     InputError
         If values are not finite, shapes disagree, the columns of X are linearly dependent, or a hyperplane through the
-        origin separates the classes of a logistic regression, whose coefficients then grow without bound; or if the
-        steps, when no more may be taken, have led to a larger loss than that of the start.
+        origin separates the classes of a logistic regression, for which the coefficients diverge; or if the
+        final loss exceeds that of the start.
 
     Notes
     -----
-    IRLS for logistic regression is Newton's method. Steps that would let the loss of their data rise are halved until
-    it falls, so that on all the data it converges from any start.
+    IRLS for logistic regression is Newton's method. Steps that would increase the loss of their data are halved until
+    it decreases. On all data it therefore converges from any start.
 
-    Directions are judged by the scalar product of coefficients, which depends on the units of the columns of X:
-    standardise them.
+    The test of directions uses the scalar product of coefficients, which depends on the units of the columns of X:
+    standardize them.
 
-    Near the minimum, where steps are shorter than their noise, every batch grows to all the data: the last digits
-    cost as much as on all the data from the start.
+    Near the minimum steps are shorter than their noise, and every batch grows to all data: the last digits have the
+    same cost as IRLS on all data.
 
-    References
-    ----------
-    A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", algorithm 1. Theirs is
-    ``debias=False, carry="nothing", growth=1``.
+    References ---------- A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning",
+    algorithm 1. The published form is ``debias=False, carry="nothing", growth=1``.
     """
     number(smallest_residual, "smallest_residual", lambda c: 0.0 < c < 1.0, "between 0 and 1")
     positive(tolerance, "tolerance")
@@ -612,20 +613,20 @@ def batch_irls(
     loss : str
         "lad" or "logistic".
     smallest_residual : float
-        Floor of the residuals of least absolute deviations: see `sequential_irls`.
+        Lower limit of the residuals of least absolute deviations: see `sequential_irls`.
     tolerance : float
         Stop after a step whose length is at most this times that of the coefficients.
     max_iterations : int
-        Steps to take at most.
+        Largest number of steps.
     max_passes : float, optional
-        Begin no iteration once that many times N data have been read.
+        No iteration starts after max_passes N data points have been read.
     start : array_like, shape (D,), optional
-        First coefficients; zeros if not given.
+        Initial coefficients; zeros by default.
 
     Returns
     -------
     IRLSResult
-        The coefficients, whether they converged, and the way there.
+        The coefficients, their convergence, and the path.
 
     Raises
     ------
@@ -660,7 +661,7 @@ class _Batches:
     X: Floats
     loss: Loss
     rng: np.random.Generator
-    first: int  # data of the first look
+    first: int  # data of the first stage
     growth: float
     epsilon: float
     debias: bool
@@ -679,7 +680,7 @@ class _Batches:
         """Return a step from theta, its number of data, its delta, and the fraction of it to take."""
         N, D = self.X.shape
         system, n = NormalEquations(N, D, keep_rows=self.sandwich), self.begin
-        if self.renew and self.behind + n > N:  # too few data are left for the first look
+        if self.renew and self.behind + n > N:  # too few data remain for the first stage
             self.order, self.behind = self.rng.permutation(N), 0
         while True:
             X, y = self._take(system.seen, n)

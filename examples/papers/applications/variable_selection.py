@@ -8,10 +8,10 @@ log-likelihood ratios exceeds, under the authors' prior (their equations 36 to 3
     birth     1/N log [u s^-k p(gamma -> gamma') N(theta'_j) (D - k) / (s'^-(k+1) p(gamma' -> gamma) lambda k)]
     death     1/N log [u s^-k p(gamma -> gamma') lambda (k-1) / (s'^-(k-1) p(gamma' -> gamma) N(theta_j) (D-k+1))]
 
-and with Gamma(a + k) (b + s)^-(a+k) for Gamma(k) s^-k under the proper one. Any acceptance test may be the judge.
+and with Gamma(a + k) (b + s)^-(a+k) in place of Gamma(k) s^-k under the proper prior. Any acceptance test can be used.
 
-**Moves.** A coefficient changes, is born or dies. A state is a vector theta in R^D whose coefficients that are not 0
-are those of the model; k of them, 1 <= k <= D.
+**Moves.** A coefficient changes, is added (birth) or is removed (death). A state is a vector theta in R^D; the model
+consists of its k nonzero coefficients, 1 <= k <= D.
 
     update    theta_j += update_scale xi,          j one of the k coefficients in the model, at random
     birth     theta_j  = birth_scale xi,           j one of the D - k outside, at random; not at k = D
@@ -22,7 +22,7 @@ With b_k and d_k the probabilities of a birth and of a death in a model of k coe
     birth    log q(theta | theta') / q(theta' | theta) = log [d_{k+1} / (k + 1)] - log [b_k N(theta'_j) / (D - k)]
     death    the same with the opposite sign, from the model of k - 1
 
-N being the density of a birth, normal with mean 0 and standard deviation birth_scale. The authors write p(gamma ->
+where N is the density of a birth, normal with mean 0 and standard deviation birth_scale. The authors write p(gamma ->
 gamma') for b_k / (D - k) and d_{k+1} / (k + 1): the choice of the coefficient is part of it.
 
 **Posterior.** A feature is in the model if its coefficient is not 0, k features in all, k >= 1.
@@ -36,9 +36,8 @@ Integrating nu out leaves, up to a constant and with the 2^-k of Laplace's densi
 
     prior(theta) = lambda^k (D - k)! Gamma(a + k) (b + s)^-(a + k)
 
-The authors have a = b = 0, the prior 1 / nu, which makes this lambda^k B(k, D - k + 1) s^-k. No posterior has that
-prior: s^-k is not integrable about theta = 0 in any of the models, so that a chain that runs for long enough is drawn
-into 0, and never leaves.
+The authors have a = b = 0, the prior 1 / nu, which makes this lambda^k B(k, D - k + 1) s^-k. This posterior is
+improper: s^-k is not integrable near theta = 0 in any of the models, and a sufficiently long chain converges to 0.
 """
 
 from __future__ import annotations
@@ -78,48 +77,47 @@ def select_variables(
     Parameters
     ----------
     posterior : SparseLogisticRegression
-        Of the coefficients of D features.
+        Posterior of the coefficients of D features.
     update_scale : float
         Standard deviation of the change of a coefficient.
     birth_scale : float
         Standard deviation of a coefficient that enters the model.
     update_probability : float
-        Share of moves that change a coefficient, in (0, 1); births and deaths share the rest.
+        Probability of a move that changes a coefficient, in (0, 1); the others are births and deaths.
     test : AcceptanceTest, optional
-        `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
+        `MetropolisTest()` by default, which is exact and reads all data. `AusterityTest` reads a part of the data.
     temperature : float
-        T, which divides the log likelihood.
+        T, divisor of the log likelihood.
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
-        needed; with both, what is reached first ends a chain.
+        Number of draws per chain, and number of likelihood evaluations of a chain, including burn-in. At least one is
+        required; if both are given, a chain ends when it reaches either.
     burn_in, thin : int
-        Steps left out at the beginning, and of how many steps one is kept.
+        Number of steps to discard at the beginning, and number of steps per kept draw.
     seed : int, or sequence of int
-        Of the run, or of each chain: see `RunOptions`.
+        Seed of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (D,) or (chains, D), optional
-        First coefficients, not all of them 0. If not given, the one feature in whose direction the likelihood rises
-        fastest from 0, with a coefficient of that sign and the size of birth_scale.
+        Initial coefficients, not all 0. By default, the feature with the steepest increase of the likelihood from 0,
+        with a coefficient of the corresponding sign and of size birth_scale.
     progress : bool
-        Show a bar on standard error if the run takes more than a second.
+        If True, show a progress bar on standard error for runs of more than a second.
 
     Returns
     -------
     VariableSelection
-        The draws, and what they say of the features.
+        The draws, and statistics of the features.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or budget does not pay one step.
+        If an option is out of range, or the budget is too small for one step.
     InputError
-        If start lies in no model; the message names the chain.
+        If a chain starts without features; the message names the chain.
 
     Notes
     -----
-    Chains change models one feature at a time and are easily caught in a good one: compare chains from different
-    starts before trusting any number.
+    Chains change one feature at a time and may stay in a local mode: compare chains from different initial states.
 
     References
     ----------
@@ -148,7 +146,7 @@ class VariableSelection:
 
     Notes
     -----
-    No number here sees a model that no chain has visited.
+    Models that no chain visited do not contribute.
     """
 
     draws: Draws
@@ -174,7 +172,7 @@ class VariableSelection:
     def inclusion_error(self) -> Floats:
         """Standard error of `inclusion`, from the spread of the chains, shape (D,); NaN for a single chain.
 
-        It knows of no bias: neither of a test's, nor of a start from which no chain has got away.
+        It does not include bias from an approximate test or from the initial state.
         """
         shares = self.chain_inclusion[self.draws.present.any(axis=1)]
         if len(shares) < 2:
@@ -222,13 +220,13 @@ class JumpMoves(Proposal):
     birth_scale : float
         Standard deviation of a coefficient that enters the model.
     update_probability : float
-        Share of update moves, in (0, 1). Births and deaths share the rest, half and half; all of it are births at
-        k = 1, deaths at k = D. With one feature all moves are updates.
+        Probability of update moves, in (0, 1). The others are births and deaths with equal probabilities, or only
+        births at k = 1 and only deaths at k = D. With one feature all moves are updates.
 
     Raises
     ------
     UsageError
-        If a parameter lies outside its range.
+        If a parameter is out of range.
 
     References
     ----------
@@ -247,7 +245,7 @@ class JumpMoves(Proposal):
         number(self.update_probability, "update_probability", lambda p: 0.0 < p < 1.0, "above 0 and below 1")
 
     def noise_width(self, dim: int) -> int:
-        """One number for the kind of move, one for the coefficient, one for its value.
+        """Return the number of random numbers per move: for its kind, the coefficient and its value.
 
         Parameters
         ----------
@@ -262,7 +260,7 @@ class JumpMoves(Proposal):
         return 3
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """One move of each state, and its ratio.
+        """Propose one move for each state.
 
         Parameters
         ----------
@@ -278,8 +276,8 @@ class JumpMoves(Proposal):
         proposals : ndarray, shape (n, D)
             The states with one coefficient changed, born or dead.
         log_ratio : ndarray, shape (n,)
-            log q(theta | theta') - log q(theta' | theta); -inf where a coefficient comes to be exactly 0 otherwise than
-            by death.
+            log q(theta | theta') - log q(theta' | theta); -inf if a coefficient becomes exactly 0
+            without a death.
         """
         from scipy.special import ndtr
 
@@ -298,13 +296,13 @@ class JumpMoves(Proposal):
         ratio = np.zeros(len(states))
         ratio[born] = self.log_birth_ratio(k[born], D, new[born])
         ratio[dies] = -self.log_birth_ratio(k[dies] - 1, D, old[dies])
-        ratio[(new == 0.0) & ~dies] = -np.inf  # a coefficient of exactly 0 would leave the model by no death
+        ratio[(new == 0.0) & ~dies] = -np.inf  # a coefficient of exactly 0 would leave the model without a death
         proposals = states.copy()
         proposals[rows, j] = new
         return proposals, ratio
 
     def move_probabilities(self, k: Integers, dim: int) -> tuple[Floats, Floats]:
-        """Probabilities b_k and d_k of a birth and of a death.
+        """Return the probabilities b_k and d_k of a birth and of a death.
 
         Parameters
         ----------
@@ -326,7 +324,7 @@ class JumpMoves(Proposal):
         return np.where(can_be_born, half, 0.0), np.where(can_die, half, 0.0)
 
     def log_birth_ratio(self, k: Integers, dim: int, value: Floats) -> Floats:
-        """Log ratio of a death in a model of k + 1 to the birth in one of k that it undoes, each with its choice of j.
+        """Return the log ratio of a death to its reverse birth, including the choice of j.
 
         Parameters
         ----------
@@ -335,7 +333,7 @@ class JumpMoves(Proposal):
         dim : int
             Number of features D.
         value : ndarray, shape (n,)
-            The coefficients that are born.
+            Values of the added coefficients.
 
         Returns
         -------
@@ -348,39 +346,37 @@ class JumpMoves(Proposal):
 
 
 def _pick(choices: NDArray[np.bool_], uniforms: Floats) -> Integers:
-    """One of the true entries of each row, at random: (n, D), (n,) -> (n,)."""
+    """Choose one of the true entries of each row at random: (n, D), (n,) -> (n,)."""
     counts = choices.sum(axis=1)
     wanted = np.minimum((uniforms * counts).astype(np.int64), counts - 1)  # a uniform number may round to 1
     return np.asarray((choices.cumsum(axis=1) == wanted[:, None] + 1).argmax(axis=1), dtype=np.int64)
 
 
 class SparseLogisticRegression(Posterior):
-    """Posterior of the coefficients of a logistic regression of which most may be 0.
+    """Posterior of the sparse coefficients of a logistic regression.
 
     Parameters
     ----------
     features : array_like, shape (N, D)
-        One row a datum, features on comparable scales: their coefficients have one prior. An intercept, a column of
-        ones, is a feature like the others.
+        One row per data point, with features on comparable scales, because their coefficients have the same prior. An
+        intercept, a column of ones, is treated like other features.
     responses : array_like, shape (N,)
         Two values, 0 and 1 or -1 and +1; both must occur.
     size_rate : float
-        lambda, 2^-k included: the smaller, the fewer features.
+        lambda, including 2^-k; smaller values give fewer features.
     scale_prior : (float, float) or None
-        a and b of the inverse gamma prior of Laplace's scale nu; None is the improper prior 1 / nu, under which there
-        is no posterior distribution, only chains that have not yet found 0.
+        a and b of the inverse gamma prior of Laplace's scale nu; None is the improper prior 1 / nu, with an
+        improper posterior.
     names : sequence of str, optional
         Names of the coefficients.
 
     Raises
     ------
     UsageError
-        If shapes disagree or a value is not of its kind.
+        If shapes disagree or a value is not valid.
 
-    Notes
-    -----
-    The distribution has atoms at 0 and no density on R^D: samplers that move all coordinates do not suit it, and Stein
-    discrepancies do not apply. Its draws come from `select_variables`.
+    Notes ----- The distribution has atoms at 0 and no density on R^D: samplers that move all coordinates and Stein
+    discrepancies are not applicable. `select_variables` draws from it.
 
     References
     ----------
@@ -405,7 +401,7 @@ class SparseLogisticRegression(Posterior):
         self._a, self._b = self.scale_prior or (0.0, 0.0)
         k = np.arange(1, D + 1)
         log_sizes = k * math.log(self.size_rate) + gammaln(D - k + 1) + gammaln(self._a + k)
-        self._log_sizes = np.concatenate(([-np.inf], log_sizes))  # there is no model without features
+        self._log_sizes = np.concatenate(([-np.inf], log_sizes))  # models without features are excluded
         terms = ("data", "log_likelihood", "grad_log_likelihood", "log_likelihood_many", "grad_log_likelihood_many")
         super().__init__(
             **{name: getattr(self._regression, name) for name in terms},
@@ -428,7 +424,7 @@ class SparseLogisticRegression(Posterior):
         return np.asarray(self._log_sizes[k] - (self._a + k) * np.log(scale), dtype=np.float64)
 
     def _grad_log_prior(self, thetas: Floats) -> Floats:
-        """Gradient within the model."""
+        """Compute the gradient within the model."""
         k, s = np.count_nonzero(thetas, axis=1), np.abs(thetas).sum(axis=1)
         scale = np.where(k > 0, self._b + s, 1.0)
         return np.asarray(-((self._a + k) / scale)[:, None] * np.sign(thetas), dtype=np.float64)

@@ -186,7 +186,7 @@ def test_draws_on_a_saddle_neither_join_modes_nor_form_one():
 def test_evaluations_are_counted_and_bounded():
     mixture, calls = two_modes(2), []
     counted = sk.Target(mixture.score, log_density=lambda x: calls.append(len(x)) or mixture.log_density(x), dim=2)
-    counted.score_is_checked = True  # the check needs evaluations of its own
+    counted.score_is_checked = True  # the check requires additional evaluations
     found = sk.mode_weights(mixture.draw(1000, np.random.default_rng(16))[0], counted)
     assert sum(calls) == found.evaluations <= 3 * 1000 + 16 + 2 * 1000
     assert max(calls) <= 1000

@@ -1,4 +1,4 @@
-"""Compiled chains are the chains of the vectorised path, step by step: the same noise, orders, decisions and costs."""
+"""Compiled chains equal those of the vectorized path, step by step: noise, orders, decisions and costs."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ RUNS = {
 
 
 def assert_same_chains(found, wanted):
-    """Decisions and costs to the bit, numbers to rounding, which a chain does not let grow."""
+    """Require identical decisions and costs, and numbers equal up to rounding."""
     for name in ("accepted", "batch_sizes", "cost", "lengths"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
     np.testing.assert_allclose(found.points, wanted.points, rtol=1e-9, atol=1e-11)
@@ -82,7 +82,7 @@ def assert_same_chains(found, wanted):
 
 @pytest.fixture(params=RUNS)
 def both(request, monkeypatch):
-    """Run one sampler both ways, and see to it that each goes its own."""
+    """Run a sampler on both paths, and check that each path is used."""
     function, target, options = RUNS[request.param]
     plain = vectorised(target)
     plain.names = target.names
@@ -131,7 +131,7 @@ def test_blocks_of_any_length_give_the_same_bits(both, monkeypatch):
 
 
 class SternTest(samplers.AusterityTest):
-    """A test derived from one that is known, which decides otherwise."""
+    """Subclass of a supported test with other decisions."""
 
     def decide(self, stage):
         """Reject everything."""

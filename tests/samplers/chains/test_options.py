@@ -15,7 +15,7 @@ def test_the_seeds_of_the_chains_follow_from_seed():
 
 
 def test_seeds_are_no_argument():
-    """Whoever has the seeds of the chains gives them as seed; they are not dropped in silence."""
+    """Seeds of the chains are passed as `seed`; other names are errors."""
     with pytest.raises(TypeError, match="unexpected keyword argument 'seeds'"):
         RunOptions(draws=1, chains=2, seeds=(1, 2))
     with pytest.raises(TypeError, match="positional argument"):

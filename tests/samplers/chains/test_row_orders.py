@@ -1,4 +1,4 @@
-"""What chains find does not depend on the order in which the rows of the data are given: sorted ones, too."""
+"""Results of chains do not depend on the order of the data rows, even if they are sorted."""
 
 import importlib.util
 from pathlib import Path
@@ -18,7 +18,7 @@ STEPS = {"approximate_mh, epsilon .1": 25}
 
 @pytest.mark.parametrize("name", benchmark.contests(SIZE))
 def test_eight_orders_of_the_rows_give_the_same(name):
-    """23 values of p in all: one is below the limit in 2 of 1000 sets of seeds."""
+    """Of 23 p-values, one is below the limit in 2 of 1000 sets of seeds."""
     found = benchmark.examine(name, DATA, chains=16, steps=STEPS.get(name, 8), seed=1)
     assert set(found) >= {"mean", "second moment"}
     assert min(benchmark.report(name, found)) > benchmark.LIMIT
@@ -39,7 +39,7 @@ def test_the_orders_are_eight_permutations():
 
 
 def test_the_posterior_is_that_of_its_data():
-    """Moments of the log of a rate with distribution Gamma(N, sum of x), by quadrature."""
+    """Compute the moments of the log of a rate with distribution Gamma(N, sum of x), by quadrature."""
     x = DATA[:50]
     data = benchmark.WaitingTimes(x)
     grid = np.linspace(-1.5, 1.5, 20_001)

@@ -11,7 +11,7 @@ MIXING = np.array([[1.0, 0.6, -0.3], [0.2, 1.0, 0.5], [-0.4, 0.3, 1.0]])
 
 @cache
 def mixtures():
-    """5000 mixtures of three heavy-tailed sources."""
+    """Return 5000 mixtures of three heavy-tailed sources."""
     rng = np.random.default_rng(0)
     z = rng.laplace(size=(5000, 3))
     z[:, 2] *= np.sqrt(np.abs(z[:, 2]))
@@ -19,14 +19,14 @@ def mixtures():
 
 
 def orthogonal_matrices(count, D, seed=0):
-    """Orthogonal matrices, row after row, of both determinants."""
+    """Return orthogonal matrices, row after row, with both determinants."""
     W = np.linalg.qr(np.random.default_rng(seed).standard_normal((count, D, D)))[0]
     W[::2, 0] *= -1.0
     return np.ascontiguousarray(W).reshape(count, D * D)
 
 
 def regression(size, dim, coefficients, seed):
-    """Features, the last one collinear with the first, and responses to the leading coefficients."""
+    """Return features, the last one collinear with the first, and responses for the leading coefficients."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((size, dim))
     X[:, -1] += X[:, 0]

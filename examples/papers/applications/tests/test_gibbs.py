@@ -1,4 +1,4 @@
-"""Gibbs chains against exact distributions; with controls that fail."""
+"""Gibbs chains compared with exact distributions, and controls that must fail."""
 
 from itertools import product
 
@@ -25,16 +25,16 @@ START = np.array([0, 1, 1, 0, 1, 0, 0, 1])
 
 @pytest.fixture
 def printed_threshold(monkeypatch):
-    """The exact test with the paper's printed level, log u / log(1 - u)."""
+    """Exact test with the level printed in the paper, log u / log(1 - u)."""
     monkeypatch.setattr(BarkerTest, "level", lambda self, u: np.log(u) / np.log1p(-u))
 
 
 class OwnTest(AusterityTest):
-    """A test that compiled code does not know."""
+    """Test without compiled code."""
 
 
 def sweeps_from(field, test, start, number):
-    """States after one sweep from the same start, again and again, (number, D)."""
+    """Return states after one sweep from the same start, for independent repetitions, (number, D)."""
     sweeps = Sweeps(field, test, range(100))
     reached = np.empty((number // 100, 100, field.dim), dtype=np.uint8)
     reached[:] = start
@@ -44,19 +44,19 @@ def sweeps_from(field, test, start, number):
 
 
 def stationary_draws(field, test):
-    """10,000 states, far enough apart to be independent, (n, D)."""
+    """Return 10,000 nearly independent states of a chain, (n, D)."""
     draws = approximate_gibbs(field, test=test, chains=200, draws=50, burn_in=30, thin=8, seed=2)
     return draws.points.reshape(-1, field.dim)
 
 
 def counts(states):
-    """How often each state was drawn, (2^D,), the first variable being the highest bit."""
+    """Return the count of each state, (2^D,); the first variable is the highest bit."""
     states = states.astype(int)
     return np.bincount(states @ (1 << np.arange(states.shape[1])[::-1]), minlength=1 << states.shape[1])
 
 
 def p_value(found, p):
-    """Of the chi-square test, cells that expect less than five draws taken together."""
+    """Return the p-value of the chi-square test; cells with less than five expected draws are merged."""
     expected = found.sum() * p.ravel()
     rare = expected < 5.0
     found, expected = (np.append(x[~rare], x[rare].sum()) for x in (found, expected))
@@ -65,7 +65,7 @@ def p_value(found, p):
 
 
 def after_one_sweep(field, start):
-    """P(y) after the update of all variables in turn: prod over i of P(y_i | y_<i, start_>i)."""
+    """Compute P(y) after a sweep: prod over i of P(y_i | y_<i, start_>i)."""
     p = field.probabilities()
     reached = np.empty(p.shape)
     for y in product((0, 1), repeat=field.dim):
@@ -78,7 +78,7 @@ def after_one_sweep(field, start):
 
 
 def austerity_updates(field, variable, state, test, number, rng):
-    """Whether the variable becomes 1, from the test's definition: a random permutation of the terms each time."""
+    """Return True if the variable becomes 1 by the definition of the test, with a new permutation of the terms."""
     differences, pairs = field.terms.differences[variable], field.terms.pairs[variable]
     terms = differences[np.arange(field.size), 2 * state[pairs[:, 0]] + state[pairs[:, 1]]]
     N, mu_0 = field.size, logit(rng.random(number)) / field.size
@@ -105,7 +105,7 @@ def test_exact_sweeps_have_the_exact_distribution(test):
 @pytest.mark.parametrize("test", [BarkerTest(), MetropolisTest(), AusterityTest(0.0, 1)], ids=repr)
 @pytest.mark.parametrize("seed", range(4))
 def test_fields_of_any_size_have_the_enumerated_distribution(seed, test):
-    """Three variables to seven, potentials from weak to strong; a sweep and many."""
+    """Three to seven variables, weak to strong potentials, one sweep and many."""
     rng = np.random.default_rng(seed)
     field = MarkovField.simulate(int(rng.integers(3, 8)), scale=float(rng.uniform(0.05, 0.6)), rng=seed)
     start = rng.integers(0, 2, field.dim)
@@ -134,7 +134,7 @@ def test_one_long_chain_has_the_stationary_probabilities():
 
 
 def share_of_ones(field, test, state, number):
-    """How often variable 0 becomes 1 in the first update of a sweep, and the standard error."""
+    """Return the frequency with which variable 0 becomes 1 in the first update, and its standard error."""
     share = sweeps_from(field, test, state, number)[:, 0].mean()
     return share, np.sqrt(share * (1.0 - share) / number)
 
@@ -147,12 +147,12 @@ def test_an_austerity_update_agrees_with_its_definition():
         expected = austerity_updates(field, 0, states[which], test, 40_000, np.random.default_rng(1)).mean()
         share, error = share_of_ones(field, test, states[which], 40_000)
         assert abs(share - expected) < 4.5 * np.sqrt(2.0) * error
-        # large probabilities come out smaller, and small ones larger, as in the paper's figure 14
+        # large probabilities become smaller, and small ones larger, as in the paper's figure 14
         assert sign * (exact[which] - expected) > 10.0 * error
 
 
 def beginnings(number, size):
-    """Origins, strides and orders of tests."""
+    """Return origins, strides and orders of tests."""
     orders = np.tile(np.arange(size // block_length(size)), (number, 1))
     origins, strides = np.empty((2, number), dtype=np.int64)
     for k, seed in enumerate(np.random.default_rng(0).integers(0, 1 << 53, number).astype(np.uint64)):
@@ -164,7 +164,7 @@ def beginnings(number, size):
 
 @pytest.mark.parametrize("in_strides", [True, False])
 def test_minibatches_vary_as_random_ones_do(in_strides):
-    """Blocks of the same terms, which is what they are without strides, vary more or less than that."""
+    """Without strides the blocks always contain the same terms, and their variance differs."""
     field, number, n, away = MarkovField.simulate(100, rng=1), 1000, 500, []
     origins, strides, orders = beginnings(number, field.size)
     state = np.random.default_rng(2).integers(0, 2, 100).astype(np.uint8)
@@ -234,7 +234,7 @@ def test_minibatches_read_less_and_err_more_as_epsilon_grows():
 
 def test_terms_that_are_all_equal_end_no_test_early():
     field = MarkovField(np.broadcast_to(0.1 * np.arange(2)[:, None, None], (35, 2, 2, 2)))
-    # the log odds of variable 0 are 15 terms of .1; its potentials come first in every triple that holds it
+    # the log odds of variable 0 are 15 terms of .1; its potentials are the first in every triple that contains it
     assert field.log_odds(0, np.zeros((1, 7)))[0] == pytest.approx(1.5)
     share, error = share_of_ones(field, AusterityTest(0.5, 2), np.zeros(7), 20_000)
     assert abs(share - expit(1.5)) < 4.5 * error
@@ -268,7 +268,7 @@ def test_budget_burn_in_and_thinning():
     np.testing.assert_array_equal(some.cost, every.cost[:, 12:40:3])
     paid = approximate_gibbs(FIELD, test=AusterityTest(0.1, 5), chains=8, budget=1500, seed=4)
     lengths = paid.present.sum(axis=1)
-    assert len(set(lengths)) > 1  # each chain ends by itself
+    assert len(set(lengths)) > 1  # chains end separately
     for k, length in enumerate(lengths):
         np.testing.assert_array_equal(paid.points[k, :length], every.points[k, :length])
         assert paid.cost[k, length - 1] > 1500 - 8 * 5

@@ -1,4 +1,4 @@
-"""IRLS, sequential and on all the data, against other solvers; what it reads; and what it refuses."""
+"""IRLS on batches and on all data, compared with other solvers; data usage and errors."""
 
 import numpy as np
 import pytest
@@ -261,7 +261,7 @@ def test_a_batch_that_is_separated_by_chance_grows():
 
 
 def is_separable(X, y):
-    """Whether some theta has a margin of at least 1 at every datum."""
+    """Return True if some theta has a margin of at least 1 for every data point."""
     signed = np.where(y > 0.0, 1.0, -1.0)[:, None] * X
     return linprog(
         np.zeros(X.shape[1]), A_ub=-signed, b_ub=-np.ones(len(X)), bounds=[(None, None)] * X.shape[1]
@@ -269,7 +269,7 @@ def is_separable(X, y):
 
 
 def nearly_separable(seed):
-    """6000 data with a few on the wrong side, of which the first 200 that are drawn can be separated."""
+    """Return 6000 data points that are not separable, although the first 200 drawn are."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((6000, 20))
     y = (rng.random(6000) < 1.0 / (1.0 + np.exp(-10.0 * X[:, :4].sum(axis=1)))).astype(float)
@@ -300,7 +300,7 @@ def test_other_data_in_each_iteration_do_not_diverge(carry):
 
 
 def test_other_data_in_each_iteration_are_others():
-    """On the same data Newton's steps would lead to the same coefficients again."""
+    """Newton's steps on the same data would give the same coefficients again."""
     X, y = simulated("logistic", 1000)
     options = {"carry": "nothing", "epsilon": 0.4, "debias": False, "growth": 1.0, "batch_size": 100}
     path = sequential_irls(X, y, loss="logistic", max_iterations=15, **options).path
@@ -321,10 +321,10 @@ def test_newton_steps_are_halved_until_the_loss_falls():
     loss = loss_named("logistic", y, 1.0)
     mean = lambda theta: loss.mean(theta, X, y)  # noqa: E731
     for theta, step in (
-        (np.zeros(3), np.array([40.0, 80.0, 80.0])),  # the right way, too far
+        (np.zeros(3), np.array([40.0, 80.0, 80.0])),  # correct direction, but too long
         (np.array([50.0, -50.0, 10.0]), np.array([-1e7, 1e7, 0.0])),
         (np.zeros(3), np.array([0.5, 0.8, 1.0])),
-        (np.zeros(3), np.array([1e-9, 1e-9, 1e-9])),  # whose fall is lost in rounding
+        (np.zeros(3), np.array([1e-9, 1e-9, 1e-9])),  # the decrease is smaller than the rounding error
     ):
         share = loss.advance(theta, step, X, y).share
         slope = X.T @ (1.0 / (1.0 + np.exp(-X @ theta)) - y) / len(y) @ step

@@ -1,4 +1,4 @@
-"""Births, deaths and updates: their ratios are those of their densities."""
+"""Births, deaths and updates have the ratios of their densities."""
 
 import math
 
@@ -13,7 +13,7 @@ SCALES = {"update_scale": 0.35, "birth_scale": 0.5}
 
 
 def step_density(before, after, moves):
-    """q(after | before) of a move that changes one coefficient, from the definition of the moves."""
+    """Compute q(after | before) of a move that changes one coefficient, from the definition of the moves."""
     (j,) = np.flatnonzero(before != after)
     k, D = np.count_nonzero(before), len(before)
     jump = 1.0 - moves.update_probability
@@ -26,7 +26,7 @@ def step_density(before, after, moves):
 
 
 def moves_of(dim, count, seed):
-    """States of all sizes, and proposals from them."""
+    """Return states of all sizes, and proposals from them."""
     rng = np.random.default_rng(seed)
     moves = JumpMoves(0.4, 0.7, 0.3)
     states = rng.standard_normal((count, dim))
@@ -72,7 +72,7 @@ def test_one_feature_is_only_updated():
 
 
 def test_levels_are_those_of_the_papers_equations():
-    """mu_0 of (36) to (38), as printed, with p(gamma -> gamma') = b_k / (D - k) or d_k / k."""
+    """Compute mu_0 of (36) to (38), as printed, with p(gamma -> gamma') = b_k / (D - k) or d_k / k."""
     X, y = regression(50, 5, [0.5], seed=1)
     lam, u, N, D = 0.3, 0.37, 50, 5
     births, deaths = np.array([0.0, 0.7, 0.35, 0.35, 0.35, 0.0]), np.array([0.0, 0.0, 0.35, 0.35, 0.35, 0.7])

@@ -1,4 +1,4 @@
-"""The 90-degree test: its probability, and the covariance it rests on, against simulation and textbook formulas."""
+"""The probability and the covariance of the 90-degree test, compared with simulation and textbook formulas."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Chains over models against enumeration; with controls that fail."""
+"""Chains over models compared with enumeration, and controls that must fail."""
 
 import math
 from itertools import combinations
@@ -29,7 +29,7 @@ MODELS = [model for k in (1, 2, 3) for model in combinations(range(3), k)]
 
 
 def evidence(model, nodes, features=FEATURES, responses=RESPONSES):
-    """Integral of likelihood and prior over the coefficients of a model; the prior is smooth on either side of 0."""
+    """Integrate likelihood times prior over the coefficients of a model, separately on each side of 0."""
     k, signs = len(model), np.where(responses, 1.0, -1.0)
     x, w = np.polynomial.legendre.leggauss(nodes)
     axis, weights = np.concatenate((x - 1.0, x + 1.0)) * 1.25, np.concatenate((w, w)) * 1.25
@@ -46,13 +46,13 @@ def evidence(model, nodes, features=FEATURES, responses=RESPONSES):
 
 @pytest.fixture(scope="module")
 def probabilities():
-    """Posterior probabilities of the models, by quadrature."""
+    """Compute the posterior probabilities of the models by quadrature."""
     values = np.array([evidence(model, 20) for model in MODELS])
     return dict(zip(MODELS, values / values.sum(), strict=True))
 
 
 def errors(found, probabilities):
-    """Errors of the inclusion probabilities, and of those of the sizes, in standard errors."""
+    """Return the errors of the probabilities of features and sizes, in standard errors."""
     included = found.included
     k = included.sum(axis=2)
     statistics = [included[:, :, j].mean(axis=1) for j in range(3)] + [(k == size).mean(axis=1) for size in (1, 2, 3)]
@@ -101,7 +101,7 @@ def test_data_of_any_size_have_the_enumerated_models(dim, seed):
 
 
 class DeathByName(JumpMoves):
-    """Control: deaths as if the coefficient that dies were not chosen among k."""
+    """Control: ratios of deaths without the choice among k coefficients."""
 
     def propose(self, states, noise, gradient):
         proposals, ratio = super().propose(states, noise, gradient)

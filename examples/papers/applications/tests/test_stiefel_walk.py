@@ -1,4 +1,4 @@
-"""Walks on the orthogonal matrices against quadrature and Haar's measure; with controls that fail."""
+"""Walks on the orthogonal matrices compared with quadrature and Haar's measure, and controls that must fail."""
 
 import math
 
@@ -15,7 +15,7 @@ from steinkit.samplers.metropolis import metropolis_hastings
 
 
 def excess(points):
-    """Largest entry of W W' - I."""
+    """Return the largest entry of W W' - I."""
     D = math.isqrt(points.shape[-1])
     W = points.reshape(-1, D, D)
     return np.abs(W @ W.swapaxes(1, 2) - np.eye(D)).max()
@@ -79,7 +79,7 @@ PLANE = IndependentComponents(np.random.default_rng(5).laplace(size=(25, 2)) @ r
 
 
 def plane_moments():
-    """E cos 4 phi and E sin 4 phi of the angle of W by quadrature; the density has period pi / 2."""
+    """Compute E cos 4 phi and E sin 4 phi of the angle of W by quadrature; the density has period pi / 2."""
 
     def density(phi):
         z = PLANE.data[0] @ rotation(phi).T
@@ -93,14 +93,14 @@ def plane_moments():
 
 
 def plane_errors(draws):
-    """Errors of the two moments, and their standard errors."""
+    """Return the errors of the two moments, and their standard errors."""
     phi = np.arctan2(draws.points[:, :, 2], draws.points[:, :, 0])
     means = np.stack([np.cos(4.0 * phi).mean(axis=1), np.sin(4.0 * phi).mean(axis=1)], axis=1)
     return means.mean(axis=0) - plane_moments(), means.std(axis=0, ddof=1) / math.sqrt(len(means))
 
 
 class DriftingWalk(StiefelWalk):
-    """Control: turns one way more often than the other, and says nothing of it."""
+    """Control: asymmetric rotations with a log ratio of zero."""
 
     def propose(self, states, noise, gradient):
         return super().propose(states, noise + 1.0, gradient)

@@ -54,7 +54,7 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_result_as_text(name, snapshot):
+def test_a_result_in_words(name, snapshot):
     lines = RESULTS[name]().summary().splitlines()
     text = "\n".join(line for line in lines if "econds" not in line)
     assert re.sub(r"\d+(\.\d+)?(e-?\d+)?", "#", text) == snapshot  # last digits depend on the processor
